@@ -17,22 +17,26 @@ static bool is_placed(const Session *session, int32_t tensor)
            session->plan->moved->made[tensor] >= 0 && !tensor_is_known(session->inferred, tensor);
 }
 
-bool code_module(const Session *session, int i, CodeModule *out)
+bool code_module_at(const Session *session, Str path, CodeModule *out)
 {
     const Naming *naming = session->naming;
     int32_t op;
-    *out = (CodeModule){.path = str_from(naming_path(naming, i)), .reads = -1, .weight_reads = -1};
-    if (out->path.n == 0 ||
-        (naming_part_at(naming, i, PART_WEIGHT) < 0 && naming_part_at(naming, i, PART_BIAS) < 0))
+    *out = (CodeModule){.path = path, .reads = -1, .weight_reads = -1};
+    out->weight = naming_part(naming, path, PART_WEIGHT, &op);
+    if (path.n == 0 || (out->weight < 0 && naming_part(naming, path, PART_BIAS, NULL) < 0))
         return false;
-    out->in = naming_part(naming, out->path, PART_IN, &out->reader);
-    out->out = naming_part_at(naming, i, PART_OUT);
-    out->weight = naming_part(naming, out->path, PART_WEIGHT, &op);
     if (out->weight >= 0 && op >= 0)
         out->weight_reads = code_read_as(session->plan, out->weight, op);
+    out->in = naming_part(naming, path, PART_IN, &out->reader);
+    out->out = naming_part(naming, path, PART_OUT, NULL);
     if (is_placed(session, out->in) && out->reader >= 0)
         out->reads = code_read_as(session->plan, out->in, out->reader);
     if (!is_placed(session, out->out))
         out->out = -1;
     return true;
+}
+
+bool code_module(const Session *session, int i, CodeModule *out)
+{
+    return code_module_at(session, str_from(naming_path(session->naming, i)), out);
 }

@@ -15,6 +15,7 @@ typedef struct {
 
 /* The module of naming_path(i); returns false if it has no path or no parameters. */
 bool code_module(const Session *session, int i, CodeModule *out);
+bool code_module_at(const Session *session, Str path, CodeModule *out);
 
 /* The Shardings id in which an op reads the tensor; -1 if it does not read it. */
 int32_t code_read_as(const Plan *plan, int32_t tensor, int32_t op);

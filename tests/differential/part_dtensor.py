@@ -3,7 +3,8 @@
     part_dtensor.py compare WHAT MODULE.py PARTS.csv   every rank's local shapes beside the plan's
     part_dtensor.py apply WHAT MODULE.py [linear]      a small GPT, parallelized by 4 processes,
                                                        beside the same on one
-    part_dtensor.py styles WHAT MODULE.py              a small Llama in torch's own styles, the same
+    part_dtensor.py train WHAT MODULE.py CLASS         a small model of transformers, trained for
+                                                       two steps by 4 processes and by one
 """
 
 import collections
@@ -277,38 +278,121 @@ def apply_rank(rank, path, linear, address, results):
     results.put(errors)
 
 
-def styles_rank(rank, path, _linear, address, results):
-    from torch.distributed.tensor.parallel import parallelize_module
+# ---- models of transformers
 
-    from small_llama import Llama
 
+def make_transformer(kind):
+    import transformers
+
+    transformers.set_seed(0)
+    if kind == "llama":
+        config = transformers.LlamaConfig(
+            hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=8,
+            num_key_value_heads=4, vocab_size=512)  # fmt: skip
+        return transformers.LlamaForCausalLM(config)
+    config = transformers.GPT2Config(
+        n_embd=64, n_layer=2, n_head=4, vocab_size=256, n_positions=64, bos_token_id=0,
+        eos_token_id=0, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0,
+        tie_word_embeddings=kind == "gpt2-tied")  # fmt: skip
+    return transformers.GPT2LMHeadModel(config)
+
+
+def whole_of(tensor):
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def loss_of(logits, labels):
+    logits = whole_of(logits)
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+def optimizer_of(parameters):
+    return torch.optim.SGD(parameters, lr=0.3, momentum=0.9)
+
+
+def train_plain(model, batches):
+    optimizer, losses = optimizer_of(model.parameters()), []
+    for ids, labels in batches:
+        loss = loss_of(model(input_ids=ids, use_cache=False).logits, labels)
+        loss.backward()
+        losses.append(loss.detach().clone())
+        optimizer.step()
+        optimizer.zero_grad()
+    return losses
+
+
+def train_stages(schedule, mesh, batches):
+    """The losses that this rank sees: those of the last stage."""
+    stage = schedule._stage
+    optimizer, losses = optimizer_of(stage.submod.parameters()), []
+    for ids, labels in batches:
+        seen = []
+        if stage.is_first:
+            schedule.step(ids)
+        elif stage.is_last:
+            schedule.step(target=labels, losses=seen)
+        else:
+            schedule.step()
+        losses += [torch.stack(seen).mean().detach()] if seen else []
+        optimizer.step()
+        optimizer.zero_grad()
+    return losses
+
+
+def batch_part(mesh, batches):
+    """This rank's part of each batch."""
+    part, n_parts = 0, 1
+    for dim in mesh.mesh_dim_names:
+        if dim not in ("tp", "pp"):
+            part, n_parts = part * mesh[dim].size() + mesh[dim].get_local_rank(), n_parts * mesh[dim].size()
+    return [tuple(value.chunk(n_parts)[part] for value in batch) for batch in batches]
+
+
+def compare_training(model, whole, errors):
+    wanted, n = dict(whole.named_parameters()), 0
+    for name, value in model.named_parameters():
+        same = torch.allclose(whole_of(value), wanted[name], rtol=1e-4, atol=3e-5)
+        n += 1
+        if not same:
+            errors.append(f"other {name} after two steps")
+    return n
+
+
+def train_rank(rank, path, kind, address, results):
     errors = []
     try:
+        warnings.simplefilter("ignore")
         module = load(path)
         n_ranks = torch.Size(module.MESH_SHAPE).numel()
+        torch._logging.set_logs(all=logging.ERROR)
         dist.init_process_group("gloo", init_method=address, rank=rank, world_size=n_ranks)
-        torch.manual_seed(0)
-        model = Llama()
-        ids = torch.randint(0, 512, (2, 16))
-        want = model(ids)
-        mesh = module.make_mesh("cpu")["tp"]
-        parallelize_module(model, mesh, module.tensor_parallel("tp"))
-        for layer in model.model.layers:  # what a rank has of them
-            layer.self_attn.heads //= mesh.size()
-            layer.self_attn.kv_heads //= mesh.size()
-        have = model(ids)
-        if not torch.allclose(have, want, rtol=1e-4, atol=1e-5):
-            errors.append(f"other outputs, by {(have - want).abs().max()}")
-        for name, value in model.named_parameters():
-            shape, placements = module.PARAMETERS[name]
-            planned = local_shape(module.make_mesh("cpu"), shape, placements)
-            local = value.to_local() if isinstance(value, DTensor) else value
-            linear = isinstance(model.get_submodule(name.rpartition(".")[0]), torch.nn.Linear)
-            if tuple(local.shape) != (planned[::-1] if linear else planned):
-                errors.append(f"{name} {tuple(local.shape)}, planned {planned}")
+        whole, model = make_transformer(kind), make_transformer(kind)
+        generator = torch.Generator().manual_seed(1)
+        shape = (2, 2, 4, 16)  # steps, inputs and labels, batch, sequence
+        ids = torch.randint(0, whole.config.vocab_size, shape, generator=generator)
+        batches = [tuple(step) for step in ids]
+        want = train_plain(whole, batches)
+        mesh = module.make_mesh("cpu")
+        mine = batch_part(mesh, batches)
+        if hasattr(module, "pipeline"):
+            schedule = module.pipeline(model, mesh, loss_of)
+            have, model = train_stages(schedule, mesh, mine), schedule._stage.submod
+        else:
+            module.parallelize(model, mesh)
+            have = train_plain(model, mine)
+        n = compare_training(model, whole, errors)
+        if n != len(list(whole.parameters())) and not hasattr(module, "pipeline"):
+            errors.append(f"{n} parameters")
+        sums = torch.tensor([float(sum(have)), len(have)])
+        dist.all_reduce(sums)
+        if abs(sums[0] / sums[1] - sum(want) / len(want)) > 2e-5:
+            errors.append(f"mean loss {sums[0] / sums[1]}, of one process {sum(want) / len(want)}")
         dist.destroy_process_group()
     except Exception as error:  # said by the parent
-        errors.append(f"rank {rank}: {error!r}")
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        errors.append(f"rank {rank}: {error!r} at {os.path.basename(where.filename)}:{where.lineno}")
+        if os.environ.get("TRACE"):
+            traceback.print_exc()
     results.put(errors)
 
 
@@ -340,7 +424,8 @@ def main():
         said = what + ": outputs and gradients of {} processes as of one"
         in_processes(said, apply_rank, rest[0], "linear" in rest[1:])
     else:
-        in_processes(what + ": outputs of {} processes as of one", styles_rank, rest[0], False)
+        said = what + ": two steps of training by {} processes as by one"
+        in_processes(said, train_rank, rest[0], rest[1])
 
 
 if __name__ == "__main__":

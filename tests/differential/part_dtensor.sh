@@ -1,13 +1,14 @@
-# part_dtensor.sh - plans as placements of torch's DTensor: what each rank gets of every parameter,
-# input and output of a module, and a small model that four processes really run.
+# part_dtensor.sh - plans for torch: what each rank gets of every parameter, input and output under
+# exact placements, and models that four processes really run: transformers' own trained under torch's
+# styles, fully_shard and pipelines, beside one process.
 . tests/differential/lib.sh
-venv torch torch==2.15.0
+venv torch torch==2.15.0 transformers==5.24.0
 
 # WHAT EXPORT-ARGUMENTS...: the module, and the plan's own parts
 export_plan() {
     what=$1
     shift
-    "$DIMSCOPE" export "$@" --to dtensor -o "$WORK/plan.py" 2>"$WORK/notes" &&
+    "$DIMSCOPE" export "$@" --to dtensor-exact -o "$WORK/plan.py" 2>"$WORK/notes" &&
         "$DIMSCOPE" export "$@" --csv --table parts -o "$WORK/parts.csv" 2>"$WORK/notes" && return
     echo "not ok $what: $(head -1 "$WORK/notes")"
     return 1
@@ -32,9 +33,14 @@ apply() { # WHAT linear|conv1d EXPORT-ARGUMENTS...
     python "$what" apply "$what" "$WORK/plan.py" "$kind"
 }
 
-styles() {
-    export_plan "$@" || return
-    python "$1" styles "$1" "$WORK/plan.py"
+train() { # WHAT CLASS EXPORT-ARGUMENTS...
+    what=$1 class=$2
+    shift 2
+    if "$DIMSCOPE" export "$@" --to dtensor -o "$WORK/plan.py" 2>"$WORK/notes" && [ ! -s "$WORK/notes" ]; then
+        python "$what" train "$what" "$WORK/plan.py" "$class"
+    else
+        echo "not ok $what: $(head -1 "$WORK/notes")"
+    fi
 }
 
 models=samples/models
@@ -55,4 +61,12 @@ apply "tiny GPT megatron" conv1d $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
 apply "tiny GPT of Linear, megatron" linear $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
 apply "tiny GPT megatron_sp" conv1d $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron_sp
 apply "tiny GPT fsdp" conv1d $models/tiny-gpt.onnx --dim batch=4,seq=16 -m dp=4 -p fsdp
-styles "small Llama, columns and rows" $models/llama-tiny.onnx -m dp=2,tp=2 -p megatron
+train "Llama megatron" llama $models/llama-3-tiny.json -m dp=2,tp=2 -p megatron
+train "Llama of ONNX, megatron_sp" llama $models/llama-tiny.onnx -m dp=2,tp=2 -p megatron_sp
+train "Llama fsdp, tp, recomputed" llama $models/llama-3-tiny.json -m dp=2,tp=2 -p megatron --set zero=3 --set recompute=full
+train "Llama hybrid shards" llama $models/llama-3-tiny.json -m dp=2,sh=2 -p fsdp --set zero_axis=sh
+train "Llama stages" llama $models/llama-3-tiny.json -m pp=2,tp=2 -p hybrid3d --set micro_batches=2
+train "GPT-2 megatron" gpt2 $models/gpt2.onnx -m dp=2,tp=2 -p megatron
+train "GPT-2 megatron_sp, tied" gpt2-tied $models/gpt2-dynamo.onnx -m dp=2,tp=2 -p megatron_sp
+train "GPT-2 fsdp" gpt2-tied $models/gpt2.onnx -m dp=4 -p fsdp
+train "GPT-2 stages" gpt2 $models/tiny-gpt.onnx -m pp=2,dp=2 -p hybrid3d --set micro_batches=2

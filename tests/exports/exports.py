@@ -41,7 +41,7 @@ NAMES = [
     "日本語 émoji 🦊",
     "",
 ]
-LANGUAGES = {"dtensor": "py", "vescale": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua"}
+LANGUAGES = {"dtensor": "py", "dtensor-exact": "py", "vescale": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua"}
 KINDS = ["overview", "block", "neighbourhood", "op", "slices", "device", "stage", "mesh", "comm", "reshard", "why"]
 
 
@@ -469,7 +469,7 @@ def check_read_back():
                                  ("megatron_sp", "dp=2,tp=2", False),
                                  (stored_and_used, "dp=2,tp=2", False), ("hybrid3d", "dp=2,pp=2", True)]:
         want, _ = totals(model, mesh, "-p", policy)
-        for system in "dtensor", "vescale", "jax", "shardy", "paddle":
+        for system in "dtensor-exact", "vescale", "jax", "shardy", "paddle":
             what = f"{os.path.basename(policy)} by {system}"
             place = os.path.join(SCRATCH, f"back.{system}")
             made = run("export", model, "-m", mesh, "-p", policy, "--dim", "batch=4,seq=8", "--to", system, "-o", place)
@@ -483,12 +483,12 @@ def check_read_back():
                 got, done = totals(model, mesh, "-p", policy, "--pins", place)
             check(f"{what}: read back", got == want, f"{got} for {want}: {done.stderr}")
     want, _ = totals(model, "dp=8", "-p", "fsdp")  # a batch of 4: half of the ranks hold none of it
-    for system in "dtensor", "vescale", "jax", "shardy", "paddle":
+    for system in "dtensor-exact", "vescale", "jax", "shardy", "paddle":
         place = os.path.join(SCRATCH, f"back.{system}")
         run("export", model, "-m", "dp=8", "-p", "fsdp", "--dim", "batch=4,seq=8", "--to", system, "-o", place)
         got, done = totals(model, "dp=8", "--pins", place)
         refused = got is None and done.returncode == 3 and b"coarser than in the plan" in done.stderr
-        check(f"ranks without a part, by {system}", got == want if system == "dtensor" else refused, f"{got} for {want}: {done.stderr}")
+        check(f"ranks without a part, by {system}", got == want if system == "dtensor-exact" else refused, f"{got} for {want}: {done.stderr}")
 
 
 check_dot()

@@ -61,8 +61,10 @@ static const char export_text[] =
     "--trace                  a step over time, for Perfetto (ui.perfetto.dev); 'run\n"
     "                         --trace FILE' adds the measured times\n"
     "--onnx                   the model with the plan as ONNX's multi-device annotations\n"
-    "--to SYSTEM              code to run: dtensor (PyTorch), vescale, jax, shardy, paddle,\n"
-    "                         nnscaler, or lua, a policy that pins the whole plan\n"
+    "--to SYSTEM              code to run: dtensor (PyTorch's own styles; where they do not\n"
+    "                         say the plan, and for dtensor-exact, placements that hooks\n"
+    "                         hold), vescale, jax, shardy, paddle, nnscaler, or lua, a\n"
+    "                         policy that pins the whole plan\n"
     "\n"
     "A note says what a format cannot express. A file is written whole or not at all;\n"
     "equal plans give equal bytes.";

@@ -1,27 +1,12 @@
 #include "core/peers/torch/code.h"
 
-#include "core/layout/placement.h"
 #include "core/plan/stage.h"
-#include "core/peers/torch/code_styles.h"
+#include "core/peers/torch/code_state.h"
 #include "core/peers/torch/code_text.h"
 #include "core/code/modules.h"
-#include "core/code/python_mesh.h"
 #include "core/session/pins_text.h"
 
 #include <inttypes.h>
-
-typedef struct {
-    Arena *arena;
-    const Session *session;
-    const Plan *plan;
-    const Mesh *mesh;
-    const Graph *graph;
-    bool staged[MESH_AXES_MAX]; /* axes that distinguish the devices of stages */
-    int n_staged;
-    int n_inexpressible; /* shardings that placements cannot express */
-    bool vescale;
-    int n_gathered; /* veScale: parameters that are stored as they are used */
-} Writing;
 
 /* ---- placements ---- */
 
@@ -31,7 +16,7 @@ static bool torch_reduces(ReduceOp reduce)
            reduce == REDUCE_MIN || reduce == REDUCE_PROD;
 }
 
-static void put_placement(const Writing *w, const Placement *placement, Buf *out)
+void torch_put_placement(const TorchWriting *w, const Placement *placement, Buf *out)
 {
     bool blocks = placement->kind == PLACE_STRIDED || placement->kind == PLACE_INTERLEAVED;
     if (w->vescale && blocks) {
@@ -63,7 +48,7 @@ static void put_placement(const Writing *w, const Placement *placement, Buf *out
 }
 
 /* veScale's Partial is a sum, and an InterleavedShard is the only shard of its dim. */
-static bool vescale_has(const Writing *w, const Placement *placements, int axis, Error *err)
+static bool vescale_has(const TorchWriting *w, const Placement *placements, int axis, Error *err)
 {
     const Placement *it = &placements[axis];
     if (it->kind == PLACE_PARTIAL && it->reduce != REDUCE_SUM)
@@ -77,8 +62,7 @@ static bool vescale_has(const Writing *w, const Placement *placements, int axis,
     return true;
 }
 
-/* "(R, Shard(1))", one per axis that stages do not use. Fails with the reason if there are none. */
-static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out, Error *err)
+bool torch_put_placements(const TorchWriting *w, const Sharding *sharding, Buf *out, Error *err)
 {
     Placement placements[MESH_AXES_MAX];
     int n = 0;
@@ -99,14 +83,14 @@ static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out,
     for (int a = 0; a < w->mesh->n_axes; a++)
         if (!w->staged[a]) {
             buf_puts(out, n++ ? ", " : "");
-            put_placement(w, &placements[a], out);
+            torch_put_placement(w, &placements[a], out);
         }
     python_tuple_end(n, out);
     return true;
 }
 
 /* "(2, 16, 64)" */
-static void put_shape(const Writing *w, int32_t tensor, Buf *out)
+static void put_shape(const TorchWriting *w, int32_t tensor, Buf *out)
 {
     const Shape *shape = inferred_shape(w->session->inferred, tensor);
     int64_t n = shape ? shape->n_dims : 0;
@@ -118,13 +102,14 @@ static void put_shape(const Writing *w, int32_t tensor, Buf *out)
 
 /* "((2, 16, 64), (Shard(0), R))"; None if there are no placements, with the reason as comment.
  * Without the placements of an input or a parameter the text is another plan. */
-static void put_tensor(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out, Buf *comment)
+static void put_tensor(TorchWriting *w, int32_t tensor, const Sharding *sharding, Buf *out,
+                       Buf *comment)
 {
     Error err = {0};
     buf_putc(out, '(');
     put_shape(w, tensor, out);
     buf_puts(out, ", ");
-    if (!put_placements(w, sharding, out, &err)) {
+    if (!torch_put_placements(w, sharding, out, &err)) {
         Buf ours = buf_new(w->arena);
         sharding_format(sharding, w->mesh, VIEW_OURS_ASCII, &ours, NULL);
         buf_puts(out, "None");
@@ -138,16 +123,14 @@ static void put_tensor(Writing *w, int32_t tensor, const Sharding *sharding, Buf
     buf_putc(out, ')');
 }
 
-static const char *ended(const Writing *w, const Buf *text)
+static const char *ended(const TorchWriting *w, const Buf *text)
 {
     return text->n ? arena_str(w->arena, buf_str(text)) : NULL;
 }
 
 /* ---- names ---- */
 
-/* The name that torch gives a parameter. Exporters keep it, except for weights that they copied;
- * for these it is the path of the module and ".weight". */
-static Str module_name(const Writing *w, int32_t tensor)
+Str torch_parameter_name(const TorchWriting *w, int32_t tensor)
 {
     Str name = str_from(tensor_name(w->graph, tensor));
     Str label = str_from(naming_label(w->session->naming, tensor)), path = name;
@@ -159,20 +142,20 @@ static Str module_name(const Writing *w, int32_t tensor)
     return kept || (other >= 0 && other != tensor) ? name : label;
 }
 
-static bool has_shape(const Writing *w, int32_t tensor)
+bool torch_has_shape(const TorchWriting *w, int32_t tensor)
 {
     return tensor >= 0 && inferred_shape(w->session->inferred, tensor) &&
            w->plan->moved->made[tensor] >= 0;
 }
 
-static const Sharding *made_as(const Writing *w, int32_t tensor)
+const Sharding *torch_made_as(const TorchWriting *w, int32_t tensor)
 {
     return shardings_at(w->plan->shardings, w->plan->moved->made[tensor]);
 }
 
 /* ---- stages ---- */
 
-static void find_stages(Writing *w)
+static void find_stages(TorchWriting *w)
 {
     AtomSet fixed = 0;
     for (int i = 0; i < w->plan->decided->n_submeshes; i++)
@@ -185,7 +168,7 @@ static void find_stages(Writing *w)
 
 /* The coordinates, on the axes of stages, of devices that hold the tensor (-1: that run the op):
  * "((0,), (1,))"; empty without stages. */
-static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
+static const char *stages_of(const TorchWriting *w, int32_t tensor, int32_t op)
 {
     Buf out = buf_new(w->arena);
     AtomSet atoms = 0;
@@ -214,22 +197,22 @@ static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
 /* ---- tensors ---- */
 
 /* veScale stores a parameter as it is used: it has no redistribution of one before its module. */
-static const Sharding *stored_as(Writing *w, int32_t tensor, Buf *comment)
+static const Sharding *stored_as(TorchWriting *w, int32_t tensor, Buf *comment)
 {
     int32_t used = w->vescale && tensor_is_parameter(w->session->inferred, tensor)
                        ? values_read_as(w->session, tensor)
                        : -1;
     if (used < 0 || used == w->plan->moved->sharding[tensor])
-        return made_as(w, tensor);
+        return torch_made_as(w, tensor);
     Buf ours = buf_new(w->arena);
-    sharding_format(made_as(w, tensor), w->mesh, VIEW_OURS_ASCII, &ours, NULL);
+    sharding_format(torch_made_as(w, tensor), w->mesh, VIEW_OURS_ASCII, &ours, NULL);
     python_comment(buf_str(&ours), comment);
     buf_puts(comment, PINS_LESS_PYTHON);
     w->n_gathered++;
     return shardings_at(w->plan->shardings, used);
 }
 
-static void add_tensor(Writing *w, Str key, int32_t tensor, PythonEntries *out)
+static void add_tensor(TorchWriting *w, Str key, int32_t tensor, PythonEntries *out)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
     const Sharding *stored = stored_as(w, tensor, &comment);
@@ -238,7 +221,7 @@ static void add_tensor(Writing *w, Str key, int32_t tensor, PythonEntries *out)
 }
 
 /* Adds a parameter that all its readers need in another sharding than the stored one. */
-static void add_used(Writing *w, Str key, int32_t tensor, PythonEntries *out)
+static void add_used(TorchWriting *w, Str key, int32_t tensor, PythonEntries *out)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
     int32_t used = values_read_as(w->session, tensor);
@@ -248,14 +231,14 @@ static void add_used(Writing *w, Str key, int32_t tensor, PythonEntries *out)
     vec_push(w->arena, out, (PythonEntry){key, value.s, ended(w, &comment)});
 }
 
-static void add_stages(const Writing *w, Str key, int32_t tensor, PythonEntries *out)
+static void add_stages(const TorchWriting *w, Str key, int32_t tensor, PythonEntries *out)
 {
     const char *stages = stages_of(w, tensor, -1);
     if (stages)
         vec_push(w->arena, out, (PythonEntry){key, stages, NULL});
 }
 
-static void add_copied(const Writing *w, Str key, int32_t tensor, PythonEntries *out)
+static void add_copied(const TorchWriting *w, Str key, int32_t tensor, PythonEntries *out)
 {
     Str name = str_from(tensor_name(w->graph, tensor));
     Buf value = buf_new(w->arena);
@@ -265,14 +248,14 @@ static void add_copied(const Writing *w, Str key, int32_t tensor, PythonEntries 
     vec_push(w->arena, out, (PythonEntry){key, value.s, NULL});
 }
 
-static void write_tensors(Writing *w, Buf *out)
+static void write_tensors(TorchWriting *w, Buf *out)
 {
     PythonEntries parameters = {0}, inputs = {0}, outputs = {0}, copied = {0}, stages = {0},
                   used = {0};
     for (int32_t t = 0; t < w->graph->n_tensors; t++) {
-        if (!tensor_is_parameter(w->session->inferred, t) || !has_shape(w, t))
+        if (!tensor_is_parameter(w->session->inferred, t) || !torch_has_shape(w, t))
             continue;
-        Str key = module_name(w, t);
+        Str key = torch_parameter_name(w, t);
         add_tensor(w, key, t, &parameters);
         if (!w->vescale)
             add_used(w, key, t, &used);
@@ -282,13 +265,13 @@ static void write_tensors(Writing *w, Buf *out)
     for (int i = 0; i < w->graph->n_inputs; i++) {
         int32_t t = w->graph->inputs[i];
         Str key = str_from(tensor_name(w->graph, t));
-        if (!has_shape(w, t))
+        if (!torch_has_shape(w, t))
             continue;
         add_tensor(w, key, t, &inputs);
         add_stages(w, key, t, &stages);
     }
     for (int i = 0; i < w->graph->n_outputs; i++)
-        if (has_shape(w, w->graph->outputs[i]))
+        if (torch_has_shape(w, w->graph->outputs[i]))
             add_tensor(w, str_from(tensor_name(w->graph, w->graph->outputs[i])),
                        w->graph->outputs[i], &outputs);
     buf_puts(out, "\n# Shape in the exported file, and placements.\n");
@@ -323,7 +306,7 @@ static void put_field(Style *style, const char *name, const char *value, const B
     style->any = true;
 }
 
-static void add_field(Writing *w, Style *style, const char *name, int32_t tensor,
+static void add_field(TorchWriting *w, Style *style, const char *name, int32_t tensor,
                       const Sharding *sharding)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
@@ -331,8 +314,7 @@ static void add_field(Writing *w, Style *style, const char *name, int32_t tensor
     put_field(style, name, value.s, &comment);
 }
 
-/* The sharding that all readers of the tensor need, or -1 if they differ. */
-static int32_t read_by_all_as(const Writing *w, int32_t tensor)
+int32_t torch_read_by_all_as(const TorchWriting *w, int32_t tensor)
 {
     int32_t all = -1;
     for (int32_t u = w->graph->tensors[tensor].use; u < w->graph->tensors[tensor + 1].use; u++) {
@@ -346,24 +328,24 @@ static int32_t read_by_all_as(const Writing *w, int32_t tensor)
     return all < 0 ? w->plan->moved->sharding[tensor] : all;
 }
 
-static void add_out(Writing *w, Style *style, int32_t tensor)
+static void add_out(TorchWriting *w, Style *style, int32_t tensor)
 {
-    add_field(w, style, "makes", tensor, made_as(w, tensor));
-    int32_t gives = read_by_all_as(w, tensor);
+    add_field(w, style, "makes", tensor, torch_made_as(w, tensor));
+    int32_t gives = torch_read_by_all_as(w, tensor);
     Buf value = buf_new(w->arena), none = buf_new(w->arena);
     if (gives >= 0 && gives != w->plan->moved->made[tensor] &&
-        put_placements(w, shardings_at(w->plan->shardings, gives), &value, NULL))
+        torch_put_placements(w, shardings_at(w->plan->shardings, gives), &value, NULL))
         put_field(style, "gives", value.s, &none);
 }
 
 /* Adds a parameter of the module that an op reads in another sharding than the stored one. */
-static void add_gathered(Writing *w, Buf *gathered, Str path, Part part)
+static void add_gathered(TorchWriting *w, Buf *gathered, Str path, Part part)
 {
     int32_t op, tensor = naming_part(w->session->naming, path, part, &op);
     if (tensor < 0 || op < 0 || !tensor_is_parameter(w->session->inferred, tensor))
         return;
     int32_t need = code_read_as(w->plan, tensor, op);
-    Str name = module_name(w, tensor);
+    Str name = torch_parameter_name(w, tensor);
     if (need < 0 || need == w->plan->moved->sharding[tensor] || !str_starts(name, path) ||
         name.n <= path.n + 1)
         return;
@@ -376,13 +358,14 @@ static void add_gathered(Writing *w, Buf *gathered, Str path, Part part)
     buf_printf(gathered, ": %s", value.s);
 }
 
-static bool is_copied(const Writing *w, Str path)
+static bool is_copied(const TorchWriting *w, Str path)
 {
     int32_t weight = naming_part(w->session->naming, path, PART_WEIGHT, NULL);
-    return weight >= 0 && !str_eq(module_name(w, weight), str_from(tensor_name(w->graph, weight)));
+    return weight >= 0 &&
+           !str_eq(torch_parameter_name(w, weight), str_from(tensor_name(w->graph, weight)));
 }
 
-static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
+static void add_module(TorchWriting *w, const CodeModule *module, PythonEntries *out)
 {
     Style style = {.text = buf_new(w->arena)};
     Buf gathered = buf_new(w->arena), none = buf_new(w->arena);
@@ -407,7 +390,7 @@ static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
         vec_push(w->arena, out, (PythonEntry){module->path, style.text.s, NULL});
 }
 
-static void write_modules(Writing *w, Buf *out)
+static void write_modules(TorchWriting *w, Buf *out)
 {
     PythonEntries modules = {0};
     CodeModule module;
@@ -421,7 +404,7 @@ static void write_modules(Writing *w, Buf *out)
 
 /* ---- the file ---- */
 
-static void write_dims(const Writing *w, const char *name, bool staged, Buf *out)
+static void write_dims(const TorchWriting *w, const char *name, bool staged, Buf *out)
 {
     int n = 0;
     buf_printf(out, "%s = (", name);
@@ -434,24 +417,31 @@ static void write_dims(const Writing *w, const char *name, bool staged, Buf *out
     buf_putc(out, '\n');
 }
 
-static void write_mesh(const Writing *w, Buf *out)
+void torch_write_ranks(const TorchWriting *w, Buf *out)
+{
+    if (!w->mesh->devices) {
+        buf_puts(out, "None");
+        return;
+    }
+    buf_putc(out, '[');
+    for (int64_t i = 0; i < w->mesh->n_devices; i++)
+        buf_printf(out, "%s%" PRId64, i ? ", " : "", mesh_device(w->mesh, i));
+    buf_putc(out, ']');
+}
+
+static void write_mesh(const TorchWriting *w, Buf *out)
 {
     const Mesh *mesh = w->mesh;
     python_mesh_axes(mesh, out);
     buf_puts(out, "\nRANKS = ");
-    if (mesh->devices) {
-        buf_putc(out, '[');
-        for (int64_t i = 0; i < mesh->n_devices; i++)
-            buf_printf(out, "%s%" PRId64, i ? ", " : "", mesh_device(mesh, i));
-        buf_puts(out, "]  # by position in the mesh\n");
-    } else {
-        buf_puts(out, "None  # by position in the mesh; None: in order\n");
-    }
+    torch_write_ranks(w, out);
+    buf_puts(out, mesh->devices ? "  # by position in the mesh\n"
+                                : "  # by position in the mesh; None: in order\n");
     write_dims(w, "STAGE_DIMS", true, out);
     write_dims(w, "PLACED_DIMS", false, out);
 }
 
-static void write_head(const Writing *w, Buf *out)
+static void write_head(const TorchWriting *w, Buf *out)
 {
     python_title(w->session, w->vescale ? "veScale" : "torch.distributed.tensor", out);
     values_put_unpinned(w->session, "#", out);
@@ -461,17 +451,17 @@ static void write_head(const Writing *w, Buf *out)
 
 /* "[[R, Shard(1)]]": the placements of a module's first argument or result; NULL where it stays as
  * it is, as what is partial does. */
-static const char *forward_placements(Writing *w, const Sharding *sharding)
+static const char *forward_placements(TorchWriting *w, const Sharding *sharding)
 {
     Buf out = buf_new(w->arena);
-    if (sharding_partials(sharding) || !put_placements(w, sharding, &out, NULL))
+    if (sharding_partials(sharding) || !torch_put_placements(w, sharding, &out, NULL))
         return NULL;
     Str inside = {out.s + 1, out.n - 2};
     inside.n -= str_ends(inside, STR(",")) ? 1 : 0; /* of a tuple of one */
     return arena_printf(w->arena, "[[%.*s]]", STR_ARG(inside));
 }
 
-static void add_forward(Writing *w, Str path, const char *which, int32_t sharding,
+static void add_forward(TorchWriting *w, Str path, const char *which, int32_t sharding,
                         PythonEntries *out)
 {
     const char *value =
@@ -482,7 +472,7 @@ static void add_forward(Writing *w, Str path, const char *which, int32_t shardin
                                value, NULL});
 }
 
-static void write_forward(Writing *w, Buf *out)
+static void write_forward(TorchWriting *w, Buf *out)
 {
     PythonEntries forward = {0};
     CodeModule module;
@@ -490,14 +480,14 @@ static void write_forward(Writing *w, Buf *out)
         if (!code_module(w->session, i, &module))
             continue;
         add_forward(w, module.path, "input", module.reads, &forward);
-        add_forward(w, module.path, "output", module.out < 0 ? -1 : read_by_all_as(w, module.out),
-                    &forward);
+        add_forward(w, module.path, "output",
+                    module.out < 0 ? -1 : torch_read_by_all_as(w, module.out), &forward);
     }
     buf_puts(out, "\n# How a module's first argument and its result are redistributed.\n");
     python_dict("FORWARD", &forward, 0, out);
 }
 
-static void note_losses(const Writing *w, ExportNotes *notes)
+static void note_losses(const TorchWriting *w, ExportNotes *notes)
 {
     if (w->n_inexpressible > 0)
         export_note(notes, "%d shardings cannot be expressed by placements: None, with a comment",
@@ -513,33 +503,54 @@ static void note_losses(const Writing *w, ExportNotes *notes)
                                : "with torch.distributed.pipelining");
 }
 
-static Writing writing_new(Arena *arena, const Session *session, bool vescale)
+TorchWriting torch_writing(Arena *arena, const Session *session, bool vescale)
 {
-    return (Writing){.arena = arena,
-                     .session = session,
-                     .plan = session->plan,
-                     .mesh = session->mesh,
-                     .graph = session->graph,
-                     .vescale = vescale};
+    TorchWriting w = {.arena = arena,
+                      .session = session,
+                      .plan = session->plan,
+                      .mesh = session->mesh,
+                      .graph = session->graph,
+                      .vescale = vescale};
+    find_stages(&w);
+    return w;
 }
 
-bool torch_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
+static void write_exact(TorchWriting *w, Buf *out, ExportNotes *notes)
 {
-    Arena *arena = arena_new();
-    Writing w = writing_new(arena, session, false);
-    (void)err;
-    find_stages(&w);
-    write_head(&w, out);
-    write_tensors(&w, out);
+    write_head(w, out);
+    write_tensors(w, out);
     buf_puts(out, dtensor_mesh_text);
     buf_puts(out, dtensor_swapped_text);
     buf_puts(out, dtensor_names_text);
     buf_puts(out, dtensor_parameters_text);
     buf_puts(out, dtensor_inputs_text);
     buf_puts(out, dtensor_style_text);
-    write_modules(&w, out);
-    dtensor_styles(session, out);
-    note_losses(&w, notes);
+    write_modules(w, out);
+    note_losses(w, notes);
+}
+
+bool torch_exact_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
+{
+    Arena *arena = arena_new();
+    TorchWriting w = torch_writing(arena, session, false);
+    (void)err;
+    write_exact(&w, out, notes);
+    arena_free(arena);
+    return true;
+}
+
+bool torch_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
+{
+    Arena *arena = arena_new();
+    TorchWriting w = torch_writing(arena, session, false);
+    Error why = {0};
+    (void)err;
+    if (!torch_styles_code(&w, out, notes, &why)) {
+        export_note(notes,
+                    "torch's own styles do not express this plan, %s: written as exact placements",
+                    arena_str(notes->arena, str_from(why.text)));
+        write_exact(&w, out, notes);
+    }
     arena_free(arena);
     return true;
 }
@@ -547,9 +558,8 @@ bool torch_code(const Session *session, Buf *out, ExportNotes *notes, Error *err
 bool vescale_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
 {
     Arena *arena = arena_new();
-    Writing w = writing_new(arena, session, true);
+    TorchWriting w = torch_writing(arena, session, true);
     (void)err;
-    find_stages(&w);
     write_head(&w, out);
     write_tensors(&w, out);
     write_forward(&w, out);

@@ -4,6 +4,8 @@
 
 #include "core/code/code.h"
 
-CodeFn torch_code, vescale_code;
+CodeFn torch_code;       /* in torch's own styles if they say it, else exactly */
+CodeFn torch_exact_code; /* placements of all parameters, inputs and modules */
+CodeFn vescale_code;
 
 #endif

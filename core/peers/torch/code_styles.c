@@ -1,182 +1,585 @@
-#include "core/peers/torch/code_styles.h"
+#include "core/peers/torch/code_state.h"
 
-#include "core/code/modules.h"
 #include "core/code/python_fold.h"
+#include "core/peers/torch/code_text.h"
+#include "core/peers/torch/styles.h"
+#include "core/plan/stage.h"
+
+#include <ctype.h>
+#include <inttypes.h>
 
 typedef struct {
-    Arena *arena;
-    const Session *session;
-    const Plan *plan;
-    AtomSet atoms; /* of the axis */
-    bool *covered; /* per tensor: parameters that the styles shard */
-    bool *summed;  /* per Names id of a path: sharded by rows */
-    bool looks_up; /* an Embedding is among them */
-} Axis;
+    TorchWriting *w;
+    TorchStyles styles;
+    ExportNotes *notes;
+    Buf *out;
+    const char *sharded[MESH_AXES_MAX], *copied[MESH_AXES_MAX]; /* axes of the batch */
+    int n_sharded, n_copied, n_tensor;
+    int stage_axis;          /* -1 */
+    PythonEntries units;     /* patterns of equal layers, "model.layers.*" */
+    bool recomputes;         /* layers */
+    const char *low;         /* torch's dtype of 16-bit parameters; NULL */
+    const char *reduce_type; /* of their gradients */
+} Writer;
 
-/* The dim of a sharding that the axis shards, whole and alone; -1: none, -2: anything else. */
-static int dim_of(const Axis *axis, int32_t id)
+/* ---- what the file needs ---- */
+
+static void find_axes(Writer *it)
 {
-    const Sharding *sharding = shardings_at(axis->plan->shardings, id);
-    for (int d = 0; d < (int)sharding->n_dims; d++) {
-        const Cut *cut = &sharding->dim[d];
-        if (cut_atoms(cut) & axis->atoms)
-            return cut->n == 1 && !cut_is_blocks(cut) && cut_atoms(cut) == axis->atoms ? d : -2;
+    const Mesh *mesh = it->w->mesh;
+    it->stage_axis = -1;
+    for (int a = 0; a < mesh->n_axes; a++) {
+        it->n_tensor += it->styles.use[a] == AXIS_TENSOR;
+        if (it->styles.use[a] == AXIS_STAGE)
+            it->stage_axis = a;
+        if (it->styles.use[a] == AXIS_TENSOR || it->styles.use[a] == AXIS_STAGE)
+            continue;
+        if (it->styles.stored[a])
+            it->sharded[it->n_sharded++] = mesh->axes[a].name;
+        else if (it->styles.use[a] == AXIS_BATCH)
+            it->copied[it->n_copied++] = mesh->axes[a].name;
     }
-    return -1;
 }
 
-/* The parameter of a weight that an op reads as [in, out] and a Linear stores as [out, in]: one
- * that an exporter copied or that the graph transposes, or -1. */
-static int32_t linear_parameter(const Session *session, int32_t weight)
+/* "model.layers.*" of "model.layers.*.mlp"; empty if no module of it is numbered. */
+static Str unit_of(Str pattern)
 {
-    const Graph *graph = session->graph;
-    int32_t maker = graph->tensors[weight].maker;
-    const Shape *shape = inferred_shape(session->inferred, weight);
-    if (!shape || shape->n_dims != 2)
-        return -1;
-    if (maker >= 0 && strcmp(op_operator(graph, maker), "Transpose") == 0 &&
-        tensor_is_parameter(session->inferred, op_inputs(graph, maker)[0]))
-        return op_inputs(graph, maker)[0];
-    bool copied = strcmp(naming_label(session->naming, weight), tensor_name(graph, weight)) != 0;
-    return copied && tensor_is_parameter(session->inferred, weight) ? weight : -1;
+    for (size_t i = 0; i < pattern.n; i++)
+        if (pattern.s[i] == '*')
+            return (Str){pattern.s, i + 1};
+    return (Str){0};
 }
 
-static bool reads_matmul(const Session *session, const CodeModule *module)
+static bool has_unit(const Writer *it, Str pattern)
 {
-    const Graph *graph = session->graph;
-    return module->reader >= 0 && strcmp(op_operator(graph, module->reader), "MatMul") == 0 &&
-           graph->ops[module->reader].n_inputs == 2 &&
-           op_inputs(graph, module->reader)[1] == module->weight;
+    for (int i = 0; i < it->units.n; i++)
+        if (str_eq(it->units.at[i].key, pattern))
+            return true;
+    return false;
 }
 
-/* Whether the module looks rows up in its weight: torch's Embedding. */
-static bool looks_up(const Session *session, const CodeModule *module)
+static void find_units(Writer *it)
 {
-    const Graph *graph = session->graph;
-    return module->reader >= 0 && strcmp(op_operator(graph, module->reader), "Gather") == 0 &&
-           op_inputs(graph, module->reader)[0] == module->weight &&
-           op_attr_int(graph, module->reader, "axis", 0) == 0 &&
-           tensor_is_parameter(session->inferred, module->weight);
+    for (int i = 0; i < it->styles.modules.n; i++) {
+        Str unit = unit_of(it->styles.modules.at[i].pattern);
+        if (unit.n > 1 && !has_unit(it, unit))
+            vec_push(it->w->arena, &it->units, (PythonEntry){unit, "", NULL});
+    }
 }
 
-/* The style of a lookup; NULL unless the axis shards the rows of an Embedding, so that the result
- * is a sum. */
-static const char *style_of_lookup(const Axis *axis, int32_t op, int cut)
+static void find_types(Writer *it)
 {
-    int32_t ids = op_inputs(axis->session->graph, op)[1];
-    int32_t out = op_outputs(axis->session->graph, op)[0];
-    int32_t read = code_read_as(axis->plan, ids, op);
-    bool whole = read < 0 || dim_of(axis, read) == -1;
-    return cut == 0 && whole && dim_of(axis, axis->plan->moved->made[out]) == -1
-               ? "RowwiseParallel(input_layouts=Replicate())"
-               : NULL;
+    const TorchWriting *w = it->w;
+    for (int i = 0; i < it->styles.modules.n && !it->low; i++) {
+        const StyledModule *m = &it->styles.modules.at[i];
+        for (int k = 0; k < m->n_parameters && !it->low; k++) {
+            const uint8_t *types = w->session->inferred->dtype;
+            uint8_t type = types[m->parameter[k]];
+            int32_t gradient = graph_find_tensor(
+                w->graph, str_from(arena_printf(w->arena, "%s~grad",
+                                                tensor_name(w->graph, m->parameter[k]))));
+            if (type != DT_BF16 && type != DT_F16)
+                continue;
+            it->low = type == DT_BF16 ? "bfloat16" : "float16";
+            bool wide = gradient >= 0 && types[gradient] == DT_F32;
+            it->reduce_type = wide ? "float32" : it->low;
+        }
+    }
 }
 
-/* The style that shards the module like the axis does; NULL if there is none. */
-static const char *style_of(const Axis *axis, const CodeModule *module, int cut)
+/* The module that a recomputed group of ops is, as a pattern; empty if they have none in common. */
+static Str group_pattern(Writer *it, int group)
 {
-    int32_t bias = naming_part(axis->session->naming, module->path, PART_BIAS, NULL);
-    int of_bias = bias < 0 ? -1 : dim_of(axis, axis->plan->moved->made[bias]);
-    int reads = dim_of(axis, module->reads),
-        made = dim_of(axis, axis->plan->moved->made[module->out]);
-    const Shape *in = inferred_shape(axis->session->inferred, module->in);
-    const Shape *out = inferred_shape(axis->session->inferred, module->out);
-    if (cut == 1 && reads == -1 && made == (int)out->n_dims - 1 && (bias < 0 || of_bias == 0))
-        return "ColwiseParallel()";
-    if (cut == 0 && reads == (int)in->n_dims - 1 && made == -1 && of_bias == -1)
-        return "RowwiseParallel()";
+    const Plan *plan = it->w->plan;
+    Str common = {0};
+    for (int32_t op = 0; op < it->styles.n_forward; op++) {
+        if (recompute_group(plan, op) != group)
+            continue;
+        Str path = str_from(op_path(it->w->graph, op));
+        common = common.n ? torch_common_path(common, path) : path;
+    }
+    return torch_pattern(it->w->arena, common);
+}
+
+static void find_recomputed(Writer *it)
+{
+    if (!it->w->plan->decided->recompute)
+        return;
+    int group = -1;
+    for (int32_t op = 0; op < it->styles.n_forward && group < 0; op++)
+        group = recompute_group(it->w->plan, op);
+    Str pattern = group < 0 ? (Str){0} : group_pattern(it, group);
+    it->recomputes = pattern.n > 0 && has_unit(it, pattern);
+    if (group >= 0 && !it->recomputes)
+        export_note(it->notes,
+                    "the plan recomputes %s, which is no layer: leave that to a fused "
+                    "attention, or to torch.utils.checkpoint",
+                    pattern.n ? arena_str(it->notes->arena, pattern) : "a group of ops");
+}
+
+/* ---- the head ---- */
+
+static void put_list(Writer *it, const char *const *text, int n, const char *between)
+{
+    for (int i = 0; i < n; i++)
+        buf_printf(it->out, "%s%s", i ? between : "", text[i]);
+}
+
+static void put_import(Writer *it, const char *module, const char *const *names, int n)
+{
+    if (n == 0)
+        return;
+    buf_printf(it->out, "from %s import ", module);
+    bool wide = n > 4;
+    buf_puts(it->out, wide ? "(\n    " : "");
+    put_list(it, names, n, wide ? ",\n    " : ", ");
+    buf_puts(it->out, wide ? ",\n)\n" : "\n");
+}
+
+static bool is_of_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether the text has the word, as a whole one. */
+static bool says(const Buf *text, const char *word)
+{
+    Str rest = buf_str(text), whole = str_from(word);
+    for (int64_t at; (at = str_find(rest, whole)) >= 0;
+         rest.s += at + 1, rest.n -= (size_t)at + 1) {
+        size_t end = (size_t)at + whole.n;
+        bool begins = rest.s + at == text->s || !is_of_name(rest.s[at - 1]);
+        if (begins && (end == rest.n || !is_of_name(rest.s[end]) || !is_of_name(word[whole.n - 1])))
+            return true;
+    }
+    return false;
+}
+
+/* The names of a list that occur in the text as a call or a value. */
+static void put_used(Writer *it, const char *module, const char *const *all, int n, const Buf *text)
+{
+    const char *used[16];
+    int n_used = 0;
+    for (int i = 0; i < n; i++)
+        if (says(text, all[i]))
+            used[n_used++] = all[i];
+    put_import(it, module, used, n_used);
+}
+
+#define PUT_USED(it, module, text, ...)                                                            \
+    do {                                                                                           \
+        static const char *const all[] = {__VA_ARGS__};                                            \
+        put_used(it, module, all, (int)(sizeof all / sizeof *all), text);                          \
+    } while (0)
+
+static void write_imports(Writer *it, const Buf *body)
+{
+    if (says(body, "copy.deepcopy"))
+        buf_puts(it->out, "import copy\n");
+    if (says(body, "fnmatch.filter"))
+        buf_puts(it->out, "import fnmatch\n");
+    buf_puts(it->out, says(body, "copy.deepcopy") || says(body, "fnmatch.filter") ? "\n" : "");
+    if (says(body, "torch."))
+        buf_puts(it->out, "import torch\n");
+    if (says(body, "nn."))
+        buf_puts(it->out, "from torch import nn\n");
+    PUT_USED(it, "torch.distributed._composable", body, "checkpoint");
+    PUT_USED(it, "torch.distributed._composable.replicate_with_fsdp", body, "replicate");
+    PUT_USED(it, "torch.distributed.device_mesh", body, "DeviceMesh", "init_device_mesh");
+    PUT_USED(it, "torch.distributed.fsdp", body, "MixedPrecisionPolicy", "fully_shard");
+    PUT_USED(it, "torch.distributed.pipelining", body, "PipelineStage", "Schedule1F1B",
+             "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
+             "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble");
+    PUT_USED(it, "torch.distributed.tensor", body, "DTensor", "Replicate", "Shard",
+             "distribute_module", "distribute_tensor");
+    PUT_USED(it, "torch.distributed.tensor.parallel", body, "ColwiseParallel", "ParallelStyle",
+             "PrepareModuleInput", "RowwiseParallel", "SequenceParallel", "parallelize_module");
+    PUT_USED(it, "torch.distributed.tensor.placement_types", body, "_StridedShard");
+}
+
+static void write_usage(Writer *it)
+{
+    const Mesh *mesh = it->w->mesh;
+    buf_puts(it->out, "#\n#     mesh = make_mesh()               # in each process of torchrun\n");
+    if (it->stage_axis >= 0)
+        buf_puts(it->out, "#     schedule = pipeline(model, mesh, loss_fn)\n"
+                          "#     schedule.step(input_ids, target=labels)  # on a middle stage: "
+                          "step()\n");
+    else
+        buf_puts(it->out, "#     parallelize(model, mesh)\n"
+                          "#     loss = loss_fn(model(input_ids).logits, labels)\n");
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (it->styles.use[a] == AXIS_BATCH)
+            buf_printf(it->out, "# A rank gets its own part of the batch along %s.\n",
+                       mesh->axes[a].name);
+}
+
+static void write_mesh(Writer *it)
+{
+    const Mesh *mesh = it->w->mesh;
+    Buf shape = buf_new(it->w->arena);
+    python_mesh_axes(mesh, &shape);
+    buf_add(it->out, buf_str(&shape));
+    buf_puts(it->out, "\n\n\ndef make_mesh(device_type=\"cuda\"):\n");
+    if (!mesh->devices) {
+        buf_puts(it->out, "    return init_device_mesh(device_type, MESH_SHAPE, "
+                          "mesh_dim_names=MESH_DIM_NAMES)\n");
+        return;
+    }
+    buf_puts(it->out, "    ranks = torch.tensor(");
+    torch_write_ranks(it->w, it->out);
+    buf_puts(it->out, ").reshape(MESH_SHAPE)\n"
+                      "    return DeviceMesh(device_type, ranks, mesh_dim_names=MESH_DIM_NAMES)\n");
+}
+
+/* ---- the plan of a tensor axis ---- */
+
+static bool all_alike(const Writer *it, Str pattern, int axis, const char *style)
+{
+    for (int i = 0; i < it->styles.modules.n; i++) {
+        const StyledModule *m = &it->styles.modules.at[i];
+        const char *other = m->style[axis] ? m->style[axis] : m->inputs[axis];
+        if (str_eq(m->pattern, pattern) && (!other || strcmp(other, style) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* "Style(a, b)" with an argument a line where it is too long for one. */
+static const char *folded(Writer *it, Str key, const char *style)
+{
+    Buf out = buf_new(it->w->arena);
+    int depth = 0;
+    if (key.n + strlen(style) < 88)
+        return style;
+    for (const char *c = style; *c; c++) {
+        depth += (*c == '(' || *c == '{') - (*c == ')' || *c == '}');
+        if (depth == 0 && *c == ')')
+            buf_puts(&out, ",\n");
+        buf_putc(&out, *c);
+        if (depth == 1 && (*c == '(' || (*c == ',' && c[1] == ' '))) {
+            buf_puts(&out, "\n    ");
+            c += *c == ',';
+        }
+    }
+    return out.s;
+}
+
+typedef struct {
+    int axis;
+    PythonEntries plan;
+    Intern *seen; /* keys */
+} AxisPlan;
+
+static void add_style(Writer *it, AxisPlan *plan, const StyledModule *m)
+{
+    const char *style = m->style[plan->axis] ? m->style[plan->axis] : m->inputs[plan->axis];
+    if (!style)
+        return;
+    bool folds = !str_eq(m->path, m->pattern) && all_alike(it, m->pattern, plan->axis, style);
+    Str key = folds ? m->pattern : m->path;
+    int n = intern_count(plan->seen);
+    if (intern_put(plan->seen, key.s, key.n) == n)
+        vec_push(it->w->arena, &plan->plan, (PythonEntry){key, folded(it, key, style), NULL});
+}
+
+/* "TP": the plan of an axis. */
+static const char *axis_name(Writer *it, int axis)
+{
+    Buf name = buf_new(it->w->arena);
+    python_identifier(str_from(it->w->mesh->axes[axis].name), &name);
+    for (size_t i = 0; i < name.n; i++)
+        name.s[i] = (char)toupper((unsigned char)name.s[i]);
+    return name.s;
+}
+
+static void write_axis(Writer *it, int axis)
+{
+    AxisPlan plan = {.axis = axis, .seen = intern_new(it->w->arena)};
+    const StyledModules *modules = &it->styles.modules;
+    for (int i = 0; i < modules->n; i++) {
+        Str path = modules->at[i].path;
+        for (int k = modules->n - 1; k > i && modules->at[k].n_parameters == 0; k--)
+            if (str_starts(path, modules->at[k].path) && path.s[modules->at[k].path.n] == '.')
+                add_style(it, &plan, &modules->at[k]); /* before those that it is around */
+        add_style(it, &plan, &modules->at[i]);
+    }
+    buf_putc(it->out, '\n');
+    python_dict(axis_name(it, axis), &plan.plan, 0, it->out);
+}
+
+/* ---- parallelize() ---- */
+
+static void put_mesh(Writer *it, const char *const *axis, int n)
+{
+    buf_puts(it->out, "mesh[");
+    for (int i = 0; i < n; i++) {
+        buf_puts(it->out, i ? ", " : "");
+        python_string(str_from(axis[i]), it->out);
+    }
+    buf_putc(it->out, ']');
+}
+
+static void write_tensor_axes(Writer *it)
+{
+    for (int a = 0; a < it->w->mesh->n_axes; a++) {
+        if (it->styles.use[a] != AXIS_TENSOR)
+            continue;
+        const char *axis = it->w->mesh->axes[a].name;
+        buf_printf(it->out, "    parallelize_module(model, ");
+        put_mesh(it, &axis, 1);
+        buf_printf(it->out, ", %s(model, %s))\n", it->stage_axis >= 0 ? "present" : "checked",
+                   axis_name(it, a));
+        if (it->styles.splits) {
+            buf_puts(it->out, "    for module in model.modules():\n"
+                              "        if hasattr(module, \"split_size\"):  # of fused q, k and v\n"
+                              "            module.split_size //= ");
+            put_mesh(it, &axis, 1);
+            buf_puts(it->out, ".size()\n");
+        }
+    }
+    if (it->n_tensor > 0)
+        buf_puts(it->out, "    if hasattr(model, \"tie_weights\"):\n"
+                          "        model.tie_weights()  # each style makes its own parameter\n");
+}
+
+/* "model.model.layers", or a call where a name is no identifier. */
+static void put_layers(Writer *it, Str unit)
+{
+    Str path = {unit.s, unit.n - 2}, rest = path;
+    bool plain = true;
+    while (rest.n > 0) {
+        Buf name = buf_new(it->w->arena);
+        Str part = str_take(&rest, '.');
+        python_identifier(part, &name);
+        plain &= str_eq(part, buf_str(&name));
+    }
+    buf_puts(it->out, plain ? "model." : "model.get_submodule(");
+    if (plain)
+        buf_add(it->out, path);
+    else
+        python_string(path, it->out);
+    buf_puts(it->out, plain ? "" : ")");
+}
+
+static void write_arguments(Writer *it)
+{
+    const char *axes[2 * MESH_AXES_MAX];
+    for (int i = 0; i < it->n_copied; i++)
+        axes[i] = it->copied[i];
+    for (int i = 0; i < it->n_sharded; i++)
+        axes[it->n_copied + i] = it->sharded[i];
+    buf_puts(it->out, "    options = {\"mesh\": ");
+    put_mesh(it, axes, it->n_copied + it->n_sharded);
+    if (it->n_copied + it->n_sharded > (it->n_copied && it->n_sharded ? 2 : 1))
+        buf_puts(it->out, "._flatten(\"batch\")");
+    buf_puts(it->out, "}\n");
+    if (it->low)
+        buf_printf(it->out,
+                   "    options[\"mp_policy\"] = MixedPrecisionPolicy(torch.%s, torch.%s)\n",
+                   it->low, it->reduce_type);
+    uint8_t stored = 0;
+    for (int a = 0; a < it->w->mesh->n_axes; a++)
+        stored |= it->styles.stored[a];
+    if (it->n_sharded > 0 && !(stored & STORED_PARAMETER))
+        buf_puts(it->out,
+                 "    # The plan stores parameters whole; this gathers them once a step.\n");
+    if (it->n_sharded > 0 && (it->styles.keep || !(stored & STORED_PARAMETER)))
+        buf_puts(it->out, "    options[\"reshard_after_forward\"] = False\n");
+}
+
+static void write_batch_axes(Writer *it)
+{
+    bool batch = it->n_sharded + it->n_copied > 0;
+    const char *call = it->n_sharded ? "fully_shard" : "replicate";
+    if (batch)
+        write_arguments(it);
+    for (int i = 0; i < it->units.n && (batch || it->recomputes); i++) {
+        buf_puts(it->out, "    for layer in ");
+        put_layers(it, it->units.at[i].key);
+        buf_puts(it->out, ":\n");
+        if (it->recomputes)
+            buf_puts(it->out, "        checkpoint(layer)\n");
+        if (batch)
+            buf_printf(it->out, "        %s(layer, **options)\n", call);
+    }
+    if (batch)
+        buf_printf(it->out, "    %s(model, **options)\n", call);
+}
+
+static void write_parallelize(Writer *it)
+{
+    if (it->n_tensor > 0)
+        buf_puts(it->out, torch_checked_text);
+    if (it->n_tensor > 0 && it->stage_axis >= 0)
+        buf_puts(it->out, torch_present_text);
+    buf_puts(it->out,
+             "\n\ndef parallelize(model, mesh):\n    \"\"\"Shards a model in place.\"\"\"\n");
+    size_t start = it->out->n;
+    write_tensor_axes(it);
+    write_batch_axes(it);
+    if (it->out->n == start)
+        buf_puts(it->out, "    # The plan keeps every parameter whole.\n");
+    buf_puts(it->out, "    return model\n");
+}
+
+/* ---- stages ---- */
+
+typedef struct {
+    const char *name, *class;
+    bool several; /* stages a rank */
+} TorchSchedule;
+
+static const TorchSchedule schedules[] = {
+    {"1f1b", "Schedule1F1B", false},
+    {"gpipe", "ScheduleGPipe", false},
+    {"infer_pipe", "ScheduleGPipe", false},
+    {"1f1b_interleaved", "ScheduleInterleaved1F1B", true},
+    {"looped_bfs", "ScheduleLoopedBFS", true},
+    {"interleaved_zero_bubble", "ScheduleInterleavedZeroBubble", true},
+    {"zb1p", "ScheduleInterleavedZeroBubble", true},
+    {"zbv", "ScheduleZBVZeroBubble", true},
+    {"dualpipev", "ScheduleDualPipeV", true},
+};
+
+static const TorchSchedule *schedule_of(const Stages *stages)
+{
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
+        if (strcmp(schedules[i].name, stages->schedule) == 0)
+            return &schedules[i];
     return NULL;
 }
 
-static bool add_style(Axis *axis, const CodeModule *module, PythonEntries *out)
+/* The module that stays on a stage or is passed over as one: a layer, or one outside of layers. */
+static Str whole_of(const StyledModule *m)
 {
-    const Session *session = axis->session;
-    int cut =
-        module->weight < 0 || module->weight_reads < 0 ? -1 : dim_of(axis, module->weight_reads);
-    if (cut == -1)
-        return true;
-    bool lookup = looks_up(session, module);
-    int32_t parameter = lookup ? module->weight : linear_parameter(session, module->weight);
-    if (cut < 0 || parameter < 0 ||
-        (!lookup && (module->reads < 0 || module->out < 0 || !reads_matmul(session, module))))
-        return false;
-    const char *style =
-        lookup ? style_of_lookup(axis, module->reader, cut) : style_of(axis, module, cut);
-    if (!style)
-        return false;
-    axis->looks_up |= lookup;
-    int32_t bias = naming_part(session->naming, module->path, PART_BIAS, NULL);
-    axis->covered[parameter] = true;
-    if (bias >= 0)
-        axis->covered[bias] = true;
-    if (cut == 0)
-        axis->summed[session->graph->ops[module->reader].path] = true;
-    vec_push(axis->arena, out, (PythonEntry){module->path, style, NULL});
-    return true;
+    Str unit = unit_of(m->pattern), rest = m->path;
+    if (unit.n <= 1)
+        return m->path;
+    size_t parts = 1;
+    for (size_t i = 0; i < unit.n; i++)
+        parts += unit.s[i] == '.';
+    while (parts-- > 0)
+        (void)str_take(&rest, '.');
+    return (Str){m->path.s, rest.n ? m->path.n - rest.n - 1 : m->path.n};
 }
 
-/* Returns true if only the sums of row-sharded modules move along the axis, and they end
- * replicated. */
-static bool moves_sums_only(const Axis *axis)
+/* Modules by stage, and those whose result is added to the first stage's: embeddings of positions,
+ * which no argument of the model comes into. */
+static void write_stage_table(Writer *it)
 {
-    const Graph *graph = axis->session->graph;
-    for (int i = 0; i < axis->plan->moved->n_reshards; i++) {
-        const Reshard *reshard = &axis->plan->moved->reshards[i];
-        AtomSet moved = 0;
-        for (int k = 0; reshard->path && k < reshard->path->n_steps; k++)
-            moved |= reshard->path->step[k].atoms;
-        int32_t maker = graph->tensors[reshard->tensor].maker;
-        if ((moved & axis->atoms) &&
-            (maker < 0 || !axis->summed[graph->ops[maker].path] || dim_of(axis, reshard->to) != -1))
-            return false;
-    }
-    return true;
-}
-
-static bool axis_styles(Axis *axis, PythonEntries *out)
-{
-    const Session *session = axis->session;
-    CodeModule module;
-    for (int i = 0; i < naming_n_paths(session->naming); i++)
-        if (code_module(session, i, &module) && !add_style(axis, &module, out))
-            return false;
-    for (int32_t t = 0; t < session->graph->n_tensors; t++)
-        if (axis->plan->moved->made[t] >= 0 && session->graph->tensors[t].maker < 0 &&
-            !axis->covered[t] && dim_of(axis, axis->plan->moved->made[t]) != -1)
-            return false;
-    return out->n > 0 && moves_sums_only(axis);
-}
-
-void dtensor_styles(const Session *session, Buf *out)
-{
-    Arena *arena = arena_new();
-    int n = 0;
-    for (int a = 0; a < session->mesh->n_axes; a++) {
-        PythonEntries styles = {0};
-        Axis axis = {.arena = arena,
-                     .session = session,
-                     .plan = session->plan,
-                     .atoms = mesh_axis_atoms(session->mesh, a),
-                     .covered = arena_array(arena, bool, session->graph->n_tensors),
-                     .summed = arena_array(arena, bool, names_count(session->graph->names))};
-        if (axis.atoms == 0 || !axis_styles(&axis, &styles))
+    PythonEntries table = {0};
+    Intern *seen = intern_new(it->w->arena);
+    Buf added = buf_new(it->w->arena);
+    for (int i = 0; i < it->styles.modules.n; i++) {
+        const StyledModule *m = &it->styles.modules.at[i];
+        Str key = whole_of(m);
+        int n = intern_count(seen);
+        if (m->stage < 0 || intern_put(seen, key.s, key.n) != n)
             continue;
-        if (n++ == 0)
-            buf_puts(out,
-                     "\n\ndef tensor_parallel(axis):\n"
-                     "    \"\"\"The same in torch's own styles, on mesh[axis]; use DDP or FSDP "
-                     "for axes that shard the batch.\"\"\"\n"
-                     "    from torch.distributed.tensor.parallel import ColwiseParallel, "
-                     "RowwiseParallel\n\n");
-        buf_puts(out, "    if axis == ");
-        python_string(str_from(session->mesh->axes[a].name), out);
-        buf_puts(out, ":\n");
-        if (axis.looks_up)
-            buf_puts(out, "        from torch.distributed.tensor import Replicate\n\n");
-        python_dict("plan", &styles, 8, out);
-        buf_puts(out, "        return plan\n");
+        vec_push(it->w->arena, &table,
+                 (PythonEntry){key, arena_printf(it->w->arena, "%d", m->stage), NULL});
+        if (m->at.reads < 0 && m->at.out >= 0) {
+            buf_puts(&added, added.n ? ", " : "");
+            python_string(key, &added);
+        }
     }
-    if (n > 0)
-        buf_puts(out, "    raise KeyError(axis)\n");
-    arena_free(arena);
+    buf_printf(it->out, "\nN_MICRO_BATCHES = %d\n", it->w->plan->decided->stages->n_micro_batches);
+    python_dict("STAGES", &table, 0, it->out);
+    buf_printf(it->out, "ADDED = {%s}\n", added.n ? added.s : "");
+}
+
+/* Whether stage i is on the coordinate that torch gives it: i % g, or of a V i and 2g - 1 - i. */
+static bool stages_lie_as(const Writer *it, bool bent)
+{
+    const Stages *stages = it->w->plan->decided->stages;
+    const Mesh *mesh = it->w->mesh;
+    int g = (int)mesh->axes[it->stage_axis].size;
+    for (int i = 0; i < stages->n; i++) {
+        SubMesh part = it->w->plan->decided->submeshes[stages->at[i].devices];
+        int want = bent && i >= g ? 2 * g - 1 - i : i % g;
+        for (int64_t rank = 0; rank < mesh->n_devices; rank++)
+            if (submesh_has(mesh, part, rank) && mesh_coord(mesh, it->stage_axis, rank) != want)
+                return false;
+    }
+    return true;
+}
+
+static bool write_pipeline(Writer *it, Error *err)
+{
+    const Stages *stages = it->w->plan->decided->stages;
+    const Graph *graph = it->w->graph;
+    const char *axis = it->w->mesh->axes[it->stage_axis].name;
+    if (!stages || it->w->n_staged > 1)
+        return error_set(err, "its stages are not along one axis");
+    const TorchSchedule *schedule = schedule_of(stages);
+    if (!schedule)
+        return error_set(err, "torch has no schedule '%s'", stages->schedule);
+    bool bent = strcmp(schedule->name, "zbv") == 0 || strcmp(schedule->name, "dualpipev") == 0;
+    if (!stages_lie_as(it, bent))
+        return error_set(err, "its stages are on other ranks than those of %s", schedule->class);
+    bool ids =
+        graph->n_inputs > 0 && strcmp(tensor_name(graph, graph->inputs[0]), "input_ids") == 0;
+    buf_puts(it->out, torch_stage_text);
+    buf_puts(it->out, ids ? torch_stage_ids_text : torch_stage_plain_text);
+    buf_puts(it->out, torch_pipeline_text);
+    for (int a = 0; a < it->w->mesh->n_axes; a++)
+        if (it->styles.use[a] == AXIS_TENSOR)
+            buf_printf(it->out, "    checked(model, %s)\n", axis_name(it, a));
+    buf_puts(it->out, "    pp, n_stages, stages = ");
+    put_mesh(it, &axis, 1);
+    buf_printf(it->out,
+               ", 1 + max(STAGES.values()), []\n"
+               "    rank, size = pp.get_local_rank(), pp.size()\n"
+               "    for stage in %s:\n",
+               bent ? "(rank, 2 * size - 1 - rank)" : "range(rank, n_stages, size)");
+    buf_puts(it->out, torch_stages_text);
+    buf_printf(it->out, "    return %s(%s, N_MICRO_BATCHES, loss_fn=loss_fn)\n", schedule->class,
+               schedule->several ? "stages" : "stages[0]");
+    return true;
+}
+
+/* ---- the file ---- */
+
+static bool can_be_written(Writer *it, Error *err)
+{
+    if (it->n_sharded > 1 && it->n_copied > 1)
+        return error_set(err, "several axes shard parameters and several copy them");
+    if (it->n_copied > 0 && it->n_sharded > 0 && it->n_copied + it->n_sharded > 2)
+        return error_set(err, "fully_shard takes one axis of shards and one of copies");
+    return true;
+}
+
+bool torch_styles_code(TorchWriting *w, Buf *out, ExportNotes *notes, Error *err)
+{
+    Buf body = buf_new(w->arena);
+    Writer it = {.w = w, .notes = notes, .out = &body};
+    if (!torch_styles(w, &it.styles, err))
+        return false;
+    find_axes(&it);
+    find_units(&it);
+    find_types(&it);
+    find_recomputed(&it);
+    if (!can_be_written(&it, err))
+        return false;
+    buf_putc(&body, '\n');
+    write_mesh(&it);
+    if (it.styles.places)
+        buf_puts(&body, torch_placed_text);
+    if (it.n_tensor > 0)
+        buf_putc(&body, '\n');
+    for (int a = 0; a < w->mesh->n_axes; a++)
+        if (it.styles.use[a] == AXIS_TENSOR)
+            write_axis(&it, a);
+    if (it.stage_axis >= 0)
+        write_stage_table(&it);
+    write_parallelize(&it);
+    if (it.stage_axis >= 0 && !write_pipeline(&it, err))
+        return false;
+    it.out = out;
+    python_title(w->session, "PyTorch", out);
+    write_usage(&it);
+    write_imports(&it, &body);
+    buf_add(out, buf_str(&body));
+    return true;
 }

@@ -17,4 +17,12 @@ extern const char vescale_plan_text[];  /* behind FORWARD */
 extern const char dtensor_style_text[]; /* how modules are placed */
 extern const char dtensor_plan_text[];  /* up to the plan in parallelize_plan() */
 
+/* Of plans in torch's own styles. */
+extern const char torch_placed_text[];  /* the style of what torch has none for */
+extern const char torch_checked_text[]; /* a plan whose modules are all there */
+extern const char torch_present_text[]; /* likewise, of a stage */
+extern const char torch_stage_text[];   /* a model's part, up to how it is called */
+extern const char torch_stage_ids_text[], torch_stage_plain_text[];
+extern const char torch_pipeline_text[], torch_stages_text[]; /* up to the axis; in its loop */
+
 #endif

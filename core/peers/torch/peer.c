@@ -32,8 +32,10 @@ Strategies *strategies_of(const RuleBook *book)
 }
 
 static const ExportFormat code[] = {
-    {"dtensor", "PyTorch: a device mesh and placements", EXPORT_CODE, false, "py", torch_code,
-     NULL},
+    {"dtensor", "PyTorch: parallelize_module, fully_shard, a schedule", EXPORT_CODE, false, "py",
+     torch_code, NULL},
+    {"dtensor-exact", "PyTorch: placements of all tensors, held by hooks", EXPORT_CODE, false, "py",
+     torch_exact_code, NULL},
     {"vescale", "veScale: a device mesh and a sharding plan", EXPORT_CODE, false, "py",
      vescale_code, NULL},
     {0},

@@ -1,0 +1,50 @@
+/* code_state.h - what the writers of Python for torch and veScale share: the plan, and the names
+ * and placements in it as torch has them.
+ */
+#ifndef CORE_PEERS_TORCH_CODE_STATE_H
+#define CORE_PEERS_TORCH_CODE_STATE_H
+
+#include "core/code/code.h"
+#include "core/code/python_mesh.h"
+#include "core/layout/placement.h"
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    const Plan *plan;
+    const Mesh *mesh;
+    const Graph *graph;
+    bool staged[MESH_AXES_MAX]; /* axes that distinguish the devices of stages */
+    int n_staged;
+    int n_inexpressible; /* shardings that placements cannot express */
+    bool vescale;
+    int n_gathered; /* veScale: parameters that are stored as they are used */
+} TorchWriting;
+
+TorchWriting torch_writing(Arena *arena, const Session *session, bool vescale);
+
+/* "Shard(1)", with "R" for Replicate(). */
+void torch_put_placement(const TorchWriting *w, const Placement *placement, Buf *out);
+
+/* "(R, Shard(1))", one per axis that stages do not use. Fails with the reason if there are none. */
+bool torch_put_placements(const TorchWriting *w, const Sharding *sharding, Buf *out, Error *err);
+
+/* The name that torch gives a parameter. Exporters keep it, except for weights that they copied;
+ * for these it is the path of the module and ".weight". */
+Str torch_parameter_name(const TorchWriting *w, int32_t tensor);
+
+/* A value of the run whose shape is known. */
+bool torch_has_shape(const TorchWriting *w, int32_t tensor);
+
+const Sharding *torch_made_as(const TorchWriting *w, int32_t tensor);
+
+/* The sharding that all readers of the tensor need; -1 if they differ. */
+int32_t torch_read_by_all_as(const TorchWriting *w, int32_t tensor);
+
+void torch_write_ranks(const TorchWriting *w, Buf *out); /* "[3, 1, 0, 2]", or "None" */
+
+/* The plan in torch's own styles, as much as a reviewer merges: ColwiseParallel, fully_shard, a
+ * schedule. Returns false with the reason if they do not express it. */
+bool torch_styles_code(TorchWriting *w, Buf *out, ExportNotes *notes, Error *err);
+
+#endif

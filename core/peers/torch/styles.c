@@ -1,0 +1,636 @@
+#include "core/peers/torch/styles.h"
+
+#include "core/plan/stage.h"
+
+/* Of one axis. A sharding that placements do not express is OTHER, which no style has. */
+#define OTHER PLACE_NORM_PARTIAL
+
+typedef struct {
+    const TorchWriting *w;
+    TorchStyles *out;
+    Intern *paths;
+    int axis;
+    bool *explained; /* per tensor: what is moved along the axis is moved by a style */
+    int32_t *group;  /* per tensor: modules that gather it on entry, 1 + the module around them */
+    Error *err;
+} Styling;
+
+/* ---- placements on one axis ---- */
+
+static Placement lies(const Styling *s, int32_t id)
+{
+    Placement all[MESH_AXES_MAX];
+    if (id < 0)
+        return (Placement){.kind = PLACE_REPLICATE};
+    if (!placements_of(shardings_at(s->w->plan->shardings, id), s->w->mesh, all, NULL))
+        return (Placement){.kind = OTHER};
+    if (all[s->axis].kind == PLACE_INTERLEAVED)
+        all[s->axis].kind = PLACE_STRIDED;
+    return all[s->axis];
+}
+
+static bool is_whole(Placement it)
+{
+    return it.kind == PLACE_REPLICATE;
+}
+
+static bool is_sum(Placement it)
+{
+    return it.kind == PLACE_PARTIAL && it.reduce == REDUCE_SUM;
+}
+
+static bool is_shard(Placement it, int dim)
+{
+    return placement_is_shard(&it) && it.dim == dim;
+}
+
+static Placement made(const Styling *s, int32_t tensor)
+{
+    return lies(s, s->w->plan->moved->made[tensor]);
+}
+
+static int rank_of(const Styling *s, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(s->w->session->inferred, tensor);
+    return shape ? (int)shape->n_dims : 0;
+}
+
+/* ---- readers of the model ---- */
+
+static bool is_read_at(const Styling *s, int32_t op)
+{
+    return op < s->out->n_forward && !inferred_is_host(s->w->session->inferred, op);
+}
+
+/* What the ops of the model need the value as: -1 if none reads it, -2 if they differ. */
+static int32_t read_as(const Styling *s, int32_t tensor)
+{
+    const Graph *graph = s->w->graph;
+    int32_t all = -1;
+    for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
+        if (!is_read_at(s, graph->uses[u]))
+            continue;
+        int32_t need = code_read_as(s->w->plan, tensor, graph->uses[u]);
+        if (all >= 0 && need != all)
+            return -2;
+        all = need;
+    }
+    return all;
+}
+
+static Placement used(const Styling *s, int32_t parameter)
+{
+    int32_t id = read_as(s, parameter);
+    return id == -2 ? (Placement){.kind = OTHER} : lies(s, id);
+}
+
+static bool moves(const Styling *s, const Reshard *reshard)
+{
+    Placement from = lies(s, reshard->from), to = lies(s, reshard->to);
+    return !placement_equal(&from, &to);
+}
+
+/* A reshard of a value that the model computes, for an op of the model or for nobody. */
+static bool is_forward(const Styling *s, const Reshard *reshard)
+{
+    const Plan *plan = s->w->plan;
+    if (reshard->tensor >= s->out->n_values || s->w->graph->tensors[reshard->tensor].maker < 0)
+        return false;
+    for (int i = 0; i < reshard->n_uses; i++)
+        if (plan->moved->reshard_uses[reshard->use + i] < s->out->n_forward)
+            return true;
+    return reshard->n_uses == 0;
+}
+
+/* Where a sum over the axis is reduced: the value itself, or one that additions of other values
+ * make of it. What it becomes is in *to. */
+static bool reduced_as(const Styling *s, int32_t tensor, Placement *to)
+{
+    const Graph *graph = s->w->graph;
+    const Moved *moved = s->w->plan->moved;
+    for (int hops = 0; hops < 8; hops++) {
+        int32_t next = -1;
+        for (int i = 0; i < moved->n_reshards; i++)
+            if (moved->reshards[i].tensor == tensor && is_forward(s, &moved->reshards[i]) &&
+                is_sum(lies(s, moved->reshards[i].from))) {
+                s->explained[tensor] = true;
+                *to = lies(s, moved->reshards[i].to);
+                return !is_sum(*to);
+            }
+        for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++)
+            if (is_read_at(s, graph->uses[u]))
+                next = next == -1 ? graph->uses[u] : -2;
+        if (next < 0 || strcmp(op_operator(graph, next), "Add") != 0 ||
+            rank_of(s, op_outputs(graph, next)[0]) != rank_of(s, tensor))
+            return false;
+        for (int i = 0; i < 2; i++)
+            if (op_inputs(graph, next)[i] != tensor && is_sum(made(s, op_inputs(graph, next)[i])))
+                return false; /* one reduction of both, which no module does */
+        tensor = op_outputs(graph, next)[0];
+        if (!is_sum(made(s, tensor)))
+            return false;
+    }
+    return false;
+}
+
+/* ---- what an axis is for ---- */
+
+static AxisUse use_of(const Styling *s)
+{
+    const Plan *plan = s->w->plan;
+    bool any = false;
+    if (s->w->staged[s->axis])
+        return AXIS_STAGE;
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *it = &plan->moved->reshards[i];
+        /* What is sliced for the batch, a mask, each rank makes of its own part of the inputs. */
+        if (is_forward(s, it) && moves(s, it) && !is_whole(lies(s, it->from)))
+            return AXIS_TENSOR;
+    }
+    for (int32_t t = 0; t < s->out->n_values; t++) {
+        if (plan->moved->made[t] < 0 || tensor_is_known(s->w->session->inferred, t))
+            continue;
+        if (tensor_is_parameter(s->w->session->inferred, t)) {
+            if (read_as(s, t) != -1 && !is_whole(used(s, t)))
+                return AXIS_TENSOR;
+        } else {
+            any |= !is_whole(made(s, t));
+        }
+    }
+    return any ? AXIS_BATCH : AXIS_IDLE;
+}
+
+static bool batch_is_cut(const Styling *s)
+{
+    const Graph *graph = s->w->graph;
+    for (int i = 0; i < graph->n_inputs; i++) {
+        int32_t t = graph->inputs[i];
+        if (t >= s->out->n_values || s->w->plan->moved->made[t] < 0)
+            continue;
+        Placement it = made(s, t);
+        if (!is_whole(it) && !is_shard(it, 0))
+            return error_set(s->err, "%s shards input %s in another dim than the first",
+                             s->w->mesh->axes[s->axis].name, tensor_name(graph, t));
+    }
+    return true;
+}
+
+static void find_stored(Styling *s)
+{
+    const Decided *decided = s->w->plan->decided;
+    for (int i = 0; i < decided->n_pins; i++) {
+        const Decision *pin = decided->pins[i];
+        AtomSet atoms = pin->store ? cut_atoms(decision_cut(pin)) : 0;
+        if (!(atoms & mesh_axis_atoms(s->w->mesh, s->axis)))
+            continue;
+        s->out->stored[s->axis] |= pin->store;
+        s->out->keep |= pin->keep;
+    }
+}
+
+/* ---- modules ---- */
+
+Str torch_pattern(Arena *arena, Str path)
+{
+    Buf out = buf_new(arena);
+    while (path.n > 0) {
+        Str part = str_take(&path, '.');
+        int64_t number;
+        buf_puts(&out, out.n ? "." : "");
+        buf_add(&out, str_to_int(part, &number) ? STR("*") : part);
+    }
+    return buf_str(&out);
+}
+
+static Str parent_of(Str path)
+{
+    while (path.n > 0 && path.s[path.n - 1] != '.')
+        path.n--;
+    return (Str){path.s, path.n ? path.n - 1 : 0};
+}
+
+static bool is_within(Str path, Str around)
+{
+    return str_starts(path, around) && (path.n == around.n || path.s[around.n] == '.');
+}
+
+static StyledModule *module_of(Styling *s, Str path)
+{
+    StyledModules *modules = &s->out->modules;
+    int32_t id = intern_put(s->paths, path.s, path.n);
+    if (id == modules->n) {
+        StyledModule it = {.path = path, .pattern = torch_pattern(s->w->arena, path), .stage = -1};
+        if (!code_module_at(s->w->session, path, &it.at))
+            it.at = (CodeModule){path, -1, -1, -1, -1, -1, -1};
+        int32_t op = it.at.reader >= 0 ? it.at.reader
+                     : it.at.out >= 0  ? s->w->graph->tensors[it.at.out].maker
+                                       : -1;
+        it.stage = op < 0 ? -1 : stage_of(s->w->plan, op);
+        vec_push(s->w->arena, modules, it);
+    }
+    return &modules->at[id];
+}
+
+static bool add_parameter(Styling *s, Str path, int32_t parameter)
+{
+    StyledModule *module = module_of(s, path);
+    int n = module->n_parameters;
+    if (n > 0 && module->parameter[n - 1] == parameter)
+        return true;
+    if (n == STYLED_PARAMETERS)
+        return error_set(s->err, "%.*s has more than %d parameters", STR_ARG(path),
+                         STYLED_PARAMETERS);
+    module->parameter[module->n_parameters++] = parameter;
+    return true;
+}
+
+/* A parameter that other modules read too is theirs as well: tied weights. */
+static bool add_tied(Styling *s, Str path, int32_t parameter)
+{
+    const Graph *graph = s->w->graph;
+    for (int32_t u = graph->tensors[parameter].use; u < graph->tensors[parameter + 1].use; u++) {
+        Str reader = str_from(op_path(graph, graph->uses[u]));
+        if (reader.n > 0 && is_read_at(s, graph->uses[u]) && !is_within(reader, path) &&
+            !is_within(path, reader) && !add_parameter(s, reader, parameter))
+            return false;
+    }
+    return true;
+}
+
+static bool find_modules(Styling *s)
+{
+    for (int32_t t = 0; t < s->out->n_values; t++) {
+        if (!tensor_is_parameter(s->w->session->inferred, t) || !torch_has_shape(s->w, t))
+            continue;
+        Str path = parent_of(torch_parameter_name(s->w, t));
+        if (path.n == 0)
+            continue; /* a constant of the exporter, or a parameter of the model itself */
+        if (!add_parameter(s, path, t) || !add_tied(s, path, t))
+            return false;
+    }
+    return true;
+}
+
+/* ---- text of styles ---- */
+
+static void put_place(const Styling *s, Placement it, Buf *out)
+{
+    if (is_whole(it))
+        buf_puts(out, "Replicate()");
+    else
+        torch_put_placement(s->w, &it, out);
+}
+
+static void put_argument(const Styling *s, const char *name, Placement it, Buf *out)
+{
+    buf_puts(out, out->s[out->n - 1] == '(' ? "" : ", ");
+    buf_printf(out, "%s=", name);
+    put_place(s, it, out);
+}
+
+static void put_flag(const char *text, Buf *out)
+{
+    buf_puts(out, out->s[out->n - 1] == '(' ? "" : ", ");
+    buf_puts(out, text);
+}
+
+static const char *closed(Buf *out)
+{
+    buf_putc(out, ')');
+    return out->s;
+}
+
+/* ---- styles ---- */
+
+/* A module on one axis: how its first argument arrives and is read, how its result is computed and
+ * what it is given on as. */
+typedef struct {
+    Placement arrives, reads, makes, gives;
+    bool last; /* its result is sharded in its last dim, or given whole: the code around it sees a
+                  plain tensor */
+    bool is_output;
+    bool parts; /* its parameters are sharded as in the plan; else they stay whole */
+} Passage;
+
+static bool passage_of(Styling *s, const StyledModule *m, Passage *out)
+{
+    const CodeModule *at = &m->at;
+    *out = (Passage){.last = true, .parts = true};
+    if (at->reads < 0 && at->in >= 0 && at->in < s->out->n_values)
+        s->explained[at->in] = true; /* a constant, as positions are */
+    if (at->reads >= 0) {
+        out->reads = lies(s, at->reads);
+        out->arrives = lies(s, s->w->plan->moved->sharding[at->in]);
+        if (is_sum(out->arrives) && !reduced_as(s, at->in, &out->arrives))
+            return false;
+        if (s->group[at->in])
+            out->arrives = out->reads; /* PrepareModuleInput */
+        else if (!placement_equal(&out->arrives, &out->reads))
+            s->explained[at->in] = true;
+    }
+    if (at->out < 0)
+        return true;
+    out->makes = out->gives = made(s, at->out);
+    if (is_sum(out->makes) && !reduced_as(s, at->out, &out->gives))
+        return false;
+    out->last = !placement_is_shard(&out->gives) || out->gives.dim == rank_of(s, at->out) - 1;
+    for (int i = 0; i < s->w->graph->n_outputs; i++)
+        out->is_output |= s->w->graph->outputs[i] == at->out && !is_whole(out->gives);
+    return out->makes.kind != OTHER && out->reads.kind != OTHER && out->arrives.kind != OTHER;
+}
+
+/* The dim of the outputs of a matrix as torch's module has it: [out, in] in a Linear, [in, out] in
+ * a Conv1D. -1: it is no matrix that a product reads. */
+static int out_dim(const Styling *s, int32_t weight, bool *linear, bool *turned)
+{
+    MatrixOrder order = naming_matrix(s->w->session->inferred, weight);
+    Str name = torch_parameter_name(s->w, weight);
+    bool copied = !str_eq(name, str_from(tensor_name(s->w->graph, weight)));
+    if (order == MATRIX_UNKNOWN || rank_of(s, weight) != 2)
+        return -1;
+    *linear = copied || order == MATRIX_OUT_IN;
+    *turned = copied && order == MATRIX_IN_OUT; /* the exporter transposed it */
+    return order == MATRIX_OUT_IN ? 0 : 1;
+}
+
+static bool looks_up(const Styling *s, const StyledModule *m)
+{
+    const Graph *graph = s->w->graph;
+    int32_t weight = m->parameter[0];
+    for (int32_t u = graph->tensors[weight].use; u < graph->tensors[weight + 1].use; u++)
+        if (is_read_at(s, graph->uses[u]) &&
+            is_within(m->path, str_from(op_path(graph, graph->uses[u]))) &&
+            strcmp(op_operator(graph, graph->uses[u]), "Gather") == 0 &&
+            op_inputs(graph, graph->uses[u])[0] == weight)
+            return op_attr_int(graph, graph->uses[u], "axis", 0) == 0;
+    return false;
+}
+
+/* "output_layouts=Shard(1), use_local_output=False)" */
+static const char *ended(const Styling *s, const Passage *p, bool is_default, Buf *out)
+{
+    if (!is_default)
+        put_argument(s, "output_layouts", p->gives, out);
+    if (!p->last || p->is_output)
+        put_flag("use_local_output=False", out);
+    return closed(out);
+}
+
+static const char *linear_style(const Styling *s, const StyledModule *m, const Passage *p, int dim,
+                                int outs, Buf *out)
+{
+    int last = m->at.out < 0 ? -1 : rank_of(s, m->at.out) - 1;
+    if (dim == outs && is_whole(p->reads) && is_shard(p->makes, last)) {
+        buf_puts(out, "ColwiseParallel(");
+        if (!is_whole(p->arrives))
+            put_argument(s, "input_layouts", p->arrives, out);
+        return ended(s, p, true, out);
+    }
+    if (dim == 1 - outs && placement_is_shard(&p->reads) && !is_sum(p->gives)) {
+        buf_puts(out, "RowwiseParallel(");
+        if (is_whole(p->arrives))
+            put_argument(s, "input_layouts", p->arrives, out);
+        return ended(s, p, is_whole(p->gives), out);
+    }
+    return NULL;
+}
+
+static const char *lookup_style(const Styling *s, const Passage *p, int dim, Buf *out)
+{
+    if (dim == 0 && is_sum(p->makes)) {
+        buf_puts(out, "RowwiseParallel(input_layouts=Replicate()");
+        return ended(s, p, is_whole(p->gives), out);
+    }
+    if (dim == 1 && placement_is_shard(&p->makes)) {
+        buf_puts(out, "ColwiseParallel(");
+        return ended(s, p, true, out);
+    }
+    return NULL;
+}
+
+static Placement turned_over(Placement it)
+{
+    if (placement_is_shard(&it))
+        it.dim = 1 - it.dim;
+    return it;
+}
+
+/* Placed(..): parameters, first argument and result. */
+static const char *placed_style(Styling *s, const StyledModule *m, const Passage *p, bool turned,
+                                bool gives, Buf *out)
+{
+    buf_puts(out, "Placed(");
+    if (!is_whole(p->arrives))
+        put_argument(s, "arrives", p->arrives, out);
+    if (!is_whole(p->reads))
+        put_argument(s, "reads", p->reads, out);
+    if (gives)
+        put_argument(s, "gives", p->gives, out);
+    if (!p->last || p->is_output)
+        put_flag("local=False", out);
+    for (int i = 0; i < m->n_parameters && p->parts; i++) {
+        Str name = torch_parameter_name(s->w, m->parameter[i]);
+        Placement it = used(s, m->parameter[i]);
+        if (is_whole(it))
+            continue;
+        s->out->splits |= it.kind == PLACE_STRIDED;
+        if (turned && rank_of(s, m->parameter[i]) == 2)
+            it = turned_over(it);
+        put_argument(s,
+                     arena_str(s->w->arena, (Str){name.s + m->path.n + 1, name.n - m->path.n - 1}),
+                     it, out);
+    }
+    s->out->places = true;
+    return closed(out);
+}
+
+/* Parameters are whole, what is read and made may be sharded. */
+static const char *whole_style(Styling *s, const StyledModule *m, const Passage *p, Buf *out)
+{
+    Placement next = m->at.out < 0 ? (Placement){0} : lies(s, read_as(s, m->at.out));
+    if (is_whole(p->reads) && is_whole(p->arrives) && is_whole(p->makes)) {
+        if (!placement_is_shard(&next) || next.dim == rank_of(s, m->at.out) - 1)
+            return "";
+        Passage given = *p;
+        given.gives = next, given.last = given.parts = false;
+        s->explained[m->at.out] = true;
+        return placed_style(s, m, &given, false, true, out);
+    }
+    if (p->reads.kind != PLACE_SHARD || !placement_equal(&p->reads, &p->arrives))
+        return NULL;
+    buf_puts(out, "SequenceParallel(");
+    if (p->reads.dim != 1)
+        put_flag(arena_printf(s->w->arena, "sequence_dim=%d", p->reads.dim), out);
+    if (rank_of(s, m->at.in) > 3) /* heads, in the code of an attention on plain tensors */
+        put_flag("use_local_output=True", out);
+    return closed(out);
+}
+
+/* A lookup of positions, of which each rank takes those of its part of the sequence. Which rows
+ * these are depends on the length of the sequence, so the weight stays whole. */
+static bool is_positions(const StyledModule *m, const Passage *p)
+{
+    bool sliced = m->at.reads < 0 || (is_whole(p->arrives) && placement_is_shard(&p->reads));
+    return sliced && p->makes.kind == PLACE_SHARD && !p->last;
+}
+
+static const char *positions_style(Styling *s, const StyledModule *m, const Passage *p, Buf *out)
+{
+    Passage whole = *p;
+    whole.reads = whole.arrives, whole.parts = false;
+    return placed_style(s, m, &whole, false, true, out);
+}
+
+/* The style of a module on the axis; "" for none; NULL if torch has none that says it. */
+static const char *style_of(Styling *s, const StyledModule *m)
+{
+    Buf out = buf_new(s->w->arena);
+    Passage p;
+    int cut = -1;
+    bool linear = false, turned = false;
+    for (int i = 0; i < m->n_parameters; i++)
+        if (!is_whole(used(s, m->parameter[i])))
+            cut = rank_of(s, m->parameter[i]) > 1 || cut < 0 ? i : cut;
+    if (!passage_of(s, m, &p))
+        return NULL;
+    if (is_positions(m, &p) && looks_up(s, m))
+        return positions_style(s, m, &p, &out);
+    if (cut < 0)
+        return whole_style(s, m, &p, &out);
+    Placement weight = used(s, m->parameter[cut]);
+    if (!placement_is_shard(&weight))
+        return NULL;
+    if (looks_up(s, m))
+        return lookup_style(s, &p, weight.dim, &out);
+    int outs = out_dim(s, m->parameter[cut], &linear, &turned);
+    if (outs < 0 || m->at.out < 0 || m->at.reads < 0)
+        return NULL;
+    if (linear && weight.kind == PLACE_SHARD)
+        return linear_style(s, m, &p, weight.dim, outs, &out);
+    bool rows = weight.dim == 1 - outs; /* then its result is a sum, which it reduces */
+    p.reads = rows ? (Placement){PLACE_SHARD, -1, 1, 0} : (Placement){0};
+    if (rows && placement_is_shard(&p.arrives))
+        p.arrives = p.reads;
+    if ((rows && is_sum(p.gives)) || (!rows && !p.last))
+        return NULL;
+    return placed_style(s, m, &p, turned, rows, &out);
+}
+
+/* ---- values that several modules gather ---- */
+
+Str torch_common_path(Str a, Str b)
+{
+    size_t n = 0, end = 0;
+    for (; n < a.n && n < b.n && a.s[n] == b.s[n]; n++)
+        if (a.s[n] == '.')
+            end = n;
+    if ((n == a.n && (n == b.n || b.s[n] == '.')) || (n == b.n && a.s[n] == '.'))
+        end = n;
+    return (Str){a.s, end};
+}
+
+static bool gathers(const Styling *s, const StyledModule *m)
+{
+    if (m->at.reads < 0 || m->n_parameters == 0)
+        return false;
+    Placement arrives = lies(s, s->w->plan->moved->sharding[m->at.in]);
+    return arrives.kind == PLACE_SHARD && is_whole(lies(s, m->at.reads));
+}
+
+/* PrepareModuleInput at the module around those that gather the same value. An attention gets it
+ * by name, as in transformers. */
+static void add_inputs(Styling *s, Str around, int32_t tensor)
+{
+    Buf out = buf_new(s->w->arena), from = buf_new(s->w->arena);
+    Str leaf = {around.s + parent_of(around).n, around.n - parent_of(around).n};
+    bool named = str_find(leaf, STR("attn")) >= 0 || str_find(leaf, STR("attention")) >= 0;
+    put_place(s, lies(s, s->w->plan->moved->sharding[tensor]), &from);
+    buf_printf(&out,
+               named ? "PrepareModuleInput(input_kwarg_layouts={\"hidden_states\": %s}, "
+                       "desired_input_kwarg_layouts={\"hidden_states\": Replicate()})"
+                     : "PrepareModuleInput(input_layouts=%s, desired_input_layouts=Replicate())",
+               from.s);
+    module_of(s, around)->inputs[s->axis] = out.s;
+}
+
+static void find_gathered(Styling *s)
+{
+    Str *around = arena_array(s->w->arena, Str, s->out->n_values);
+    int n = s->out->modules.n;
+    for (int i = 0; i < n; i++) {
+        const StyledModule *m = &s->out->modules.at[i];
+        if (!gathers(s, m))
+            continue;
+        s->group[m->at.in]++;
+        around[m->at.in] =
+            around[m->at.in].n ? torch_common_path(around[m->at.in], m->path) : m->path;
+    }
+    for (int32_t t = 0; t < s->out->n_values; t++) {
+        if (s->group[t] < 2 || around[t].n == 0) {
+            s->group[t] = 0;
+            continue;
+        }
+        s->explained[t] = true;
+        add_inputs(s, around[t], t);
+    }
+}
+
+/* ---- all ---- */
+
+/* Whether a style makes the reshard: that of the module that makes the value or gathers it, or
+ * those of all that read it. */
+static bool is_explained(const Styling *s, const Reshard *reshard)
+{
+    if (s->explained[reshard->tensor])
+        return true;
+    for (int i = 0; i < reshard->n_uses; i++) {
+        int32_t op = s->w->plan->moved->reshard_uses[reshard->use + i];
+        const char *path = op_path(s->w->graph, op);
+        int32_t id = intern_find(s->paths, path, strlen(path));
+        if (id < 0 || !s->out->modules.at[id].style[s->axis])
+            return false;
+    }
+    return reshard->n_uses > 0;
+}
+
+static bool style_axis(Styling *s)
+{
+    const Plan *plan = s->w->plan;
+    s->explained = arena_array(s->w->arena, bool, s->out->n_values);
+    s->group = arena_array(s->w->arena, int32_t, s->out->n_values);
+    find_gathered(s);
+    for (int i = 0; i < s->out->modules.n; i++) {
+        StyledModule *m = &s->out->modules.at[i];
+        const char *style = m->n_parameters ? style_of(s, m) : "";
+        if (!style)
+            return error_set(s->err, "what %s does to %.*s", s->w->mesh->axes[s->axis].name,
+                             STR_ARG(m->path));
+        m->style[s->axis] = style[0] ? style : NULL;
+    }
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &plan->moved->reshards[i];
+        if (is_forward(s, reshard) && moves(s, reshard) && !is_explained(s, reshard))
+            return error_set(s->err, "%s moves %s between modules", s->w->mesh->axes[s->axis].name,
+                             naming_value(s->w->session->naming, s->w->arena, reshard->tensor));
+    }
+    return true;
+}
+
+bool torch_styles(const TorchWriting *w, TorchStyles *out, Error *err)
+{
+    const Session *session = w->session;
+    const Graph *model = session->bare.graph ? session->bare.graph : session->graph;
+    *out = (TorchStyles){.n_forward = model->n_ops, .n_values = model->n_tensors};
+    Styling s = {.w = w, .out = out, .paths = intern_new(w->arena), .err = err};
+    if (!find_modules(&s))
+        return false;
+    for (s.axis = 0; s.axis < w->mesh->n_axes; s.axis++) {
+        out->use[s.axis] = use_of(&s);
+        if (out->use[s.axis] == AXIS_BATCH && !batch_is_cut(&s))
+            return false;
+        if (out->use[s.axis] == AXIS_TENSOR && !style_axis(&s))
+            return false;
+        find_stored(&s);
+    }
+    return true;
+}

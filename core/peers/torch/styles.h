@@ -1,0 +1,55 @@
+/* styles.h - what each mesh axis does to the modules of a model, in torch's own parallel styles.
+ *
+ *     tp   transformer.h.*.mlp.c_fc     ColwiseParallel()
+ *     dp   shards the batch; parameters are stored sharded: fully_shard()
+ *     pp   distinguishes the devices of stages
+ *
+ * A style changes one module of torch: the one that owns a parameter. Where torch has none (a
+ * Conv1D, a fused q, k, v) it is Placed, which the exported file defines. The code between modules
+ * runs on each rank's part as it is, so a plan that moves a value there has no styles. Only the
+ * model is looked at, not its loss nor its backward pass, which follow from it.
+ */
+#ifndef CORE_PEERS_TORCH_STYLES_H
+#define CORE_PEERS_TORCH_STYLES_H
+
+#include "core/code/modules.h"
+#include "core/peers/torch/code_state.h"
+
+typedef enum { AXIS_IDLE, AXIS_BATCH, AXIS_TENSOR, AXIS_STAGE } AxisUse;
+
+enum { STYLED_PARAMETERS = 6 };
+
+typedef struct {
+    Str path;      /* "model.layers.0.mlp.up_proj"; numbers are '*' in: */
+    Str pattern;   /* "model.layers.*.mlp.up_proj" */
+    CodeModule at; /* its `weight` may be a view of the parameter */
+    int n_parameters;
+    int32_t parameter[STYLED_PARAMETERS];
+    int stage;                         /* -1 without stages */
+    const char *style[MESH_AXES_MAX];  /* per axis; NULL: stays as it is */
+    const char *inputs[MESH_AXES_MAX]; /* of a module around several that read one gathered value:
+                                          PrepareModuleInput; NULL */
+} StyledModule;
+
+typedef Vec(StyledModule) StyledModules;
+
+typedef struct {
+    AxisUse use[MESH_AXES_MAX];
+    uint8_t stored[MESH_AXES_MAX]; /* of axes of the batch: what it shards in storage, a set of
+                                      Stored */
+    bool keep;                     /* parameters that were gathered stay so */
+    bool places;                   /* some style is Placed */
+    bool splits; /* a fused q, k, v is sharded in each: its parts are narrower than the module
+                    says */
+    int n_forward, n_values; /* ops and tensors of the model, without loss and step */
+    StyledModules modules;   /* in the order of parameters; modules without one that gather an
+                                input are last */
+} TorchStyles;
+
+Str torch_pattern(Arena *arena, Str path); /* "model.layers.*.mlp" of "model.layers.0.mlp" */
+Str torch_common_path(Str a, Str b);       /* of the modules around both, the inmost */
+
+/* False with the reason if styles do not express the plan. Everything is in w->arena. */
+bool torch_styles(const TorchWriting *w, TorchStyles *out, Error *err);
+
+#endif
