@@ -12,6 +12,8 @@ static const struct {
     bool (*draw)(Draw *draw, Error *err);
 } kinds[] = {
     {{"overview", "", "groups only, equal layers as one xN", ""}, draw_overview},
+    {{"layer", "[OP]", "one repeated layer as papers draw it: f and g, striped weights", "--paper"},
+     draw_layer},
     {{"block", "[OP]", "one repeated layer in full", ""}, draw_block},
     {{"neighbourhood", "OP", "an op and its neighbours within --hops hops",
       "transformer.h.0.mlp.c_fc --hops 2"},

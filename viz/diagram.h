@@ -28,6 +28,7 @@
 /* ORDER DIAGRAM_KIND */
 typedef enum {
     DIAGRAM_OVERVIEW,
+    DIAGRAM_LAYER,
     DIAGRAM_BLOCK,
     DIAGRAM_NEIGHBOURHOOD,
     DIAGRAM_OP,
@@ -98,9 +99,11 @@ typedef struct {
     double x, y, w, h;
 } DiagramPlace;
 
-/* The width of a column of a paper, and the size of its smallest type: 3.25 in, 7 pt; the same of a
- * drawing that is placed for a screen. */
-enum { PAPER_COLUMN = 234, PAPER_POINTS = 7, SCREEN_WIDTH = 504, SCREEN_POINTS = 9 };
+/* The width of a column of a paper, 3.25 in; and of a drawing that is placed for a screen. */
+enum { PAPER_COLUMN = 234, SCREEN_WIDTH = 504 };
+/* Sizes of type of which dot knows the widths: it measures whole pixels, 96 in an inch. */
+#define PAPER_POINTS 7.5
+#define SCREEN_POINTS 10.0
 
 typedef struct {
     BoxLook look;

@@ -2,14 +2,13 @@
 
 #include "core/base/intern.h"
 #include "core/base/memory.h"
-#include "core/base/text.h"
+#include "viz/dot_label.h"
 #include "viz/escape.h"
 #include "viz/legend.h"
 #include "viz/style.h"
 
 #include <graphviz/cgraph.h>
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,125 +79,7 @@ static void set_html(Dot *dot, void *object, const char *name, const char *value
     agstrfree(dot->graph, html);
 }
 
-/* ---- texts inside labels; Graphviz refuses empty elements ---- */
-
-static void add_escaped(Buf *out, Str s)
-{
-    if (s.n == 0)
-        buf_puts(out, "&#160;");
-    escape_markup(s, LABEL_MAX, out);
-}
-
-enum {
-    LONG_LABEL = 4 * LABEL_MAX
-}; /* limit in bytes for a text that names axes: shortening would hide them */
-
-/* A line with each axis in its colour: "8/dp,1024,768/tp". */
-static void add_line_of(Buf *out, Text line, int most)
-{
-    TextRun run;
-
-    if (line.str.n == 0)
-        buf_puts(out, "&#160;");
-    while (text_take_run(&line, &run)) {
-        if (run.axis < 0 || run.sum) {
-            escape_markup(run.str, most, out);
-            continue;
-        }
-        buf_printf(out, "<FONT COLOR=\"%s\"><B>", style_axis_colour(run.axis));
-        escape_markup(run.str, LABEL_MAX, out);
-        buf_puts(out, "</B></FONT>");
-    }
-}
-
-/* Lines below each other, aligned left. */
-static void add_lines(Buf *out, Text text, int most)
-{
-    bool several = text.str.n > 0 && memchr(text.str.s, '\n', text.str.n);
-
-    do {
-        add_line_of(out, text_take(&text, '\n'), most);
-        if (several) /* without a break the last line would be centred */
-            buf_puts(out, "<BR ALIGN=\"LEFT\"/>");
-    } while (text.str.n > 0);
-}
-
 /* ---- boxes ---- */
-
-static void add_cell(const DiagramCell *cell, Buf *out)
-{
-    bool bold = cell->look == CELL_HEAD || cell->look == CELL_MARKED;
-    bool is_long = cell->look == CELL_LONG || cell->text.n_spans > 0;
-
-    buf_puts(out, "<TD ALIGN=\"LEFT\"");
-    if (cell->columns > 1)
-        buf_printf(out, " COLSPAN=\"%d\"", cell->columns);
-    if (cell->port)
-        buf_printf(out, " PORT=\"%s\"", cell->port);
-    if (cell->shade > 0)
-        buf_printf(out, " BGCOLOR=\"%s\"", style_shade(cell->shade));
-    else if (cell->look == CELL_HEAD)
-        buf_puts(out, " BGCOLOR=\"" STYLE_GROUP "\"");
-    if (cell->look == CELL_MARKED)
-        buf_puts(out, " BORDER=\"3\"");
-    buf_puts(out, bold                       ? "><B>"
-                  : cell->look == CELL_FAINT ? "><FONT COLOR=\"" STYLE_NEUTRAL "\">"
-                                             : ">");
-    add_lines(out, cell->text, is_long ? LONG_LABEL : LABEL_MAX);
-    buf_puts(out, bold ? "</B></TD>" : cell->look == CELL_FAINT ? "</FONT></TD>" : "</TD>");
-}
-
-static void add_cells(const DiagramBox *box, Buf *out)
-{
-    int column = 0;
-
-    buf_puts(out, "<TABLE BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"3\" "
-                  "COLOR=\"" STYLE_NEUTRAL "\">");
-    for (int i = 0; i < box->n_cells; i++) {
-        if (column == 0)
-            buf_puts(out, "<TR>");
-        add_cell(&box->cells[i], out);
-        column += box->cells[i].columns > 1 ? box->cells[i].columns : 1;
-        if (column >= box->n_columns || i + 1 == box->n_cells) {
-            buf_puts(out, "</TR>");
-            column = 0;
-        }
-    }
-    buf_puts(out, "</TABLE>");
-}
-
-static const char *box_label(const Dot *dot, const DiagramBox *box)
-{
-    Buf label = buf_new(dot->arena);
-    const char *row = "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">";
-
-    buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">");
-    if (*box->title || *box->subtitle || box->n_cells == 0) {
-        buf_puts(&label, "<TR><TD ALIGN=\"LEFT\"><B>");
-        add_escaped(&label, str_from(box->title));
-        buf_puts(&label, "</B></TD><TD ALIGN=\"RIGHT\">");
-        buf_puts(&label, *box->subtitle ? "&#160;" : "");
-        add_escaped(&label, str_from(box->subtitle));
-        buf_puts(&label, "</TD></TR>");
-    }
-    if (box->flow.str.n > 0) {
-        buf_puts(&label, row);
-        add_lines(&label, box->flow, LONG_LABEL);
-        buf_puts(&label, "</TD></TR>");
-    }
-    if (*box->figures) {
-        buf_printf(&label, "%s<FONT COLOR=\"" STYLE_NEUTRAL "\">", row);
-        add_lines(&label, text_from(box->figures), LABEL_MAX);
-        buf_puts(&label, "</FONT></TD></TR>");
-    }
-    if (box->n_cells > 0) {
-        buf_puts(&label, row);
-        add_cells(box, &label);
-        buf_puts(&label, "</TD></TR>");
-    }
-    buf_puts(&label, "</TABLE>");
-    return label.s;
-}
 
 /* ORDER BOX_LOOK: shape and style; "" for the defaults. */
 static const struct {
@@ -212,7 +93,7 @@ static const struct {
     [BOX_CAUSE] = {"note", ""},
     [BOX_TABLE] = {"plain", "solid"},
     [BOX_POINT] = {"point", ""},
-    [BOX_TEXT] = {"plain", "solid"},
+    [BOX_TEXT] = {"plaintext", "solid"},
     [BOX_FILL] = {"", ""},
     [BOX_AREA] = {"", ""},
     [BOX_CIRCLE] = {"ellipse", ""},
@@ -240,29 +121,6 @@ static void place_box(Dot *dot, Agnode_t *node, const DiagramBox *box)
     set(node, "fillcolor", box->ink >= 0 ? style_axis_colour(box->ink) : style_shade(box->shade));
 }
 
-static void set_box_label(Dot *dot, Agnode_t *node, const DiagramBox *box)
-{
-    Buf label = buf_new(dot->arena);
-
-    if (!dot->diagram->placed) {
-        set_html(dot, node, "label", box_label(dot, box));
-        return;
-    }
-    if (*box->title) {
-        buf_puts(&label, "<B>");
-        add_escaped(&label, str_from(box->title));
-        buf_puts(&label, box->flow.str.n > 0 ? "</B><BR/>" : "</B>");
-    }
-    for (Text rest = box->flow; rest.str.n > 0;) {
-        add_line_of(&label, text_take(&rest, '\n'), LONG_LABEL);
-        buf_puts(&label, rest.str.n > 0 ? "<BR/>" : "");
-    }
-    if (label.n > 0)
-        set_html(dot, node, "label", label.s);
-    else
-        set(node, "label", "");
-}
-
 static void add_box(Dot *dot, int i)
 {
     const DiagramBox *box = &dot->diagram->boxes[i];
@@ -273,7 +131,11 @@ static void add_box(Dot *dot, int i)
     Agnode_t *node = agnode(inside, name, 1);
     dot->box[i] = node;
     set(node, "id", name);
-    set_box_label(dot, node, box);
+    const char *label = label_box(dot->arena, dot->diagram, box);
+    if (*label)
+        set_html(dot, node, "label", label);
+    else
+        set(node, "label", "");
     set_text(dot, node, "tooltip", box->why ? box->why : box->title, TOOLTIP_MAX);
     if (box->link && dot->diagram->linked)
         set(node, "URL", box->link);
@@ -450,37 +312,7 @@ static void add_line(Dot *dot, int i)
         set(edge, "weight", "20");
 }
 
-/* What the boxes of a diagram that is placed cover. */
-static DiagramPlace page_of(const Diagram *diagram)
-{
-    DiagramPlace page = {0};
-
-    for (int i = 0; i < diagram->n_boxes; i++) {
-        DiagramPlace place = diagram->boxes[i].place;
-        page.h = place.y + place.h > page.h ? place.y + place.h : page.h;
-        page.w = place.x + place.w > page.w ? place.x + place.w : page.w;
-    }
-    return page;
-}
-
 /* ---- the legend ---- */
-
-static const char *legend_label(const Dot *dot)
-{
-    Legend legend = legend_of(dot->arena, dot->diagram, dot->mesh);
-    Buf label = buf_new(dot->arena);
-
-    buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">");
-    for (int i = 0; i < legend.rows.n; i++) {
-        buf_puts(&label, "<TR><TD ALIGN=\"LEFT\">");
-        add_line_of(&label, legend.rows.at[i].sign, LABEL_MAX);
-        buf_puts(&label, "&#160;</TD><TD ALIGN=\"LEFT\">");
-        add_line_of(&label, legend.rows.at[i].meaning, LABEL_MAX);
-        buf_puts(&label, "</TD></TR>");
-    }
-    buf_puts(&label, "</TABLE>");
-    return label.s;
-}
 
 static void add_legend(Dot *dot)
 {
@@ -494,10 +326,10 @@ static void add_legend(Dot *dot)
     set(box, "shape", "plain");
     set(box, "style", "");
     set(box, "tooltip", "legend");
-    set_html(dot, box, "label", legend_label(dot));
+    set_html(dot, box, "label", label_legend(dot->arena, dot->diagram, dot->mesh));
     if (!dot->diagram->placed)
         return;
-    DiagramPlace at = page_of(dot->diagram);
+    DiagramPlace at = diagram_page(dot->diagram);
     int rows = legend_of(dot->arena, dot->diagram, dot->mesh).rows.n;
     set(box, "pos",
         arena_printf(dot->arena, "%.2f,%.2f", at.w / 2,
@@ -566,38 +398,9 @@ static void set_layout(Dot *dot)
     }
 }
 
-/* A line of the caption: above a page that is placed, as wide as that. */
-static Text take_caption_line(const Diagram *diagram, Text *rest)
-{
-    enum { LEAST = 40 };
-    Str left = rest->str;
-    int columns = diagram->placed ? (int)(page_of(diagram).w / (0.6 * diagram->points)) : INT_MAX;
-    Str line = text_take_line(&left, columns > LEAST ? columns : LEAST);
-    Text taken = text_part(*rest, 0, line.n);
-
-    *rest = text_part(*rest, rest->str.n - left.n, left.n);
-    return taken;
-}
-
 static void set_title(Dot *dot)
 {
-    Buf label = buf_new(dot->arena);
-
-    if (dot->diagram->points > 0)
-        buf_printf(&label, "<FONT POINT-SIZE=\"%g\"><B>", dot->diagram->points + 2);
-    else
-        buf_puts(&label, "<FONT POINT-SIZE=\"14\"><B>");
-    add_escaped(&label, str_from(dot->diagram->title));
-    buf_puts(&label, "</B></FONT>");
-    for (Text rest = dot->diagram->caption; rest.str.n > 0;) {
-        Text line = text_take(&rest, '\n');
-        while (line.str.n > 0) {
-            buf_puts(&label, "<BR/>");
-            add_line_of(&label, take_caption_line(dot->diagram, &line), LONG_LABEL);
-        }
-    }
-    buf_puts(&label, "<BR/>&#160;");
-    set_html(dot, dot->graph, "label", label.s);
+    set_html(dot, dot->graph, "label", label_title(dot->arena, dot->diagram));
 }
 
 /* ---- memory: cgraph goes on without what it asked for ---- */

@@ -68,7 +68,7 @@ static const Diagram *fit_page(const ExportRequest *request, const Diagram *diag
         best = made;
     }
     if (least > request->paper + 0.5)
-        export_note(notes, "it is %.2f in wide in type of %d pt: --width %.2fin is as wide",
+        export_note(notes, "it is %.2f in wide in type of %g pt: --width %.2fin is as wide",
                     least / 72, PAPER_POINTS, ceil(least / 0.72) / 100);
     return best;
 }

@@ -2,7 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/base/vec.h"
-#include "viz/style.h"
+#include "viz/fold.h"
 
 #include <stdlib.h>
 
@@ -17,65 +17,9 @@ typedef struct {
 
 /* ---- texts ---- */
 
-static int columns_of(Str text)
-{
-    int most = 0;
-
-    while (text.n > 0) {
-        int n = text_columns(str_take(&text, '\n'));
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
-/* How many bytes of a line to take: to its end, or to the last blank or comma that fits; a word
- * that is longer than the line stays whole. */
-static size_t take_fitting(Str line, int columns)
-{
-    size_t last = 0;
-
-    if (text_columns(line) <= columns)
-        return line.n;
-    for (size_t i = 0; i < line.n; i++) {
-        if (line.s[i] != ' ' && line.s[i] != ',')
-            continue;
-        size_t end = i + (line.s[i] == ',');
-        if (last > 0 && text_columns((Str){line.s, end}) > columns)
-            break;
-        last = i + 1;
-    }
-    return last > 0 ? last : line.n;
-}
-
-/* Folds a text into lines; what follows an arrow begins a line where the whole does not fit. */
-static Text fold(const Paper *paper, Text text, int columns)
-{
-    static const char ARROW[] = " \xe2\x86\x92 ";
-    Buf out = buf_marked(paper->arena);
-
-    if (columns_of(text.str) <= columns)
-        return text;
-    while (text.str.n > 0) {
-        Text line = text_take(&text, '\n');
-        int64_t arrow = text_columns(line.str) > columns ? str_find(line.str, str_from(ARROW)) : -1;
-        if (arrow > 0) {
-            buf_puts(&out, out.n > 0 ? "\n" : "");
-            buf_add_text(&out, text_part(line, 0, (size_t)arrow));
-            line = text_part(line, (size_t)arrow + 1, line.str.n - (size_t)arrow - 1);
-        }
-        while (line.str.n > 0) {
-            size_t n = take_fitting(line.str, columns);
-            buf_puts(&out, out.n > 0 ? "\n" : "");
-            buf_add_text(&out, text_trim(text_part(line, 0, n)));
-            line = text_part(line, n, line.str.n - n);
-        }
-    }
-    return buf_text(&out);
-}
-
 static const char *fold_plain(const Paper *paper, const char *text, int columns)
 {
-    return arena_str(paper->arena, fold(paper, text_from(text), columns).str);
+    return arena_str(paper->arena, fold_text(paper->arena, text_from(text), columns).str);
 }
 
 static const char *cut(const Paper *paper, const char *name, int columns)
@@ -93,7 +37,7 @@ static void widest(const DiagramBox *box, int *wide)
 {
     for (int i = 0, column = 0; i < box->n_cells; i++) {
         int span = box->cells[i].columns > 1 ? box->cells[i].columns : 1;
-        int n = columns_of(box->cells[i].text.str);
+        int n = fold_columns(box->cells[i].text.str);
         if (span == 1 && column < box->n_columns && n > wide[column])
             wide[column] = n;
         column += span;
@@ -131,8 +75,8 @@ static void fold_cells(const Paper *paper, DiagramBox *box)
         for (int c = column; c < column + span && c < box->n_columns; c++)
             room += wide[c] + (c > column ? 2 : 0);
         cells[i] = box->cells[i];
-        cells[i].text = fold(paper, cells[i].text, room);
-        if (cells[i].text.n_spans == 0 && columns_of(cells[i].text.str) > room)
+        cells[i].text = fold_text(paper->arena, cells[i].text, room);
+        if (cells[i].text.n_spans == 0 && fold_columns(cells[i].text.str) > room)
             cells[i].text = text_from(cut(paper, arena_str(paper->arena, cells[i].text.str), room));
         column += span;
         column = column >= box->n_columns ? 0 : column;
@@ -145,7 +89,7 @@ static void fold_box(const Paper *paper, DiagramBox *box)
     int beside = text_columns(str_from(box->subtitle)), room = paper->columns - beside - 1;
 
     box->title = cut(paper, box->title, room > 12 ? room : 12);
-    box->flow = fold(paper, box->flow, paper->columns);
+    box->flow = fold_text(paper->arena, box->flow, paper->columns);
     box->figures = fold_plain(paper, box->figures, paper->columns);
     if (box->n_cells > 0)
         fold_cells(paper, box);

@@ -23,7 +23,8 @@ static void time_export(const char *name, const Session *session, Export what)
     size_t bytes = 0;
     for (int i = 0; i < REPEATS; i++) {
         Arena *arena = arena_new();
-        ExportRequest request = {.drawing = {session, what.kind, what.of, what.hops, NULL}};
+        ExportRequest request = {
+            .drawing = {.session = session, .kind = what.kind, .of = what.of, .hops = what.hops}};
         ExportNotes notes = {.arena = arena};
         Buf out = buf_new(arena);
         Error err = {0};
@@ -68,7 +69,8 @@ static void bench_boxes(void)
     Graph *graph = synthetic_transformer(arena, synthetic_layers(BOXES), 8, 1024);
     Session *session = bench_session(graph, NULL);
     const char *of = op_name(graph, session->inferred->program[0]);
-    DiagramRequest request = {session, DIAGRAM_NEIGHBOURHOOD, of, 1000000, NULL};
+    DiagramRequest request = {
+        .session = session, .kind = DIAGRAM_NEIGHBOURHOOD, .of = of, .hops = 1000000};
     double make_ns = 0, write_ns = 0;
     int n = 0;
     for (int i = 0; i < REPEATS; i++) {

@@ -1,7 +1,7 @@
 /* block.c - one repeated block in full: a box per op, in frames that follow its modules. A view
  * that costs nothing is written in the box of the op it views, a parameter in the box of its
  * reader. Values from outside and readers outside are dashed. */
-#include "viz/draw/draw.h"
+#include "viz/draw/layer.h"
 
 #include "core/cost/cost.h"
 #include "core/summary/label.h"
@@ -24,13 +24,18 @@ typedef struct {
 
 /* ---- which block ---- */
 
-static int32_t largest_fold(const Groups *groups)
+/* Of the model: those of the backward pass follow from it. */
+static int32_t largest_fold(const Draw *draw)
 {
+    const Groups *groups = draw->groups;
+    const uint8_t *phase = draw->graph->phase;
     int32_t best = -1;
     int64_t most = 0;
 
     for (int32_t i = 0; i < groups->n_groups; i++) {
         int64_t ops = (int64_t)groups->groups[i].n * groups->groups[i].fold_n;
+        if (phase && phase[groups->order[groups->groups[i].first]] != PHASE_FORWARD)
+            continue;
         if (groups->groups[i].fold_n > 1 && groups->groups[i].fold == i && ops > most) {
             most = ops;
             best = i;
@@ -59,10 +64,10 @@ static int32_t group_with(const Groups *groups, int32_t op)
     return best >= 0 ? best : last;
 }
 
-static int32_t choose_group(const Draw *draw, Error *err)
+int32_t draw_choose_group(const Draw *draw, Error *err)
 {
     const char *of = draw->request->of;
-    int32_t fold = of ? -1 : largest_fold(draw->groups), op = -1;
+    int32_t fold = of ? -1 : largest_fold(draw), op = -1;
 
     if (of) {
         op = draw_find_op(draw, of, err);
@@ -348,7 +353,7 @@ bool draw_block(Draw *draw, Error *err)
 {
     Block block = {.draw = draw, .groups = draw->groups};
 
-    block.group = choose_group(draw, err);
+    block.group = draw_choose_group(draw, err);
     if (block.group < 0)
         return false;
     const Group *g = &draw->groups->groups[block.group];

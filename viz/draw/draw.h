@@ -129,6 +129,7 @@ DiagramLine draw_moved_line(const Draw *draw, int from, int to, const Reshard *r
 
 bool draw_overview(Draw *draw, Error *err);
 bool draw_block(Draw *draw, Error *err);
+bool draw_layer(Draw *draw, Error *err);
 bool draw_neighbourhood(Draw *draw, Error *err);
 bool draw_index_space(Draw *draw, Error *err);
 bool draw_slices(Draw *draw, Error *err);

@@ -1,0 +1,657 @@
+/* layer.c - a layer as papers draw it: modules from top to bottom, weights as rectangles with a
+ * stripe for each shard, values between them with their shapes and axes, and operators on the lines
+ * where collectives stand:
+ *
+ *     f   nothing forward, all-reduce backward     f-bar   all-gather forward, reduce-scatter
+ * backward g   all-reduce forward, nothing backward     g-bar   reduce-scatter forward, all-gather
+ * backward
+ *
+ * (f, g: Shoeybi et al. 2019, arXiv 1909.08053; the others: Korthikanti et al. 2022, arXiv
+ * 2205.05198). What the backward pass moves is that of the training step, which is derived for the
+ * drawing if the plan has none.
+ */
+#include "viz/draw/canvas.h"
+#include "viz/draw/layer.h"
+
+#include "core/cost/cost.h"
+#include "core/summary/label.h"
+#include "viz/fold.h"
+
+enum { OPS_MOST = 800, STRIPES_MOST = 32, LANES_MOST = 8, BESIDE = 3 };
+
+typedef struct {
+    int kind; /* StepKind; -1: nothing is moved */
+    AtomSet atoms;
+    int64_t bytes;
+    double us;
+} LayerMove;
+
+/* Where a value comes out of its maker, and goes on from. */
+typedef struct {
+    int box;
+    double x, y;
+} Outlet;
+
+typedef struct {
+    Canvas canvas;
+    Layer *layer;
+    Session *step;                /* of the training step, if it is our own */
+    const Plan *backward;         /* NULL: no backward pass is known */
+    double left, line, circle, y; /* y: the top of what is drawn next */
+    DiagramPlace *place;          /* per module */
+    int *box;                     /* per module */
+    Outlet *outlet;               /* per value */
+    double lane_end[LANES_MOST];  /* per lane: where its last line ends */
+    bool *marked;                 /* per tensor of the graph: scratch */
+} Figure;
+
+/* ---- what is moved ---- */
+
+static bool reads_forward(const Plan *plan, const Reshard *reshard)
+{
+    const uint8_t *phase = plan->inferred->graph->phase;
+
+    for (int i = 0; i < reshard->n_uses; i++)
+        if (!phase || phase[plan->moved->reshard_uses[reshard->use + i]] == PHASE_FORWARD)
+            return true;
+    return reshard->n_uses == 0 && !phase;
+}
+
+/* The longest step that communicates, of the tensors that are marked or of their gradients. */
+static LayerMove move_of(const Plan *plan, const bool *marked, int n, bool backward)
+{
+    LayerMove move = {.kind = -1};
+    const Graph *graph = plan->inferred->graph;
+
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
+        int32_t of =
+            backward && graph->gradient_of ? graph->gradient_of[reshard->tensor] : reshard->tensor;
+        if (of < 0 || of >= n || !marked[of] || (!backward && !reads_forward(plan, reshard)))
+            continue;
+        for (int s = 0; s < reshard->path->n_steps; s++) {
+            const Step *step = &reshard->path->step[s];
+            if (step->kind != STEP_SLICE && (move.kind < 0 || step->us > move.us))
+                move = (LayerMove){(int)step->kind, step->atoms, step->bytes, step->us};
+        }
+    }
+    return move;
+}
+
+/* Both passes: [0] forward, [1] backward. */
+static void find_moves(const Figure *figure, LayerMove out[2])
+{
+    const Draw *draw = figure->canvas.draw;
+
+    out[0] = move_of(draw->plan, figure->marked, draw->graph->n_tensors, false);
+    out[1] = (LayerMove){.kind = -1};
+    if (figure->backward)
+        out[1] = move_of(figure->backward, figure->marked, draw->graph->n_tensors, true);
+}
+
+/* Of a value, and of what its module makes for itself on the way, such as a product before its bias
+ * is added. */
+static void moves_of_value(const Figure *figure, int v, LayerMove out[2])
+{
+    const Layer *layer = figure->layer;
+    const Graph *graph = figure->canvas.draw->graph;
+    int maker = layer->values.at[v].maker;
+    bool first = true;
+
+    memset(figure->marked, 0, (size_t)graph->n_tensors);
+    for (int k = 0; k < v; k++)
+        first &= maker < 0 || layer->values.at[k].maker != maker;
+    for (int i = 0; first && maker >= 0 && i < layer->n_ops; i++)
+        for (int o = 0; o < graph->ops[layer->op[i]].n_outputs; o++)
+            if (layer->module_of[layer->op[i]] == maker && op_outputs(graph, layer->op[i])[o] >= 0)
+                figure->marked[op_outputs(graph, layer->op[i])[o]] = true;
+    for (int k = 0; k < layer->values.n; k++)
+        figure->marked[layer->values.at[k].tensor] = k == v;
+    find_moves(figure, out);
+}
+
+static Text move_text(const Figure *figure, const char *before, LayerMove move)
+{
+    const Draw *draw = figure->canvas.draw;
+    Buf out = buf_marked(draw->arena);
+
+    buf_printf(&out, "%s%s ", before, step_kind_mark((StepKind)move.kind));
+    mesh_format_set(draw->plan->mesh, move.atoms, ".", &out);
+    buf_putc(&out, ' ');
+    for (const char *c = draw_bytes(draw, move.bytes); *c; c++)
+        buf_puts(&out, *c == ' ' ? "\xc2\xa0" : (char[2]){*c, 0}); /* the unit stays beside it */
+    return buf_text(&out);
+}
+
+/* The letter of an operator by what it does in both passes. */
+static const char *letter_of(LayerMove forward, LayerMove backward)
+{
+    static const struct {
+        int forward, backward;
+        const char *letter;
+    } letters[] = {
+        {-1, STEP_ALL_REDUCE, "f"},
+        {STEP_ALL_REDUCE, -1, "g"},
+        {STEP_ALL_GATHER, STEP_REDUCE_SCATTER, "f\xcc\x84"},
+        {STEP_REDUCE_SCATTER, STEP_ALL_GATHER, "g\xcc\x84"},
+    };
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        if (letters[i].forward == forward.kind && letters[i].backward == backward.kind)
+            return letters[i].letter;
+    return forward.kind >= 0 ? step_kind_mark((StepKind)forward.kind)
+                             : step_kind_mark((StepKind)backward.kind);
+}
+
+/* ---- weights ---- */
+
+/* Which shard of a dim a stripe is in, and how many stripes there are: those of the digits, major
+ * first, where a digit without axes counts if one below it is sharded. */
+typedef struct {
+    int n, n_shards;
+    int axis; /* the first that shards it; -1 */
+    int shard[STRIPES_MOST];
+    bool part[STRIPES_MOST]; /* a part of the dim begins there: q, k, v */
+} Stripes;
+
+static Stripes stripes_of(const Cut *cut, const Mesh *mesh)
+{
+    Stripes stripes = {.n = 1, .n_shards = 1, .axis = -1};
+    int64_t ways[DIGITS_MAX] = {0}, parts = 1;
+
+    for (int d = 0; d < cut->n; d++) {
+        const Digit *digit = &cut->digit[d];
+        ways[d] = 1;
+        for (int a = 0; a < digit->n; a++)
+            ways[d] *= mesh->atoms[digit->atom[a]].size;
+        if (digit->n > 0 && stripes.axis < 0)
+            stripes.axis = mesh->atoms[digit->atom[0]].axis;
+        if (digit->block)
+            parts = cut->n;
+        else if (digit->n == 0 && d + 1 < cut->n)
+            parts *= digit->size;
+        if (!digit->block || d == 0)
+            stripes.n_shards *= (int)ways[d];
+    }
+    if (stripes.axis < 0 || parts * stripes.n_shards > STRIPES_MOST) {
+        stripes.n_shards = stripes.axis < 0 ? 1 : stripes.n_shards;
+        parts = 1;
+    }
+    stripes.n = (int)parts * stripes.n_shards;
+    stripes.n = stripes.n > STRIPES_MOST ? STRIPES_MOST : stripes.n;
+    for (int i = 0; i < stripes.n; i++) {
+        stripes.shard[i] = i % stripes.n_shards;
+        stripes.part[i] = parts > 1 && stripes.shard[i] == 0;
+    }
+    return stripes;
+}
+
+/* The parameter that the matmul of a module reads. */
+static int32_t weight_of(const Figure *figure, const LayerModule *module, bool *turned)
+{
+    const Draw *draw = figure->canvas.draw;
+    int32_t t = op_inputs(draw->graph, module->role->op)[module->role->weight];
+
+    *turned = false;
+    while (t >= 0 && !tensor_is_parameter(draw->plan->inferred, t)) {
+        int32_t maker = draw->graph->tensors[t].maker;
+        if (maker < 0 || draw->graph->ops[maker].n_inputs < 1)
+            return -1;
+        *turned ^= strcmp(label_operator(draw->graph, maker), "Transpose") == 0;
+        t = op_inputs(draw->graph, maker)[0];
+    }
+    return t;
+}
+
+/* The cuts of rows and columns as the op reads them; where it reads the weight whole, those in
+ * which it is stored. */
+static void cuts_of(const Figure *figure, const LayerModule *module, Cut out[2])
+{
+    const Draw *draw = figure->canvas.draw;
+    const OpCut *cut = plan_cut(draw->plan, module->role->op);
+    const int dims[] = {module->role->k, module->role->n};
+    bool turned;
+    int32_t weight = weight_of(figure, module, &turned);
+
+    for (int i = 0; i < 2; i++)
+        out[i] = dims[i] >= 0 ? cut->index[dims[i]] : cut_whole(1);
+    if (weight < 0 || !cut_is_whole(&out[0]) || !cut_is_whole(&out[1]))
+        return;
+    const Sharding *stored = plan_sharding(draw->plan, weight);
+    for (int i = 0; i < 2 && stored->n_dims >= 2; i++) {
+        const Cut *dim = &stored->dim[stored->n_dims - 2 + (turned ? 1 - i : i)];
+        if (cut_size(dim) == cut_size(&out[i]))
+            out[i] = *dim;
+    }
+}
+
+/* A rectangle of rows k and columns n, striped by the cuts of both; the shard of the first device
+ * has the colour of the axis. */
+static void put_weight(Figure *figure, const LayerModule *module, DiagramPlace at)
+{
+    const Draw *draw = figure->canvas.draw;
+    Cut cuts[2];
+    cuts_of(figure, module, cuts);
+    Stripes down = stripes_of(&cuts[0], draw->plan->mesh);
+    Stripes over = stripes_of(&cuts[1], draw->plan->mesh);
+    double w = at.w / over.n, h = at.h / down.n;
+
+    for (int i = 0; i < down.n; i++)
+        for (int k = 0; k < over.n; k++) {
+            bool first = down.shard[i] == 0 && over.shard[k] == 0;
+            int axis = over.axis >= 0 ? over.axis : down.axis;
+            double gap = over.part[k] && k > 0 ? 1 : 0;
+            canvas_fill(&figure->canvas,
+                        (DiagramPlace){at.x + k * w + gap, at.y + i * h, w - gap, h}, 0,
+                        axis >= 0 && first ? axis : -1, module->title);
+        }
+}
+
+/* "4096 x", "14336/tp": rows and columns as the op reads them. */
+static Text weight_text(const Figure *figure, const LayerModule *module)
+{
+    const Draw *draw = figure->canvas.draw;
+    const OpCut *cut = plan_cut(draw->plan, module->role->op);
+    Buf out = buf_marked(draw->arena);
+    const int dims[] = {module->role->k, module->role->n};
+
+    for (int i = 0; i < 2; i++) {
+        if (dims[i] < 0)
+            continue;
+        buf_puts(&out, out.n > 0 ? " \xc3\x97\n" : "");
+        cut_format(&cut->index[dims[i]], draw->plan->mesh, &out);
+    }
+    return buf_text(&out);
+}
+
+/* What the weight and its gradient are moved by: "w AG dp 28.0 MiB", a line each. */
+static Text weight_moves(const Figure *figure, const LayerModule *module)
+{
+    const Draw *draw = figure->canvas.draw;
+    bool turned;
+    int32_t weight = weight_of(figure, module, &turned);
+    Buf out = buf_marked(draw->arena);
+    LayerMove moves[2];
+
+    if (weight < 0)
+        return text_from("");
+    memset(figure->marked, 0, (size_t)draw->graph->n_tensors);
+    figure->marked[weight] = true;
+    figure->marked[op_inputs(draw->graph, module->role->op)[module->role->weight]] = true;
+    find_moves(figure, moves);
+    if (moves[0].kind >= 0)
+        buf_add_text(&out, move_text(figure, "w ", moves[0]));
+    if (moves[1].kind >= 0) {
+        buf_puts(&out, out.n > 0 ? "\n" : "");
+        buf_add_text(&out, move_text(figure, "\xe2\x88\x87 ", moves[1]));
+    }
+    return buf_text(&out);
+}
+
+/* ---- modules ---- */
+
+static int count_lines(Text text)
+{
+    int n = text.str.n > 0;
+    for (size_t i = 0; i < text.str.n; i++)
+        n += text.str.s[i] == '\n';
+    return n;
+}
+
+/* The width of a module's box. */
+static double width_of(const Figure *figure, int m)
+{
+    const Layer *layer = figure->layer;
+    const LayerModule *module = &layer->modules.at[m];
+    double width = (module->to - module->from) * (figure->canvas.width - figure->left) - 2 * BESIDE;
+    double most = 16 * figure->canvas.points;
+
+    for (int v = 0; v < layer->values.n; v++) { /* from modules side by side: as wide as they are */
+        const LayerValue *value = &layer->values.at[v];
+        const LayerModule *maker = value->maker < 0 ? NULL : &layer->modules.at[value->maker];
+        for (int r = 0; maker && r < value->readers.n; r++)
+            if (value->readers.at[r] == m && maker->to - maker->from < 1)
+                return width;
+    }
+    return module->from <= 0 && module->to >= 1 && width > most ? most : width;
+}
+
+static Text moves_in(const Figure *figure, int m)
+{
+    const LayerModule *module = &figure->layer->modules.at[m];
+    return fold_text(figure->canvas.draw->arena, weight_moves(figure, module),
+                     canvas_columns(&figure->canvas, width_of(figure, m)));
+}
+
+static double height_of(const Figure *figure, int m)
+{
+    const LayerModule *module = &figure->layer->modules.at[m];
+
+    if (module->adds)
+        return figure->circle;
+    if (!module->role)
+        return 1.8 * figure->line;
+    return figure->line * (3.4 + count_lines(moves_in(figure, m)));
+}
+
+static void put_matmul(Figure *figure, int m, DiagramPlace at)
+{
+    const LayerModule *module = &figure->layer->modules.at[m];
+    enum { SIDE = 3 };
+    Canvas *canvas = &figure->canvas;
+    double line = figure->line, middle = at.x + at.w / 2;
+    Text size = weight_text(figure, module), moves = moves_in(figure, m);
+    double w = canvas_text_width(canvas, size.str), rect = 2.2 * line;
+    double x = middle - (rect + SIDE + w) / 2, y = at.y + 1.2 * line;
+
+    canvas_text(canvas, middle, at.y + 0.7 * line, ALIGN_CENTRE,
+                text_from(canvas_fit(canvas, module->title, at.w - 2 * SIDE)));
+    put_weight(figure, module, (DiagramPlace){x, y + 0.1 * line, rect, 1.8 * line});
+    canvas_text(canvas, x + rect + SIDE, y + line, ALIGN_LEFT, size);
+    if (moves.str.n > 0)
+        canvas_text(canvas, middle, y + line * (2.1 + count_lines(moves) / 2.0), ALIGN_CENTRE,
+                    moves);
+}
+
+static void put_module(Figure *figure, int m, double top, double height)
+{
+    Canvas *canvas = &figure->canvas;
+    const LayerModule *module = &figure->layer->modules.at[m];
+    double width = canvas->width - figure->left, own = height_of(figure, m);
+    double middle = figure->left + (module->from + module->to) / 2 * width;
+    DiagramPlace at = {0, top + (height - own) / 2, width_of(figure, m), own};
+
+    if (module->adds)
+        at.w = figure->circle;
+    at.x = middle - at.w / 2;
+    figure->place[m] = at;
+    figure->box[m] =
+        canvas_box(canvas, module->adds ? BOX_CIRCLE : BOX_OP, at,
+                   text_from(module->adds   ? "+"
+                             : module->role ? ""
+                                            : canvas_fit(canvas, module->title, at.w)));
+    canvas->draw->boxes.at[figure->box[m]].why =
+        draw_cause(canvas->draw, module->role ? module->role->op : module->op);
+    if (module->role)
+        put_matmul(figure, m, at);
+}
+
+/* ---- lines ---- */
+
+/* Whether a vertical line at x between two heights meets a module. */
+static bool is_free(const Figure *figure, double x, int from_rank, int to_rank)
+{
+    for (int m = 0; m < figure->layer->modules.n; m++) {
+        const LayerModule *module = &figure->layer->modules.at[m];
+        DiagramPlace at = figure->place[m];
+        if (from_rank < module->rank && module->rank < to_rank && at.x - 1 < x &&
+            x < at.x + at.w + 1)
+            return false;
+    }
+    return true;
+}
+
+/* A lane at the left that is free from a height on. */
+static double lane_at(Figure *figure, double from, double to)
+{
+    int lane = 0;
+
+    while (lane + 1 < LANES_MOST && figure->lane_end[lane] > from)
+        lane++;
+    figure->lane_end[lane] = to;
+    return figure->left - 3 - (figure->left - 4) / LANES_MOST * lane;
+}
+
+static void put_line(Figure *figure, const Outlet *from, int from_rank, int reader)
+{
+    Canvas *canvas = &figure->canvas;
+    DiagramPlace at = figure->place[reader];
+    int rank = figure->layer->modules.at[reader].rank;
+    double x = at.x + at.w / 2, turn = from->y;
+    bool over = at.x <= from->x && from->x <= at.x + at.w;
+
+    if (over && is_free(figure, from->x, from_rank, rank)) {
+        int top = canvas_corner(canvas, from->x, at.y);
+        canvas_line(canvas, from->box, top, true);
+    } else if (is_free(figure, x, from_rank, rank) && rank == from_rank + 1) {
+        canvas_path(canvas, from->box, (DiagramPlace[]){{x, turn, 0, 0}}, 1,
+                    canvas_corner(canvas, x, at.y));
+    } else {
+        double lane = lane_at(figure, turn, at.y + at.h / 2);
+        canvas_path(canvas, from->box,
+                    (DiagramPlace[]){{lane, turn, 0, 0}, {lane, at.y + at.h / 2, 0, 0}}, 2,
+                    figure->box[reader]);
+    }
+}
+
+/* ---- values ---- */
+
+/* Where the next thing on a line goes: below what it comes from, -1 for nothing. */
+typedef struct {
+    int from;
+    double x, y, room;
+} Thread;
+
+static void thread_to(Figure *figure, Thread *thread, int box, double bottom)
+{
+    if (thread->from >= 0)
+        canvas_line(&figure->canvas, thread->from, box, false);
+    thread->from = box;
+    thread->y = bottom;
+}
+
+static void thread_text(Figure *figure, Thread *thread, Text text)
+{
+    Canvas *canvas = &figure->canvas;
+    Text folded = fold_text(canvas->draw->arena, text, canvas_columns(canvas, thread->room - 4));
+    double h = figure->line * count_lines(folded);
+
+    thread_to(figure, thread,
+              canvas_text(canvas, thread->x, thread->y + h / 2, ALIGN_CENTRE, folded),
+              thread->y + h);
+}
+
+/* The operator, with what it does beside it, or below it where there is no room. */
+static void thread_operator(Figure *figure, Thread *thread, const LayerMove moves[2])
+{
+    Canvas *canvas = &figure->canvas;
+    double gap = 0.5 * figure->line, side = figure->circle;
+    Buf says = buf_marked(canvas->draw->arena);
+    DiagramPlace at = {thread->x - side / 2, thread->y + gap, side, side};
+
+    if (moves[0].kind >= 0)
+        buf_add_text(&says, move_text(figure, "fwd ", moves[0]));
+    buf_puts(&says, moves[0].kind >= 0 && moves[1].kind >= 0 ? "\n" : "");
+    if (moves[1].kind >= 0)
+        buf_add_text(&says, move_text(figure, "bwd ", moves[1]));
+    thread_to(figure, thread,
+              canvas_box(canvas, BOX_CIRCLE, at, text_from(letter_of(moves[0], moves[1]))),
+              at.y + side + gap);
+    if (thread->room / 2 - side / 2 > canvas_text_width(canvas, buf_str(&says)) + 4) {
+        canvas_text(canvas, thread->x + side / 2 + 3, at.y + side / 2, ALIGN_LEFT, buf_text(&says));
+        return;
+    }
+    thread_text(figure, thread, buf_text(&says));
+    thread->y += gap;
+}
+
+/* The value as it is made, the operator, the value as it is read; sets its outlet. */
+static void put_value(Figure *figure, int v, Thread thread)
+{
+    Draw *draw = figure->canvas.draw;
+    const LayerValue *value = &figure->layer->values.at[v];
+    const Moved *moved = draw->plan->moved;
+    Text made =
+        draw_value(draw, value->tensor,
+                   value->maker < 0 ? moved->sharding[value->tensor] : moved->made[value->tensor]);
+    double gap = 0.5 * figure->line;
+    LayerMove moves[2];
+
+    moves_of_value(figure, v, moves);
+    thread.y += gap;
+    bool stays = moves[0].kind < 0 && moves[1].kind < 0;
+    if (stays || moves[0].kind >= 0)
+        thread_text(figure, &thread, made);
+    if (!stays) {
+        thread_operator(figure, &thread, moves);
+        thread_text(figure, &thread,
+                    value->needs.n > 0 ? draw_value(draw, value->tensor, value->needs.at[0])
+                                       : made);
+    }
+    int corner = canvas_corner(&figure->canvas, thread.x, thread.y + gap);
+    canvas_line(&figure->canvas, thread.from, corner, value->leaves && value->readers.n == 0);
+    figure->outlet[v] = (Outlet){corner, thread.x, thread.y + gap};
+}
+
+/* Values from outside that one of the first modules reads, else they are not drawn. */
+static bool is_stream(const Figure *figure, const LayerValue *value)
+{
+    bool first = value->maker >= 0;
+
+    for (int r = 0; r < value->readers.n; r++)
+        first |= figure->layer->modules.at[value->readers.at[r]].rank == 0;
+    return first;
+}
+
+static double lowest_outlet(const Figure *figure, double y)
+{
+    for (int v = 0; v < figure->layer->values.n; v++)
+        if (figure->outlet[v].box >= 0 && figure->outlet[v].y > y)
+            y = figure->outlet[v].y;
+    return y;
+}
+
+static int rank_of(const Figure *figure, const LayerValue *value)
+{
+    return value->maker < 0 ? -1 : figure->layer->modules.at[value->maker].rank;
+}
+
+/* The values of one rank share its width. */
+static void put_values(Figure *figure, int rank)
+{
+    const Layer *layer = figure->layer;
+    double width = figure->canvas.width - figure->left, top = figure->y;
+
+    for (int v = 0; v < layer->values.n; v++) {
+        const LayerValue *value = &layer->values.at[v];
+        if (rank_of(figure, value) != rank || !is_stream(figure, value))
+            continue;
+        int n = 0, at = 0; /* of the values of one module */
+        for (int k = 0; k < layer->values.n; k++) {
+            at = k == v ? n : at;
+            n += layer->values.at[k].maker == value->maker &&
+                 is_stream(figure, &layer->values.at[k]);
+        }
+        const LayerModule *maker = value->maker < 0 ? NULL : &layer->modules.at[value->maker];
+        double from = maker ? maker->from : 0, share = maker ? maker->to - from : 1;
+        double x = figure->left + (from + share * (at + 0.5) / n) * width;
+        double bottom = maker ? figure->place[value->maker].y + figure->place[value->maker].h : top;
+        put_value(figure, v,
+                  (Thread){maker ? figure->box[value->maker] : -1, x, bottom, share * width / n});
+    }
+    figure->y = lowest_outlet(figure, top);
+}
+
+/* ---- the whole figure ---- */
+
+static void put_rank(Figure *figure, int rank)
+{
+    const Layer *layer = figure->layer;
+    double height = 0, top = figure->y + 0.7 * figure->line;
+
+    for (int m = 0; m < layer->modules.n; m++)
+        if (layer->modules.at[m].rank == rank) {
+            double own = height_of(figure, m);
+            height = own > height ? own : height;
+        }
+    for (int m = 0; m < layer->modules.n; m++)
+        if (layer->modules.at[m].rank == rank)
+            put_module(figure, m, top, height);
+    figure->y = top + height;
+    put_values(figure, rank);
+}
+
+static void put_lines(Figure *figure)
+{
+    const Layer *layer = figure->layer;
+
+    for (int v = 0; v < layer->values.n; v++) {
+        const LayerValue *value = &layer->values.at[v];
+        if (figure->outlet[v].box < 0)
+            continue;
+        for (int r = 0; r < value->readers.n; r++)
+            put_line(figure, &figure->outlet[v], rank_of(figure, value), value->readers.at[r]);
+    }
+}
+
+/* The training step of the plan, or one that is derived for the figure. */
+static void find_backward(Figure *figure)
+{
+    const Draw *draw = figure->canvas.draw;
+
+    figure->backward = draw->graph->phase ? draw->plan : NULL;
+    if (figure->backward)
+        return;
+    figure->step = session_retrain(draw->session, "auto", NULL, &(Error){0});
+    if (figure->step && figure->step->graph->phase &&
+        figure->step->graph->n_ops > draw->graph->n_ops)
+        figure->backward = figure->step->plan;
+}
+
+static Text caption_of(const Figure *figure, int32_t group)
+{
+    const Draw *draw = figure->canvas.draw;
+    const Group *g = &draw->groups->groups[group];
+    int n = draw->groups->groups[g->fold].fold_n;
+    Buf out = buf_marked(draw->arena);
+
+    if (n > 1)
+        buf_printf(&out, "one of %d equal layers; ", n);
+    buf_puts(&out, "weights are rows \xc3\x97 columns, striped by shard, that of the first device "
+                   "in the colour of its axis; ");
+    buf_puts(&out,
+             figure->backward
+                 ? "f, g: all-reduce in the backward, in the forward pass; with a bar: "
+                   "all-gather and reduce-scatter, in the other pass the reverse; \xe2\x88\x87: "
+                   "what moves the gradient of a weight"
+                 : "forward pass alone");
+    return buf_text(&out);
+}
+
+bool draw_layer(Draw *draw, Error *err)
+{
+    int32_t group = draw_choose_group(draw, err);
+    Figure figure = {.canvas = canvas_new(draw)};
+
+    if (group < 0)
+        return false;
+    if (draw->groups->groups[group].n > OPS_MOST) {
+        error_kind(err, ERROR_UNSUPPORTED, "a layer of %d ops is too large for one figure",
+                   draw->groups->groups[group].n);
+        error_hint(err, "--kind overview folds it");
+        return false;
+    }
+    if (!draw->request->of) /* a typical one: the first may read what the others do not */
+        group = groups_member(draw->groups, group, draw->groups->groups[group].fold_n / 2);
+    figure.layer = layer_of(draw, group);
+    const Layer *layer = figure.layer;
+    figure.line = canvas_line_height(&figure.canvas);
+    figure.circle = 1.5 * figure.line;
+    figure.left = 16;
+    figure.marked = arena_array(draw->arena, bool, draw->graph->n_tensors + 1);
+    figure.place = arena_array(draw->arena, DiagramPlace, layer->modules.n + 1);
+    figure.box = arena_array(draw->arena, int, layer->modules.n + 1);
+    figure.outlet = arena_array(draw->arena, Outlet, layer->values.n + 1);
+    for (int v = 0; v < layer->values.n; v++)
+        figure.outlet[v].box = -1;
+    find_backward(&figure);
+    put_values(&figure, -1);
+    for (int rank = 0; rank < layer->n_ranks; rank++)
+        put_rank(&figure, rank);
+    put_lines(&figure);
+    draw->diagram->title =
+        arena_printf(draw->arena, "%s: %s", draw->diagram->title, draw->groups->groups[group].path);
+    draw->diagram->caption = caption_of(&figure, group);
+    if (figure.step)
+        session_close(figure.step);
+    return true;
+}

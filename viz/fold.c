@@ -1,0 +1,58 @@
+#include "viz/fold.h"
+
+#include "core/base/text.h"
+
+int fold_columns(Str text)
+{
+    int most = 0;
+
+    while (text.n > 0) {
+        int n = text_columns(str_take(&text, '\n'));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* How many bytes of a line to take: to its end, or to the last blank or comma that fits; a word
+ * that is longer than the line stays whole. */
+static size_t take_fitting(Str line, int columns)
+{
+    size_t last = 0;
+
+    if (text_columns(line) <= columns)
+        return line.n;
+    for (size_t i = 0; i < line.n; i++) {
+        if (line.s[i] != ' ' && line.s[i] != ',')
+            continue;
+        size_t end = i + (line.s[i] == ',');
+        if (last > 0 && text_columns((Str){line.s, end}) > columns)
+            break;
+        last = i + 1;
+    }
+    return last > 0 ? last : line.n;
+}
+
+Text fold_text(Arena *arena, Text text, int columns)
+{
+    static const char ARROW[] = " \xe2\x86\x92 ";
+    Buf out = buf_marked(arena);
+
+    if (fold_columns(text.str) <= columns)
+        return text;
+    while (text.str.n > 0) {
+        Text line = text_take(&text, '\n');
+        int64_t arrow = text_columns(line.str) > columns ? str_find(line.str, str_from(ARROW)) : -1;
+        if (arrow > 0) {
+            buf_puts(&out, out.n > 0 ? "\n" : "");
+            buf_add_text(&out, text_part(line, 0, (size_t)arrow));
+            line = text_part(line, (size_t)arrow + 1, line.str.n - (size_t)arrow - 1);
+        }
+        while (line.str.n > 0) {
+            size_t n = take_fitting(line.str, columns);
+            buf_puts(&out, out.n > 0 ? "\n" : "");
+            buf_add_text(&out, text_trim(text_part(line, 0, n)));
+            line = text_part(line, n, line.str.n - n);
+        }
+    }
+    return buf_text(&out);
+}
