@@ -1,3 +1,4 @@
+#include "core/model/dense.h"
 #include "core/model/graph.h"
 #include "core/model/wire.h"
 
@@ -107,6 +108,8 @@ bool data_read(const TensorData *data, Dtype dtype, int64_t n_elements, void *ou
         return read_varints(data->bytes, dtype, n_elements, out, err);
     case DATA_STRINGS:
         return error_kind(err, ERROR_DTYPE, "strings cannot be computed with");
+    case DATA_DENSE:
+        return dense_read(data->bytes, dtype, n_elements, out, err);
     case DATA_FILL:
         return fill(data->fill, dtype, n_elements, out, err);
     case DATA_ABSENT:

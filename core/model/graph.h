@@ -26,6 +26,7 @@ typedef enum {
     DATA_RAW,     /* little-endian elements; f32 from float_data too */
     DATA_VARINTS, /* int32_data, int64_data, uint64_data: packed varints */
     DATA_STRINGS, /* string_data: no op computes with it */
+    DATA_DENSE,   /* a literal of MLIR, `dense<..>` (dense.h), in the mapped file */
     DATA_FILL,    /* every element is `fill`; zero, or of a type f32, f64 or i64 */
     DATA_ABSENT   /* external, and its file does not exist (or is not opened yet) */
 } DataForm;

@@ -23,6 +23,9 @@ const Peer *const built_peers[] = {
 #ifndef WITHOUT_alpa
     &peer_alpa,
 #endif
+#ifndef WITHOUT_stablehlo
+    &peer_stablehlo,
+#endif
     NULL,
 };
 
@@ -33,5 +36,6 @@ const KnownPeer known_peers[] = {
     {"nnscaler", "", NULL},
     {"tapestry", "", NULL},
     {"alpa", "", NULL},
+    {"stablehlo", "", ".mlir"},
     {0},
 };

@@ -4,6 +4,7 @@
 
 #include "core/base/peer.h"
 
-extern const Peer peer_shardy, peer_paddle, peer_torch, peer_nnscaler, peer_tapestry, peer_alpa;
+extern const Peer peer_shardy, peer_paddle, peer_torch, peer_nnscaler, peer_tapestry, peer_alpa,
+    peer_stablehlo;
 
 #endif

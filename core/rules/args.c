@@ -385,6 +385,31 @@ bool args_range(const RuleCall *call, int64_t *n, Error *err)
                                 : range_of_floats(call->value, n, err);
 }
 
+bool args_broadcast_in_dim(const RuleCall *call, const Shape *to, int dims[DIMS_MAX], Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool used[DIMS_MAX] = {false};
+    Ints list;
+    if (!args_ints(call, -1, "dims", &list, err))
+        return false;
+    if (list.n != from->n_dims)
+        return error_kind(err, ERROR_RANK, "it names %d dims for the %" PRId64 " of its operand",
+                          list.n, from->n_dims);
+    for (int i = 0; i < list.n; i++) {
+        if (!args_axis(list.at[i], to->n_dims, &dims[i], err))
+            return false;
+        if (used[dims[i]])
+            return error_kind(err, ERROR_DUPLICATE, "it names dim %d twice", dims[i]);
+        used[dims[i]] = true;
+        if (from->dim[i] != 1 && from->dim[i] != to->dim[dims[i]])
+            return error_kind(err, ERROR_RANK,
+                              "dim %d of its operand has %" PRId64
+                              " places, dim %d of its result %" PRId64,
+                              i, from->dim[i], dims[i], to->dim[dims[i]]);
+    }
+    return true;
+}
+
 bool args_permutation(const RuleCall *call, int *perm, Error *err)
 {
     int64_t n_dims = call->shape[0]->n_dims;

@@ -57,6 +57,10 @@ bool args_expand(const RuleCall *call, Shape *out, Error *err);
  * known, all integers or all floats. */
 bool args_range(const RuleCall *call, int64_t *n, Error *err);
 
+/* broadcast_in_dim to that shape: the dim of it that each dim of input 0 is, by attribute `dims`;
+ * it has the same size unless that of input 0 is 1. */
+bool args_broadcast_in_dim(const RuleCall *call, const Shape *to, int dims[DIMS_MAX], Error *err);
+
 bool args_permutation(const RuleCall *call, int *perm, Error *err); /* output dim d is input perm[d]
                                                                      */
 

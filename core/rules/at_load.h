@@ -14,8 +14,9 @@ extern const HostOp host_op_abs, host_op_add, host_op_and, host_op_cast, host_op
     host_op_max, host_op_min, host_op_mod, host_op_mul, host_op_neg, host_op_not, host_op_or,
     host_op_pad, host_op_pow, host_op_range, host_op_reciprocal, host_op_reduce_max,
     host_op_reduce_min, host_op_reduce_prod, host_op_reduce_sum, host_op_reshape, host_op_round,
-    host_op_shape, host_op_sign, host_op_size, host_op_slice, host_op_split, host_op_sqrt,
-    host_op_squeeze, host_op_sub, host_op_transpose, host_op_unsqueeze, host_op_where, host_op_xor;
+    host_op_broadcast_in_dim, host_op_iota, host_op_shape, host_op_sign, host_op_size,
+    host_op_slice, host_op_split, host_op_sqrt, host_op_squeeze, host_op_sub, host_op_transpose,
+    host_op_unsqueeze, host_op_where, host_op_xor;
 
 /* For SEQUENCE(at): functions in infer_sequence.c. `pass` returns its input, a sequence or a
  * tensor. */

@@ -316,6 +316,23 @@ static bool constant_of_shape(Host *host, Error *err)
     return host_put(host, 0, &value, err);
 }
 
+/* The place of each element along one dim. */
+static bool iota(Host *host, Error *err)
+{
+    Ints sizes;
+    int axis;
+    Value value = {.affine = true};
+    if (!args_ints(host->call, -1, "shape", &sizes, err) || !sizes.given || sizes.n > DIMS_MAX ||
+        !args_axis(args_int(host->call, "dimension", 0), sizes.n, &axis, err) ||
+        !args_dtype(host->call, "dtype", DT_I32, &value.dtype, err) || !dtype_is_int(value.dtype))
+        return false;
+    value.shape.n_dims = sizes.n;
+    for (int d = 0; d < sizes.n; d++)
+        value.shape.dim[d] = sizes.at[d];
+    value.coef[axis] = sizes.at[axis] > 1;
+    return host_put(host, 0, &value, err);
+}
+
 /* start, start + delta, .. up to but not including limit. */
 static bool range_ints(Host *host, Error *err)
 {
@@ -367,6 +384,7 @@ static bool range(Host *host, Error *err)
 const HostOp host_op_shape = {.fn = shape_of, .shape_only = true};
 const HostOp host_op_size = {.fn = size_of, .shape_only = true};
 const HostOp host_op_constant = {.fn = constant};
+const HostOp host_op_iota = {.fn = iota};
 const HostOp host_op_constant_of_shape = {.fn = constant_of_shape};
 const HostOp host_op_range = {.fn = range};
 

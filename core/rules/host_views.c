@@ -137,6 +137,28 @@ static bool expand(Host *host, Error *err)
     return put_view(host, 0, &view, err);
 }
 
+static bool broadcast_in_dim(Host *host, Error *err)
+{
+    const Shape *from = host->call->shape[0];
+    StridedView view = {0};
+    int dims[DIMS_MAX];
+    Ints sizes;
+    if (!args_ints(host->call, -1, "shape", &sizes, err) || !sizes.given || sizes.n > DIMS_MAX)
+        return false;
+    view.out.n_dims = sizes.n;
+    for (int d = 0; d < sizes.n; d++) {
+        view.out.dim[d] = sizes.at[d];
+        view.along[d] = -1;
+        view.step[d] = 1;
+    }
+    if (!shape_check(&view.out, err) || !args_broadcast_in_dim(host->call, &view.out, dims, err))
+        return false;
+    for (int i = 0; i < from->n_dims; i++)
+        if (from->dim[i] != 1)
+            view.along[dims[i]] = i;
+    return put_view(host, 0, &view, err);
+}
+
 /* ---- reshapes ---- */
 
 /* Reshapes one group of dims whose sizes have equal products on both sides: a row that is affine in
@@ -390,6 +412,7 @@ const HostOp host_op_squeeze = {.fn = squeeze};
 const HostOp host_op_unsqueeze = {.fn = unsqueeze};
 const HostOp host_op_transpose = {.fn = transpose};
 const HostOp host_op_expand = {.fn = expand};
+const HostOp host_op_broadcast_in_dim = {.fn = broadcast_in_dim};
 const HostOp host_op_slice = {.fn = slice};
 const HostOp host_op_split = {.fn = split};
 const HostOp host_op_gather = {.fn = gather};

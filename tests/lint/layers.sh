@@ -8,7 +8,7 @@
 # prints nor exits.
 rooms='
 core/base core/solve core/model core/space core/rules core/rules/operators core/fuse core/step core/layout core/reshard core/plan core/propagate
-core/cost core/explain core/session core/summary core/search core/code core/run core/run/kernels core/run/mpi core/run/cuda core/prove core/peers
+core/cost core/explain core/session core/summary core/search core/code core/run core/run/kernels core/run/hlo core/run/mpi core/run/cuda core/prove core/peers
 tui/screen tui/help tui/state tui/views tui/app tui/cli tui
 viz viz/draw viz/report
 scripts

@@ -63,7 +63,7 @@ static bool is_product(const FactorRule *rule, const FactorDim *dim, int64_t siz
     return product == size && dim->n <= FACTORS_MAX;
 }
 
-/* The reduction over a reduced factor. */
+/* The reduction over a reduced factor; none for a region of several ops, which is run whole. */
 static ReduceOp reduce_of(const RuleCall *call)
 {
     const Attr *attr = args_attr(call, "reducers");
@@ -71,7 +71,7 @@ static ReduceOp reduce_of(const RuleCall *call)
     if (attr && attr->type == ATTR_STRINGS && attr->n > 0 &&
         stablehlo_reducer(attr->strings[0], &reduce))
         return reduce;
-    return REDUCE_SUM;
+    return args_attr(call, "region") ? REDUCE_NONE : REDUCE_SUM;
 }
 
 typedef struct {
@@ -110,7 +110,8 @@ static bool add_index_dims(RuleReading *r, Error *err)
         r->index[f] = -1;
         if (!r->usable[f])
             continue;
-        bool summed = factor->type == FACTOR_REDUCTION && !r->resulting[f];
+        bool summed = factor->type == FACTOR_REDUCTION && !r->resulting[f] &&
+                      reduce_of(r->call) != REDUCE_NONE;
         bool cut = factor->type == FACTOR_PASS_THROUGH && r->resulting[f];
         Buf name = buf_new(r->call->arena);
         factor_name(f, &name);
@@ -178,7 +179,8 @@ const Operator operators_stablehlo[] = {
     {HLO("all_gather", by_factors, 0,
          "all_gather_dim channel_handle replica_groups use_global_device_ids"),
      .examples = "5x3->5x6 all_gather_dim=1"},
-    {HLO("all_reduce", by_factors, 0, "channel_handle replica_groups use_global_device_ids"),
+    {HLO("all_reduce", by_factors, 0,
+         "channel_handle reducers replica_groups use_global_device_ids"),
      .examples = "5x6->5x6"},
     {HLO("all_to_all", by_factors, 0,
          "channel_handle concat_dimension replica_groups split_count split_dimension"),
@@ -186,7 +188,6 @@ const Operator operators_stablehlo[] = {
     {HLO("batch_norm_inference", by_factors, 4, "epsilon feature_index"),
      .examples = "5x6x4,6,6,6,6->5x6x4 feature_index=1"},
     {HLO("bitcast_convert", by_factors, 0, ""), .examples = "5x6->5x6:i32; 5x6:f64->5x6x2"},
-    {HLO("broadcast_in_dim", by_factors, 0, "dims"), .examples = "5x1->4x5x6 dims=[1,2]"},
     {HLO("collective_broadcast", by_factors, 0, "channel_handle replica_groups"),
      .examples = "5x6->5x6"},
     {HLO("collective_permute", by_factors, 0, "channel_handle source_target_pairs"),
@@ -215,26 +216,30 @@ const Operator operators_stablehlo[] = {
          "operand_batching_dims slice_sizes start_index_map start_indices_batching_dims"),
      .examples = "5x6,7x1:i64->7x6 offset_dims=[1] collapsed_slice_dims=[0] index_vector_dim=1 "
                  "slice_sizes=[1,6]"},
-    {HLO("pad", by_factors, 0, "padding"), .examples = "5x6,scalar->5x9 padding=[[0,0],[1,2]]"},
-    {HLO("reduce", by_factors, 1, "dimensions reducers"),
+    {HLO("pad", by_factors, 0, "interior padding"),
+     .examples = "5x6,scalar->5x9 padding=[[0,0],[1,2]]"},
+    {HLO("reduce", by_factors, 1, "dimensions reducers region"),
      .examples = "5x6,scalar->5 dimensions=[1]"},
     {HLO("reduce_scatter", by_factors, 0,
-         "channel_handle replica_groups scatter_dimension use_global_device_ids"),
+         "channel_handle reducers replica_groups scatter_dimension use_global_device_ids"),
      .examples = "5x6->5x3 scatter_dimension=1"},
     {HLO("reduce_window", by_factors, 1,
-         "base_dilations padding reducers window_dilations window_dimensions window_strides"),
+         "base_dilations padding reducers region window_dilations window_dimensions "
+         "window_strides"),
      .examples = "5x6,scalar->5x4 window_dimensions=[1,3]"},
     {HLO("reshape", by_factors, 0, ""), .examples = "6x20->6x4x5; 6x10->12x5"},
     {HLO("rng_bit_generator", by_factors, 8, "algorithm"), .examples = "2:u64->2:u64,5x6:u64"},
     {HLO("scatter", scatter, 1,
          "index_vector_dim indices_are_sorted input_batching_dims inserted_window_dims reducers "
+         "region "
          "scatter_dims_to_operand_dims scatter_indices_batching_dims unique_indices "
          "update_window_dims"),
      .examples =
          "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1"},
-    {HLO("select_and_scatter", by_factors, 1, "padding window_dimensions window_strides"),
+    {HLO("select_and_scatter", by_factors, 1,
+         "padding reducers region window_dimensions window_strides"),
      .examples = "5x6,5x3,scalar->5x6 window_dimensions=[1,2] window_strides=[1,2]"},
     {HLO("slice", by_factors, 0, "limit_indices start_indices strides"), .examples = "5x6->5x4"},
-    {HLO("sort", by_factors, 8, "dimension is_stable"), .examples = "5x6->5x6 dimension=1"},
+    {HLO("sort", by_factors, 8, "dimension is_stable region"), .examples = "5x6->5x6 dimension=1"},
     {0},
 };

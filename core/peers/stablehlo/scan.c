@@ -1,0 +1,368 @@
+#include "core/peers/stablehlo/scan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- faults ---- */
+
+bool mlir_blame(const MlirTree *tree, const char *at, Error *err)
+{
+    if (err)
+        error_at(err, &tree->source, (size_t)(at - tree->source.text.s));
+    return false;
+}
+
+bool mlir_fail(MlirScan *scan, const char *at, const char *format, ...)
+{
+    char text[240];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!scan->failed) {
+        error_kind(scan->err, ERROR_UNREADABLE, "%s", text);
+        mlir_blame(scan->tree, at, scan->err);
+    }
+    scan->failed = true;
+    scan->at = scan->end;
+    return false;
+}
+
+/* ---- characters ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_word(char c)
+{
+    return is_letter(c) || is_digit(c) || c == '.' || c == '$' || c == '-';
+}
+
+void mlir_blanks(MlirScan *scan)
+{
+    while (scan->at < scan->end) {
+        if (is_blank(*scan->at)) {
+            scan->at++;
+        } else if (*scan->at == '/' && scan->end - scan->at > 1 && scan->at[1] == '/') {
+            const char *line = memchr(scan->at, '\n', (size_t)(scan->end - scan->at));
+            scan->at = line ? line : scan->end;
+        } else {
+            return;
+        }
+    }
+}
+
+char mlir_peek(MlirScan *scan)
+{
+    mlir_blanks(scan);
+    return scan->at < scan->end ? *scan->at : '\0';
+}
+
+bool mlir_accept(MlirScan *scan, char c)
+{
+    bool is = mlir_peek(scan) == c && c != '\0';
+    scan->at += is;
+    return is;
+}
+
+bool mlir_expect(MlirScan *scan, char c)
+{
+    if (mlir_accept(scan, c))
+        return true;
+    return scan->at < scan->end
+               ? mlir_fail(scan, scan->at, "'%c' is expected here", c)
+               : mlir_fail(scan, scan->end, "the file ends where '%c' is expected", c);
+}
+
+/* A '-' is part of a word ("cross-replica-sum") unless it begins "->". */
+static size_t word_length(const MlirScan *scan)
+{
+    const char *at = scan->at;
+    while (at < scan->end && is_word(*at) &&
+           !(*at == '-' && (at + 1 == scan->end || !is_word(at[1]))))
+        at++;
+    return (size_t)(at - scan->at);
+}
+
+Str mlir_read_word(MlirScan *scan)
+{
+    mlir_blanks(scan);
+    Str word = {scan->at, word_length(scan)};
+    scan->at += word.n;
+    return word;
+}
+
+bool mlir_accept_word(MlirScan *scan, const char *word)
+{
+    mlir_blanks(scan);
+    Str found = {scan->at, word_length(scan)};
+    if (!str_eq(found, str_from(word)))
+        return false;
+    scan->at += found.n;
+    return true;
+}
+
+Str mlir_read_symbol(MlirScan *scan)
+{
+    if (!mlir_accept(scan, '@'))
+        return STR("");
+    if (scan->at < scan->end && *scan->at == '"') {
+        Str quoted = mlir_skip_group(scan);
+        return quoted.n >= 2 ? (Str){quoted.s + 1, quoted.n - 2} : STR("");
+    }
+    return mlir_read_word(scan);
+}
+
+/* ---- brackets ---- */
+
+/* Behind the text in quotes that begins at `at`; NULL: it does not end. */
+static const char *behind_text(const char *at, const char *end)
+{
+    for (at++; at < end;) {
+        const char *quote = memchr(at, '"', (size_t)(end - at));
+        if (!quote)
+            return NULL;
+        const char *slash = quote;
+        while (slash > at && slash[-1] == '\\')
+            slash--;
+        at = quote + 1;
+        if ((quote - slash) % 2 == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* What a character means between brackets. */
+typedef enum { MEANS_NOTHING, MEANS_OPEN, MEANS_CLOSE, MEANS_TEXT, MEANS_DASH } Meaning;
+
+static const uint8_t meanings[256] = {
+    ['('] = MEANS_OPEN,  ['['] = MEANS_OPEN,  ['{'] = MEANS_OPEN,  ['<'] = MEANS_OPEN,
+    [')'] = MEANS_CLOSE, [']'] = MEANS_CLOSE, ['}'] = MEANS_CLOSE, ['>'] = MEANS_CLOSE,
+    ['"'] = MEANS_TEXT,  ['-'] = MEANS_DASH,
+};
+
+/* Behind the bracket that matches the one at `at`; NULL: there is none. ">" of "->" is no
+ * bracket. */
+static const char *behind_group(const char *at, const char *end)
+{
+    int64_t depth = 0;
+    while (at < end) {
+        switch ((Meaning)meanings[(unsigned char)*at]) {
+        case MEANS_OPEN:
+            depth++;
+            break;
+        case MEANS_CLOSE:
+            if (--depth <= 0)
+                return at + 1;
+            break;
+        case MEANS_TEXT:
+            if (!(at = behind_text(at, end)))
+                return NULL;
+            continue;
+        case MEANS_DASH:
+            at += at + 1 < end && at[1] == '>';
+            break;
+        case MEANS_NOTHING:
+            break;
+        }
+        at++;
+    }
+    return NULL;
+}
+
+Str mlir_skip_group(MlirScan *scan)
+{
+    const char *from = scan->at;
+    bool text = from < scan->end && *from == '"';
+    const char *to = text ? behind_text(from, scan->end) : behind_group(from, scan->end);
+    if (!to) {
+        mlir_fail(scan, from, text ? "this text does not end" : "this bracket is not closed");
+        return STR("");
+    }
+    scan->at = to;
+    return (Str){from, (size_t)(to - from)};
+}
+
+/* "[0] x [0]": a second list follows. */
+static bool joins(const MlirScan *scan)
+{
+    return scan->end - scan->at > 2 && scan->at[0] == ' ' && scan->at[1] == 'x' &&
+           (scan->at[2] == ' ' || scan->at[2] == '[');
+}
+
+Str mlir_read_value(MlirScan *scan, bool typed)
+{
+    mlir_blanks(scan);
+    const char *from = scan->at;
+    while (scan->at < scan->end) {
+        char c = *scan->at;
+        Meaning meaning = (Meaning)meanings[(unsigned char)c];
+        if (meaning == MEANS_CLOSE || c == ',' || (!typed && (c == ':' || c == '\n')))
+            break;
+        if (!typed && c == ' ' && !joins(scan))
+            break;
+        if (!typed && c == ' ')
+            scan->at += 3; /* " x " */
+        else if (meaning == MEANS_OPEN || meaning == MEANS_TEXT)
+            mlir_skip_group(scan);
+        else
+            scan->at +=
+                meaning == MEANS_DASH && scan->end - scan->at > 1 && scan->at[1] == '>' ? 2 : 1;
+    }
+    if (scan->failed)
+        return STR("");
+    return str_trim((Str){from, (size_t)(scan->at - from)});
+}
+
+void mlir_read_attrs(MlirScan *scan)
+{
+    while (!scan->failed && !mlir_accept(scan, '}')) {
+        MlirAttr attr = {STR(""), STR("")};
+        const char *from = scan->at;
+        if (mlir_peek(scan) == '"') {
+            attr.key = mlir_skip_group(scan);
+            attr.key = (Str){attr.key.s + 1, attr.key.n > 1 ? attr.key.n - 2 : 0};
+        } else {
+            attr.key = mlir_read_word(scan);
+        }
+        if (attr.key.n == 0) {
+            mlir_fail(scan, from,
+                      scan->at < scan->end ? "the name of an attribute is expected here"
+                                           : "the file ends within attributes");
+            return;
+        }
+        if (mlir_accept(scan, '='))
+            attr.value = mlir_read_value(scan, true);
+        vec_push_own(scan->scratch, &scan->stacks.attrs, attr);
+        mlir_accept(scan, ',');
+    }
+}
+
+Str mlir_read_location(MlirScan *scan)
+{
+    mlir_blanks(scan);
+    if (scan->end - scan->at < 4 || memcmp(scan->at, "loc(", 4) != 0)
+        return STR("");
+    scan->at += 3;
+    Str group = mlir_skip_group(scan);
+    return group.n >= 2 ? (Str){group.s + 1, group.n - 2} : STR("");
+}
+
+/* ---- types ---- */
+
+typedef struct {
+    const char *name;
+    Dtype dtype;
+} Element;
+
+static Dtype element_of(Str name)
+{
+    static const Element rows[] = {
+        {"f32", DT_F32},
+        {"bf16", DT_BF16},
+        {"i32", DT_I32},
+        {"i1", DT_BOOL},
+        {"i64", DT_I64},
+        {"f16", DT_F16},
+        {"f64", DT_F64},
+        {"ui32", DT_U32},
+        {"ui8", DT_U8},
+        {"i8", DT_I8},
+        {"i16", DT_I16},
+        {"ui16", DT_U16},
+        {"ui64", DT_U64},
+        {"i2", DT_I2},
+        {"ui2", DT_U2},
+        {"i4", DT_I4},
+        {"ui4", DT_U4},
+        {"index", DT_I64},
+        {"complex<f32>", DT_C64},
+        {"complex<f64>", DT_C128},
+        {"f8E4M3FN", DT_F8E4M3FN},
+        {"f8E5M2", DT_F8E5M2},
+        {"f8E4M3FNUZ", DT_F8E4M3FNUZ},
+        {"f8E5M2FNUZ", DT_F8E5M2FNUZ},
+        {"f8E8M0FNU", DT_F8E8M0},
+        {"f4E2M1FN", DT_F4E2M1},
+        {"f6E2M3FN", DT_F6E2M3},
+        {"f6E3M2FN", DT_F6E3M2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (str_eq(name, str_from(rows[i].name)))
+            return rows[i].dtype;
+    return DT_NONE;
+}
+
+/* Reads what is inside of "tensor<..>": "4x?xf32, #stablehlo.bounds<..>". */
+static bool read_tensor(MlirScan *scan, Str inside, MlirType *out)
+{
+    Shape shape = {0};
+    size_t at = 0;
+    while (at < inside.n && (is_digit(inside.s[at]) || inside.s[at] == '?')) {
+        int64_t size = -1;
+        size_t n = at + (inside.s[at] == '?');
+        while (n < inside.n && is_digit(inside.s[n]))
+            n++;
+        if (n >= inside.n || inside.s[n] != 'x')
+            return mlir_fail(scan, inside.s + at, "a size of this type is not followed by 'x'");
+        if (inside.s[at] != '?' && !str_to_int((Str){inside.s + at, n - at}, &size))
+            return mlir_fail(scan, inside.s + at, "a size of this type is too large");
+        if (shape.n_dims == DIMS_MAX)
+            return mlir_fail(scan, inside.s, "this type has more than %d dims", DIMS_MAX);
+        shape.dim[shape.n_dims++] = size;
+        at = n + 1;
+    }
+    Str rest = {inside.s + at, inside.n - at}, element;
+    if (!mlir_take_item(&rest, &element))
+        return mlir_fail(scan, inside.s, "this type has no element type");
+    Shape known = shape;
+    Error why = {0};
+    for (int64_t d = 0; d < known.n_dims; d++)
+        known.dim[d] = known.dim[d] < 0 ? 1 : known.dim[d];
+    if (!shape_check(&known, &why))
+        return mlir_fail(scan, inside.s, "%s", why.text);
+    out->dtype = element_of(element);
+    out->tensor = out->dtype != DT_NONE;
+    out->shape = shape;
+    return true;
+}
+
+int32_t mlir_read_type(MlirScan *scan)
+{
+    mlir_blanks(scan);
+    const char *from = scan->at;
+    if (scan->at < scan->end && *scan->at == '!')
+        scan->at++;
+    if (scan->at < scan->end && *scan->at == '(') { /* of a function */
+        mlir_skip_group(scan);
+        if (mlir_peek(scan) == '-') {
+            scan->at += 2;
+            mlir_read_type(scan);
+        }
+    } else if (mlir_read_word(scan).n == 0) {
+        mlir_fail(scan, from,
+                  from < scan->end ? "a type is expected here"
+                                   : "the file ends where a type is expected");
+        return -1;
+    } else if (scan->at < scan->end && *scan->at == '<') {
+        mlir_skip_group(scan);
+    }
+    if (scan->failed)
+        return -1;
+    MlirType type = {.text = {from, (size_t)(scan->at - from)}};
+    int32_t id = intern_put(scan->tree->type_keys, type.text.s, type.text.n);
+    if (id < scan->tree->types.n)
+        return id;
+    if (str_starts(type.text, STR("tensor<")) &&
+        !read_tensor(scan, (Str){from + 7, type.text.n - 8}, &type))
+        return -1;
+    vec_push(scan->tree->arena, &scan->tree->types, type);
+    return id;
+}
