@@ -393,7 +393,7 @@ install: all
 	for plugin in dimscope_*.so; do \
 	    [ ! -f $$plugin ] || install -D -m 755 $$plugin "$(DESTDIR)$(PREFIX)/lib/dimscope/$$plugin"; \
 	done
-	find scripts samples -type f ! -name '*.[ch]' ! -name '*.so' ! -path 'scripts/package/*' -exec install -D -m 644 {} "$(DATA)/{}" \;
+	find scripts samples -type f ! -name '*.[ch]' ! -name '*.so' ! -path 'scripts/package/*' ! -name '*.pyc' -exec install -D -m 644 {} "$(DATA)/{}" \;
 	install -D -m 644 core/run/dimscope_kernel.h "$(DESTDIR)$(PREFIX)/include/dimscope_kernel.h"
 	install -D -m 644 samples/native/embedding.c "$(DATA)/samples/native/embedding.c"
 	for page in README.md ARCHITECTURE.md LICENSE; do \

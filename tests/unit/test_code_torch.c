@@ -407,11 +407,11 @@ typedef struct {
  * within an attention, torch has no style for. */
 static StyleRow style_rows[] = {
     {{"llama", "llama-tiny.onnx", "dp=2,tp=2", "tests/policies/megatron.lua"},
-     "ColwiseParallel=5 RowwiseParallel=2"},
+     "ColwiseParallel=5 PrepareModuleInput=2 RowwiseParallel=2"},
     {{"transposed_in_the_graph", "llama-3-tiny.json", "tp=2", "tests/policies/megatron.lua"},
-     "ColwiseParallel=5 RowwiseParallel=2"},
+     "ColwiseParallel=5 PrepareModuleInput=2 RowwiseParallel=2"},
     {{"cut_vocabulary", "llama-tiny.onnx", "dp=2,tp=2", "megatron"},
-     "ColwiseParallel=6 RowwiseParallel=3"},
+     "ColwiseParallel=6 PrepareModuleInput=2 RowwiseParallel=3"},
     {{"sequence", "llama-tiny.onnx", "tp=2", "megatron_sp"},
      "ColwiseParallel=6 PrepareModuleInput=2 RowwiseParallel=3 SequenceParallel=3"},
     {{"sequence_of_gpt", "gpt2.onnx", "tp=2", "megatron_sp"},

@@ -41,7 +41,7 @@ const GlossaryTerm glossary_shardings[] = {
      "A tensor on several devices with the interface of one: a mesh, placements, and the global "
      "shape.",
      "A tensor of the plan: its global shape and its sharding.",
-     "dimscope export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --to dtensor",
+     "dimscope export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --to dtensor-exact",
      "\"transformer.wte.weight\": ((50257, 768), (R, Shard(0)))", TENSOR_VIEW},
     {"placements|placement", "PyTorch, veScale",
      "One entry for each mesh dim, which says how that dim places the tensor: Shard, Replicate or "

@@ -11,7 +11,7 @@ typedef struct {
     Intern *paths;
     int axis;
     bool *explained; /* per tensor: what is moved along the axis is moved by a style */
-    int32_t *group;  /* per tensor: modules that gather it on entry, 1 + the module around them */
+    int32_t *group;  /* per tensor: how many modules read it through PrepareModuleInput */
     Error *err;
 } Styling;
 
@@ -516,7 +516,7 @@ static const char *style_of(Styling *s, const StyledModule *m)
     return placed_style(s, m, &p, turned, rows, &out);
 }
 
-/* ---- values that several modules gather ---- */
+/* ---- values that several modules read ---- */
 
 Str torch_common_path(Str a, Str b)
 {
@@ -529,16 +529,21 @@ Str torch_common_path(Str a, Str b)
     return (Str){a.s, end};
 }
 
+/* Whether it reads a whole value and is sharded by columns, or gathers one: then its gradient is a
+ * sum over the axis, or is scattered. */
 static bool gathers(const Styling *s, const StyledModule *m)
 {
-    if (m->at.reads < 0 || m->n_parameters == 0)
+    bool cut = false;
+    if (m->at.reads < 0 || !is_whole(lies(s, m->at.reads)))
         return false;
+    for (int i = 0; i < m->n_parameters; i++)
+        cut |= !is_whole(used(s, m->parameter[i]));
     Placement arrives = lies(s, s->w->plan->moved->sharding[m->at.in]);
-    return arrives.kind == PLACE_SHARD && is_whole(lies(s, m->at.reads));
+    return arrives.kind == PLACE_SHARD || (cut && is_whole(arrives));
 }
 
-/* PrepareModuleInput at the module around those that gather the same value. An attention gets it
- * by name, as in transformers. */
+/* PrepareModuleInput at the module around those that read the same value: it is gathered once, and
+ * their gradients add up before one reduction. An attention gets it by name, as in transformers. */
 static void add_inputs(Styling *s, Str around, int32_t tensor)
 {
     Buf out = buf_new(s->w->arena), from = buf_new(s->w->arena);

@@ -27,7 +27,7 @@ typedef struct {
     int32_t parameter[STYLED_PARAMETERS];
     int stage;                         /* -1 without stages */
     const char *style[MESH_AXES_MAX];  /* per axis; NULL: stays as it is */
-    const char *inputs[MESH_AXES_MAX]; /* of a module around several that read one gathered value:
+    const char *inputs[MESH_AXES_MAX]; /* of a module around several that read one value:
                                           PrepareModuleInput; NULL */
 } StyledModule;
 

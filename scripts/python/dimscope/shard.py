@@ -1,0 +1,60 @@
+"""Shards a torch module as a plan says: runs what 'dimscope export --to dtensor' writes."""
+
+import inspect
+import types
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+
+
+def code_of(plan):
+    """The exported module of the plan, as a Python module."""
+    text = plan.export("--to", "dtensor")
+    module = types.ModuleType("dimscope_plan")
+    exec(compile(text, "<plan of dimscope>", "exec"), module.__dict__)
+    return module
+
+
+def device_type():
+    return "cuda" if torch.cuda.is_available() and dist.get_backend() != "gloo" else "cpu"
+
+
+def mesh_of(code, mesh):
+    if mesh is None:
+        return code.make_mesh(device_type())
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(f"the mesh is a DeviceMesh of torch, not {type(mesh).__name__}")
+    names, shape = tuple(mesh.mesh_dim_names or ()), tuple(mesh.shape)
+    if (names, shape) != (code.MESH_DIM_NAMES, code.MESH_SHAPE):
+        planned = dict(zip(code.MESH_DIM_NAMES, code.MESH_SHAPE))
+        raise ValueError(f"the mesh has the axes {dict(zip(names, shape))}, the plan {planned}")
+    return mesh
+
+
+def _with_inputs(model, code, mesh):
+    """Of exact placements: the module's arguments are distributed when it is called."""
+    from torch.distributed.tensor.experimental import implicit_replication
+
+    forward, signature = model.forward, inspect.signature(model.forward)
+
+    def placed(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs).arguments
+        given = {name: value for name, value in bound.items() if torch.is_tensor(value)}
+        rest = {name: value for name, value in bound.items() if name not in given}
+        rest.update(rest.pop("kwargs", {}))
+        with implicit_replication():
+            return forward(**code.distribute_inputs(mesh, given), **rest)
+
+    model.forward = placed
+
+
+def apply(model, plan, mesh, loss_fn):
+    code = code_of(plan)
+    mesh = mesh_of(code, mesh)
+    if hasattr(code, "pipeline"):
+        return code.pipeline(model, mesh, loss_fn)
+    code.parallelize(model, mesh)
+    if hasattr(code, "distribute_inputs"):
+        _with_inputs(model, code, mesh)
+    return model
