@@ -32,7 +32,7 @@ SUBMAKE = $(MAKE) --no-print-directory -j$(JOBS)
 # ---- packages (Debian 12), what each target needs
 
 DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-dev \
-    libgraphviz-dev graphviz libjansson-dev libtre-dev libopenblas-serial-dev libopenmpi-dev openmpi-bin
+    libgraphviz-dev graphviz libjansson-dev zlib1g-dev libtre-dev libopenblas-serial-dev libopenmpi-dev openmpi-bin
 DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3 tmux procps zsh fish groff-base \
     libonnx-testdata
 DEPS_DIFFERENTIAL := $(DEPS_RUN) python3-venv chromium poppler-utils fonts-dejavu-core
@@ -65,7 +65,7 @@ BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
 endif
 # Drawings are left out where Graphviz is not installed.
 CGRAPH := $(shell pkg-config --exists libcgraph 2>/dev/null && echo libcgraph)
-PACKAGES := lua5.4 jansson ncursesw $(CGRAPH) tre
+PACKAGES := lua5.4 jansson zlib ncursesw $(CGRAPH) tre
 MPI_CFLAGS := $(shell pkg-config --cflags-only-I ompi-c 2>/dev/null)
 PACKAGE_CFLAGS := $(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null) $(BLAS_CFLAGS) \
     $(MPI_CFLAGS)

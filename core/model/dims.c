@@ -1,5 +1,7 @@
 #include "core/model/graph.h"
 
+#include "core/model/dim_expr.h"
+
 static Str cut_comment(Str line)
 {
     const char *hash = line.n > 0 ? memchr(line.s, '#', line.n) : NULL;
@@ -60,7 +62,7 @@ int64_t dim_size(const Graph *graph, DeclaredDim dim, const DimBindings *binding
     for (int i = bindings->n - 1; i >= 0; i--)
         if (str_eq(name, bindings->at[i].name))
             return bindings->at[i].size;
-    return -1;
+    return dim_expr_is(name) ? dim_expr_size(name, bindings) : -1;
 }
 
 bool dim_is_overridden(const DimBindings *dims, int i)

@@ -68,6 +68,10 @@ GraphBuilder *graph_builder_like(Arena *arena, const Graph *graph)
     out->script = graph->script;
     out->kinds = graph->kinds;
     out->n_kinds = graph->n_kinds;
+    out->also = graph->also;
+    out->n_also = graph->n_also;
+    out->ranges = graph->ranges;
+    out->n_ranges = graph->n_ranges;
     vec_copy(arena, &builder->lists, graph->attr_lists, count_attr_lists(graph));
     return builder;
 }
@@ -516,6 +520,13 @@ int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n
         vec_push_own(builder->graph->arena, &builder->list_of_key, list);
     }
     return builder->list_of_key.at[key];
+}
+
+uint64_t graph_hash_of_file(Str bytes)
+{
+    const size_t limit = (size_t)64 << 20;
+    const uint64_t parts[] = {hash_bytes(bytes.s, bytes.n < limit ? bytes.n : limit), bytes.n};
+    return hash_bytes(parts, sizeof parts);
 }
 
 /* ---- queries ---- */

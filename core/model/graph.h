@@ -140,6 +140,17 @@ typedef enum { PHASE_FORWARD, PHASE_AGAIN, PHASE_BACKWARD, PHASE_UPDATE } Phase;
 
 const char *phase_name(Phase phase); /* "forward" */
 
+/* Another name that the file has for a tensor. */
+typedef struct {
+    int32_t name, tensor; /* Names id */
+} GraphName;
+
+/* What a free dim may be, as the file says: -1 for no limit. */
+typedef struct {
+    int32_t name; /* Names id */
+    int64_t least, most;
+} DimRange;
+
 struct Graph {
     Arena *arena; /* everything below is allocated here */
     Names *names;
@@ -175,6 +186,10 @@ struct Graph {
     const int32_t *lines;
     const ModuleKind *kinds;
     int n_kinds;
+    const GraphName *also;
+    int n_also;
+    const DimRange *ranges;
+    int n_ranges;
     int32_t n_names;        /* number of names at sealing: the length of the next */
     int32_t *owner_of_name; /* the tensor; -2 - op if no tensor has the name; -1 if none */
     int32_t *named_as;      /* ops whose name belongs to a tensor that they do not make, by name */
@@ -230,6 +245,9 @@ void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *car
 /* Orders the ops, lists uses, checks. Returns NULL on a cycle, a tensor without a maker or with
  * two, or too many of anything; *err names it. The builder must not be used afterwards. */
 Graph *graph_seal(GraphBuilder *builder, Error *err);
+
+/* What `hash` is of a file with these bytes. */
+uint64_t graph_hash_of_file(Str bytes);
 
 /* ---- queries ---- */
 static inline const int32_t *op_inputs(const Graph *graph, int32_t op)
@@ -297,7 +315,8 @@ bool dim_is_overridden(const DimBindings *dims, int i); /* a later binding of th
 /* Reads "k=v,..." and appends to bindings (a later one wins). Sizes are 0 or more. */
 bool dims_parse(Arena *arena, const Source *source, DimBindings *bindings, Error *err);
 
-/* The size of a declared dim under the bindings; -1 if free and unbound. */
+/* The size of a declared dim under the bindings; -1 if free and unbound. A name may be an
+ * expression of others (dim_expr.h). */
 int64_t dim_size(const Graph *graph, DeclaredDim dim, const DimBindings *bindings);
 
 /* Copies the elements of data, in host byte order, to out (n * sizeof element; types of less than

@@ -136,13 +136,6 @@ static bool read_model(OnnxReader *reader, WireFile *file)
     return check_model(reader, file);
 }
 
-static uint64_t hash_file(Str bytes)
-{
-    const size_t limit = (size_t)64 << 20;
-    const uint64_t parts[] = {hash_bytes(bytes.s, bytes.n < limit ? bytes.n : limit), bytes.n};
-    return hash_bytes(parts, sizeof parts);
-}
-
 static OnnxReader new_reader(Arena *arena, Arena *scratch, const char *file, OnnxKeep keep)
 {
     GraphBuilder *builder = graph_builder_new(arena, file);
@@ -182,7 +175,7 @@ Graph *onnx_read_keeping(Arena *arena, const char *file, Str bytes, OnnxKeep kee
         error_in_file(err, file);
         return NULL;
     }
-    graph->hash = hash_file(bytes);
+    graph->hash = graph_hash_of_file(bytes);
     return graph;
 }
 

@@ -346,6 +346,9 @@ static void keep_names(GraphBuilder *builder)
         else if (op >= 0 && graph->tensors[*owner].maker != op)
             vec_push_own(graph->arena, &named_as, op);
     }
+    for (int i = 0; i < graph->n_also; i++)
+        if (graph->owner_of_name[graph->also[i].name] == -1)
+            graph->owner_of_name[graph->also[i].name] = graph->also[i].tensor;
     vec_trim(graph->arena, &named_as);
     graph->named_as = named_as.at;
     graph->n_named_as = named_as.n;

@@ -26,6 +26,9 @@ const Peer *const built_peers[] = {
 #ifndef WITHOUT_stablehlo
     &peer_stablehlo,
 #endif
+#ifndef WITHOUT_torch_export
+    &peer_torch_export,
+#endif
     NULL,
 };
 
@@ -37,5 +40,6 @@ const KnownPeer known_peers[] = {
     {"tapestry", "", NULL},
     {"alpa", "", NULL},
     {"stablehlo", "", ".mlir"},
+    {"torch_export", "", ".pt2 .graph.json"},
     {0},
 };

@@ -5,6 +5,6 @@
 #include "core/base/peer.h"
 
 extern const Peer peer_shardy, peer_paddle, peer_torch, peer_nnscaler, peer_tapestry, peer_alpa,
-    peer_stablehlo;
+    peer_stablehlo, peer_torch_export;
 
 #endif

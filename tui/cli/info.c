@@ -53,6 +53,25 @@ static Json *shape_json(const Session *session, int32_t tensor)
     return out;
 }
 
+/* The shape as the file declares it, where it does so by free dims: their names. NULL otherwise. */
+static Json *declared_json(const Session *session, int32_t tensor)
+{
+    const Graph *graph = session->graph;
+    const GraphTensor *t = &graph->tensors[tensor];
+    bool symbolic = false;
+    for (int d = 0; t->declared >= 0 && d < t->n_declared; d++)
+        symbolic |= graph->declared[t->declared + d].name > 0;
+    if (!symbolic)
+        return NULL;
+    Json *out = json_array();
+    for (int d = 0; d < t->n_declared; d++) {
+        DeclaredDim dim = graph->declared[t->declared + d];
+        json_add(out, dim.name > 0 ? json_from_str(names_str(graph->names, dim.name))
+                                   : json_from_int(dim.size));
+    }
+    return out;
+}
+
 /* {"name","dtype","shape"}: in "shape" a size that is not known is its name, null where it has
  * none; of a sequence or an optional it is null, and "listed" says what that holds. */
 static Json *value_json(const Session *session, int32_t tensor)
@@ -73,6 +92,53 @@ static Json *values_json(const Session *session, const int32_t *tensors, int n)
     Json *out = json_array();
     for (int i = 0; i < n; i++)
         json_add(out, value_json(session, tensors[i]));
+    return out;
+}
+
+/* With what the file says of each: "declared", and "module", the path of the op that makes it. Then
+ * its other names of values, "same_as" which it is. */
+static Json *all_values_json(const Session *session, const int32_t *tensors, int n)
+{
+    const Graph *graph = session->graph;
+    Json *out = json_array();
+    for (int i = 0; i < n; i++) {
+        Json *row = value_json(session, tensors[i]), *declared = declared_json(session, tensors[i]);
+        int32_t maker = graph->tensors[tensors[i]].maker;
+        if (declared)
+            json_set(row, "declared", declared);
+        if (maker >= 0 && op_path(graph, maker)[0] != '\0')
+            json_set_str(row, "module", op_path(graph, maker));
+        json_add(out, row);
+    }
+    for (int i = 0; i < graph->n_also; i++) {
+        Json *row = value_json(session, graph->also[i].tensor);
+        Json *declared = declared_json(session, graph->also[i].tensor);
+        json_set_str(row, "name", names_text(graph->names, graph->also[i].name));
+        if (declared)
+            json_set(row, "declared", declared);
+        json_set_str(row, "same_as", tensor_name(graph, graph->also[i].tensor));
+        json_add(out, row);
+    }
+    return out;
+}
+
+/* {"name","size","least","most"} of the free dims whose limits the file gives; null for no limit,
+ * and for the size of one that is not bound. */
+static Json *dims_json(const Session *session)
+{
+    const Graph *graph = session->graph;
+    Json *out = json_array();
+    for (int i = 0; i < graph->n_ranges; i++) {
+        const DimRange *range = &graph->ranges[i];
+        Json *row = json_object();
+        int64_t size =
+            dim_size(graph, (DeclaredDim){.size = -1, .name = range->name}, &session->options.dims);
+        json_set_str(row, "name", names_text(graph->names, range->name));
+        json_set(row, "size", size < 0 ? json_null() : json_from_int(size));
+        json_set(row, "least", range->least < 0 ? json_null() : json_from_int(range->least));
+        json_set(row, "most", range->most < 0 ? json_null() : json_from_int(range->most));
+        json_add(out, row);
+    }
     return out;
 }
 
@@ -213,25 +279,75 @@ static Json *info_json(const Cli *cli, const Session *session)
     if (cli->options.values) {
         int32_t *values;
         int n = all_values(session, cli->arena, &values);
-        json_set(out, "values", values_json(session, values, n));
+        json_set(out, "values", all_values_json(session, values, n));
     }
+    if (graph->n_ranges > 0)
+        json_set(out, "dims", dims_json(session));
     return out;
+}
+
+/* Columns that only some files have something for. */
+static const struct {
+    const char *key, *title;
+} more_columns[] = {{"declared", "DECLARED"}, {"module", "MODULE"}, {"same_as", "SAME AS"}};
+enum { N_MORE = sizeof more_columns / sizeof *more_columns };
+
+static void put_shape_cell(Table *table, Arena *arena, const Json *shape)
+{
+    Buf text = buf_new(arena);
+    if (shape)
+        shape_text(shape, &text);
+    table_cell(table, buf_str(&text));
 }
 
 static void values_table(const Json *values, const char *what, Buf *out)
 {
-    TableColumn columns[] = {{what, 0}, {"TYPE", 0}, {"SHAPE", 0}};
-    Table *table = table_new(out->arena, columns, 3);
+    TableColumn columns[3 + N_MORE] = {{what, 0}, {"TYPE", 0}, {"SHAPE", 0}};
+    bool has[N_MORE] = {false};
+    int n_columns = 3;
+    for (int k = 0; k < N_MORE; k++) {
+        for (int i = 0; i < json_size(values) && !has[k]; i++)
+            has[k] = json_get(json_at(values, i), more_columns[k].key);
+        if (has[k])
+            columns[n_columns++] = (TableColumn){more_columns[k].title, 0};
+    }
+    Table *table = table_new(out->arena, columns, n_columns);
     for (int i = 0; i < json_size(values); i++) {
         const Json *value = json_at(values, i);
-        Buf shape = buf_new(out->arena);
-        if (json_get(value, "listed"))
-            buf_add(&shape, json_str(json_get(value, "listed"), ""));
-        else
-            shape_text(json_get(value, "shape"), &shape);
         table_cell(table, json_str(json_get(value, "name"), ""));
         table_cell(table, json_str(json_get(value, "dtype"), "?"));
-        table_cell(table, buf_str(&shape));
+        if (json_get(value, "listed"))
+            table_cell(table, json_str(json_get(value, "listed"), ""));
+        else
+            put_shape_cell(table, out->arena, json_get(value, "shape"));
+        for (int k = 0; k < N_MORE; k++) {
+            const Json *more = json_get(value, more_columns[k].key);
+            if (has[k] && json_is_string(more))
+                table_cell(table, json_str(more, ""));
+            else if (has[k])
+                put_shape_cell(table, out->arena, more);
+        }
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+static Str number_text(Arena *arena, const Json *number)
+{
+    return json_is_null(number) ? STR("-")
+                                : str_from(arena_printf(arena, "%" PRId64, json_int(number, 0)));
+}
+
+static void dims_table(const Json *dims, Buf *out)
+{
+    TableColumn columns[] = {{"DIMS", 0}, {"SIZE", -6}, {"LEAST", -6}, {"MOST", -6}};
+    Table *table = table_new(out->arena, columns, 4);
+    for (int i = 0; i < json_size(dims); i++) {
+        const Json *dim = json_at(dims, i);
+        table_cell(table, json_str(json_get(dim, "name"), ""));
+        table_cell(table, number_text(out->arena, json_get(dim, "size")));
+        table_cell(table, number_text(out->arena, json_get(dim, "least")));
+        table_cell(table, number_text(out->arena, json_get(dim, "most")));
     }
     buf_putc(out, '\n');
     table_format(table, "", out);
@@ -248,6 +364,8 @@ static void info_text(const Session *session, const Json *info, Buf *out)
     }
     values_table(json_get(info, "inputs"), "INPUTS", out);
     values_table(json_get(info, "outputs"), "OUTPUTS", out);
+    if (json_get(info, "dims"))
+        dims_table(json_get(info, "dims"), out);
     parameters_table(json_get(info, "parameters"), out);
     if (json_get(info, "values"))
         values_table(json_get(info, "values"), "VALUES", out);

@@ -1,0 +1,57 @@
+/* rows.h - operators of torch, a row each: their schema, and what a call becomes.
+ *
+ *     {"add add_", "self other alpha=1", "Add(self, scaled(other, alpha))", NULL},
+ *
+ * Names of aten's operators without their library; "min.other" is one overload and comes before
+ * "min", which is all that are left. A schema lists the arguments in torch's order with their
+ * defaults; tests/differential/torch_schemas.py compares it with torch's own. A recipe is one
+ * expression a result, with '|' between them:
+ *
+ *     expr     = number | argument | Operator [ "#" results ] "(" [ expr {"," expr} ] [ ";" attrs ]
+ * ")" | function "(" .. ")" attrs    = name "=" ( number | 'text' | argument | "~" argument ) {","
+ * ..}
+ *
+ * An argument that is a list of tensors stands for all of them; `~` makes a float of a number; an
+ * attribute whose argument is not given is left out. Functions:
+ *
+ *     cast(x, dtype)        x of that type; the type is an argument, or "f32"; itself without one
+ *     float(x) whole(x)     of f32 if it is no float; of i64 if it is bool or a shorter integer
+ *     like(x, y)            of the type of y
+ *     scaled(x, factor)     x times a number; x if that is 1
+ *     ints(dim) ints(1, 2)  a constant i64[n] of a list, or of one number; absent without it
+ *     scalar(dim)           a constant i64 of a number
+ *     sizes(size)           a shape, i64[n], of known and symbolic sizes
+ *     size(x, dim)          the size of a dim, i64[1]
+ *     filled(x, value)      as x, with one value in it
+ *     given(a, x, y)        x if the argument a is given, else y; yes(a, x, y): if it is true
+ *     pick(1, x)            the second result of an operator
+ *
+ * A row with a function in place of a recipe is for what takes more than that.
+ */
+#ifndef CORE_PEERS_TORCH_EXPORT_ROWS_H
+#define CORE_PEERS_TORCH_EXPORT_ROWS_H
+
+#include "core/peers/torch_export/exporting.h"
+
+typedef struct TorchRow {
+    const char *names;  /* with blanks between */
+    const char *schema; /* as call_bind() reads it */
+    const char *recipe; /* "" drops the call; NULL: `make` does it */
+    void (*make)(Call *c);
+} TorchRow;
+
+/* The row of an operator; NULL if it has none. */
+const TorchRow *torch_row(Str op, Str overload);
+/* The rows one after the other, for tests and listings: NULL at the end. */
+const TorchRow *torch_row_at(int i);
+
+/* Makes the ops of the call, and gives the node's outputs their results. */
+void torch_row_apply(Call *c, const TorchRow *row);
+/* Evaluates a recipe; returns how many results there are. */
+int recipe_run(Call *c, const char *recipe, Term *out, int most);
+
+/* Tables, ended by a row without names. */
+extern const TorchRow rows_pointwise[], rows_reduce[], rows_shape[], rows_make[], rows_index[],
+    rows_layer[], rows_backward[];
+
+#endif

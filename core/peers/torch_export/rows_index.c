@@ -1,0 +1,303 @@
+/* rows_index.c - torch's operators that look up and put elements by their places. */
+#include "core/peers/torch_export/shapes.h"
+
+/* The dims that `indices` name, with their tensors as whole numbers of i64; false if one of them is
+ * of bools, whose count is known only at run time. */
+typedef struct {
+    int n;
+    int64_t dim[DIMS_MAX];
+    Term at[DIMS_MAX];
+    int rank; /* of all of them broadcast together */
+} Places;
+
+static bool read_places(Call *c, Places *out)
+{
+    Terms list = {0};
+    *out = (Places){0};
+    call_terms(c, "indices", &list);
+    for (int i = 0; i < list.n; i++) {
+        if (!term_is(list.at[i]))
+            continue;
+        if (list.at[i].dtype == DT_BOOL || list.at[i].dtype == DT_U8 || out->n == DIMS_MAX)
+            return false;
+        out->dim[out->n] = i;
+        out->at[out->n++] = emit_cast(c, list.at[i], DT_I64);
+        out->rank = list.at[i].rank > out->rank ? list.at[i].rank : out->rank;
+    }
+    return out->n > 0;
+}
+
+/* The places in dims one after the other, [.., n]. Negative ones count from the end, which Gather,
+ * GatherND and ScatterND take. */
+static Term joined_places(Call *c, const Places *places)
+{
+    Term parts[DIMS_MAX], shaped[DIMS_MAX];
+    Term shape = no_term();
+    for (int i = 0; i < places->n; i++)
+        shaped[i] = places->at[i];
+    if (places->n > 1) { /* a sum of zeros has the common shape */
+        Term sum = no_term();
+        for (int i = 0; i < places->n; i++) {
+            Term none = emit2(c, "Mul", places->at[i], term_int(0));
+            sum = i == 0 ? none : emit2(c, "Add", sum, none);
+        }
+        shape = emit1(c, "Shape", sum);
+    }
+    for (int i = 0; i < places->n; i++) {
+        if (places->n > 1)
+            shaped[i] = expand(c, shaped[i], shape, places->rank);
+        parts[i] = unsqueeze(c, shaped[i], places->rank);
+    }
+    return places->n == 1 ? parts[0] : concat(c, parts, places->n, places->rank);
+}
+
+/* The dims that are indexed first, then the others in order. */
+static int dims_first(const Places *places, int rank, int64_t *perm)
+{
+    int n = 0;
+    for (int i = 0; i < places->n; i++)
+        perm[n++] = places->dim[i];
+    for (int d = 0; d < rank; d++) {
+        bool indexed = false;
+        for (int i = 0; i < places->n; i++)
+            indexed |= places->dim[i] == d;
+        if (!indexed)
+            perm[n++] = d;
+    }
+    return n;
+}
+
+/* Whether the indexed dims lie side by side: the results' dims are then where they were. */
+static bool side_by_side(const Places *places)
+{
+    return places->dim[places->n - 1] - places->dim[0] == places->n - 1;
+}
+
+static Term look_up_many(Call *c, Term x, const Places *places)
+{
+    int64_t perm[DIMS_MAX], back[DIMS_MAX];
+    int rank = x.rank, n_rest = rank - places->n;
+    dims_first(places, rank, perm);
+    Term front = places->dim[places->n - 1] == places->n - 1 ? x : transpose(c, x, perm);
+    Term out = emit2(c, "GatherND", front, joined_places(c, places));
+    out.rank = (uint8_t)(places->rank + n_rest);
+    if (!side_by_side(places) || places->dim[0] == 0)
+        return out;
+    int at = 0;
+    for (int64_t d = 0; d < places->dim[0]; d++)
+        back[at++] = places->rank + d;
+    for (int d = 0; d < places->rank; d++)
+        back[at++] = d;
+    for (int d = places->rank + (int)places->dim[0]; d < out.rank; d++)
+        back[at++] = d;
+    return transpose(c, out, back);
+}
+
+/* A mask chooses so many elements as a run says. */
+static void index_by_mask(Call *c)
+{
+    Terms list = {0};
+    Term x = call_tensor(c, "self");
+    call_terms(c, "indices", &list);
+    if (list.n != 1 || list.at[0].dtype != DT_BOOL) {
+        call_fail(c, "it indexes by masks and by places at once");
+        return;
+    }
+    int64_t perm[] = {1, 0};
+    Term places = emit1(c, "NonZero", list.at[0]);
+    places.rank = 2;
+    Term out = emit2(c, "GatherND", x, transpose(c, places, perm));
+    call_results(c, &out, 1);
+}
+
+static void make_index(Call *c)
+{
+    Places places;
+    Term x = call_tensor(c, "self"), out;
+    if (!read_places(c, &places)) {
+        index_by_mask(c);
+        return;
+    }
+    if (places.n == 1) {
+        Attr attr = attr_int(c->e, "axis", places.dim[0]);
+        Term in[] = {x, places.at[0]};
+        out = emit(c, "Gather", in, 2, &attr, 1);
+    } else {
+        out = look_up_many(c, x, &places);
+    }
+    call_results(c, &out, 1);
+}
+
+/* Values at the places of the first dims; with `accumulate` they are added. */
+static void make_index_put(Call *c)
+{
+    Places places;
+    Term x = call_tensor(c, "self"),
+         values = emit_cast(c, call_tensor(c, "values"), (Dtype)x.dtype);
+    Terms list = {0};
+    call_terms(c, "indices", &list);
+    if (list.n == 1 && list.at[0].dtype == DT_BOOL && values.rank == 0) {
+        Term mask = list.at[0];
+        while (mask.rank < x.rank)
+            mask = unsqueeze(c, mask, mask.rank);
+        Term in[] = {mask, values, x}, out = emit(c, "Where", in, 3, NULL, 0);
+        call_results(c, &out, 1);
+        return;
+    }
+    if (!read_places(c, &places)) {
+        call_fail(c, "it puts values by masks");
+        return;
+    }
+    int64_t perm[DIMS_MAX], back[DIMS_MAX];
+    int n = dims_first(&places, x.rank, perm);
+    bool moved = places.dim[places.n - 1] != places.n - 1;
+    Term front = moved ? transpose(c, x, perm) : x, at = joined_places(c, &places);
+    Term rest[] = {emit1(c, "Shape", front), emit_ints(c->e, (int64_t[]){places.n}, 1),
+                   emit_ints(c->e, (int64_t[]){INT64_MAX}, 1)};
+    Term where[] = {emit1(c, "Shape", at), emit_ints(c->e, (int64_t[]){0}, 1),
+                    emit_ints(c->e, (int64_t[]){places.rank}, 1)};
+    Term shape[] = {emit(c, "Slice", where, 3, NULL, 0), emit(c, "Slice", rest, 3, NULL, 0)};
+    int rank = places.rank + x.rank - places.n;
+    if (moved && side_by_side(&places) && places.dim[0] > 0 && values.rank > places.rank) {
+        call_fail(c, "it puts values with dims before the indexed ones");
+        return;
+    }
+    values = expand(c, values, concat(c, shape, 2, 0), rank);
+    Attr attr = attr_text(c->e, "reduction", STR("add"));
+    Term in[] = {front, at, values};
+    Term out = emit(c, "ScatterND", in, 3, &attr, call_bool(c, "accumulate"));
+    for (int d = 0; d < n; d++)
+        back[perm[d]] = d;
+    out = moved ? transpose(c, out, back) : out;
+    call_results(c, &out, 1);
+}
+
+/* A number is put everywhere. */
+static void make_scatter(Call *c)
+{
+    Term x = call_tensor(c, "self"), index = call_tensor(c, "index");
+    Term src = call_term(c, call_given(c, "src") ? "src" : "value");
+    Str reduce = call_text(c, "reduce");
+    if (src.kind == TERM_NUMBER || src.rank == 0)
+        src = expand(c, emit_cast(c, src, (Dtype)x.dtype), emit1(c, "Shape", index), index.rank);
+    Str ours = str_eq(reduce, STR("add")) || str_eq(reduce, STR("sum"))         ? STR("add")
+               : str_eq(reduce, STR("multiply")) || str_eq(reduce, STR("prod")) ? STR("mul")
+               : str_eq(reduce, STR("amax"))                                    ? STR("max")
+               : str_eq(reduce, STR("amin"))                                    ? STR("min")
+                                                                                : STR("none");
+    Attr attrs[] = {attr_int(c->e, "axis", call_axis(c, "dim", x.rank)),
+                    attr_text(c->e, "reduction", ours)};
+    Term in[] = {x, emit_cast(c, index, DT_I64), src};
+    Term out = emit(c, "ScatterElements", in, 3, attrs, ours.s[0] == 'n' ? 1 : 2);
+    call_results(c, &out, 1);
+}
+
+static void make_scatter_add(Call *c)
+{
+    Term x = call_tensor(c, "self");
+    Attr attrs[] = {attr_int(c->e, "axis", call_axis(c, "dim", x.rank)),
+                    attr_text(c->e, "reduction", STR("add"))};
+    Term in[] = {x, emit_cast(c, call_tensor(c, "index"), DT_I64), call_tensor(c, "src")};
+    Term out = emit(c, "ScatterElements", in, 3, attrs, 2);
+    call_results(c, &out, 1);
+}
+
+/* Rows are put where a list says, which is spread along the other dims. */
+static void make_index_rows(Call *c, bool add)
+{
+    Term x = call_tensor(c, "self"), source = call_tensor(c, "source");
+    int64_t dim = call_axis(c, "dim", x.rank);
+    Term line = reshape_along(c, emit_cast(c, call_tensor(c, "index"), DT_I64), dim, x.rank);
+    Term places = expand(c, line, emit1(c, "Shape", source), x.rank);
+    Attr attrs[] = {attr_int(c->e, "axis", dim), attr_text(c->e, "reduction", STR("add"))};
+    Term alpha = call_term(c, "alpha");
+    if (add && alpha.kind == TERM_NUMBER && (alpha.f < 1 || alpha.f > 1))
+        source = emit2(c, "Mul", source, alpha);
+    Term in[] = {x, places, source};
+    Term out = emit(c, "ScatterElements", in, 3, attrs, add ? 2 : 1);
+    call_results(c, &out, 1);
+}
+
+static void make_index_add(Call *c)
+{
+    make_index_rows(c, true);
+}
+
+static void make_index_copy(Call *c)
+{
+    make_index_rows(c, false);
+}
+
+/* How many elements lie in each of `bins` equal parts; those on the border of two are in the upper,
+ * the largest in the last. Without limits those of the elements. */
+static void make_histc(Call *c)
+{
+    Export *e = c->e;
+    Term x = call_tensor(c, "self");
+    int64_t bins = call_int(c, "bins");
+    double low = call_float(c, "min"), high = call_float(c, "max");
+    Term flat = emit2(c, "Reshape", x, emit_ints(e, (int64_t[]){-1}, 1)), least, most;
+    flat.rank = 1;
+    if (!(low < high) && !(low > high)) {
+        Attr keep = attr_int(e, "keepdims", 0);
+        least = emit(c, "ReduceMin", &flat, 1, &keep, 1);
+        most = emit(c, "ReduceMax", &flat, 1, &keep, 1);
+    } else {
+        least = emit_constant(c, term_number(low), (Dtype)x.dtype);
+        most = emit_constant(c, term_number(high), (Dtype)x.dtype);
+    }
+    least.rank = most.rank = 0;
+    Term width = emit2(c, "Sub", most, least);
+    Term part =
+        emit2(c, "Div", emit2(c, "Mul", emit2(c, "Sub", flat, least), term_int(bins)), width);
+    Term bin = emit2(c, "Min", emit1(c, "Floor", part), term_int(bins - 1));
+    Term inside = emit2(c, "And", emit2(c, "GreaterOrEqual", flat, least),
+                        emit2(c, "LessOrEqual", flat, most));
+    Term line = range(c, term_int(0), term_int(bins), term_int(1), (Dtype)x.dtype);
+    Term equal = emit2(c, "Equal", unsqueeze(c, bin, 1), unsqueeze(c, line, 0));
+    Term hits = emit2(c, "And", equal, unsqueeze(c, inside, 1));
+    Term sum[] = {emit_cast(c, hits, (Dtype)x.dtype), emit_ints(e, (int64_t[]){0}, 1)};
+    Attr keep = attr_int(e, "keepdims", 0);
+    Term out = emit(c, "ReduceSum", sum, 2, &keep, 1);
+    call_results(c, &out, 1);
+}
+
+/* 1 where a number is the class, along a new last dim. */
+static void make_one_hot(Call *c)
+{
+    Term x = call_tensor(c, "self"), classes = call_term(c, "num_classes");
+    Term line = range(c, term_int(0), classes, term_int(1), DT_I64);
+    Term out = emit_cast(c, emit2(c, "Equal", unsqueeze(c, x, x.rank), line), DT_I64);
+    call_results(c, &out, 1);
+}
+
+const TorchRow rows_index[] = {
+    {"index", "self indices", NULL, make_index},
+    {"index_put _unsafe_index_put", "self indices values accumulate=False", NULL, make_index_put},
+    {"_unsafe_index", "self indices", NULL, make_index},
+    {"index_select", "self dim index", "Gather(self, index; axis=dim)", NULL},
+    {"gather", "self dim index sparse_grad=False", "GatherElements(self, index; axis=dim)", NULL},
+    {"scatter.value scatter.value_reduce", "self dim index value reduce=", NULL, make_scatter},
+    {"scatter", "self dim index src reduce=", NULL, make_scatter},
+    {"scatter_add", "self dim index src", NULL, make_scatter_add},
+    {"index_add", "self dim index source alpha=1", NULL, make_index_add},
+    {"index_copy", "self dim index source", NULL, make_index_copy},
+    {"embedding", "weight indices padding_idx=-1 scale_grad_by_freq=False sparse=False",
+     "Gather(weight, indices; axis=0)", NULL},
+    {"topk", "self k dim=-1 largest=True sorted=True",
+     "TopK#2(self, ints(k); axis=dim, largest=largest, sorted=sorted)", NULL},
+    {"sort.stable", "self stable= dim=-1 descending=False",
+     "TopK#2(self, size(self, dim); axis=dim, largest=descending)", NULL},
+    {"sort", "self dim=-1 descending=False",
+     "TopK#2(self, size(self, dim); axis=dim, largest=descending)", NULL},
+    {"argsort.stable", "self stable= dim=-1 descending=False",
+     "pick(1, TopK#2(self, size(self, dim); axis=dim, largest=descending))", NULL},
+    {"argsort", "self dim=-1 descending=False",
+     "pick(1, TopK#2(self, size(self, dim); axis=dim, largest=descending))", NULL},
+    {"nonzero argwhere", "self", "Transpose(NonZero(self))", NULL},
+    {"masked_select", "self mask",
+     "Compress(Reshape(self, ints(-1)), Reshape(Expand(mask, Shape(self)), ints(-1)))", NULL},
+    {"histc", "self bins=100 min=0 max=0", NULL, make_histc},
+    {"one_hot", "self num_classes", NULL, make_one_hot},
+    {0},
+};

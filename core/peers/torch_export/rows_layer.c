@@ -1,0 +1,501 @@
+/* rows_layer.c - torch's products, convolutions, pools, norms, attention and losses. */
+#include "core/peers/torch_export/shapes.h"
+
+#include <math.h>
+
+/* ---- products ---- */
+
+/* beta * self + alpha * mat1 @ mat2 */
+static void make_addmm(Call *c)
+{
+    Term self = call_tensor(c, "self"), beta = call_term(c, "beta"), alpha = call_term(c, "alpha");
+    Attr attrs[] = {attr_float(c->e, "alpha", alpha.f), attr_float(c->e, "beta", beta.f)};
+    bool plain = !(alpha.f < 1) && !(alpha.f > 1) && !(beta.f < 1) && !(beta.f > 1);
+    Term in[] = {call_tensor(c, "mat1"), call_tensor(c, "mat2"), self};
+    Term out = emit(c, "Gemm", in, 3, attrs, plain ? 0 : 2);
+    call_results(c, &out, 1);
+}
+
+/* ---- convolutions and pools ---- */
+
+/* `n` numbers of an argument that may be one number for all. */
+static bool spatial(Call *c, const char *arg, int n, int64_t fallback, int64_t *out)
+{
+    int given = call_given(c, arg) ? call_ints(c, arg, out, DIMS_MAX) : 0;
+    if (given == n)
+        return true;
+    if (given > 1 || given < 0)
+        return call_fail(c, "its argument '%s' has %d numbers for %d dims", arg, given, n);
+    for (int i = 0; i < n; i++)
+        out[i] = given == 1 ? out[0] : fallback;
+    return true;
+}
+
+/* The same borders before and after. */
+static Attr pads_attr(Call *c, const int64_t *pads, int n)
+{
+    int64_t both[2 * DIMS_MAX];
+    for (int i = 0; i < n; i++)
+        both[i] = both[i + n] = pads[i];
+    return attr_ints(c->e, "pads", both, 2 * n);
+}
+
+static void make_convolution(Call *c)
+{
+    Export *e = c->e;
+    int64_t stride[DIMS_MAX], dilation[DIMS_MAX], pads[DIMS_MAX] = {0}, more[DIMS_MAX];
+    Term x = call_tensor(c, "input"), weight = call_tensor(c, "weight");
+    int n = weight.rank - 2, n_attrs = 0;
+    bool batched = x.rank == weight.rank, transposed = call_bool(c, "transposed");
+    Str padding = call_text(c, "padding");
+    bool same = str_eq(padding, STR("same")), named = same || str_eq(padding, STR("valid"));
+    if (n < 1 || n > 3 || !spatial(c, "stride", n, 1, stride) ||
+        !spatial(c, "dilation", n, 1, dilation) || (!named && !spatial(c, "padding", n, 0, pads)) ||
+        !spatial(c, "output_padding", n, 0, more)) {
+        call_fail(c, "it has %d spatial dims", n);
+        return;
+    }
+    Attr attrs[6];
+    attrs[n_attrs++] = attr_ints(e, "strides", stride, n);
+    attrs[n_attrs++] = attr_ints(e, "dilations", dilation, n);
+    attrs[n_attrs++] = attr_int(e, "group", call_int(c, "groups"));
+    attrs[n_attrs++] = same ? attr_text(e, "auto_pad", STR("SAME_UPPER")) : pads_attr(c, pads, n);
+    if (transposed)
+        attrs[n_attrs++] = attr_ints(e, "output_padding", more, n);
+    Term in[] = {batched ? x : unsqueeze(c, x, 0), weight, call_term(c, "bias")};
+    Term out = emit(c, transposed ? "ConvTranspose" : "Conv", in, 3, attrs, n_attrs);
+    out.rank = weight.rank;
+    out = batched ? out : squeeze(c, out, 0);
+    call_results(c, &out, 1);
+}
+
+static void make_conv_transposed(Call *c)
+{
+    Export *e = c->e;
+    int64_t stride[DIMS_MAX], dilation[DIMS_MAX], pads[DIMS_MAX], more[DIMS_MAX];
+    Term weight = call_tensor(c, "weight");
+    int n = weight.rank - 2;
+    if (n < 1 || n > 3 || !spatial(c, "stride", n, 1, stride) ||
+        !spatial(c, "dilation", n, 1, dilation) || !spatial(c, "padding", n, 0, pads) ||
+        !spatial(c, "output_padding", n, 0, more)) {
+        call_fail(c, "it has %d spatial dims", n);
+        return;
+    }
+    Attr attrs[] = {attr_ints(e, "strides", stride, n), attr_ints(e, "dilations", dilation, n),
+                    attr_int(e, "group", call_int(c, "groups")), pads_attr(c, pads, n),
+                    attr_ints(e, "output_padding", more, n)};
+    Term in[] = {call_tensor(c, "input"), weight, call_term(c, "bias")};
+    Term out = emit(c, "ConvTranspose", in, 3, attrs, 5);
+    call_results(c, &out, 1);
+}
+
+typedef enum { POOL_MAX, POOL_MAX_PLACES, POOL_AVERAGE } PoolKind;
+
+static void make_pool(Call *c, PoolKind kind)
+{
+    Export *e = c->e;
+    int64_t kernel[DIMS_MAX], stride[DIMS_MAX], pads[DIMS_MAX], dilation[DIMS_MAX];
+    Term x = call_tensor(c, "self"), out[2] = {no_term(), no_term()};
+    int n = c->op.s[c->op.n - 2] - '0', n_attrs = 0; /* max_pool2d */
+    for (size_t i = 0; i + 1 < c->op.n; i++)
+        if (is_digit(c->op.s[i]) && c->op.s[i + 1] == 'd')
+            n = c->op.s[i] - '0';
+    if (n < 1 || n > 3 || !spatial(c, "kernel_size", n, 1, kernel) ||
+        !spatial(c, "padding", n, 0, pads) || !spatial(c, "dilation", n, 1, dilation))
+        return;
+    memcpy(stride, kernel, sizeof stride);
+    int64_t given[DIMS_MAX];
+    if (call_given(c, "stride") && call_ints(c, "stride", given, DIMS_MAX) > 0 &&
+        !spatial(c, "stride", n, 1, stride))
+        return;
+    if (term_is(call_term(c, "divisor_override"))) {
+        call_fail(c, "its divisor is another one");
+        return;
+    }
+    Attr attrs[6];
+    attrs[n_attrs++] = attr_ints(e, "kernel_shape", kernel, n);
+    attrs[n_attrs++] = attr_ints(e, "strides", stride, n);
+    attrs[n_attrs++] = pads_attr(c, pads, n);
+    attrs[n_attrs++] = attr_int(e, "ceil_mode", call_bool(c, "ceil_mode"));
+    if (kind == POOL_AVERAGE)
+        attrs[n_attrs++] = attr_int(e, "count_include_pad", call_bool(c, "count_include_pad"));
+    else
+        attrs[n_attrs++] = attr_ints(e, "dilations", dilation, n);
+    bool batched = x.rank == n + 2;
+    Term in = batched ? x : unsqueeze(c, x, 0);
+    int n_out = kind == POOL_MAX_PLACES ? 2 : 1;
+    emit_many(c, kind == POOL_AVERAGE ? "AveragePool" : "MaxPool", &in, 1, attrs, n_attrs, out,
+              n_out);
+    out[1].dtype = DT_I64;
+    for (int i = 0; i < n_out && !batched; i++)
+        out[i] = squeeze(c, out[i], 0);
+    call_results(c, out, n_out);
+}
+
+static void make_max_pool(Call *c)
+{
+    make_pool(c, POOL_MAX);
+}
+
+static void make_max_pool_places(Call *c)
+{
+    make_pool(c, POOL_MAX_PLACES);
+}
+
+static void make_average_pool(Call *c)
+{
+    make_pool(c, POOL_AVERAGE);
+}
+
+/* Output element i averages elements floor(i * in / out) to ceil((i + 1) * in / out): a matrix that
+ * is zero outside, if the parts are not alike. */
+static Term adaptive_weights(Call *c, int64_t in, int64_t out, Dtype dtype)
+{
+    Export *e = c->e;
+    Shape shape = {.n_dims = 2, .dim = {in, out}};
+    float *weights = arena_array(e->arena, float, in *out);
+    for (int64_t o = 0; o < out; o++) {
+        int64_t start = o * in / out, end = ((o + 1) * in + out - 1) / out;
+        for (int64_t i = start; i < end; i++)
+            weights[i * out + o] = 1.0F / (float)(end - start);
+    }
+    int32_t tensor = graph_new_tensor(e->builder, STR("constant"));
+    graph_add_initializer(
+        e->builder, tensor, DT_F32, &shape,
+        (TensorData){.form = DATA_RAW,
+                     .bytes = {(const char *)weights, (size_t)(in * out) * sizeof *weights}});
+    return emit_cast(c, term_tensor(tensor, DT_F32, 2), dtype);
+}
+
+static Term adapt_dim(Call *c, Term x, int64_t dim, int64_t in, int64_t out)
+{
+    Term weights = adaptive_weights(c, in, out, (Dtype)x.dtype);
+    bool last = dim == x.rank - 1;
+    Term moved = last ? x : swap_dims(c, x, dim, x.rank - 1);
+    Term made = emit2(c, "MatMul", moved, weights);
+    made.rank = x.rank;
+    return last ? made : swap_dims(c, made, dim, x.rank - 1);
+}
+
+static void make_adaptive_average(Call *c)
+{
+    enum { ELEMENTS_MAX = 1 << 20 };
+    int64_t out[DIMS_MAX], axes[DIMS_MAX];
+    Term x = call_tensor(c, "self");
+    int n = call_ints(c, "output_size", out, DIMS_MAX);
+    bool ones = true;
+    for (int i = 0; i < n; i++) {
+        axes[i] = x.rank - n + i;
+        ones &= out[i] == 1;
+    }
+    if (ones && n > 0) {
+        Term in[] = {x, emit_ints(c->e, axes, n)}, mean = emit(c, "ReduceMean", in, 2, NULL, 0);
+        call_results(c, &mean, 1);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        int64_t size = x.meta < 0 ? -1 : meta_dim(c->e, call_tensor(c, "self").meta, (int)axes[i]);
+        if (size <= 0 || out[i] <= 0 || size > ELEMENTS_MAX / out[i]) {
+            call_fail(c, "it averages a dim of unknown size");
+            return;
+        }
+        int32_t meta = x.meta;
+        x = size == out[i] ? x : adapt_dim(c, x, axes[i], size, out[i]);
+        x.meta = meta;
+    }
+    call_results(c, &x, 1);
+}
+
+/* ---- norms ---- */
+
+static Term ones_or(Call *c, Term weight, Term sizes, Dtype dtype, int rank)
+{
+    return term_is(weight) ? weight : emit_filled(c, sizes, term_int(1), dtype, rank);
+}
+
+/* Over the last dims, with their mean and one over their deviation, [.., 1 ..]. */
+static void make_layer_norm(Call *c)
+{
+    Terms sizes = {0};
+    Term x = call_tensor(c, "input"), out[3];
+    call_terms(c, "normalized_shape", &sizes);
+    Term weight =
+        ones_or(c, call_term(c, "weight"), emit_sizes(c, &sizes), (Dtype)x.dtype, sizes.n);
+    Attr attrs[] = {attr_int(c->e, "axis", -sizes.n),
+                    attr_float(c->e, "epsilon", call_float(c, "eps"))};
+    Term in[] = {x, weight, call_term(c, "bias")};
+    bool all = str_eq(c->op, STR("native_layer_norm"));
+    emit_many(c, "LayerNormalization", in, 3, attrs, 2, out, all ? 3 : 1);
+    if (all)
+        out[1].dtype = out[2].dtype = DT_F32;
+    call_results(c, out, all ? 3 : 1);
+}
+
+static void make_rms_norm(Call *c)
+{
+    Terms sizes = {0};
+    Term x = call_tensor(c, "input"), eps = call_term(c, "eps");
+    call_terms(c, "normalized_shape", &sizes);
+    Term weight =
+        ones_or(c, call_term(c, "weight"), emit_sizes(c, &sizes), (Dtype)x.dtype, sizes.n);
+    double least = x.dtype == DT_F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+    Attr attrs[] = {attr_int(c->e, "axis", -sizes.n),
+                    attr_float(c->e, "epsilon", term_is(eps) ? eps.f : least)};
+    Term in[] = {x, weight}, out = emit(c, "RMSNormalization", in, 2, attrs, 2);
+    call_results(c, &out, 1);
+}
+
+static void make_group_norm(Call *c)
+{
+    Export *e = c->e;
+    Term x = call_tensor(c, "input"), eps = call_term(c, "eps");
+    Terms channels = {0};
+    add_size(c, &channels, size_of(c, x, 1));
+    Term shape = emit_sizes(c, &channels), weight = call_term(c, "weight"),
+         bias = call_term(c, "bias");
+    weight = ones_or(c, weight, shape, (Dtype)x.dtype, 1);
+    bias = term_is(bias) ? bias : emit_filled(c, shape, term_int(0), (Dtype)x.dtype, 1);
+    Attr attrs[] = {attr_float(e, "epsilon", eps.f),
+                    attr_int(e, "num_groups", call_int(c, "num_groups"))};
+    Term in[] = {x, weight, bias}, out = emit(c, "GroupNormalization", in, 3, attrs, 2);
+    call_results(c, &out, 1);
+}
+
+/* [channels] along dim 1 of x. */
+static Term along_channels(Call *c, Term line, Term x)
+{
+    return term_is(line) ? reshape_along(c, line, x.rank > 1 ? 1 : 0, x.rank) : line;
+}
+
+typedef struct {
+    Term out, mean, rstd, new_mean, new_var;
+} BatchNorm;
+
+/* Over all dims but the channels. The running variance is that of a sample, n / (n - 1) of what
+ * normalizes. */
+static BatchNorm batch_norm(Call *c, Term x)
+{
+    Export *e = c->e;
+    int64_t axes[DIMS_MAX], n_axes = 0;
+    double momentum = call_float(c, "momentum");
+    for (int d = 0; d < x.rank; d++)
+        if (d != 1)
+            axes[n_axes++] = d;
+    Term over = emit_ints(e, axes, (int)n_axes);
+    Attr drop = attr_int(e, "keepdims", 0);
+    Term in[] = {x, over}, mean = emit(c, "ReduceMean", in, 2, NULL, 0);
+    Term off = emit2(c, "Sub", x, mean);
+    Term squares[] = {emit2(c, "Mul", off, off), over};
+    Term var = emit(c, "ReduceMean", squares, 2, NULL, 0);
+    Term deviation = emit1(c, "Sqrt", emit2(c, "Add", var, term_number(call_float(c, "eps"))));
+    Term rstd = emit1(c, "Reciprocal", deviation);
+    Term out = emit2(c, "Mul", off, rstd), weight = call_term(c, "weight"),
+         bias = call_term(c, "bias");
+    out = term_is(weight) ? emit2(c, "Mul", out, along_channels(c, weight, x)) : out;
+    out = term_is(bias) ? emit2(c, "Add", out, along_channels(c, bias, x)) : out;
+    BatchNorm made = {.out = out, .new_mean = no_term(), .new_var = no_term()};
+    Term channel_mean = emit2(c, "Squeeze", mean, over),
+         channel_var = emit2(c, "Squeeze", var, over);
+    channel_mean.rank = channel_var.rank = 1;
+    made.mean = channel_mean;
+    made.rstd = emit2(c, "Squeeze", rstd, over);
+    (void)drop;
+    if (!call_given(c, "running_mean"))
+        return made;
+    Term many = emit1(c, "Size", x), few = emit1(c, "Size", channel_mean);
+    many.rank = few.rank = 0;
+    Term n = emit_cast(c, emit2(c, "Div", many, few), (Dtype)channel_var.dtype);
+    Term of_sample = emit2(c, "Div", n, emit2(c, "Sub", n, term_number(1)));
+    channel_var = emit2(c, "Mul", channel_var, of_sample);
+    Term keep = term_number(1 - momentum), take = term_number(momentum);
+    made.new_mean = emit2(c, "Add", emit2(c, "Mul", call_tensor(c, "running_mean"), keep),
+                          emit2(c, "Mul", channel_mean, take));
+    made.new_var = emit2(c, "Add", emit2(c, "Mul", call_tensor(c, "running_var"), keep),
+                         emit2(c, "Mul", channel_var, take));
+    return made;
+}
+
+static Term batch_norm_fixed(Call *c, Term x)
+{
+    Terms channels = {0};
+    add_size(c, &channels, size_of(c, x, 1));
+    Term shape = emit_sizes(c, &channels), weight = call_term(c, "weight"),
+         bias = call_term(c, "bias");
+    Term mean = call_tensor(c, "running_mean");
+    weight = ones_or(c, weight, shape, (Dtype)mean.dtype, 1);
+    bias = term_is(bias) ? bias : emit_filled(c, shape, term_int(0), (Dtype)mean.dtype, 1);
+    Attr attr = attr_float(c->e, "epsilon", call_float(c, "eps"));
+    Term in[] = {x, weight, bias, mean, call_tensor(c, "running_var")};
+    return emit(c, "BatchNormalization", in, 5, &attr, 1);
+}
+
+static void make_batch_norm(Call *c)
+{
+    Term x = call_tensor(c, "input"), out;
+    out = call_bool(c, "training") ? batch_norm(c, x).out : batch_norm_fixed(c, x);
+    call_results(c, &out, 1);
+}
+
+/* Saved statistics are empty when the running ones are used. */
+static void make_native_batch_norm(Call *c)
+{
+    Term x = call_tensor(c, "input"), zero = emit_ints(c->e, (int64_t[]){0}, 1);
+    bool functional = str_ends(c->op, STR("_functional"));
+    if (call_bool(c, "training")) {
+        BatchNorm made = batch_norm(c, x);
+        Term out[] = {made.out, made.mean, made.rstd, made.new_mean, made.new_var};
+        call_results(c, out, functional ? 5 : 3);
+        return;
+    }
+    Term none = emit_filled(c, zero, term_int(0), DT_F32, 1);
+    Term out[] = {batch_norm_fixed(c, x), none, none, call_term(c, "running_mean"),
+                  call_term(c, "running_var")};
+    call_results(c, out, functional ? 5 : 3);
+}
+
+/* ---- attention ---- */
+
+static void make_attention(Call *c)
+{
+    Export *e = c->e;
+    Term q = call_tensor(c, "query"), k = call_tensor(c, "key"), v = call_tensor(c, "value");
+    Term mask = call_term(c, "attn_mask"), scale = call_term(c, "scale");
+    int rank = q.rank;
+    Attr attrs[2];
+    int n_attrs = 0;
+    if (rank < 3 || rank > 4) {
+        call_fail(c, "its queries have %d dims, not 3 or 4", rank);
+        return;
+    }
+    Term in[] = {q, k, v, mask};
+    for (int i = 0; i < 3 && rank == 3; i++)
+        in[i] = unsqueeze(c, in[i], 1);
+    if (rank == 3 && mask.rank == 3)
+        in[3] = unsqueeze(c, mask, 1);
+    if (call_bool(c, "is_causal"))
+        attrs[n_attrs++] = attr_int(e, "is_causal", 1);
+    if (term_is(scale))
+        attrs[n_attrs++] = attr_float(e, "scale", scale.f);
+    Term out = emit(c, "Attention", in, 4, attrs, n_attrs);
+    out.rank = 4;
+    out = rank == 3 ? squeeze(c, out, 1) : out;
+    call_results(c, &out, 1);
+}
+
+/* ---- losses ---- */
+
+static Str reduction_of(Call *c)
+{
+    static const char *const names[] = {"none", "mean", "sum"};
+    int64_t n = call_given(c, "reduction") ? call_int(c, "reduction") : 1;
+    return str_from(names[n < 0 || n > 2 ? 1 : n]);
+}
+
+static Term loss_of(Call *c, const char *op)
+{
+    Attr attrs[] = {attr_text(c->e, "reduction", reduction_of(c)),
+                    attr_int(c->e, "ignore_index", call_int(c, "ignore_index"))};
+    Term in[] = {call_tensor(c, "self"), call_tensor(c, "target"), call_term(c, "weight")};
+    Term out = emit(c, op, in, 3, attrs, 2);
+    out.rank = 0;
+    return out;
+}
+
+/* The loss and the weight of the labels that count. */
+static void make_nll_loss(Call *c)
+{
+    Term loss = loss_of(c, "NegativeLogLikelihoodLoss"), out[2] = {loss, no_term()};
+    if (str_find(c->op, STR("forward")) >= 0) {
+        Term target = call_tensor(c, "target"), weight = call_term(c, "weight");
+        Term ignored = emit_constant(c, term_int(call_int(c, "ignore_index")), (Dtype)target.dtype);
+        Term counts =
+            emit_cast(c, emit1(c, "Not", emit2(c, "Equal", target, ignored)), (Dtype)loss.dtype);
+        if (term_is(weight)) {
+            Term in[] = {weight, emit2(c, "Max", target, term_int(0))};
+            counts = emit2(c, "Mul", counts, emit(c, "Gather", in, 2, NULL, 0));
+        }
+        Attr attr = attr_int(c->e, "keepdims", 0);
+        out[1] = emit(c, "ReduceSum", &counts, 1, &attr, 1);
+    }
+    call_results(c, out, 2);
+}
+
+static void make_cross_entropy(Call *c)
+{
+    if (call_float(c, "label_smoothing") > 0) {
+        call_fail(c, "it smooths labels");
+        return;
+    }
+    Term out = loss_of(c, "SoftmaxCrossEntropyLoss");
+    call_results(c, &out, 1);
+}
+
+static void make_mse_loss(Call *c)
+{
+    Str reduction = reduction_of(c);
+    Term out;
+    recipe_run(c, "Sub(self, target)", &out, 1);
+    out = emit2(c, "Mul", out, out);
+    Attr attr = attr_int(c->e, "keepdims", 0);
+    if (!str_eq(reduction, STR("none")))
+        out =
+            emit(c, str_eq(reduction, STR("sum")) ? "ReduceSum" : "ReduceMean", &out, 1, &attr, 1);
+    call_results(c, &out, 1);
+}
+
+#define CONV "input weight bias= stride=1 padding=0 dilation=1 groups=1"
+#define CONV_TRANSPOSED "input weight bias= stride=1 padding=0 output_padding=0 groups=1 dilation=1"
+#define POOL "self kernel_size stride= padding=0 dilation=1 ceil_mode=False"
+#define AVERAGE                                                                                    \
+    "self kernel_size stride= padding=0 ceil_mode=False count_include_pad=True divisor_override="
+#define NORM "input weight= bias= running_mean= running_var="
+#define NLL "self target weight= reduction=1 ignore_index=-100"
+
+const TorchRow rows_layer[] = {
+    {"mm bmm", "self mat2", "MatMul(self, mat2)", NULL},
+    {"matmul", "self other", "MatMul(self, other)", NULL},
+    {"dot vdot inner", "self other", "MatMul(self, other)", NULL},
+    {"mv", "self vec", "MatMul(self, vec)", NULL},
+    {"linear", "input weight bias=", "Linear(input, weight, bias)", NULL},
+    {"addmm", "self mat1 mat2 beta=1 alpha=1", NULL, make_addmm},
+    {"addmv", "self mat vec beta=1 alpha=1",
+     "Add(scaled(self, beta), scaled(MatMul(mat, vec), alpha))", NULL},
+    {"baddbmm", "self batch1 batch2 beta=1 alpha=1",
+     "Add(scaled(self, beta), scaled(MatMul(batch1, batch2), alpha))", NULL},
+    {"outer ger", "self vec2", "Mul(Unsqueeze(self, ints(1)), Unsqueeze(vec2, ints(0)))", NULL},
+    {"einsum", "equation tensors path=", "Einsum(tensors; equation=equation)", NULL},
+
+    {"conv1d conv2d conv3d", CONV, NULL, make_convolution},
+    {"convolution", "input weight bias stride padding dilation transposed output_padding groups",
+     NULL, make_convolution},
+    {"conv_transpose1d conv_transpose2d conv_transpose3d", CONV_TRANSPOSED, NULL,
+     make_conv_transposed},
+    {"max_pool1d max_pool2d max_pool3d", POOL, NULL, make_max_pool},
+    {"max_pool2d_with_indices max_pool3d_with_indices", POOL, NULL, make_max_pool_places},
+    {"avg_pool1d avg_pool2d avg_pool3d", AVERAGE, NULL, make_average_pool},
+    {"adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool2d",
+     "self output_size", NULL, make_adaptive_average},
+
+    {"layer_norm", "input normalized_shape weight= bias= eps=1e-05 cudnn_enable=True", NULL,
+     make_layer_norm},
+    {"native_layer_norm", "input normalized_shape weight bias eps", NULL, make_layer_norm},
+    {"rms_norm", "input normalized_shape weight= eps=", NULL, make_rms_norm},
+    {"group_norm", "input num_groups weight= bias= eps=1e-05 cudnn_enabled=True", NULL,
+     make_group_norm},
+    {"batch_norm", NORM " training=False momentum=0.1 eps=1e-05 cudnn_enabled=True", NULL,
+     make_batch_norm},
+    {"_native_batch_norm_legit_functional native_batch_norm _native_batch_norm_legit",
+     "input weight bias running_mean running_var training momentum eps", NULL,
+     make_native_batch_norm},
+    {"_native_batch_norm_legit_no_training",
+     "input weight bias running_mean running_var momentum eps", NULL, make_native_batch_norm},
+
+    {"scaled_dot_product_attention",
+     "query key value attn_mask= dropout_p=0 is_causal=False scale= enable_gqa=False", NULL,
+     make_attention},
+
+    {"nll_loss nll_loss_nd nll_loss_forward nll_loss2d_forward", NLL, NULL, make_nll_loss},
+    {"cross_entropy_loss", NLL " label_smoothing=0", NULL, make_cross_entropy},
+    {"mse_loss", "self target reduction=1", NULL, make_mse_loss},
+    {0},
+};

@@ -1,0 +1,231 @@
+/* rows_pointwise.c - torch's operators on one element from each operand. In-place forms have the
+ * row of the others: the reader gives the changed tensor its new value. */
+#include "core/peers/torch_export/rows.h"
+
+#define UNARY(name, ours)                                                                          \
+    {                                                                                              \
+        name, "self", ours "(self)", NULL                                                          \
+    }
+#define UNARY_FLOAT(name, ours)                                                                    \
+    {                                                                                              \
+        name, "self", ours "(float(self))", NULL                                                   \
+    }
+#define BINARY(name, ours)                                                                         \
+    {                                                                                              \
+        name, "self other", ours "(self, other)", NULL                                             \
+    }
+#define SAME(name)                                                                                 \
+    {                                                                                              \
+        name, "self", "self", NULL                                                                 \
+    }
+
+static void make_floor_divide(Call *c);
+
+/* True division makes floats; the others round, of floats and of whole numbers. */
+static void make_div(Call *c)
+{
+    Str mode = call_text(c, "rounding_mode");
+    Term out;
+    if (str_eq(mode, STR("floor"))) {
+        make_floor_divide(c);
+        return;
+    }
+    if (mode.n == 0)
+        recipe_run(c, "Div(float(self), float(other))", &out, 1);
+    else
+        recipe_run(c, "Div(self, other)", &out, 1);
+    Term inputs[] = {call_term(c, "self"), call_term(c, "other")};
+    bool floats = dtype_is_float(terms_promoted(inputs, 2));
+    if (str_eq(mode, STR("trunc")) && floats) /* towards zero */
+        out = emit2(c, "Mul", emit1(c, "Sign", out), emit1(c, "Floor", emit1(c, "Abs", out)));
+    call_results(c, &out, 1);
+}
+
+/* Floats are divided and rounded down; of whole numbers the rest with the sign of the divisor goes
+ * first, so that nothing is left to round. */
+static void make_floor_divide(Call *c)
+{
+    Term inputs[] = {call_term(c, "self"), call_term(c, "other")}, out;
+    if (dtype_is_float(terms_promoted(inputs, 2)))
+        recipe_run(c, "Floor(Div(self, other))", &out, 1);
+    else
+        recipe_run(c, "Div(Sub(self, Mod(self, other)), other)", &out, 1);
+    call_results(c, &out, 1);
+}
+
+/* The rest: of `fmod` with the sign of the first operand, of `remainder` with that of the second.
+ */
+static void make_rest(Call *c, bool like_c)
+{
+    Term inputs[] = {call_term(c, "self"), call_term(c, "other")};
+    bool floats = dtype_is_float(terms_promoted(inputs, 2));
+    Attr attr = attr_int(c->e, "fmod", 1);
+    Term out;
+    if (floats && !like_c)
+        recipe_run(c, "Sub(self, Mul(Floor(Div(self, other)), other))", &out, 1);
+    else
+        out = emit(c, "Mod", inputs, 2, &attr, like_c);
+    call_results(c, &out, 1);
+}
+
+static void make_remainder(Call *c)
+{
+    make_rest(c, false);
+}
+
+static void make_fmod(Call *c)
+{
+    make_rest(c, true);
+}
+
+/* Numbers and powers of types: 2 ** x of whole x is whole. */
+static void make_pow(Call *c)
+{
+    Term inputs[] = {call_term(c, "self"), call_term(c, "exponent")};
+    Term out = emit(c, "Pow", inputs, 2, NULL, 0);
+    call_results(c, &out, 1);
+}
+
+static void make_clamp(Call *c)
+{
+    Term x = call_tensor(c, "self"), low = call_term(c, "min"), high = call_term(c, "max");
+    bool tensors = low.kind == TERM_TENSOR || high.kind == TERM_TENSOR;
+    Term inputs[] = {x, low, high};
+    Dtype dtype = terms_promoted(inputs, 3);
+    Term out = emit_cast(c, x, dtype);
+    if (tensors) {
+        out = term_is(low) ? emit2(c, "Max", out, low) : out;
+        out = term_is(high) ? emit2(c, "Min", out, high) : out;
+    } else {
+        inputs[0] = out;
+        out = emit(c, "Clip", inputs, 3, NULL, 0);
+    }
+    call_results(c, &out, 1);
+}
+
+/* Half of the channels, gated by the other half. */
+static void make_glu(Call *c)
+{
+    Term x = call_tensor(c, "self"), halves[2];
+    Attr attrs[] = {attr_int(c->e, "axis", call_axis(c, "dim", x.rank)),
+                    attr_int(c->e, "num_outputs", 2)};
+    emit_many(c, "Split", &x, 1, attrs, 2, halves, 2);
+    Term out = emit2(c, "Mul", halves[0], emit1(c, "Sigmoid", halves[1]));
+    call_results(c, &out, 1);
+}
+
+/* In evaluation nothing is dropped. */
+static void make_dropout(Call *c)
+{
+    Term x = call_tensor(c, "input"), p = call_term(c, "p");
+    if (call_bool(c, "train")) {
+        Term inputs[] = {x, emit_constant(c, p, DT_F32), emit_constant(c, term_int(1), DT_BOOL)};
+        x = emit(c, "Dropout", inputs, 3, NULL, 0);
+    }
+    call_results(c, &x, 1);
+}
+
+/* Bits of bools are bools. */
+const TorchRow rows_pointwise[] = {
+    UNARY("neg negative", "Neg"),
+    UNARY("abs", "Abs"),
+    UNARY("sign sgn", "Sign"),
+    UNARY("relu", "Relu"),
+    UNARY("bitwise_not", "BitwiseNot"),
+    UNARY("floor", "Floor"),
+    UNARY("ceil", "Ceil"),
+    UNARY("round", "Round"),
+    {"trunc fix", "self", "Mul(Sign(self), Floor(Abs(self)))", NULL},
+    {"frac", "self", "Sub(self, Mul(Sign(self), Floor(Abs(self))))", NULL},
+    UNARY_FLOAT("exp", "Exp"),
+    UNARY_FLOAT("log", "Log"),
+    UNARY_FLOAT("sqrt", "Sqrt"),
+    UNARY_FLOAT("reciprocal", "Reciprocal"),
+    UNARY_FLOAT("erf", "Erf"),
+    UNARY_FLOAT("tanh", "Tanh"),
+    UNARY_FLOAT("sigmoid", "Sigmoid"),
+    UNARY_FLOAT("sin", "Sin"),
+    UNARY_FLOAT("cos", "Cos"),
+    UNARY_FLOAT("tan", "Tan"),
+    UNARY_FLOAT("sinh", "Sinh"),
+    UNARY_FLOAT("cosh", "Cosh"),
+    UNARY_FLOAT("asin arcsin", "Asin"),
+    UNARY_FLOAT("acos arccos", "Acos"),
+    UNARY_FLOAT("atan arctan", "Atan"),
+    UNARY_FLOAT("asinh arcsinh", "Asinh"),
+    UNARY_FLOAT("acosh arccosh", "Acosh"),
+    UNARY_FLOAT("atanh arctanh", "Atanh"),
+    UNARY_FLOAT("softsign", "Softsign"),
+    UNARY_FLOAT("mish", "Mish"),
+    {"rsqrt", "self", "Reciprocal(Sqrt(float(self)))", NULL},
+    {"exp2", "self", "Pow(2.0, float(self))", NULL},
+    {"expm1", "self", "Sub(Exp(float(self)), 1)", NULL},
+    {"log1p", "self", "Log(Add(float(self), 1))", NULL},
+    {"log2", "self", "Mul(Log(float(self)), 1.4426950408889634)", NULL},
+    {"log10", "self", "Mul(Log(float(self)), 0.4342944819032518)", NULL},
+    {"erfc", "self", "Sub(1, Erf(float(self)))", NULL},
+    {"square", "self", "Mul(self, self)", NULL},
+    {"isnan", "self", "IsNaN(float(self))", NULL},
+    {"isinf", "self", "IsInf(float(self))", NULL},
+    {"isfinite", "self", "Not(Or(IsNaN(float(self)), IsInf(float(self))))", NULL},
+    {"logical_not", "self", "Not(cast(self, bool))", NULL},
+
+    {"silu", "self", "Swish(float(self))", NULL},
+    {"gelu", "self approximate=none", "Gelu(self; approximate=approximate)", NULL},
+    {"hardswish", "self", "HardSwish(self)", NULL},
+    {"hardsigmoid", "self", "HardSigmoid(self; alpha=0.16666666666666666, beta=0.5)", NULL},
+    {"hardtanh", "self min_val=-1 max_val=1", "Clip(self, min_val, max_val)", NULL},
+    {"relu6", "self", "Clip(self, 0, 6)", NULL},
+    {"leaky_relu", "self negative_slope=0.01", "LeakyRelu(self; alpha=~negative_slope)", NULL},
+    {"elu", "self alpha=1 scale=1 input_scale=1",
+     "scaled(Elu(scaled(self, input_scale); alpha=~alpha), scale)", NULL},
+    {"celu", "self alpha=1", "Celu(self; alpha=~alpha)", NULL},
+    {"selu", "self", "Selu(self)", NULL},
+    {"softplus", "self beta=1 threshold=20", "Div(Softplus(scaled(self, beta)), like(beta, self))",
+     NULL},
+    {"log_sigmoid", "self", "Neg(Softplus(Neg(self)))", NULL},
+    {"prelu", "self weight", "PRelu(self, weight)", NULL},
+    {"threshold", "self threshold value",
+     "Where(Greater(self, threshold), self, like(value, self))", NULL},
+    {"glu", "self dim=-1", NULL, make_glu},
+
+    {"add", "self other alpha=1", "Add(self, scaled(other, alpha))", NULL},
+    {"sub subtract", "self other alpha=1", "Sub(self, scaled(other, alpha))", NULL},
+    {"rsub", "self other alpha=1", "Sub(other, scaled(self, alpha))", NULL},
+    BINARY("mul multiply", "Mul"),
+    {"div divide true_divide", "self other rounding_mode=", NULL, make_div},
+    {"floor_divide", "self other", NULL, make_floor_divide},
+    {"remainder", "self other", NULL, make_remainder},
+    {"fmod", "self other", NULL, make_fmod},
+    {"pow", "self exponent", NULL, make_pow},
+    BINARY("maximum max.other", "Max"),
+    BINARY("minimum min.other", "Min"),
+    BINARY("eq", "Equal"),
+    {"ne not_equal", "self other", "Not(Equal(self, other))", NULL},
+    BINARY("lt less", "Less"),
+    BINARY("le less_equal", "LessOrEqual"),
+    BINARY("gt greater", "Greater"),
+    BINARY("ge greater_equal", "GreaterOrEqual"),
+    {"logical_and", "self other", "And(cast(self, bool), cast(other, bool))", NULL},
+    {"logical_or", "self other", "Or(cast(self, bool), cast(other, bool))", NULL},
+    {"logical_xor", "self other", "Xor(cast(self, bool), cast(other, bool))", NULL},
+    BINARY("bitwise_and __and__ __iand__", "BitwiseAnd"),
+    BINARY("bitwise_or __or__ __ior__", "BitwiseOr"),
+    BINARY("bitwise_xor __xor__ __ixor__", "BitwiseXor"),
+    {"where", "condition self other", "Where(condition, self, other)", NULL},
+    {"masked_fill", "self mask value", "Where(mask, like(value, self), self)", NULL},
+    {"clamp clip", "self min= max=", NULL, make_clamp},
+    {"clamp_min", "self min", "Max(self, min)", NULL},
+    {"clamp_max", "self max", "Min(self, max)", NULL},
+    {"addcmul", "self tensor1 tensor2 value=1", "Add(self, scaled(Mul(tensor1, tensor2), value))",
+     NULL},
+    {"addcdiv", "self tensor1 tensor2 value=1", "Add(self, scaled(Div(tensor1, tensor2), value))",
+     NULL},
+    {"lerp", "self end weight", "Add(self, Mul(weight, Sub(end, self)))", NULL},
+
+    SAME("clone contiguous alias detach lift_fresh lift_fresh_copy conj resolve_conj resolve_neg"),
+    {"to.other type_as", "self other", "like(self, other)", NULL},
+    {"to _to_copy", "self dtype=", "cast(self, dtype)", NULL},
+    {"dropout feature_dropout alpha_dropout", "input p train", NULL, make_dropout},
+    {0},
+};

@@ -1,0 +1,61 @@
+#!/bin/sh
+# run.sh - models of torch.export: every value against the truth of torch, runs against its vectors
+# on one device and under every cut, operators without a rule, faulty archives. Ends with "N passed,
+# N failed".
+#
+# The archives are made by torch 2.15; tests/open/check_pt2.py says what lies beside them.
+cd "$(dirname "$0")/../.." || exit 1
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+passed=0
+failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# expect TITLE COMMAND ..: counts one test.
+expect()
+{
+    title=$1
+    shift
+    if said=$("$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "$title: $(echo "$said" | tail -n 12 | cut -c 1-400)"
+    fi
+}
+
+says()
+{
+    text=$1
+    shift
+    "$@" 2>&1 | grep -F -- "$text"
+}
+
+expect "values and vectors" tests/open/check_pt2.py "$DIMSCOPE" tests/open
+for model in control_flow tied_lm; do
+    expect "$model under cuts" "$DIMSCOPE" run tests/open/$model.pt2 --vectors \
+        tests/open/$model.io -m x=2 --cuts all
+done
+custom=tests/open/custom_op.pt2
+expect "an operator without a rule" says \
+    'register_op("a^ b^ c^ -> a^ b^ 2, a^ b^ 2", {name="mylib::topk_route"})' \
+    "$DIMSCOPE" check $custom -m x=2
+expect "the lines of the findings" says "the plan is legal" \
+    "$DIMSCOPE" check $custom -m x=2 -p tests/open/ops.lua
+expect "no finding is left" sh -c \
+    "! '$DIMSCOPE' check $custom -m x=2 -p tests/open/ops.lua | grep no-rule"
+expect "dims by input and axis" says "x.0" "$DIMSCOPE" info tests/open/tied_lm.pt2
+expect "other sizes" says "8,4,32" \
+    "$DIMSCOPE" info tests/open/tied_lm.pt2 --dim x.0=8,x.1=4
+expect "the other name of a tied parameter" says "tok.weight" \
+    "$DIMSCOPE" why tests/open/tied_lm.pt2 head.weight.0 -m x=2
+expect "a training step" "$DIMSCOPE" run tests/open/tied_lm.pt2 --train adamw -m x=2 --verify
+
+said=$(tests/open/broken_pt2.py "$DIMSCOPE" tests/open/tied_lm.pt2 "$scratch")
+counts=$(echo "$said" | tail -n 1)
+echo "$said" | sed '$d'
+passed=$((passed + ${counts%% *}))
+bad=${counts#*, }
+failed=$((failed + ${bad%% *}))
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
