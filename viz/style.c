@@ -29,6 +29,7 @@ const StyleMove *style_move(StepKind kind)
         {"permute", "dot", "forward", "dotted", false, "\xe2\x94\x88\xe2\x94\x88\xe2\x97\x8f"},
         {"send", "dot", "forward", "dotted", false, "\xe2\x94\x88\xe2\x94\x88\xe2\x97\x8f"},
         {"broadcast", "dot", "forward", "dotted", false, "\xe2\x94\x88\xe2\x94\x88\xe2\x97\x8f"},
+        {"halo exchange", "dot", "both", "solid", false, "\xe2\x97\x8f\xe2\x94\x80\xe2\x97\x8f"},
     };
     return &moves[kind];
 }

@@ -200,7 +200,7 @@ static int64_t known_bytes(const KnownWork *known, int32_t tensor, int32_t shard
         return 0;
     int64_t *elements = &known->elements[sharding];
     if (*elements < 0)
-        *elements = sharding_local_elements(shardings_at(plan->shardings, sharding), plan->mesh, 0);
+        *elements = sharding_most_elements(shardings_at(plan->shardings, sharding), plan->mesh);
     return dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements);
 }
 

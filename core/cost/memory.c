@@ -332,8 +332,9 @@ static int uneven_shardings(Arena *scratch, const Account *a, int32_t *out)
     for (int i = 0; i < a->spans.n; i++) {
         int32_t id = span_at(a, i)->sharding;
         const Sharding *sharding = shardings_at(a->plan->shardings, id);
-        if (!seen[id] && sharding_local_elements(sharding, mesh, 0) !=
-                             sharding_local_elements(sharding, mesh, mesh->n_devices - 1))
+        if (!seen[id] && (sharding_has_halo(sharding) ||
+                          sharding_local_elements(sharding, mesh, 0) !=
+                              sharding_local_elements(sharding, mesh, mesh->n_devices - 1)))
             out[n++] = id;
         seen[id] = true;
     }

@@ -153,6 +153,47 @@ static void send_permute(const GroupTraffic *at)
     arena_free(scratch);
 }
 
+/* Elements that both ranges of a dim hold. */
+static double common(int64_t lo, int64_t hi, int64_t other_lo, int64_t other_hi)
+{
+    int64_t from = lo > other_lo ? lo : other_lo, to = hi < other_hi ? hi : other_hi;
+    return to > from ? (double)(to - from) : 0;
+}
+
+/* What the rank at `reader` needs of the part of the rank at `holder`, in elements. The two
+ * shardings differ in the halo alone. */
+static double read_of(const GroupTraffic *at, int64_t reader, int64_t holder)
+{
+    const Mesh *mesh = at->plan->mesh;
+    const Sharding *from = shardings_at(at->plan->shardings, at->step->from);
+    const Sharding *to = shardings_at(at->plan->shardings, at->step->to);
+    double elements = 1;
+    for (int64_t d = 0; d < to->n_dims && elements > 0; d++) {
+        int64_t lo, hi, own_lo, own_hi;
+        if (!cut_has_halo(&to->dim[d])) {
+            elements *= (double)cut_local_size(&to->dim[d], mesh, reader);
+            continue;
+        }
+        cut_interval(&to->dim[d], mesh, reader, &lo, &hi);
+        cut_interval(&from->dim[d], mesh, holder, &own_lo, &own_hi);
+        elements *= common(lo, hi, own_lo, own_hi);
+    }
+    return elements;
+}
+
+static void send_borders(const GroupTraffic *at)
+{
+    double most = (double)sharding_most_elements(shardings_at(at->plan->shardings, at->step->to),
+                                                 at->plan->mesh) -
+                  (double)sharding_most_elements(shardings_at(at->plan->shardings, at->step->from),
+                                                 at->plan->mesh);
+    double bytes = most > 0 ? (double)at->step->bytes / most : 0; /* of an element */
+    for (int64_t i = 0; i < at->n; i++)
+        for (int64_t j = 0; j < at->n; j++)
+            if (i != j)
+                send(at, i, j, bytes * read_of(at, at->position[j], at->position[i]));
+}
+
 static bool starts(const char *text, const char *head)
 {
     return str_starts(str_from(text), str_from(head));
@@ -162,6 +203,8 @@ static void send_group(const GroupTraffic *at, const char *algorithm)
 {
     if (at->step->kind == STEP_PERMUTE)
         send_permute(at);
+    else if (at->step->kind == STEP_HALO)
+        send_borders(at);
     else if (at->step->kind == STEP_ALL_TO_ALL)
         send_pairwise(at);
     else if (starts(algorithm, "tree"))

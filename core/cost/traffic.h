@@ -15,6 +15,7 @@
  *     PAT        in round k rank i sends to i + 2^k what that rank lacks: bytes / n a part
  *     pairwise   bytes / n to every other rank (all-to-all)
  *     direct     bytes to the rank whose target is exactly this shard (permute)
+ *     borders    to each rank whose halo reaches into the part, what it reads of it (halo exchange)
  *     send       from the device of the other part of the mesh with the same other coordinates; if
  *                an axis that shards the value there is gathered, equal shares from the devices
  *                along that axis

@@ -177,7 +177,7 @@ int64_t cut_size(const Cut *cut)
 
 bool cut_equal(const Cut *a, const Cut *b)
 {
-    if (a->n != b->n)
+    if (a->n != b->n || a->before != b->before || a->after != b->after)
         return false;
     for (int i = 0; i < a->n; i++)
         if (memcmp(&a->digit[i], &b->digit[i], sizeof a->digit[i]) != 0)
@@ -539,9 +539,23 @@ void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int6
     *hi = start + length;
 }
 
+void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *lo, int64_t *hi)
+{
+    assert(cut->n == 1);
+    digit_interval(&cut->digit[0], mesh, position, lo, hi);
+    if (*lo == *hi)
+        return; /* a rank without a part needs no borders */
+    *lo = *lo > cut->before ? *lo - cut->before : 0;
+    *hi = cut->digit[0].size - *hi > cut->after ? *hi + cut->after : cut->digit[0].size;
+}
+
 int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
 {
     int64_t product = 1, sum = 0, lo, hi;
+    if (cut_has_halo(cut)) {
+        cut_interval(cut, mesh, position, &lo, &hi);
+        return hi - lo;
+    }
     for (int i = 0; i < cut->n; i++) {
         digit_interval(&cut->digit[i], mesh, position, &lo, &hi);
         product *= hi - lo;
@@ -550,8 +564,21 @@ int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
     return cut_is_blocks(cut) ? sum : product;
 }
 
+/* Rank 0 has the largest part, and may have a neighbour on one side only. */
+int64_t cut_most_size(const Cut *cut, const Mesh *mesh)
+{
+    int64_t lo, hi;
+    if (!cut_has_halo(cut))
+        return cut_local_size(cut, mesh, 0);
+    digit_interval(&cut->digit[0], mesh, 0, &lo, &hi);
+    int64_t most = hi - lo + cut->before + cut->after;
+    return most < cut->digit[0].size ? most : cut->digit[0].size;
+}
+
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh)
 {
+    if (cut_has_halo(cut))
+        return true;
     for (int i = 0; i < cut->n; i++)
         if (cut->digit[i].size % atoms_product(&cut->digit[i], 0, cut->digit[i].n, mesh) != 0)
             return true;
@@ -589,4 +616,6 @@ void cut_format(const Cut *cut, const Mesh *mesh, Buf *out)
             digit_format(&cut->digit[i], mesh, out);
             buf_putc(out, ')');
         }
+    if (cut_has_halo(cut))
+        buf_printf(out, "[%" PRId32 ",%" PRId32 "]", cut->before, cut->after);
 }

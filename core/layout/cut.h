@@ -19,6 +19,10 @@
  * order. Equal blocks are digits, `(3)(768/tp)`. A block list does not split at borders of index
  * dims.
  *
+ * A halo is what a rank holds of its neighbours' parts too, `before` and `after` its own:
+ * 56/x[1,1]. Only a dim of one digit has one, and only in the sharding that an op reads: windows
+ * that slide over a sharded dim need the borders of the neighbours. It ends where the tensor does.
+ *
  * Digits are a mixed radix, so a flattened or split dim keeps its cut by splitting digits at the
  * borders of the index dims.
  */
@@ -39,6 +43,7 @@ typedef struct {
 typedef struct {
     int64_t n; /* number of digits; 0 only for a dim of size 1 or less: a whole dim of size s is one
                   uncut digit */
+    int32_t before, after; /* the halo, in elements; 0: none */
     Digit digit[DIGITS_MAX];
 } Cut;
 
@@ -51,6 +56,12 @@ int cut_list_atoms(const Cut *cut, uint8_t *atom); /* in the order they shard it
 int64_t cut_size(const Cut *cut);
 bool cut_equal(const Cut *a, const Cut *b);
 void cut_canonical(Cut *cut, const Mesh *mesh);
+
+/* Functions that make another cut of one drop its halo. */
+static inline bool cut_has_halo(const Cut *cut)
+{
+    return cut->before > 0 || cut->after > 0;
+}
 
 /* Appends atoms to the minor end of a whole cut: the plain case `size/axes`. */
 Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh);
@@ -94,9 +105,12 @@ bool cut_part(const Cut *cut, int64_t lo, int64_t hi, const Mesh *mesh, Cut *out
 void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
                     int64_t *hi);
 int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position);
-bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* some rank holds less than rank 0 */
+int64_t cut_most_size(const Cut *cut, const Mesh *mesh); /* the largest of any rank */
+/* What the rank at `position` holds of a dim of one digit, [lo, hi), its halo included. */
+void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *lo, int64_t *hi);
+bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* ranks hold parts of unlike sizes */
 
-/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp"; a dim of size 1 is "1". */
+/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "56/x[1,1]"; a dim of size 1 is "1". */
 void cut_format(const Cut *cut, const Mesh *mesh, Buf *out);
 
 #endif

@@ -86,6 +86,13 @@ Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position)
         return runs_whole(arena, 1);
     if (cut_is_blocks(cut))
         return block_runs(arena, cut, mesh, position);
+    if (cut_has_halo(cut)) {
+        int64_t lo, hi;
+        cut_interval(cut, mesh, position, &lo, &hi);
+        Runs runs = runs_whole(arena, hi - lo);
+        runs.at[0].start = lo;
+        return runs;
+    }
     int64_t n = cut_n_runs(cut, mesh, position);
     Runs runs = {.local_size = cut_local_size(cut, mesh, position)};
     runs.at = arena_array(arena, Run, n <= INT_MAX ? n : INT64_MAX);

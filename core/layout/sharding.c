@@ -102,6 +102,30 @@ int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int6
     return n;
 }
 
+int64_t sharding_most_elements(const Sharding *sharding, const Mesh *mesh)
+{
+    int64_t n = 1;
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        n *= cut_most_size(&sharding->dim[d], mesh);
+    return n;
+}
+
+bool sharding_has_halo(const Sharding *sharding)
+{
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_has_halo(&sharding->dim[d]))
+            return true;
+    return false;
+}
+
+Sharding sharding_without_halo(const Sharding *sharding)
+{
+    Sharding plain = *sharding;
+    for (int64_t d = 0; d < plain.n_dims; d++)
+        plain.dim[d].before = plain.dim[d].after = 0;
+    return plain;
+}
+
 bool reduce_from_name(Str name, ReduceOp *out)
 {
     for (ReduceOp reduce = REDUCE_SUM; reduce <= REDUCE_ALL; reduce++)

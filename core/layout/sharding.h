@@ -40,6 +40,9 @@ bool sharding_only_sums(const Sharding *sharding);
 bool sharding_is_uneven(const Sharding *sharding, const Mesh *mesh);
 void sharding_local_shape(const Sharding *sharding, const Mesh *mesh, int64_t position, Shape *out);
 int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int64_t position);
+int64_t sharding_most_elements(const Sharding *sharding, const Mesh *mesh); /* of any rank */
+bool sharding_has_halo(const Sharding *sharding);
+Sharding sharding_without_halo(const Sharding *sharding);
 
 typedef enum {
     VIEW_OURS,

@@ -173,6 +173,15 @@ static bool has_size(const Cut *cut, int64_t size)
     return product == size;
 }
 
+/* "56/x[1,1]" is printed, and not chosen. */
+static bool fail_halo(ShardingReader *reader)
+{
+    error_kind(reader->scan.err, ERROR_SYNTAX, "a halo is not part of a sharding that is given");
+    error_hint(reader->scan.err, "leave [..] out: how far an op reads into the neighbours' parts "
+                                 "follows from the op");
+    return blame(reader, here(reader));
+}
+
 /* dims = "scalar" | dim { "," dim }
  * dim = digit | "(" digit ")" { "(" digit ")" } | "(" size { "|" size } ")" "/" axes */
 static bool read_our_dims(ShardingReader *reader)
@@ -186,6 +195,8 @@ static bool read_our_dims(ShardingReader *reader)
         Cut cut;
         if (!read_digits(reader, &cut))
             return false;
+        if (scan_peek(&reader->scan) == '[')
+            return fail_halo(reader);
         if (d == reader->shape->n_dims)
             return fail_rank(reader, at);
         if (!has_size(&cut, reader->shape->dim[d])) {

@@ -290,6 +290,8 @@ bool sharding_format(const Sharding *sharding, const Mesh *mesh, ShardingView vi
                      Error *err)
 {
     size_t begin = out->n;
+    if (view != VIEW_OURS && view != VIEW_OURS_ASCII && sharding_has_halo(sharding))
+        return cannot_hold(err, view, "a halo");
     if (format_view(sharding, mesh, view, out, err))
         return true;
     buf_cut(out, begin);

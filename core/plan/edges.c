@@ -56,6 +56,31 @@ int32_t edges_need(const Edges *e, const OpSpace *space, const int32_t *ids, int
     return unknown ? edges_whole(e, tensor) : ids[operand];
 }
 
+static double move_us(const Edges *e, int32_t tensor, int32_t to, AtomSet fixed)
+{
+    const Plan *plan = e->plan;
+    int32_t has = plan->moved->sharding[tensor];
+    Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
+    return has == to ? 0 : reshard_inside(plan->resharder, dtype, has, to, fixed)->us;
+}
+
+/* With the borders of the neighbours' parts, where getting these is cheaper than the whole dim. */
+static int32_t read_halos(const Edges *e, int32_t op, int operand, int32_t tensor, int32_t need)
+{
+    const Plan *plan = e->plan;
+    Sharding read = *shardings_at(plan->shardings, need);
+    int32_t maker = plan->inferred->graph->tensors[tensor].maker;
+    bool sent =
+        plan->decided->devices && maker >= 0 && plan_devices(plan, maker) != plan_devices(plan, op);
+    if (sent || tensor_is_known(plan->inferred, tensor) ||
+        !op_cut_read_halos(program_space(plan->inferred, op), program_cut(plan, op), operand,
+                           plan->mesh, &read))
+        return need;
+    AtomSet fixed = plan->decided->submeshes[plan_devices(plan, op)].fixed;
+    int32_t with = shardings_put(plan->shardings, &read);
+    return move_us(e, tensor, with, fixed) < move_us(e, tensor, need, fixed) ? with : need;
+}
+
 /* The sharding in which an op reads a value; of a dim that it needs a part of, as the value has it
  * where that serves. */
 static int32_t read_as(const Edges *e, int32_t op, int operand, int32_t tensor, int32_t need)
@@ -69,7 +94,7 @@ static int32_t read_as(const Edges *e, int32_t op, int operand, int32_t tensor, 
     return op_cut_read_parts(space, program_cut(plan, op), operand,
                              shardings_at(plan->shardings, has), plan->mesh, &read)
                ? shardings_put(plan->shardings, &read)
-               : need;
+               : read_halos(e, op, operand, tensor, need);
 }
 
 static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms,

@@ -78,6 +78,93 @@ bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, cons
     return changed;
 }
 
+/* The one index dim with a cut that the dim's row depends on; -1: none, several, or a cut that is
+ * not plain. */
+static int moving_index(const OpSpace *space, const OpCut *cut, const Row *row)
+{
+    int moving = -1;
+    for (int j = 0; j < space->n_index; j++) {
+        if (row->coef[j] == 0 || cut_is_whole(&cut->index[j]))
+            continue;
+        if (moving >= 0 || cut->index[j].n != 1 || cut_is_blocks(&cut->index[j]))
+            return -1;
+        moving = j;
+    }
+    return moving;
+}
+
+/* What the rank at `position` reads of a dim whose window index dim `moving` moves: [lo, hi). False
+ * if it has no part of the index dim. */
+static bool reads(const OpSpace *space, const OpCut *cut, int operand, int dim, int moving,
+                  const Mesh *mesh, int64_t position, int64_t *lo, int64_t *hi)
+{
+    Box index = {.n = space->n_index}, box;
+    for (int j = 0; j < space->n_index; j++)
+        index.hi[j] = space->index[j].size;
+    digit_interval(&cut->index[moving].digit[0], mesh, position, &index.lo[moving],
+                   &index.hi[moving]);
+    projection_range(&space->operand[operand].projection, &space->operand[operand].shape, &index,
+                     &box);
+    *lo = clamp(box.lo[dim], 0, space->operand[operand].shape.dim[dim]);
+    *hi = clamp(box.hi[dim], *lo, space->operand[operand].shape.dim[dim]);
+    return index.lo[moving] < index.hi[moving] && *lo < *hi;
+}
+
+/* The dim sharded as index dim `moving` is, with the widest halo of any rank. False if a rank that
+ * computes has no part of its own to put the halo around. */
+static bool halo_cut(const OpSpace *space, const OpCut *cut, int operand, int dim, int moving,
+                     const Mesh *mesh, Cut *out)
+{
+    uint8_t atom[ATOMS_MAX];
+    int n = cut_list_atoms(&cut->index[moving], atom);
+    AtomSet atoms = cut_atoms(&cut->index[moving]);
+    int64_t n_parts = mesh_atoms_size(mesh, atoms), before = 0, after = 0;
+    *out = cut_by(space->operand[operand].shape.dim[dim], atom, n, mesh);
+    if (out->n != 1 || out->digit[0].n != n)
+        return false;
+    for (int64_t i = 0; i < n_parts; i++) {
+        int64_t position = mesh_group_member(mesh, atoms, 0, i), lo, hi, start, end;
+        if (!reads(space, cut, operand, dim, moving, mesh, position, &lo, &hi))
+            continue;
+        digit_interval(&out->digit[0], mesh, position, &start, &end);
+        if (start == end)
+            return false;
+        before = start - lo > before ? start - lo : before;
+        after = hi - end > after ? hi - end : after;
+    }
+    if (before > INT32_MAX || after > INT32_MAX)
+        return false;
+    out->before = (int32_t)before;
+    out->after = (int32_t)after;
+    return true;
+}
+
+bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
+                 Cut *out)
+{
+    const Operand *o = &space->operand[operand];
+    DimPart part;
+    if (operand >= space->n_inputs || o->factors[dim].exact || dim_part(space, operand, dim, &part))
+        return false;
+    int moving = moving_index(space, cut, &o->projection.row[dim]);
+    return moving >= 0 && halo_cut(space, cut, operand, dim, moving, mesh, out);
+}
+
+bool op_cut_read_halos(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh,
+                       Sharding *need)
+{
+    bool changed = false;
+    for (int d = 0; d < need->n_dims; d++) {
+        Cut read;
+        if (!cut_is_whole(&need->dim[d]) || !op_cut_halo(space, cut, operand, d, mesh, &read) ||
+            (cut_atoms(&read) & sharding_atoms(need)))
+            continue;
+        need->dim[d] = read;
+        changed = true;
+    }
+    return changed;
+}
+
 bool op_cut_keeps_parts(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh)
 {
     int64_t sizes[DIGITS_MAX], at = 0;

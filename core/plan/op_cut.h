@@ -28,6 +28,18 @@ Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, co
 bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, const Sharding *have,
                        const Mesh *mesh, Sharding *need);
 
+/* How an op reads a dim of an input in windows, or shifted: sharded by the axes of the one index
+ * dim with a cut that moves the window, with the halo that the windows reach into the neighbours'
+ * parts. Returns false if no such index dim has a plain cut, or the dim is an index dim, a part of
+ * one, or has one as its part. */
+bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
+                 Cut *out);
+
+/* Reads such dims so; they must be whole in *need, what op_cut_sharding() says of the operand.
+ * Returns true if it changed. */
+bool op_cut_read_halos(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh,
+                       Sharding *need);
+
 /* True if operands hold the parts of the index dim (Split, Concat) and the cut keeps them apart. */
 bool op_cut_keeps_parts(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh);
 

@@ -110,7 +110,6 @@ int64_t plan_local_bytes(const Plan *plan, int32_t tensor, int32_t sharding)
 {
     if (sharding < 0)
         return 0;
-    return dtype_bytes(
-        (Dtype)plan->inferred->dtype[tensor],
-        sharding_local_elements(shardings_at(plan->shardings, sharding), plan->mesh, 0));
+    return dtype_bytes((Dtype)plan->inferred->dtype[tensor],
+                       sharding_most_elements(shardings_at(plan->shardings, sharding), plan->mesh));
 }

@@ -156,6 +156,42 @@ static bool take_part(FlowVisitCase *visit, StopRecord at)
     return true;
 }
 
+/* ---- windows ---- */
+
+/* Whether the op can read a dim by the cut of an index dim that moves its window: without the halo,
+ * which is narrower than a part, so that only neighbours exchange. */
+static bool read_by_window(const FlowVisitCase *visit, const OpCut *cut, int operand, int dim,
+                           Cut *out)
+{
+    if (!op_cut_halo(visit->space, cut, operand, dim, visit->mesh, out))
+        return false;
+    int64_t part = cut_size(out) / mesh_atoms_size(visit->mesh, cut_atoms(out));
+    bool narrow = out->before < part && out->after < part;
+    out->before = out->after = 0;
+    return narrow;
+}
+
+/* Through windows that slide along the dim: the places of the windows are sharded as the dim is. */
+static bool take_window(FlowVisitCase *visit, StopRecord at)
+{
+    const OpSpace *space = visit->space;
+    const Cut *from = &visit->flow[at.operand]->dim[at.dim];
+    Row folded;
+    if (at.operand >= space->n_inputs || from->n != 1 || cut_is_blocks(from))
+        return false;
+    at.index = row_main_index(space, &space->operand[at.operand].projection.row[at.dim], &folded);
+    if (at.index < 0 || space->index[at.index].role != ROLE_MAP)
+        return false;
+    OpCut cut = op_cut_whole(space);
+    Cut *places = &cut.index[at.index], read;
+    *places =
+        cut_by(space->index[at.index].size, from->digit[0].atom, from->digit[0].n, visit->mesh);
+    if (!read_by_window(visit, &cut, at.operand, at.dim, &read) || !cut_equal(&read, from))
+        return false;
+    take_index(visit, at, places);
+    return true;
+}
+
 void flow_take(FlowVisitCase *visit, int operand)
 {
     const Flow *flow = visit->flow[operand];
@@ -169,7 +205,7 @@ void flow_take(FlowVisitCase *visit, int operand)
         at.atoms = cut_atoms(&flow->dim[d]);
         if (!at.atoms)
             continue;
-        if (may_give(visit, operand, d) && take_part(visit, at))
+        if (may_give(visit, operand, d) && (take_part(visit, at) || take_window(visit, at)))
             continue;
         if (factors->n == 0 || !factors->exact || !may_give(visit, operand, d)) {
             at.index = factors->n ? factors->index[0] : -1;
@@ -226,7 +262,8 @@ static void give_dim(const FlowVisitCase *visit, Flow *flow, int operand, int d)
     StopRecord at = {.operand = operand, .dim = d, .index = -1, .other = -1};
     Cut cut, joined;
     if (!any_cut(visit, &visit->space->operand[operand].factors[d]) ||
-        !op_cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut))
+        (!op_cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut) &&
+         !read_by_window(visit, &visit->state.cut, operand, d, &cut)))
         return;
     AtomSet new = cut_atoms(&cut) & ~cut_atoms(&flow->dim[d]);
     AtomSet used = cuts_used(flow->dim, flow->n_dims, d);

@@ -43,6 +43,8 @@ static Sharding laid_out(const Check *check, const Case *tried, int operand)
         sharding = sharding_whole(inferred_shape(check->ranks.inferred, tensor));
     if (operand == 0 && tried->lies)
         op_cut_read_parts(check->space, &tried->cut, 0, tried->lies, tried->mesh, &sharding);
+    if (operand < check->space->n_inputs && sharding.n_dims > 0)
+        op_cut_read_halos(check->space, &tried->cut, operand, tried->mesh, &sharding);
     if (operand >= check->space->n_inputs || tried->summed[operand])
         add_partial(&sharding, tried->partial);
     return sharding;

@@ -27,6 +27,7 @@ typedef enum {
     STEP_PERMUTE,   /* each rank sends its whole shard to one other: the order of devices changes */
     STEP_SEND,      /* the same, to a device of another mesh */
     STEP_BROADCAST, /* one device to several of another mesh */
+    STEP_HALO,      /* neighbours along an axis send each other the borders of their parts */
     STEP_KIND_COUNT
 } StepKind;
 

@@ -251,6 +251,12 @@ static void add_pat(Ask *ask)
     add_pass(way, 1, bus_of(ask, false), tuning->pat_share, 0);
 }
 
+/* Each rank sends to its neighbours or to one other. */
+static bool is_direct(StepKind kind)
+{
+    return kind == STEP_PERMUTE || kind == STEP_SEND || kind == STEP_HALO;
+}
+
 /* Sends, which NCCL does not model: one hop each, with the protocols of sends. */
 static void add_sends(Ask *ask, Protocol protocol)
 {
@@ -283,7 +289,7 @@ static void add_sends(Ask *ask, Protocol protocol)
 static void add_plain(Ask *ask, const RankGroup *group)
 {
     const Link *link = group->nodes > 1 ? &ask->machine->between : &ask->machine->inside;
-    bool whole = ask->kind == STEP_PERMUTE || ask->kind == STEP_SEND;
+    bool whole = is_direct(ask->kind);
     double rounds = whole ? 1 : ask->kind == STEP_ALL_REDUCE ? 2 * (ask->n - 1) : ask->n - 1;
     const char *formula = whole                         ? "latency + bytes / bandwidth"
                           : ask->kind == STEP_BROADCAST ? "(n-1) latency + bytes / bandwidth"
@@ -301,8 +307,7 @@ static void add_plain(Ask *ask, const RankGroup *group)
 
 static void add_tuned(Ask *ask)
 {
-    bool sends =
-        ask->kind == STEP_ALL_TO_ALL || ask->kind == STEP_PERMUTE || ask->kind == STEP_SEND;
+    bool sends = ask->kind == STEP_ALL_TO_ALL || is_direct(ask->kind);
     for (Protocol protocol = 0; protocol < PROTOCOL_COUNT; protocol++)
         if (sends) {
             add_sends(ask, protocol);

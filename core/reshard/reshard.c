@@ -123,7 +123,7 @@ static void prepare(Resharder *resharder)
 
 static int64_t local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding)
 {
-    return dtype_bytes(dtype, sharding_local_elements(sharding, resharder->mesh, 0));
+    return dtype_bytes(dtype, sharding_most_elements(sharding, resharder->mesh));
 }
 
 static double limit_of(const Resharder *resharder, int64_t ends)
@@ -289,6 +289,59 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQue
     return path;
 }
 
+/* ---- halos ---- */
+
+static void add_step(const Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
+                     Step step)
+{
+    const Sharding *to = shardings_at(resharder->shardings, step.to);
+    int64_t held = local_bytes(resharder, dtype, to);
+    steps[path->n_steps++] = step;
+    path->us += step.us;
+    path->wire_bytes += step.wire_bytes;
+    path->padding_bytes += step.padding_bytes;
+    path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
+}
+
+/* The borders of the neighbours' parts: of the largest part, what it holds beyond its own. */
+static Step halo_step(const Resharder *resharder, const ReshardQuestion *asked, int32_t plain)
+{
+    const Sharding *from = shardings_at(resharder->shardings, plain);
+    const Sharding *to = shardings_at(resharder->shardings, asked->to);
+    Dtype dtype = (Dtype)asked->dtype;
+    Step step = {.kind = STEP_HALO, .from = plain, .to = asked->to};
+    for (int64_t d = 0; d < to->n_dims; d++)
+        if (cut_has_halo(&to->dim[d]))
+            step.atoms |= cut_atoms(&to->dim[d]);
+    step.bytes = local_bytes(resharder, dtype, to) - local_bytes(resharder, dtype, from);
+    Price price = pricer_step(resharder->pricer, step.kind, step.atoms, step.bytes);
+    step.wire_bytes = price.wire_bytes;
+    step.us = price.us;
+    return step;
+}
+
+/* A path to a target with halos: to the same without them, then one exchange with the neighbours.
+ */
+static const ReshardPath *path_to_halo(Resharder *resharder, const ReshardQuestion *asked)
+{
+    Sharding target = sharding_without_halo(shardings_at(resharder->shardings, asked->to));
+    int32_t plain = shardings_put(resharder->shardings, &target);
+    const ReshardPath *there =
+        reshard_inside(resharder, (Dtype)asked->dtype, asked->from, plain, asked->fixed);
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
+    *path = *there;
+    path->step = steps;
+    path->n_steps = 0;
+    path->us = 0;
+    path->wire_bytes = path->padding_bytes = 0;
+    path->proven = false;
+    for (int i = 0; i < there->n_steps; i++)
+        add_step(resharder, path, steps, (Dtype)asked->dtype, there->step[i]);
+    add_step(resharder, path, steps, (Dtype)asked->dtype, halo_step(resharder, asked, plain));
+    return path;
+}
+
 /* ---- block lists ---- */
 
 /* Without block lists: their axes shard the dim plainly or, with `gather`, not at all. Dims with
@@ -320,18 +373,6 @@ static Hop blocks_hop(const Sharding *from, const Sharding *to)
         }
     StepKind kind = before == after ? STEP_ALL_TO_ALL : before ? STEP_ALL_GATHER : STEP_SLICE;
     return (Hop){.kind = kind, .atoms = before};
-}
-
-static void add_step(const Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
-                     Step step)
-{
-    const Sharding *to = shardings_at(resharder->shardings, step.to);
-    int64_t held = local_bytes(resharder, dtype, to);
-    steps[path->n_steps++] = step;
-    path->us += step.us;
-    path->wire_bytes += step.wire_bytes;
-    path->padding_bytes += step.padding_bytes;
-    path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
 }
 
 /* A step between layouts that differ in blocks; none if they do not differ. */
@@ -560,6 +601,8 @@ static ReshardAnswer find_answer(Resharder *resharder, const ReshardQuestion *as
     AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
     if (made)
         return (ReshardAnswer){.path = path_to_partial(resharder, asked, made)};
+    if (sharding_has_halo(shardings_at(resharder->shardings, asked->to)))
+        return (ReshardAnswer){.path = path_to_halo(resharder, asked), .looked_for_other = true};
     if (has_blocks(resharder, asked->from) || has_blocks(resharder, asked->to))
         return answer_of_blocks(resharder, asked);
     return (ReshardAnswer){.path = search_path(resharder, asked, NULL)};

@@ -11,6 +11,8 @@
  *     reduce-scatter  partial atoms vanish and shard dims further       local size before
  *     all-to-all      atoms leave minor ends and come to others, or     local size before
  *                     shard the same dim in other digits
+ *     halo exchange   the target adds halos: groups: the atoms of     what the halos add
+ *                     the dims that have one
  *     permute         each rank's whole shard goes to another rank;     local size
  *                     groups: the atoms that change places
  *

@@ -23,7 +23,7 @@ Slices slices_of(const Sharding *sharding, const Mesh *mesh, SubMesh part)
                      .part = part,
                      .cuts = sharding_atoms(sharding),
                      .partials = sharding_partials(sharding),
-                     .most = sharding_local_elements(sharding, mesh, 0),
+                     .most = sharding_most_elements(sharding, mesh),
                      .uneven = sharding_is_uneven(sharding, mesh),
                      .strided = is_strided(sharding, mesh)};
 

@@ -34,7 +34,7 @@ int open(const char *path, int flags, ...)
 {
     va_list more;
     va_start(more, flags);
-    unsigned mode = flags & O_CREAT ? va_arg(more, unsigned) : 0;
+    unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, unsigned) : 0;
     va_end(more);
     bool outside = path[0] == '/' || strstr(path, "..");
     if ((flags & O_ACCMODE) != O_RDONLY && outside && strcmp(path, "/dev/null") != 0) {

@@ -3,15 +3,8 @@
 #include "tests/unit/planning_text.h"
 
 #include "core/explain/why_not.h"
-#include "core/run/run.h"
 
 #include <string.h>
-
-typedef struct {
-    const char *name, *net, *mesh;
-    const char *pin, *want; /* "tensor sharding; ..", in our notation */
-    const char *moved;      /* collectives */
-} PartsRow;
 
 #define SPLIT "q k v <- Split x i64[3]{64,32,32} axis=1; a <- Neg q; b <- Neg k; c <- Neg v"
 #define SLICES                                                                                     \
@@ -21,7 +14,7 @@ typedef struct {
     "q <- Neg f32[4,64]; k <- Neg f32[4,32]; v <- Neg f32[4,32]; "                                 \
     "x <- Concat q k v axis=1; y <- Neg x"
 
-static PartsRow rows[] = {
+static PlanRow rows[] = {
     {"Split, to the parts", "x <- MatMul f32[4,8] f32[8,128]!; " SPLIT, "tp=2", "x 4,(64|32|32)/tp",
      "q 4,64/tp; k 4,32/tp; v 4,32/tp; a 4,64/tp", ""},
     {"Split, back from the parts", "x <- MatMul f32[4,8] f32[8,128]!; " SPLIT, "tp=2",
@@ -82,75 +75,13 @@ static PartsRow rows[] = {
      "q 4,64/tp; k 4,32/tp; v 4,32/tp", "d 4,64/tp; e 4,32/tp; f 4,32/tp", ""},
 };
 
-/* Calls `each` with the tensor and the sharding of each item of the text. */
-static void each_item(Planning *p, const char *text,
-                      void (*each)(Planning *p, int32_t tensor, Str sharding))
-{
-    Str rest = str_from(text), item;
-    while (rest.n > 0) {
-        item = str_take(&rest, ';');
-        Str name = str_take(&item, ' ');
-        if (name.n == 0)
-            name = str_take(&item, ' ');
-        int32_t tensor = naming_find(p->naming, name, NULL);
-        assert_true(tensor >= 0);
-        each(p, tensor, item);
-    }
-}
-
-static void pin(Planning *p, int32_t tensor, Str text)
-{
-    Source source = {.name = "pin", .text = text};
-    Sharding sharding;
-    Error err = {0};
-    if (!sharding_parse(&source, inferred_shape(p->inferred, tensor), p->mesh, VIEW_OURS, &sharding,
-                        &err))
-        planning_fail(&err);
-    for (int d = 0; d < sharding.n_dims; d++) {
-        Decision one = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = d, .cut = &sharding.dim[d]};
-        one.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
-        if (!cut_is_whole(&sharding.dim[d]))
-            journal_add(&p->journal, p->arena, &one);
-    }
-}
-
-static void lies(Planning *p, int32_t tensor, Str text)
-{
-    Buf is = buf_new(p->arena);
-    sharding_format(plan_sharding(p->plan, tensor), p->mesh, VIEW_OURS, &is, NULL);
-    assert_string_equal(is.s, arena_str(p->arena, text));
-}
-
-static Planning *planned(const PartsRow *row)
-{
-    Planning *p = planning_text(row->net, row->mesh);
-    each_item(p, row->pin, pin);
-    planning_make(p);
-    return p;
-}
-
-static void passes(void **state)
-{
-    static const RunOptions verified = {.verify = true, .seed = 3, .repeat = 1};
-    const PartsRow *row = *state;
-    Planning *p = planned(row);
-    each_item(p, row->want, lies);
-    assert_string_equal(planning_collectives(p), row->moved);
-    RunReport report;
-    Error err = {0};
-    if (!run_plan(p->arena, p->plan, &verified, &report, &err))
-        planning_fail(&err);
-    assert_true(report.ok);
-    planning_close(p);
-}
-
 /* ---- what is said ---- */
 
 static void a_split_across_its_parts_names_them(void **state)
 {
     (void)state;
-    Planning *p = planned(
-        &(PartsRow){.net = "x <- Neg f32[4,128]; " SPLIT, .mesh = "tp=4", .pin = "x 4,128/tp"});
+    Planning *p = planning_row(
+        &(PlanRow){.net = "x <- Neg f32[4,128]; " SPLIT, .mesh = "tp=4", .pin = "x 4,128/tp"});
     bool found = false;
     for (int i = 0; i < p->plan->findings.n; i++)
         found |=
@@ -166,7 +97,7 @@ static void a_split_across_its_parts_names_them(void **state)
 static void a_part_alone_says_that_the_others_are_whole(void **state)
 {
     (void)state;
-    Planning *p = planned(&(PartsRow){.net = CONCAT, .mesh = "tp=2", .pin = "q 4,64/tp"});
+    Planning *p = planning_row(&(PlanRow){.net = CONCAT, .mesh = "tp=2", .pin = "q 4,64/tp"});
     Buf text = buf_new(p->arena);
     why_not_format(p->plan, naming_find(p->naming, STR("x"), NULL), 1, 0, &text);
     if (!strstr(text.s, "the other parts along n are not sharded by it"))
@@ -180,5 +111,6 @@ int main(void)
         cmocka_unit_test(a_split_across_its_parts_names_them),
         cmocka_unit_test(a_part_alone_says_that_the_others_are_whole),
     };
-    return run_rows("parts", rows, passes) + cmocka_run_group_tests_name("said", tests, NULL, NULL);
+    return run_rows("parts", rows, planning_row_runs) +
+           cmocka_run_group_tests_name("said", tests, NULL, NULL);
 }

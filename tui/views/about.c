@@ -26,10 +26,10 @@ const char *const view_about[SHOW_COUNT] = {
                   "says so). The memory shown is that of the chosen rank.",
     [SHOW_COMM] = "Every reshard, the most expensive first; those that differ only by a number\n"
                   "in their names are one row. KIND: AR all-reduce, AG all-gather, RS\n"
-                  "reduce-scatter, A2A all-to-all, PP permute, SL slice (moves nothing), each\n"
-                  "with its axes. BYTES: input of one rank. EACH and TOTAL follow the machine's\n"
-                  "formula, shown below. CAUSE: the policy line that decided the sharding which\n"
-                  "is undone here.",
+                  "reduce-scatter, A2A all-to-all, PP permute, HX halo exchange (the borders of\n"
+                  "the neighbours' parts), SL slice (moves nothing), each with its axes. BYTES:\n"
+                  "input of one rank. EACH and TOTAL follow the machine's formula, shown below.\n"
+                  "CAUSE: the policy line that decided the sharding which is undone here.",
     [SHOW_MEM] = "The peak memory of each device by class of values; equal devices are one row.\n"
                  "Parameters and inputs are always live, a value from the op that makes it to\n"
                  "its last reader, a resharded copy from its step on; scratch inside ops is not\n"

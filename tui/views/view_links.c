@@ -76,6 +76,9 @@ static Drawing drawing_of(const Price *price, StepKind kind)
         return (Drawing){"", "", "each rank sends to its counterpart in the other stage", false};
     if (kind == STEP_PERMUTE)
         return (Drawing){"", "", "each rank sends to the one that needs its part", false};
+    if (kind == STEP_HALO)
+        return (Drawing){"", both_arrows, "neighbours send each other the borders of their parts",
+                         false};
     if (str_starts(algorithm, STR("tree")))
         return (Drawing){"", both_arrows, "up a tree and down again", false};
     if (str_starts(algorithm, STR("NVLS tree")))

@@ -19,7 +19,8 @@ typedef struct {
     bool by_column; /* positions count along columns first */
     Window whole;
     LocalWindow window;
-    const int64_t *out[SPATIAL_MAX]; /* global places of the output */
+    const int64_t *out[SPATIAL_MAX];   /* global places of the output */
+    const int64_t *image[SPATIAL_MAX]; /* and of the image */
 } Pool;
 
 /* A window's value, and the local place of its maximum (-1: none). */
@@ -73,7 +74,7 @@ static int64_t position_of(const Pool *pool, const Local *image, int64_t row, in
     int64_t at[SPATIAL_MAX], out = 0, step = 1;
     int n = pool->window.n;
     for (int d = 0; d < n; place %= pool->window.stride[d++])
-        at[d] = place / pool->window.stride[d];
+        at[d] = pool->image[d][place / pool->window.stride[d]];
     for (int d = 0; d < n; d++) {
         int e = pool->by_column ? d : n - 1 - d;
         out += at[e] * step;
@@ -134,8 +135,10 @@ static bool open_pool(const KernelCall *call, bool everything, Pool *pool, Error
     if (image->shape.dim[0] != out->shape.dim[0] || image->shape.dim[1] != out->shape.dim[1])
         return error_kind(err, ERROR_RUN, "batch sizes or channel counts differ");
     pool->window = local_window(call->scratch, &pool->whole, image, &out->runs[2], NULL);
-    for (int d = 0; d < pool->whole.n; d++)
+    for (int d = 0; d < pool->whole.n; d++) {
         pool->out[d] = kernel_globals(call->scratch, &out->runs[2 + d]);
+        pool->image[d] = kernel_globals(call->scratch, &image->runs[2 + d]);
+    }
     return true;
 }
 
