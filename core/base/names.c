@@ -212,6 +212,18 @@ int32_t names_intern(Names *names, Str text)
     return (int32_t)id;
 }
 
+int32_t names_intern_with(Names *names, int32_t stem, Str end)
+{
+    enum { SHORT = 256 };
+    char joined[SHORT];
+    Str text = text_at(names, stem);
+    if (text.n + end.n >= SHORT) /* and a NUL */
+        return names_intern(names, str_from(arena_join(names->arena, text.s, end.s)));
+    memcpy(joined, text.s, text.n);
+    memcpy(joined + text.n, end.s, end.n);
+    return names_intern(names, (Str){joined, text.n + end.n});
+}
+
 int32_t names_find(const Names *names, Str text)
 {
     uint32_t slot;

@@ -16,6 +16,8 @@ Names *names_new(Arena *arena);
 Names *names_copy(Arena *arena, const Names *names);
 void names_reserve(Names *names, int n); /* room for n names in all */
 int32_t names_intern(Names *names, Str text);
+/* The text of a name with an end behind it, which is no text of these names. */
+int32_t names_intern_with(Names *names, int32_t stem, Str end);
 int32_t names_find(const Names *names, Str text); /* id, or -1 */
 const char *names_text(const Names *names, int32_t id);
 Str names_str(const Names *names, int32_t id);

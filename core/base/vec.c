@@ -33,7 +33,8 @@ void *vec_move(Arena *arena, void *at, int *room, size_t item_bytes)
 
 void *vec_cut(Arena *arena, void *at, int n, int *room, size_t item_bytes)
 {
-    if (!at || n == *room)
+    enum { SMALL_BYTES = 1 << 20 };
+    if (!at || *room - n <= n / 8 || (size_t)*room * item_bytes <= SMALL_BYTES)
         return at;
     void *cut = arena_alloc(arena, (size_t)n * item_bytes);
     memcpy(cut, at, (size_t)n * item_bytes);

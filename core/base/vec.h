@@ -31,7 +31,7 @@
         (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
     } while (0)
 
-/* Trims such an array to its final size. */
+/* Trims such an array to its final size, if it is large and much of it is room. */
 #define vec_trim(arena, vec)                                                                       \
     do {                                                                                           \
         (vec)->at = vec_cut((arena), (vec)->at, (vec)->n, &(vec)->room, sizeof *(vec)->at);        \

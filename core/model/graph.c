@@ -117,6 +117,32 @@ void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operan
     names_reserve(builder->graph->names, n_names);
 }
 
+/* Room for so many more items; nothing else points into the array. */
+#define vec_reserve_more(arena, vec, n_more)                                                       \
+    do {                                                                                           \
+        int n_room = (vec)->n + (n_more);                                                          \
+        if (n_room > (vec)->room) {                                                                \
+            void *old = (vec)->at;                                                                 \
+            (vec)->at =                                                                            \
+                arena_alloc((arena), arena_array_bytes((size_t)n_room, sizeof *(vec)->at));        \
+            if ((vec)->n > 0)                                                                      \
+                memcpy((vec)->at, old, (size_t)(vec)->n * sizeof *(vec)->at);                      \
+            arena_release((arena), old);                                                           \
+            (vec)->room = n_room;                                                                  \
+        }                                                                                          \
+    } while (0)
+
+void graph_reserve_more(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands,
+                        int n_names)
+{
+    Arena *arena = builder->graph->arena;
+    vec_reserve_more(arena, &builder->ops, n_ops);
+    vec_reserve_more(arena, &builder->tensors, n_tensors + 1);
+    vec_reserve_more(arena, &builder->operands, n_operands);
+    vec_reserve_more(arena, &builder->tensor_of_name, n_names);
+    names_reserve(builder->graph->names, names_count(builder->graph->names) + n_names);
+}
+
 static const char *text_of(const GraphBuilder *builder, int32_t name)
 {
     return names_text(builder->graph->names, name);
@@ -133,10 +159,16 @@ static bool is_stopped(GraphBuilder *builder)
 
 int32_t graph_tensor(GraphBuilder *builder, Str name)
 {
-    if (name.n == 0 || is_stopped(builder))
+    return name.n == 0 || is_stopped(builder)
+               ? -1
+               : graph_tensor_named(builder, names_intern(builder->graph->names, name));
+}
+
+int32_t graph_tensor_named(GraphBuilder *builder, int32_t id)
+{
+    if (is_stopped(builder))
         return -1;
     Arena *arena = builder->graph->arena;
-    int32_t id = names_intern(builder->graph->names, name);
     while (builder->tensor_of_name.n <= id)
         vec_push_own(arena, &builder->tensor_of_name, -1);
     if (builder->tensor_of_name.at[id] < 0) {
@@ -313,8 +345,12 @@ bool graph_builder_fails(const GraphBuilder *builder, Error *err)
 
 bool graph_has_tensor(const GraphBuilder *builder, Str name)
 {
-    int32_t id = names_find(builder->graph->names, name);
-    return id >= 0 && id < builder->tensor_of_name.n && builder->tensor_of_name.at[id] >= 0;
+    return graph_has_tensor_named(builder, names_find(builder->graph->names, name));
+}
+
+bool graph_has_tensor_named(const GraphBuilder *builder, int32_t name)
+{
+    return name >= 0 && name < builder->tensor_of_name.n && builder->tensor_of_name.at[name] >= 0;
 }
 
 bool graph_rename(GraphBuilder *builder, int32_t tensor, Str name)
@@ -390,13 +426,21 @@ int32_t graph_add_op(GraphBuilder *builder, Str op_type, Str name, Str path, con
                   0,
                   (uint16_t)n_inputs,
                   (uint16_t)n_outputs};
+    return graph_add_op_like(builder, op, inputs, outputs);
+}
+
+int32_t graph_add_op_like(GraphBuilder *builder, GraphOp op, const int32_t *inputs,
+                          const int32_t *outputs)
+{
+    if (is_stopped(builder))
+        return -1;
     op.input = builder->operands.n;
-    add_operands(builder, inputs, n_inputs);
-    add_operands(builder, outputs, n_outputs);
+    add_operands(builder, inputs, op.n_inputs);
+    add_operands(builder, outputs, op.n_outputs);
 
     int32_t id = builder->ops.n;
     vec_push_own(builder->graph->arena, &builder->ops, op);
-    for (int i = 0; i < n_outputs; i++)
+    for (int i = 0; i < op.n_outputs; i++)
         set_maker(builder, outputs[i], id);
     return id;
 }

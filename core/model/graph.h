@@ -207,9 +207,14 @@ GraphBuilder *graph_builder_like(Arena *arena, const Graph *graph);
 GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph);
 /* Reserves room, if counts are known: saves the memory that growing leaves behind. */
 void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands, int n_names);
+/* The same for so many more than it holds. */
+void graph_reserve_more(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands,
+                        int n_names);
 /* Returns the tensor of that name; the first mention creates it (TENSOR_MADE, no maker yet). The
  * empty name is an absent operand: -1. */
 int32_t graph_tensor(GraphBuilder *builder, Str name);
+/* The same by the id of a name that is not empty. */
+int32_t graph_tensor_named(GraphBuilder *builder, int32_t name);
 /* Creates a tensor of an inner graph. It gets the name when the graph is sealed, or another one if
  * that is taken. */
 int32_t graph_new_tensor(GraphBuilder *builder, Str name);
@@ -232,6 +237,7 @@ const char *graph_builder_name(const GraphBuilder *builder, int32_t tensor);
 bool graph_builder_fails(const GraphBuilder *builder, Error *err);
 /* Returns whether a tensor has that name; tensors of graph_new_tensor() have none yet. */
 bool graph_has_tensor(const GraphBuilder *builder, Str name);
+bool graph_has_tensor_named(const GraphBuilder *builder, int32_t name);
 /* Declares the tensor as a sequence, or as an optional. */
 void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optional);
 /* AttrList id; 0 is the empty list. Lists and texts are copied, TensorData is not. */
@@ -239,6 +245,9 @@ int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n);
 int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset);
 int32_t graph_add_op(GraphBuilder *builder, Str op_type, Str name, Str path, const int32_t *inputs,
                      int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs);
+/* The same for an op with name, path, op_type, attrs and counts of operands. */
+int32_t graph_add_op_like(GraphBuilder *builder, GraphOp op, const int32_t *inputs,
+                          const int32_t *outputs);
 /* Adds a body whose ops, from `first` on, were added: call it before adding its carries, and after
  * the bodies inside it. */
 void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *carries);

@@ -305,15 +305,19 @@ static void move_columns(GraphBuilder *builder)
 {
     Graph *graph = builder->graph;
     keep_true_inputs(builder);
+    vec_push_own(graph->arena, &builder->tensors,
+                 (GraphTensor){.maker = -1}); /* ends the last run */
+    vec_trim(graph->arena, &builder->ops);
+    vec_trim(graph->arena, &builder->tensors);
+    vec_trim(graph->arena, &builder->operands);
+    vec_trim(graph->arena, &builder->outputs);
     vec_trim(graph->arena, &builder->data);
     vec_trim(graph->arena, &builder->declared);
     graph->n_ops = graph->n_nodes = builder->ops.n;
-    graph->n_tensors = builder->tensors.n;
+    graph->n_tensors = builder->tensors.n - 1;
     graph->n_operands = builder->operands.n;
     graph->n_inputs = builder->inputs.n;
     graph->n_outputs = builder->outputs.n;
-    vec_push_own(graph->arena, &builder->tensors,
-                 (GraphTensor){.maker = -1}); /* ends the last run */
     graph->ops = builder->ops.at;
     graph->tensors = builder->tensors.at;
     graph->operands = builder->operands.at;

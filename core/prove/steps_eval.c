@@ -102,9 +102,8 @@ static bool make_step(Trained *t, Error *err)
     for (int32_t i = 0; i < t->graph->n_tensors; i++)
         if (t->graph->tensors[i].kind == TENSOR_INITIALIZER && !trains(t, i))
             vec_push(t->arena, &frozen, i);
-    return infer_again(t, err) &&
-           step_make(t->arena, t->inferred, &t->loss, frozen.at, frozen.n, (StepShape){0}, &t->step, err) &&
-           update_add(t->arena, &spec, &t->step, err);
+    return infer_again(t, err) && step_make(t->arena, t->inferred, &t->loss, frozen.at, frozen.n,
+                                            (StepShape){0}, &spec, &t->step, err);
 }
 
 /* ---- values ---- */

@@ -336,8 +336,8 @@ static bool derive_step(const SessionDerivation *from, Arena *arena, const Infer
 {
     if (!from->loss)
         return step_make_from_outputs(arena, model, shape, out, err);
-    return step_make(arena, model, from->loss, from->frozen, from->n_frozen, shape, out, err) &&
-           update_add(arena, from->spec, out, err);
+    return step_make(arena, model, from->loss, from->frozen, from->n_frozen, shape, from->spec, out,
+                     err);
 }
 
 /* Gradients pass the iterations of a loop as ordinary ops. */

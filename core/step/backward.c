@@ -125,9 +125,9 @@ static void find_reached(Deriving *d)
 
 /* ---- making ops ---- */
 
-int32_t derive_tensor(Deriving *d, Str name, int32_t like, bool gradient)
+int32_t derive_tensor(Deriving *d, int32_t name, int32_t like, bool gradient)
 {
-    return extension_tensor(&d->more, name, d->model->shape[like], (Dtype)d->model->dtype[like],
+    return extension_tensor(d->more, name, d->model->shape[like], (Dtype)d->model->dtype[like],
                             gradient ? like : -1);
 }
 
@@ -145,10 +145,15 @@ void derive_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of)
 
 void derive_op_of(Deriving *d, int32_t of, NewStepOp op)
 {
-    const char *path = of < 0 ? "" : op_path(d->graph, of);
+    int32_t path = of < 0 ? 0 : d->graph->ops[of].path, *known = &d->path_of[path];
+    if (*known == 0) {
+        const char *text = names_text(d->graph->names, path);
+        *known =
+            extension_word(d->more, *text ? arena_join(d->scratch, "backward.", text) : "backward");
+    }
     op.of = of;
-    op.path = *path ? arena_join(d->scratch, "backward.", path) : "backward";
-    extension_op(&d->more, &op);
+    op.path = *known;
+    extension_op(d->more, &op);
 }
 
 /* ---- sums ---- */
@@ -193,19 +198,18 @@ static OpSpace *sum_space(Deriving *d, const Shape *shape, int n)
 
 int32_t derive_sum(Deriving *d, int32_t tensor, const char *end, const Vec32 *parts, int32_t of)
 {
-    Vec32 key = {0};
-    int32_t code = d->model->shape[tensor];
-    vec_push(d->scratch, &key, -1);
-    vec_push(d->scratch, &key, code);
-    vec_push(d->scratch, &key, parts->n);
-    int32_t space = extension_space(&d->more, &key);
+    d->key.n = 0;
+    vec_push(d->scratch, &d->key, -1);
+    vec_push(d->scratch, &d->key, d->model->shape[tensor]);
+    vec_push(d->scratch, &d->key, parts->n);
+    int32_t space = extension_space(d->more, &d->key);
     if (space < 0)
         space =
-            extension_add_space(&d->more, sum_space(d, inferred_shape(d->model, tensor), parts->n));
-    Str name = extension_name(&d->more, tensor_name(d->graph, tensor), end);
+            extension_add_space(d->more, sum_space(d, inferred_shape(d->model, tensor), parts->n));
+    int32_t name = extension_name(d->more, d->graph->tensors[tensor].name, end);
     int32_t sum = derive_tensor(d, name, tensor, true);
     derive_op_of(d, of,
-                 (NewStepOp){.op_type = "Sum",
+                 (NewStepOp){.op_type = d->sum_type,
                              .name = name,
                              .inputs = parts->at,
                              .n_inputs = parts->n,
@@ -220,36 +224,31 @@ int32_t derive_sum(Deriving *d, int32_t tensor, const char *end, const Vec32 *pa
  * nothing reaches it. */
 static int32_t sum_addends(Deriving *d, int32_t tensor)
 {
-    Vec32 parts = {0};
+    Vec32 *parts = &d->parts;
+    parts->n = 0;
     if (derive_is_held_twice(d, tensor))
         return derive_sum_parts(d, tensor);
     for (int32_t a = d->addend[tensor]; a >= 0; a = d->addends.at[a].next)
-        vec_push(d->scratch, &parts, d->addends.at[a].tensor);
-    if (parts.n <= 1)
-        return parts.n == 0 ? -1 : parts.at[0];
-    for (int i = 0; i < parts.n / 2; i++) { /* in the order in which they are made */
-        int32_t last = parts.at[parts.n - 1 - i];
-        parts.at[parts.n - 1 - i] = parts.at[i];
-        parts.at[i] = last;
+        vec_push(d->scratch, parts, d->addends.at[a].tensor);
+    if (parts->n <= 1)
+        return parts->n == 0 ? -1 : parts->at[0];
+    for (int i = 0; i < parts->n / 2; i++) { /* in the order in which they are made */
+        int32_t last = parts->at[parts->n - 1 - i];
+        parts->at[parts->n - 1 - i] = parts->at[i];
+        parts->at[i] = last;
     }
     int32_t maker = d->graph->tensors[tensor].maker;
-    return derive_sum(d, tensor, "~grad", &parts,
+    return derive_sum(d, tensor, "~grad", parts,
                       maker >= 0 ? maker : d->addends.at[d->addend[tensor]].of);
 }
 
 /* ---- gradient ops ---- */
 
-/* The reads of a clause: the gradients of all outputs, then what it names. -1: not there. */
-typedef struct {
-    Vec(GradientRead) reads;
-    Vec32 tensors;
-} ReadList;
-
 static void read_value(Deriving *d, int32_t op, int place, ReadList *out)
 {
     const GraphOp *node = &d->graph->ops[op];
     bool absent = place < 0 || place >= node->n_inputs + node->n_outputs;
-    vec_push(d->arena, &out->reads,
+    vec_push(d->scratch, &out->reads,
              ((GradientRead){.place = (uint16_t)(absent ? 0 : place), .absent = absent}));
     vec_push(d->scratch, &out->tensors,
              absent ? -1 : derive_read_again(d, d->graph->operands[node->input + place]));
@@ -263,26 +262,26 @@ static bool is_written(const Vec32 *written, int operand)
     return false;
 }
 
-static ReadList reads_of(Deriving *d, int32_t op, const DerivativeClause *clause,
-                         const Vec32 *written)
+static void find_reads(Deriving *d, int32_t op, const DerivativeClause *clause,
+                       const Vec32 *written)
 {
     const GraphOp *node = &d->graph->ops[op];
-    ReadList out = {0};
+    ReadList *out = &d->reads;
+    out->reads.n = out->tensors.n = 0;
     for (int o = 0; o < node->n_outputs; o++) {
         int32_t t = op_outputs(d->graph, op)[o];
-        vec_push(d->arena, &out.reads,
+        vec_push(d->scratch, &out->reads,
                  ((GradientRead){.place = (uint16_t)(node->n_inputs + o), .gradient = true}));
-        vec_push(d->scratch, &out.tensors, t < 0 ? -1 : d->gradient[t]);
+        vec_push(d->scratch, &out->tensors, t < 0 ? -1 : d->gradient[t]);
     }
     for (int i = 0; i < clause->n_reads; i++) {
         int at = clause->read[i].operand;
         int place = clause->read[i].output ? node->n_inputs + at : operand_of(kind_of(d, op), at);
-        read_value(d, op, clause->read[i].output || place < node->n_inputs ? place : -1, &out);
+        read_value(d, op, clause->read[i].output || place < node->n_inputs ? place : -1, out);
     }
     for (int i = 0; (clause->others || clause->inputs) && i < node->n_inputs; i++)
         if (clause->inputs || !is_written(written, i))
-            read_value(d, op, i, &out);
-    return out;
+            read_value(d, op, i, out);
 }
 
 static double factor_of(const Deriving *d, int32_t op, const DerivativeClause *clause)
@@ -341,11 +340,14 @@ static const Gradient *new_gradient(Deriving *d, int32_t op, const DerivativeCla
     uint16_t *places = arena_array(d->arena, uint16_t, written->n);
     for (int i = 0; i < written->n; i++)
         places[i] = (uint16_t)written->at[i];
+    GradientRead *kept = arena_array(d->arena, GradientRead, reads->reads.n);
+    for (int i = 0; i < reads->reads.n; i++)
+        kept[i] = reads->reads.at[i];
     *gradient = (Gradient){.forward = inferred_space(d->model, op),
                            .of = built_in_name(kind_of(d, op)->row),
                            .input = input_of(kind_of(d, op), written->at[0]),
                            .n_reads = reads->reads.n,
-                           .reads = reads->reads.at,
+                           .reads = kept,
                            .n_written = written->n,
                            .written = places,
                            .kernel = arena_str(d->arena, str_from(clause->kernel)),
@@ -373,20 +375,21 @@ static bool is_users_kernel(const DerivativeClause *clause)
 static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
                         const Vec32 *written, const ReadList *reads)
 {
-    Vec32 key = {0};
+    Vec32 *key = &d->key;
     double factor = factor_of(d, op, clause);
-    vec_push(d->scratch, &key, d->model->space[op]);
-    vec_push(d->scratch, &key, d->graph->ops[op].op_type);
-    vec_push(d->scratch, &key, (int32_t)(clause - derivative_of(d, op)->clause));
+    key->n = 0;
+    vec_push(d->scratch, key, d->model->space[op]);
+    vec_push(d->scratch, key, d->graph->ops[op].op_type);
+    vec_push(d->scratch, key, (int32_t)(clause - derivative_of(d, op)->clause));
     int32_t factor_bits[sizeof factor / sizeof(int32_t)];
     memcpy(factor_bits, &factor, sizeof factor_bits);
     for (size_t i = 0; i < sizeof factor_bits / sizeof *factor_bits; i++)
-        vec_push(d->scratch, &key, factor_bits[i]);
+        vec_push(d->scratch, key, factor_bits[i]);
     for (int i = 0; i < written->n; i++)
-        vec_push(d->scratch, &key, written->at[i]);
+        vec_push(d->scratch, key, written->at[i]);
     for (int i = 0; i < reads->tensors.n; i++)
-        vec_push(d->scratch, &key, reads->tensors.at[i] < 0 ? -1 : 0);
-    int32_t known = extension_space(&d->more, &key);
+        vec_push(d->scratch, key, reads->tensors.at[i] < 0 ? -1 : 0);
+    int32_t known = extension_space(d->more, key);
     if (known >= 0)
         return known;
     const Gradient *gradient = new_gradient(d, op, clause, written, reads);
@@ -407,7 +410,7 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
         space->own = user->gradient_kernel;
     space->flops = derivative_flops(space);
     read_part(space);
-    return extension_add_space(&d->more, space);
+    return extension_add_space(d->more, space);
 }
 
 /* "~d1": what the name of a gradient by an operand ends in. */
@@ -418,41 +421,52 @@ static const char *end_of(Deriving *d, int operand)
                                                        : arena_printf(d->scratch, "~d%d", operand);
 }
 
-Str derive_addend_name(Deriving *d, int32_t op, int operand)
+/* "MatMul~d1" */
+static int32_t gradient_type(Deriving *d, int32_t op, int operand)
+{
+    enum { KEPT = sizeof d->kinds->gradient_type / sizeof *d->kinds->gradient_type };
+    int32_t op_type = d->graph->ops[op].op_type, made = 0;
+    int32_t *known = operand < KEPT ? &d->kinds[op_type].gradient_type[operand] : &made;
+    if (*known == 0)
+        *known = names_intern_with(d->graph->names, op_type, str_from(end_of(d, operand)));
+    return *known;
+}
+
+int32_t derive_addend_name(Deriving *d, int32_t op, int operand)
 {
     int32_t t = op_inputs(d->graph, op)[operand];
     if (d->n_addends[t] == 1)
-        return extension_name(&d->more, tensor_name(d->graph, t), "~grad");
-    return extension_name(&d->more, op_name(d->graph, op), end_of(d, operand));
+        return extension_name(d->more, d->graph->tensors[t].name, "~grad");
+    return extension_name(d->more, d->graph->ops[op].name, end_of(d, operand));
 }
 
 /* The op that makes the gradients of these operands. */
 static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *clause,
                             const Vec32 *written)
 {
-    ReadList reads = reads_of(d, op, clause, written);
-    Vec32 outputs = {0};
-    const char *end = end_of(d, written->at[0]);
+    Vec32 *outputs = &d->outputs;
+    find_reads(d, op, clause, written);
+    const ReadList *reads = &d->reads;
+    outputs->n = 0;
     for (int i = 0; i < written->n; i++) {
         int32_t t = op_inputs(d->graph, op)[written->at[i]];
-        vec_push(d->scratch, &outputs,
+        vec_push(d->scratch, outputs,
                  derive_tensor(d, derive_addend_name(d, op, written->at[i]), t, true));
     }
-    int32_t space = space_of(d, op, clause, written, &reads);
-    Str name = str_from(arena_join(d->scratch, op_name(d->graph, op), end));
-    derive_op_of(d, op,
-                 (NewStepOp){.op_type = arena_join(d->scratch, op_operator(d->graph, op), end),
-                             .name = name,
-                             .inputs = reads.tensors.at,
-                             .n_inputs = reads.tensors.n,
-                             .outputs = outputs.at,
-                             .n_outputs = outputs.n,
-                             .attrs = d->graph->ops[op].attrs,
-                             .space = space,
-                             .phase = PHASE_BACKWARD});
+    int32_t space = space_of(d, op, clause, written, reads), at = written->at[0];
+    NewStepOp new = {.op_type = gradient_type(d, op, at)};
+    new.name = names_intern_with(d->graph->names, d->graph->ops[op].name, str_from(end_of(d, at)));
+    new.inputs = reads->tensors.at;
+    new.n_inputs = reads->tensors.n;
+    new.outputs = outputs->at;
+    new.n_outputs = outputs->n;
+    new.attrs = d->graph->ops[op].attrs;
+    new.space = space;
+    new.phase = PHASE_BACKWARD;
+    derive_op_of(d, op, new);
     for (int i = 0; i < written->n; i++)
         if (derive_wants(d, op, written->at[i]))
-            derive_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i], op);
+            derive_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs->at[i], op);
 }
 
 bool derive_wants(Deriving *d, int32_t op, int operand)
@@ -461,77 +475,22 @@ bool derive_wants(Deriving *d, int32_t op, int operand)
     return t >= 0 && d->varies[t] && derive_is_float(d, t) && passes(d, op, operand);
 }
 
-static bool is_wanted(const Deriving *d, int32_t tensor)
-{
-    for (int i = 0; i < d->request->n_wanted; i++)
-        if (d->request->wanted[i] == tensor)
-            return true;
-    return false;
-}
-
-/* The ops between an op's operand and a tensor whose gradient is wanted: "'wte' waits for it,
- * behind embed, h.0.ln_1". */
-static void put_way(Deriving *d, int32_t tensor, Buf *out)
-{
-    enum { SHOWN = 4 };
-    Vec32 ops = {0};
-    while (d->graph->tensors[tensor].maker >= 0 && !is_wanted(d, tensor)) {
-        int32_t op = d->graph->tensors[tensor].maker;
-        vec_push(d->scratch, &ops, op);
-        for (int i = 0; i < d->graph->ops[op].n_inputs; i++)
-            if (derive_wants(d, op, i)) {
-                tensor = op_inputs(d->graph, op)[i];
-                break;
-            }
-    }
-    buf_printf(out, "the gradient of '%s' has to pass it", tensor_name(d->graph, tensor));
-    for (int i = ops.n - 1; i >= 0; i--)
-        if (ops.n - 1 - i < SHOWN)
-            buf_printf(out, "%s%s", i == ops.n - 1 ? ", then " : ", ",
-                       op_name(d->graph, ops.at[i]));
-    if (ops.n > SHOWN)
-        buf_printf(out, " and %d more", ops.n - SHOWN);
-}
-
-/* What a file that registers the operator has to say. */
-static void put_remedy(const Operator *row, const char *op_type, int n_inputs, Buf *out)
-{
-    if (row && row->rule)
-        return;
-    buf_printf(out,
-               "; register_op(.., {name = \"%s\", gradient = function(model, x, y, dy) return ",
-               op_type);
-    for (int i = 0; i < n_inputs; i++)
-        buf_printf(out, "%sdx%d", i > 0 ? ", " : "", i + 1);
-    buf_puts(out, " end})");
-}
-
-static bool refuse(Deriving *d, int32_t op, int operand, const DerivativeClause *clause)
-{
-    Buf hint = buf_new(d->scratch);
-    error_kind(d->err, ERROR_UNSUPPORTED, "op '%s' (%s) has no derivative: %s",
-               op_name(d->graph, op), op_operator(d->graph, op),
-               clause && clause->refused ? clause->refused : "none is known");
-    put_way(d, op_inputs(d->graph, op)[operand], &hint);
-    put_remedy(kind_of(d, op)->row, op_operator(d->graph, op), d->graph->ops[op].n_inputs, &hint);
-    return error_hint(d->err, "%s", hint.s);
-}
-
 /* Operands of one clause get their gradients together. */
 static bool add_clause(Deriving *d, int32_t op, int first)
 {
     const DerivativeClause *clause = clause_of(d, op, first);
     const GradientKind *kind = kind_of(d, op);
-    Vec32 written = {0};
+    Vec32 *written = &d->written;
+    written->n = 0;
     if (!clause || !clause->kernel)
-        return refuse(d, op, first, clause);
+        return derive_refuse(d, op, first, clause, kind->row);
     if (strcmp(clause->kernel, "branch") == 0) {
         branch_addend(d, op, first);
         return true;
     }
     if (clause->n_inputs <= 1) {
-        vec_push(d->scratch, &written, first);
-        add_gradient_op(d, op, clause, &written);
+        vec_push(d->scratch, written, first);
+        add_gradient_op(d, op, clause, written);
         return true;
     }
     bool all = is_users_kernel(clause);
@@ -544,9 +503,9 @@ static bool add_clause(Deriving *d, int32_t op, int first)
             return true;
         int32_t t = op_inputs(d->graph, op)[operand];
         if (wanted || (all && t >= 0 && derive_is_float(d, t)))
-            vec_push(d->scratch, &written, operand);
+            vec_push(d->scratch, written, operand);
     }
-    add_gradient_op(d, op, clause, &written);
+    add_gradient_op(d, op, clause, written);
     return true;
 }
 
@@ -616,12 +575,24 @@ static bool add_given(Deriving *d)
         for (int64_t k = 0; k < shape->n_dims; k++)
             dims[k] = (DeclaredDim){.size = shape->dim[k]};
         int32_t given =
-            derive_tensor(d, extension_name(&d->more, tensor_name(d->graph, t), "~given"), t, true);
-        graph_add_input(d->more.builder, given, (Dtype)d->model->dtype[t], dims,
+            derive_tensor(d, extension_name(d->more, d->graph->tensors[t].name, "~given"), t, true);
+        graph_add_input(d->more->builder, given, (Dtype)d->model->dtype[t], dims,
                         (int)shape->n_dims);
         derive_addend(d, t, given, -1);
     }
     return true;
+}
+
+/* Each addend is made by an op, each sum of several by another; such ops read three tensors or
+ * so. */
+static void reserve(Deriving *d)
+{
+    enum { OPERANDS = 4 };
+    int64_t n = 0;
+    for (int32_t t = 0; t < d->graph->n_tensors; t++)
+        n += d->n_addends[t] + (d->n_addends[t] > 1);
+    if (n < INT32_MAX / OPERANDS)
+        extension_reserve(d->more, (int)n, (int)n, (int)n * OPERANDS);
 }
 
 static bool derive(Deriving *d)
@@ -629,6 +600,7 @@ static bool derive(Deriving *d)
     find_varying(d);
     derive_find_remade(d);
     find_reached(d);
+    reserve(d);
     if (!add_given(d) || !derive_range(d, 0, d->graph->n_ops, -1))
         return false;
     for (int i = 0; i < d->request->n_wanted; i++) {
@@ -636,7 +608,7 @@ static bool derive(Deriving *d)
         if (d->gradient[t] < 0)
             d->gradient[t] = sum_addends(d, t);
         if (d->gradient[t] >= 0 && d->request->outputs)
-            graph_add_output(d->more.builder, d->gradient[t]);
+            graph_add_output(d->more->builder, d->gradient[t]);
     }
     return true;
 }
@@ -644,9 +616,9 @@ static bool derive(Deriving *d)
 static void start(Deriving *d)
 {
     int n = d->graph->n_tensors;
-    d->scratch = arena_new();
-    extension_open(d->arena, d->scratch, d->model, &d->more);
     d->kinds = arena_array(d->scratch, GradientKind, names_count(d->graph->names));
+    d->path_of = arena_array(d->scratch, int32_t, names_count(d->graph->names));
+    d->sum_type = extension_word(d->more, "Sum");
     d->varies = arena_array(d->scratch, bool, n);
     d->reached = arena_array(d->scratch, bool, n);
     d->addend = arena_array(d->scratch, int32_t, n);
@@ -659,16 +631,32 @@ static void start(Deriving *d)
     memset(d->gradient, -1, (size_t)n * sizeof *d->gradient);
 }
 
+bool backward_add(Extension *more, const BackwardRequest *request, Backward *out, Error *err)
+{
+    const Inferred *model = more->base;
+    Deriving d = {.arena = more->arena,
+                  .scratch = more->scratch,
+                  .more = more,
+                  .model = model,
+                  .graph = model->graph,
+                  .request = request,
+                  .err = err};
+    start(&d);
+    bool ok = derive(&d);
+    out->gradient = d.gradient;
+    out->part = d.parts_of.at;
+    out->n_parts = d.parts_of.n;
+    return ok;
+}
+
 bool backward_derive(Arena *arena, const Inferred *model, const BackwardRequest *request,
                      Backward *out, Error *err)
 {
-    Deriving d = {
-        .arena = arena, .model = model, .graph = model->graph, .request = request, .err = err};
-    start(&d);
-    bool ok = derive(&d) && extension_close(&d.more, &out->graph, &out->inferred, err);
-    out->gradient = d.gradient;
-    out->part = d.parts.at;
-    out->n_parts = d.parts.n;
-    arena_free(d.scratch);
+    Arena *scratch = arena_new();
+    Extension more;
+    extension_open(arena, scratch, model, &more);
+    bool ok = backward_add(&more, request, out, err) &&
+              extension_close(&more, &out->graph, &out->inferred, err);
+    arena_free(scratch);
     return ok;
 }

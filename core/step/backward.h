@@ -63,9 +63,14 @@ typedef struct {
     const GradientPart *part; /* those of one parameter in a row */
 } Backward;
 
-/* Everything is in the arena, which outlives neither the model's graph nor its inference.
- * ERROR_UNSUPPORTED names an op on the way whose derivative is not known, and the tensor that waits
- * for it. */
+/* Adds the backward pass to a model, without graph and inference in *out. */
+struct Extension;
+bool backward_add(struct Extension *more, const BackwardRequest *request, Backward *out,
+                  Error *err);
+
+/* The same, sealed. Everything is in the arena, which outlives neither the model's graph nor its
+ * inference. ERROR_UNSUPPORTED names an op on the way whose derivative is not known, and the tensor
+ * that waits for it. */
 bool backward_derive(Arena *arena, const Inferred *model, const BackwardRequest *request,
                      Backward *out, Error *err);
 

@@ -58,7 +58,7 @@ static void add_again(Deriving *d, int32_t op)
 {
     const GraphOp *node = &d->graph->ops[op];
     /* Its result may be called so too. */
-    Str own = extension_name(&d->more, op_name(d->graph, op), "~again");
+    int32_t own = extension_name(d->more, node->name, "~again");
     int32_t *inputs = arena_array(d->scratch, int32_t, node->n_inputs);
     int32_t *outputs = arena_array(d->scratch, int32_t, node->n_outputs);
     for (int i = 0; i < node->n_inputs; i++) {
@@ -70,13 +70,13 @@ static void add_again(Deriving *d, int32_t op)
         outputs[o] = -1;
         if (t < 0)
             continue;
-        Str name = extension_name(&d->more, tensor_name(d->graph, t), "~again");
+        int32_t name = extension_name(d->more, d->graph->tensors[t].name, "~again");
         outputs[o] = derive_tensor(d, name, t, false);
         if (d->remade[t])
             d->again[t] = outputs[o];
     }
     derive_op_of(d, op,
-                 (NewStepOp){.op_type = op_operator(d->graph, op),
+                 (NewStepOp){.op_type = node->op_type,
                              .name = own,
                              .inputs = inputs,
                              .n_inputs = node->n_inputs,

@@ -54,7 +54,7 @@ static int32_t join_space(Deriving *d, int32_t condition, int32_t tensor, bool t
     vec_push(d->scratch, &key, then ? -2 : -3);
     vec_push(d->scratch, &key, shapes[0]);
     vec_push(d->scratch, &key, shapes[1]);
-    int32_t known = extension_space(&d->more, &key);
+    int32_t known = extension_space(d->more, &key);
     if (known >= 0)
         return known;
     OpSpace *space = derive_pointwise(d, inferred_shape(d->model, tensor), 1, 2);
@@ -69,19 +69,20 @@ static int32_t join_space(Deriving *d, int32_t condition, int32_t tensor, bool t
     bool fits = opspace_finish(space, &err);
     assert(fits);
     (void)fits;
-    return extension_add_space(&d->more, space);
+    return extension_add_space(d->more, space);
 }
 
 /* The gradient where the branch is taken, else zeros. */
 static int32_t join(Deriving *d, int32_t condition, bool then, int32_t tensor, int32_t gradient,
                     int32_t of)
 {
-    Str name = extension_name(&d->more, tensor_name(d->graph, tensor), then ? "~then" : "~else");
+    int32_t stem = d->graph->tensors[tensor].name;
+    int32_t name = extension_name(d->more, stem, then ? "~then" : "~else");
     int32_t inputs[3] = {condition, then ? gradient : -1, then ? -1 : gradient};
     int32_t space = join_space(d, condition, tensor, then);
     int32_t joined = derive_tensor(d, name, tensor, true);
     derive_op_of(d, of,
-                 (NewStepOp){.op_type = "If",
+                 (NewStepOp){.op_type = extension_word(d->more, "If"),
                              .name = name,
                              .inputs = inputs,
                              .n_inputs = 3,
@@ -123,15 +124,15 @@ bool branch_derive(Deriving *d, int b)
 {
     const GraphBody *body = &d->graph->bodies[b];
     BranchScope scope = {.body = body, .around = d->branch};
-    int n_before = d->more.space.n;
+    int n_before = d->more->space.n;
     GraphBody made = {.first = d->graph->n_ops + n_before, .of = body->of, .kind = body->kind};
     d->branch = &scope;
     bool ok = derive_range(d, body->first, body->end, b);
     if (ok)
         sum_outside(d, &scope);
     d->branch = scope.around;
-    if (d->more.space.n > n_before)
-        graph_add_body(d->more.builder, made, NULL);
+    if (d->more->space.n > n_before)
+        graph_add_body(d->more->builder, made, NULL);
     for (int i = 0; ok && i < scope.outside.n; i++) {
         int32_t tensor = scope.outside.at[i], of = scope.addends.at[i].of;
         derive_addend(

@@ -166,12 +166,12 @@ static int32_t add_space(Deriving *d, const BuiltGradient *built, int32_t op)
     vec_push(d->scratch, &key, -2);
     vec_push(d->scratch, &key, (int32_t)(built - d->built.at));
     vec_push(d->scratch, &key, from->space[op]);
-    int32_t known = extension_space(&d->more, &key);
+    int32_t known = extension_space(d->more, &key);
     if (known >= 0)
         return known;
     OpSpace *copy = arena_make(d->arena, OpSpace);
     *copy = *program_space(from, op);
-    return extension_add_space(&d->more, copy);
+    return extension_add_space(d->more, copy);
 }
 
 static void add_op(Deriving *d, int32_t of, const BuiltGradient *built, int32_t op, int32_t *to)
@@ -180,8 +180,8 @@ static void add_op(Deriving *d, int32_t of, const BuiltGradient *built, int32_t 
     const GraphOp *node = &from->graph->ops[op];
     const AttrList *attrs = &from->graph->attr_lists[node->attrs];
     int32_t *inputs = arena_array(d->scratch, int32_t, node->n_inputs);
-    const char *name =
-        arena_printf(d->scratch, "%s~%s", op_name(d->graph, of), op_name(from->graph, op));
+    int32_t name = extension_word(d->more, arena_printf(d->scratch, "%s~%s", op_name(d->graph, of),
+                                                        op_name(from->graph, op)));
     for (int i = 0; i < node->n_inputs; i++) {
         int32_t t = op_inputs(from->graph, op)[i];
         inputs[i] = t < 0 ? -1 : to[t];
@@ -191,9 +191,9 @@ static void add_op(Deriving *d, int32_t of, const BuiltGradient *built, int32_t 
         if (t < 0 || to[t] >= 0)
             continue;
         const char *end = o == 0 ? "" : arena_printf(d->scratch, "#%d", o);
-        to[t] = extension_tensor(&d->more, extension_name(&d->more, name, end), from->shape[t],
+        to[t] = extension_tensor(d->more, extension_name(d->more, name, end), from->shape[t],
                                  (Dtype)from->dtype[t], -1);
-        extension_set_value(&d->more, to[t], inferred_value(from, t));
+        extension_set_value(d->more, to[t], inferred_value(from, t));
     }
     int32_t *outputs = arena_array(d->scratch, int32_t, node->n_outputs);
     for (int o = 0; o < node->n_outputs; o++) {
@@ -201,14 +201,14 @@ static void add_op(Deriving *d, int32_t of, const BuiltGradient *built, int32_t 
         outputs[o] = t < 0 ? -1 : to[t];
     }
     derive_op_of(d, of,
-                 (NewStepOp){.op_type = op_operator(from->graph, op),
-                             .name = str_from(name),
+                 (NewStepOp){.op_type = extension_word(d->more, op_operator(from->graph, op)),
+                             .name = name,
                              .inputs = inputs,
                              .n_inputs = node->n_inputs,
                              .outputs = outputs,
                              .n_outputs = node->n_outputs,
-                             .attrs = graph_add_attrs_of_opset(d->more.builder, attrs->at, attrs->n,
-                                                               BUILT_OPSET),
+                             .attrs = graph_add_attrs_of_opset(d->more->builder, attrs->at,
+                                                               attrs->n, BUILT_OPSET),
                              .space = add_space(d, built, op),
                              .phase = PHASE_BACKWARD});
 }
@@ -222,7 +222,7 @@ static bool *find_needed(Deriving *d, int32_t op, const BuiltGradient *built, in
     for (int i = 0; i < d->graph->ops[op].n_inputs; i++) {
         if (built->made[i] < 0 || !derive_wants(d, op, i))
             continue;
-        Str name = derive_addend_name(d, op, i);
+        int32_t name = derive_addend_name(d, op, i);
         to[built->made[i]] = derive_tensor(d, name, op_inputs(d->graph, op)[i], true);
         tensor[built->made[i]] = true;
     }

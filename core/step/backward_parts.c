@@ -56,7 +56,7 @@ int32_t derive_sum_parts(Deriving *d, int32_t tensor)
         const char *end = arena_printf(d->scratch, "~part%d", n);
         int32_t sum = own.n == 1 ? own.at[0] : derive_sum(d, tensor, end, &own, reader);
         first = n == 0 ? sum : first;
-        vec_push(d->arena, &d->parts, ((GradientPart){tensor, sum, reader, n++}));
+        vec_push(d->arena, &d->parts_of, ((GradientPart){tensor, sum, reader, n++}));
     }
     return first;
 }

@@ -4,6 +4,7 @@
 
 #include "core/rules/derivative.h"
 #include "core/rules/user_op.h"
+#include "core/space/gradient.h"
 #include "core/step/backward.h"
 #include "core/step/extension.h"
 
@@ -13,7 +14,14 @@ typedef struct {
     const Operator *row;
     const Alias *alias;
     const Derivative *derivative; /* of the row; NULL: it has none */
+    int32_t gradient_type[4];     /* Names ids: "MatMul~d0", .. 0: not interned yet */
 } GradientKind;
+
+/* The reads of a clause: the gradients of all outputs, then what it names. -1: not there. */
+typedef struct {
+    Vec(GradientRead) reads;
+    Vec32 tensors;
+} ReadList;
 
 /* Gradients that a user's function has built of ops, as a small graph. */
 typedef struct {
@@ -41,8 +49,12 @@ typedef struct {
     const Inferred *model;
     const Graph *graph; /* the model's */
     const BackwardRequest *request;
-    Extension more;
+    Extension *more;
     GradientKind *kinds;
+    int32_t sum_type; /* Names id of "Sum" */
+    int32_t *path_of; /* per name that is a path: that of its backward pass; 0: not interned yet */
+    Vec32 key, written, outputs, parts; /* of the op that is looked at */
+    ReadList reads;
     bool *varies;       /* per tensor: something wanted depends on it, or it is wanted */
     bool *reached;      /* per tensor: something that has a gradient depends on it */
     int32_t *addend;    /* per tensor: the first in `addends`, or -1 */
@@ -55,7 +67,7 @@ typedef struct {
     Vec(Addend) addends;
     Intern *built_keys;
     Vec(BuiltGradient) built; /* by key */
-    Vec(GradientPart) parts;
+    Vec(GradientPart) parts_of;
     BranchScope *branch; /* around what is derived; NULL: none */
     Error *err;
 } Deriving;
@@ -70,7 +82,7 @@ void derive_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of);
 /* Adds their sum, named by the end of a name; `of`: the op of the model that it comes of. */
 int32_t derive_sum(Deriving *d, int32_t tensor, const char *end, const Vec32 *parts, int32_t of);
 /* A new tensor typed and shaped like one of the model, whose gradient it is, or its copy. */
-int32_t derive_tensor(Deriving *d, Str name, int32_t like, bool gradient);
+int32_t derive_tensor(Deriving *d, int32_t name, int32_t like, bool gradient);
 /* Adds an op beside the op `of` of the model. */
 void derive_op_of(Deriving *d, int32_t of, NewStepOp op);
 /* Element by element: n operands of one shape, behind `n_before` others, make one. */
@@ -80,7 +92,14 @@ bool derive_is_float(const Deriving *d, int32_t tensor);
 /* Whether the gradient of the op's operand is to be made. */
 bool derive_wants(Deriving *d, int32_t op, int operand);
 /* "T~grad" of the only addend of a gradient, "OP~dK" of others. */
-Str derive_addend_name(Deriving *d, int32_t op, int operand);
+int32_t derive_addend_name(Deriving *d, int32_t op, int operand);
+
+/* ---- backward_refused.c ---- */
+
+/* False, with what gradient the op's operand cannot have; clause: of the operand, or NULL; row: of
+ * the operator, or NULL. */
+bool derive_refuse(Deriving *d, int32_t op, int operand, const DerivativeClause *clause,
+                   const Operator *row);
 
 /* ---- backward_again.c ---- */
 

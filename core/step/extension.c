@@ -9,26 +9,57 @@ void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extensio
         vec_push(arena, &out->spaces, base->spaces[i]);
 }
 
-Str extension_name(const Extension *more, const char *stem, const char *end)
+void extension_reserve(Extension *more, int n_ops, int n_tensors, int n_operands)
 {
-    const char *name = arena_join(more->scratch, stem, end);
-    while (graph_has_tensor(more->builder, str_from(name)))
-        name = arena_join(more->scratch, name, "_");
-    return str_from(name);
+    graph_reserve_more(more->builder, n_ops, n_tensors, n_operands, n_ops + n_tensors);
 }
 
-int32_t extension_tensor(Extension *more, Str name, int32_t shape, Dtype dtype, int32_t gradient_of)
+int32_t extension_word(const Extension *more, const char *text)
 {
-    vec_push(more->scratch, &more->shape, shape);
-    vec_push(more->scratch, &more->dtype, (uint8_t)dtype);
-    vec_push(more->scratch, &more->gradient_of, gradient_of);
-    vec_push(more->scratch, &more->value, NULL);
-    return graph_tensor(more->builder, name);
+    return names_intern(more->base->graph->names, str_from(text));
+}
+
+int32_t extension_name(const Extension *more, int32_t stem, const char *end)
+{
+    Names *names = more->base->graph->names;
+    int32_t name = names_intern_with(names, stem, str_from(end));
+    while (graph_has_tensor_named(more->builder, name))
+        name = names_intern_with(names, name, STR("_"));
+    return name;
+}
+
+int32_t extension_tensor(Extension *more, int32_t name, int32_t shape, Dtype dtype,
+                         int32_t gradient_of)
+{
+    vec_push_own(more->scratch, &more->shape, shape);
+    vec_push_own(more->scratch, &more->dtype, (uint8_t)dtype);
+    vec_push_own(more->scratch, &more->gradient_of, gradient_of);
+    vec_push_own(more->scratch, &more->next_of, -1);
+    return graph_tensor_named(more->builder, name);
+}
+
+void extension_set_next(Extension *more, int32_t tensor, int32_t next_of)
+{
+    more->next_of.at[tensor - more->base->graph->n_tensors] = next_of;
+    more->updates = true;
+}
+
+int32_t extension_shape_of(const Extension *more, int32_t tensor)
+{
+    int n = more->base->graph->n_tensors;
+    return tensor < n ? more->base->shape[tensor] : more->shape.at[tensor - n];
+}
+
+Dtype extension_dtype_of(const Extension *more, int32_t tensor)
+{
+    int n = more->base->graph->n_tensors;
+    return (Dtype)(tensor < n ? more->base->dtype[tensor] : more->dtype.at[tensor - n]);
 }
 
 void extension_set_value(Extension *more, int32_t tensor, const Value *value)
 {
-    more->value.at[tensor - more->base->graph->n_tensors] = value;
+    if (value)
+        vec_push(more->scratch, &more->values, ((ExtensionValue){tensor, value}));
 }
 
 int32_t extension_space(Extension *more, const Vec32 *key)
@@ -49,12 +80,17 @@ int32_t extension_add_space(Extension *more, OpSpace *space)
 
 void extension_op(Extension *more, const NewStepOp *op)
 {
-    graph_add_op(more->builder, str_from(op->op_type), op->name, str_from(op->path), op->inputs,
-                 op->n_inputs, op->outputs, op->n_outputs, op->attrs);
-    vec_push(more->scratch, &more->space, op->space);
-    vec_push(more->scratch, &more->of, op->of);
-    vec_push(more->scratch, &more->phase, (uint8_t)op->phase);
-    vec_push(more->scratch, &more->on_parameters, op->on_parameters);
+    GraphOp like = {.name = op->name,
+                    .path = op->path,
+                    .op_type = op->op_type,
+                    .attrs = op->attrs,
+                    .n_inputs = (uint16_t)op->n_inputs,
+                    .n_outputs = (uint16_t)op->n_outputs};
+    graph_add_op_like(more->builder, like, op->inputs, op->outputs);
+    vec_push_own(more->scratch, &more->space, op->space);
+    vec_push_own(more->scratch, &more->of, op->of);
+    vec_push_own(more->scratch, &more->phase, (uint8_t)op->phase);
+    vec_push_own(more->scratch, &more->on_parameters, op->on_parameters);
 }
 
 /* ---- closing ---- */
@@ -76,12 +112,11 @@ static void set_values(const Extension *more, Inferred *out)
 {
     int first = more->base->graph->n_tensors, shared = first / VALUE_PAGE;
     const Value **page = more->base->values[shared];
-    if (page && more->value.n > 0)
+    if (page && more->values.n > 0)
         out->values[shared] =
             grown(more->arena, page, VALUE_PAGE * sizeof *page, VALUE_PAGE * sizeof *page);
-    for (int i = 0; i < more->value.n; i++)
-        if (more->value.at[i])
-            inferred_set_value(out, first + i, more->value.at[i]);
+    for (int i = 0; i < more->values.n; i++)
+        inferred_set_value(out, more->values.at[i].tensor, more->values.at[i].value);
 }
 
 static Inferred *grow_inferred(const Extension *more, const Graph *graph)
@@ -142,6 +177,13 @@ static void grow_columns(const Extension *more, Graph *graph)
         gradient_of[t] = at >= 0             ? more->gradient_of.at[at]
                          : base->gradient_of ? base->gradient_of[t]
                                              : -1;
+    }
+    if (more->updates) {
+        int32_t *next_of = arena_array(more->arena, int32_t, graph->n_tensors);
+        memset(next_of, -1, (size_t)base->n_tensors * sizeof *next_of);
+        memcpy(next_of + base->n_tensors, more->next_of.at,
+               (size_t)more->next_of.n * sizeof *next_of);
+        graph->next_of = next_of;
     }
     graph->phase = phase;
     graph->of = of;

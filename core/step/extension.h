@@ -3,13 +3,14 @@
  *
  *     Extension more;
  *     extension_open(arena, scratch, inferred, &more);
+ *     name = extension_name(&more, stem, "~grad");
  *     t = extension_tensor(&more, name, shape, dtype, gradient_of);
- *     extension_op(&more, &(NewStepOp){.op_type = "Sum", ..});
+ *     extension_op(&more, &(NewStepOp){.op_type = extension_word(&more, "Sum"), ..});
  *     extension_close(&more, &graph, &inferred, &err);
  *
  * Ids of the base stay. Nothing is inferred again: whoever adds an op brings its index space and
  * the shapes of its outputs. Equal spaces are stored once, found by a key. An op with space -1 is a
- * host op, whose outputs have values.
+ * host op, whose outputs have values. Names are Names ids, as in the graph.
  */
 #ifndef CORE_STEP_EXTENSION_H
 #define CORE_STEP_EXTENSION_H
@@ -20,7 +21,13 @@
 
 typedef Vec(int32_t) Vec32;
 
+/* Of a tensor whose value is known before the run. */
 typedef struct {
+    int32_t tensor;
+    const Value *value;
+} ExtensionValue;
+
+typedef struct Extension {
     Arena *arena, *scratch;
     const Inferred *base;
     GraphBuilder *builder;
@@ -28,15 +35,15 @@ typedef struct {
     Vec32 space_of_key;
     Vec(const OpSpace *) spaces; /* all, the base's first */
     /* columns of the new tensors and ops */
-    Vec32 shape, gradient_of, space, of;
-    Vec(const Value *) value;
+    Vec32 shape, gradient_of, next_of, space, of;
+    Vec(ExtensionValue) values;
     Vec(uint8_t) dtype, phase;
     Vec(bool) on_parameters;
+    bool updates; /* a tensor is the next value of another */
 } Extension;
 
 typedef struct {
-    const char *op_type, *path;
-    Str name;
+    int32_t op_type, path, name;
     const int32_t *inputs, *outputs;
     int n_inputs, n_outputs;
     int32_t attrs, space, of; /* of: Graph.of */
@@ -47,12 +54,22 @@ typedef struct {
 /* The base outlives the extension, which allocates what it leaves in `arena`. */
 void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extension *out);
 
+/* Room for so many ops, which read and make so many tensors. */
+void extension_reserve(Extension *more, int n_ops, int n_tensors, int n_operands);
+
+int32_t extension_word(const Extension *more, const char *text);
 /* A name that no tensor has: stem, end, and underscores where it is taken. */
-Str extension_name(const Extension *more, const char *stem, const char *end);
+int32_t extension_name(const Extension *more, int32_t stem, const char *end);
 
 /* A new tensor; shape: an id of the base's Shapes. gradient_of: Graph.gradient_of. */
-int32_t extension_tensor(Extension *more, Str name, int32_t shape, Dtype dtype,
+int32_t extension_tensor(Extension *more, int32_t name, int32_t shape, Dtype dtype,
                          int32_t gradient_of);
+/* Makes a new tensor the value that another has in the next step: Graph.next_of. */
+void extension_set_next(Extension *more, int32_t tensor, int32_t next_of);
+
+/* Of a tensor of the base or of the extension. */
+int32_t extension_shape_of(const Extension *more, int32_t tensor);
+Dtype extension_dtype_of(const Extension *more, int32_t tensor);
 
 /* The same for a tensor whose value is known before the run. */
 void extension_set_value(Extension *more, int32_t tensor, const Value *value);

@@ -1,6 +1,7 @@
 #include "core/step/step.h"
 
 #include "core/rules/derivative.h"
+#include "core/step/update.h"
 
 /* Whether the op passes a parameter on as such. */
 static bool hands_on(const Inferred *model, int32_t op, int input)
@@ -84,25 +85,31 @@ static int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
     return found.n;
 }
 
-static bool make(Arena *arena, const Inferred *model, BackwardRequest *request, int32_t loss,
-                 TrainingStep *out, Error *err)
+/* spec: of the update; NULL: there is none. */
+static bool make(Arena *arena, const Inferred *model, const BackwardRequest *request,
+                 const Loss *loss, const UpdateSpec *spec, TrainingStep *out, Error *err)
 {
     Backward backward;
-    if (!backward_derive(arena, model, request, &backward, err))
-        return false;
-    *out = (TrainingStep){.graph = backward.graph,
-                          .inferred = backward.inferred,
-                          .loss = loss,
+    Arena *scratch = arena_new();
+    Extension more;
+    extension_open(arena, scratch, model, &more);
+    bool ok = backward_add(&more, request, &backward, err);
+    *out = (TrainingStep){.seed = loss ? loss->seed : -1,
+                          .scale = loss ? loss->scale : -1,
+                          .loss = loss ? loss->loss : -1,
                           .n_parameters = request->n_wanted,
                           .parameter = request->wanted,
                           .gradient = backward.gradient,
                           .n_parts = backward.n_parts,
                           .part = backward.part};
-    return true;
+    ok = ok && (!spec || update_add(&more, spec, out, err)) &&
+         extension_close(&more, &out->graph, &out->inferred, err);
+    arena_free(scratch);
+    return ok;
 }
 
 bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,
-               int n_frozen, StepShape shape, TrainingStep *out, Error *err)
+               int n_frozen, StepShape shape, const UpdateSpec *spec, TrainingStep *out, Error *err)
 {
     int32_t *parameters;
     int n = 0, n_all = step_parameters(arena, model, &parameters);
@@ -123,10 +130,7 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
     request.shape = shape;
     request.wanted = parameters;
     request.n_wanted = n;
-    bool made = make(arena, model, &request, loss->loss, out, err);
-    out->seed = loss->seed;
-    out->scale = loss->scale;
-    return made;
+    return make(arena, model, &request, loss, spec, out, err);
 }
 
 static bool has_floats(const Inferred *model, int32_t tensor)
@@ -153,7 +157,5 @@ bool step_make_from_outputs(Arena *arena, const Inferred *model, StepShape shape
         .given = given.at, .n_given = given.n, .outputs = true, .shape = shape};
     request.wanted = wanted.at;
     request.n_wanted = wanted.n;
-    bool made = make(arena, model, &request, -1, out, err);
-    out->seed = out->scale = -1;
-    return made;
+    return make(arena, model, &request, NULL, NULL, out, err);
 }

@@ -2,8 +2,7 @@
  *
  *     Loss loss;   loss_add(arena, model, &spec, &loss, &err);
  *     inferred = infer(.. loss.graph ..);
- *     TrainingStep step;   step_make(arena, inferred, &loss, NULL, 0, shape, &step, &err);
- *     update_add(arena, &spec, &loss, &step, &err);                     core/step/update.h
+ *     TrainingStep step;   step_make(arena, inferred, &loss, NULL, 0, shape, &spec, &step, &err);
  *
  * Ops of the model come first and keep their ids, so that pins, plan files and the cursor mean the
  * same with and without the step. Graph.phase says what an op belongs to, Graph.of which op of the
@@ -32,10 +31,12 @@ typedef struct {
     const GradientPart *part;
 } TrainingStep;
 
-/* model: with the loss, as inferred. frozen: parameters that do not train. ERROR_UNSUPPORTED names
+/* model: with the loss, as inferred. frozen: parameters that do not train. spec: of the
+ * update (core/step/update.h); NULL: there is none. ERROR_UNSUPPORTED names
  * an op on the way that has no derivative; ERROR_USAGE: nothing trains. */
 bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,
-               int n_frozen, StepShape shape, TrainingStep *out, Error *err);
+               int n_frozen, StepShape shape, const UpdateSpec *spec, TrainingStep *out,
+               Error *err);
 
 /* The step without a loss: the gradients of the float outputs are inputs "T~given", and those of
  * all float inputs and initializers that they reach are outputs. ERROR_USAGE: no output has

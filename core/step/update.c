@@ -11,11 +11,10 @@ enum { UPDATE_OPSET = 13, OP_ATTRS = HYPER_COUNT + 2 };
 typedef struct {
     Arena *arena, *scratch;
     const UpdateSpec *spec;
-    int32_t rate, step;  /* tensors with one element */
-    int32_t seed, scale; /* as in Loss */
-    const Inferred *base;
-    Extension more;
-    Vec32 next_of;       /* per new tensor: Graph.next_of */
+    int32_t rate, step;   /* tensors with one element */
+    int32_t seed, scale;  /* as in Loss */
+    const Inferred *base; /* of the extension: the model */
+    Extension *more;
     int32_t scalar;      /* Shapes id */
     int32_t reader;      /* an op of the model beside which ops are added; -1 */
     int32_t gradient_of; /* of new tensors: Graph.gradient_of */
@@ -25,24 +24,19 @@ typedef struct {
 
 /* ---- tensors ---- */
 
-static int32_t shape_of(const Updating *u, int32_t tensor)
+static const char *name_of(const Updating *u, int32_t tensor)
 {
-    int n = u->base->graph->n_tensors;
-    return tensor < n ? u->base->shape[tensor] : u->more.shape.at[tensor - n];
-}
-
-static Dtype dtype_of(const Updating *u, int32_t tensor)
-{
-    int n = u->base->graph->n_tensors;
-    return (Dtype)(tensor < n ? u->base->dtype[tensor] : u->more.dtype.at[tensor - n]);
+    return graph_builder_name(u->more->builder, tensor);
 }
 
 static int32_t new_tensor(Updating *u, const char *stem, const char *end, int32_t shape,
                           Dtype dtype, int32_t next_of)
 {
-    vec_push(u->scratch, &u->next_of, next_of);
-    return extension_tensor(&u->more, extension_name(&u->more, stem, end), shape, dtype,
-                            u->gradient_of);
+    int32_t name = extension_name(u->more, extension_word(u->more, stem), end);
+    int32_t t = extension_tensor(u->more, name, shape, dtype, u->gradient_of);
+    if (next_of >= 0)
+        extension_set_next(u->more, t, next_of);
+    return t;
 }
 
 /* A parameter as one part of the mesh updates it. */
@@ -62,7 +56,7 @@ static int32_t add_state(Updating *u, const Updated *of, const UpdateValue *valu
     int32_t t = new_tensor(u, of->stem, end, u->base->shape[parameter], value->dtype, -1);
     TensorData data = {.form = value->state == VALUE_MASTER ? DATA_ABSENT : DATA_FILL,
                        .fill = value->start};
-    graph_add_initializer(u->more.builder, t, value->dtype, inferred_shape(u->base, parameter),
+    graph_add_initializer(u->more->builder, t, value->dtype, inferred_shape(u->base, parameter),
                           data);
     return t;
 }
@@ -104,8 +98,9 @@ static OpSpace *rule_space_of(Updating *u, const UpdateOp *op)
     Dtype *dtype = arena_array(u->scratch, Dtype, op->n_inputs);
     for (int i = 0; i < op->n_inputs; i++) {
         int32_t t = inputs_of(op)[i];
-        shape[i] = t < 0 ? (Shape){.n_dims = -1} : *shapes_at(u->base->shapes, shape_of(u, t));
-        dtype[i] = t < 0 ? DT_F32 : dtype_of(u, t);
+        shape[i] = t < 0 ? (Shape){.n_dims = -1}
+                         : *shapes_at(u->base->shapes, extension_shape_of(u->more, t));
+        dtype[i] = t < 0 ? DT_F32 : extension_dtype_of(u->more, t);
     }
     OneOp one = {.op_type = str_from(op->op_type),
                  .n_inputs = op->n_inputs,
@@ -143,7 +138,7 @@ static int32_t attrs_of(Updating *u, const UpdateOp *op)
         else
             attr[i].f = op->attr[i].value;
     }
-    return graph_add_attrs_of_opset(u->more.builder, attr, op->n_attrs, UPDATE_OPSET);
+    return graph_add_attrs_of_opset(u->more->builder, attr, op->n_attrs, UPDATE_OPSET);
 }
 
 static bool add_op(Updating *u, const UpdateOp *op)
@@ -155,19 +150,20 @@ static bool add_op(Updating *u, const UpdateOp *op)
     vec_push(u->scratch, &key, op->n_outputs);
     for (int i = 0; i < op->n_inputs; i++) {
         int32_t t = inputs_of(op)[i];
-        vec_push(u->scratch, &key, t < 0 ? -1 : shape_of(u, t));
-        vec_push(u->scratch, &key, t < 0 ? -1 : (int32_t)dtype_of(u, t));
+        vec_push(u->scratch, &key, t < 0 ? -1 : extension_shape_of(u->more, t));
+        vec_push(u->scratch, &key, t < 0 ? -1 : (int32_t)extension_dtype_of(u->more, t));
     }
-    int32_t space = extension_space(&u->more, &key);
+    int32_t space = extension_space(u->more, &key);
     if (space < 0) {
         OpSpace *made = rule_space_of(u, op);
         if (!made)
             return false;
         if (u->gradient_of >= 0 && op->n_inputs == 1)
             made->operand[0].linear = LINEAR_ALONE;
-        space = extension_add_space(&u->more, made);
+        space = extension_add_space(u->more, made);
     }
-    NewStepOp new = {.op_type = op->op_type, .path = op->path, .name = op->name};
+    NewStepOp new = {.op_type = key.at[0], .path = extension_word(u->more, op->path)};
+    new.name = names_intern(u->base->graph->names, op->name);
     new.of = u->reader;
     new.inputs = inputs_of(op);
     new.n_inputs = op->n_inputs;
@@ -176,7 +172,7 @@ static bool add_op(Updating *u, const UpdateOp *op)
     new.attrs = attrs;
     new.space = space;
     new.phase = u->gradient_of >= 0 ? PHASE_BACKWARD : PHASE_UPDATE;
-    extension_op(&u->more, &new);
+    extension_op(u->more, &new);
     return true;
 }
 
@@ -203,7 +199,7 @@ static int32_t add_scalar_state(Updating *u, const char *name)
 {
     static const Shape one = {.n_dims = 1, .dim = {1}};
     int32_t t = new_tensor(u, name, "", shapes_put(u->base->shapes, &one), DT_F32, -1);
-    graph_add_initializer(u->more.builder, t, DT_F32, &one, (TensorData){.form = DATA_FILL});
+    graph_add_initializer(u->more->builder, t, DT_F32, &one, (TensorData){.form = DATA_FILL});
     return t;
 }
 
@@ -211,7 +207,7 @@ static int32_t add_scalar_state(Updating *u, const char *name)
 static bool add_scale_update(Updating *u, int32_t squares)
 {
     int32_t scale = u->scale, growth = add_scalar_state(u, "loss~growth");
-    int32_t shape = shape_of(u, scale);
+    int32_t shape = extension_shape_of(u->more, scale);
     UpdateOp op = {.op_type = "LossScaleUpdate",
                    .path = "update",
                    .name = STR("loss~scale~update"),
@@ -221,7 +217,7 @@ static bool add_scale_update(Updating *u, int32_t squares)
     op.output[0] = new_tensor(u, "loss~scale", "~next", shape, DT_F32, scale);
     op.output[1] = new_tensor(u, "loss~growth", "~next", shape, DT_F32, growth);
     for (int o = 0; o < 2; o++)
-        graph_add_output(u->more.builder, op.output[o]);
+        graph_add_output(u->more->builder, op.output[o]);
     return add_op(u, &op);
 }
 
@@ -233,7 +229,7 @@ static void add_unscaling(Updating *u)
     *factor = (float)(1 / u->spec->scale);
     u->factor = new_tensor(u, "update~factor", "", u->scalar, DT_F32, -1);
     graph_add_initializer(
-        u->more.builder, u->factor, DT_F32, &scalar,
+        u->more->builder, u->factor, DT_F32, &scalar,
         (TensorData){.form = DATA_RAW, .bytes = {(const char *)factor, sizeof *factor}});
 }
 
@@ -243,12 +239,12 @@ static bool add_factor(Updating *u, const UpdatedList *updated)
     Vec32 squares = {0};
     for (int i = 0; i < updated->n; i++) {
         int32_t gradient = updated->at[i].gradient;
-        const char *name = graph_builder_name(u->more.builder, gradient);
+        const char *name = graph_builder_name(u->more->builder, gradient);
         if (updated->at[i].number > 0)
             continue; /* the same gradient on another part of the mesh */
         u->reader = updated->at[i].reader;
         int32_t square = add_unary(u, "ReduceSumSquare", gradient, name, "~square", u->scalar,
-                                   dtype_of(u, gradient), "keepdims", 0, -1);
+                                   extension_dtype_of(u->more, gradient), "keepdims", 0, -1);
         if (square < 0)
             return false;
         vec_push(u->scratch, &squares, square);
@@ -257,7 +253,7 @@ static bool add_factor(Updating *u, const UpdatedList *updated)
     assert(squares.at);
     int32_t sum = squares.at[0];
     if (squares.n > 1) {
-        sum = new_tensor(u, "update~squares", "", u->scalar, dtype_of(u, sum), -1);
+        sum = new_tensor(u, "update~squares", "", u->scalar, extension_dtype_of(u->more, sum), -1);
         UpdateOp op = {.op_type = "Sum",
                        .path = "update",
                        .name = STR("update~squares"),
@@ -268,7 +264,7 @@ static bool add_factor(Updating *u, const UpdatedList *updated)
         if (!add_op(u, &op))
             return false;
     }
-    u->factor = new_tensor(u, "update~factor", "", u->scalar, dtype_of(u, sum), -1);
+    u->factor = new_tensor(u, "update~factor", "", u->scalar, extension_dtype_of(u->more, sum), -1);
     UpdateOp op = {.op_type = "ClipFactor",
                    .path = "update",
                    .name = STR("update~factor"),
@@ -316,7 +312,7 @@ static bool add_update(Updating *u, const Updated *of)
     memcpy(op.input, first, sizeof first);
     op.n_inputs = UPDATE_STATES;
     op.output[op.n_outputs++] = new_tensor(u, name, master ? "~master~next" : "~next", shape,
-                                           dtype_of(u, updated), updated);
+                                           extension_dtype_of(u->more, updated), updated);
     for (int i = master; i < n; i++) {
         int32_t state = add_state(u, of, &value[i]);
         op.input[op.n_inputs++] = state;
@@ -330,13 +326,13 @@ static bool add_update(Updating *u, const Updated *of)
     if (!add_op(u, &op))
         return false;
     for (int i = 0; i < op.n_outputs; i++)
-        graph_add_output(u->more.builder, op.output[i]);
+        graph_add_output(u->more->builder, op.output[i]);
     if (!master)
         return true;
     int32_t next = add_unary(u, "Cast", op.output[0], name, "~next", shape, dtype, "to",
                              dtype_to_onnx(dtype), parameter);
     if (next >= 0)
-        graph_add_output(u->more.builder, next);
+        graph_add_output(u->more->builder, next);
     return next >= 0;
 }
 
@@ -383,12 +379,12 @@ static bool cast_gradients(Updating *u, UpdatedList *updated)
     for (int i = 0; i < updated->n; i++) {
         Updated *own = &updated->at[i];
         Dtype want = update_gradient_dtype(u->spec, (Dtype)u->base->dtype[own->parameter]);
-        if (want == dtype_of(u, own->gradient))
+        if (want == extension_dtype_of(u->more, own->gradient))
             continue;
         u->reader = own->reader;
         u->gradient_of = own->parameter;
         own->gradient =
-            add_unary(u, "Cast", own->gradient, tensor_name(u->base->graph, own->gradient), "~cast",
+            add_unary(u, "Cast", own->gradient, name_of(u, own->gradient), "~cast",
                       u->base->shape[own->parameter], want, "to", dtype_to_onnx(want), -1);
         if (own->gradient < 0)
             return false;
@@ -412,8 +408,9 @@ static bool join_parts(Updating *u, UpdatedList *updated)
             inputs[k] = first[k].gradient;
         u->reader = own->reader;
         u->gradient_of = own->parameter;
-        sums.at[i] = op.output[0] = new_tensor(
-            u, own->stem, "~grad", u->base->shape[own->parameter], dtype_of(u, own->gradient), -1);
+        sums.at[i] = op.output[0] =
+            new_tensor(u, own->stem, "~grad", u->base->shape[own->parameter],
+                       extension_dtype_of(u->more, own->gradient), -1);
         op.name = str_from(arena_join(u->scratch, own->stem, "~grad"));
         op.inputs = inputs;
         if (!add_op(u, &op))
@@ -446,7 +443,7 @@ static int32_t add_number(Updating *u, const char *name, Dtype dtype, double val
 {
     static const Shape scalar = {0};
     int32_t t = new_tensor(u, name, "", u->scalar, dtype, -1);
-    graph_add_initializer(u->more.builder, t, dtype, &scalar,
+    graph_add_initializer(u->more->builder, t, dtype, &scalar,
                           (TensorData){.form = DATA_FILL, .fill = value});
     return t;
 }
@@ -490,7 +487,7 @@ static bool add_count(Updating *u)
     int32_t next = add_scalar_op(u, "Add", "train~step~next", DT_I64, (int32_t[]){u->step, counted},
                                  2, u->step);
     if (next >= 0)
-        graph_add_output(u->more.builder, next);
+        graph_add_output(u->more->builder, next);
     return next >= 0;
 }
 
@@ -516,30 +513,20 @@ static bool add_all(Updating *u, const TrainingStep *step)
     return true;
 }
 
-bool update_add(Arena *arena, const UpdateSpec *spec, TrainingStep *step, Error *err)
+bool update_add(Extension *more, const UpdateSpec *spec, const TrainingStep *step, Error *err)
 {
     static const Shape scalar = {0};
-    Updating u = {.arena = arena,
-                  .scratch = arena_new(),
+    Updating u = {.arena = more->arena,
+                  .scratch = more->scratch,
                   .spec = spec,
-                  .base = step->inferred,
+                  .base = more->base,
+                  .more = more,
                   .seed = step->seed,
                   .scale = step->scale,
                   .factor = -1,
                   .reader = -1,
                   .gradient_of = -1,
                   .err = err};
-    extension_open(arena, u.scratch, step->inferred, &u.more);
-    u.scalar = shapes_put(step->inferred->shapes, &scalar);
-    int n_before = step->graph->n_tensors;
-    bool ok = add_all(&u, step) && extension_close(&u.more, &step->graph, &step->inferred, err);
-    if (ok) {
-        int32_t *next_of = arena_array(arena, int32_t, step->graph->n_tensors);
-        memset(next_of, -1, (size_t)step->graph->n_tensors * sizeof *next_of);
-        for (int i = 0; i < u.next_of.n; i++)
-            next_of[n_before + i] = u.next_of.at[i];
-        step->graph->next_of = next_of;
-    }
-    arena_free(u.scratch);
-    return ok;
+    u.scalar = shapes_put(u.base->shapes, &scalar);
+    return add_all(&u, step);
 }

@@ -20,11 +20,12 @@
 #ifndef CORE_STEP_UPDATE_H
 #define CORE_STEP_UPDATE_H
 
+#include "core/step/extension.h"
 #include "core/step/optimizer.h"
 #include "core/step/step.h"
 
-/* Adds the update to a step without one, in place. ERROR_UNSUPPORTED: the spec asks for another
- * precision than the model has. */
-bool update_add(Arena *arena, const UpdateSpec *spec, TrainingStep *step, Error *err);
+/* Adds the update to a step that is being made: all of it but graph and inference is known.
+ * ERROR_UNSUPPORTED: the spec asks for another precision than the model has. */
+bool update_add(Extension *more, const UpdateSpec *spec, const TrainingStep *step, Error *err);
 
 #endif

@@ -108,8 +108,7 @@ static inline void planning_train(Planning *p, const char *dims, const char *spe
         planning_fail(&err);
     const Inferred *model =
         infer(p->arena, loss.graph, registry_new(p->arena), &bindings, false, &err);
-    if (!model || !step_make(p->arena, model, &loss, NULL, 0, (StepShape){0}, &step, &err) ||
-        !update_add(p->arena, &spec, &step, &err))
+    if (!model || !step_make(p->arena, model, &loss, NULL, 0, (StepShape){0}, &spec, &step, &err))
         planning_fail(&err);
     p->graph = step.graph;
     p->inferred = step.inferred;

@@ -284,11 +284,11 @@ static void frozen_parameters_have_no_gradient(void **state)
     model = infer(o.arena, loss.graph, o.session->rules.registry, &none, false, &err);
     int32_t frozen[2] = {graph_find_tensor(loss.graph, STR("v")),
                          graph_find_tensor(loss.graph, STR("w"))};
-    assert_true(step_make(o.arena, model, &loss, frozen, 1, (StepShape){0}, &step, &err));
+    assert_true(step_make(o.arena, model, &loss, frozen, 1, (StepShape){0}, NULL, &step, &err));
     Buf text = buf_new(o.arena);
     put_trained(step.graph, &text);
     assert_string_equal(text.s, "w");
-    assert_false(step_make(o.arena, model, &loss, frozen, 2, (StepShape){0}, &step, &err));
+    assert_false(step_make(o.arena, model, &loss, frozen, 2, (StepShape){0}, NULL, &step, &err));
     assert_string_equal(err.text, "nothing of the model trains");
     assert_string_equal(err.hint, "all its parameters are frozen");
     close_step(&o);
