@@ -20,6 +20,7 @@ typedef struct {
     int n_keys; /* the budget */
     const char *facts[FACTS_MAX];
     bool tiny;          /* on tiny-gpt, which has weights to run */
+    bool trains;        /* the training step of a pipeline: Llama-3-8B on pp=2,dp=2,tp=4 */
     const char *policy; /* lines of PAS(graph); NULL: scripts/policies/megatron.lua */
     const char *file;   /* that it leaves in the current folder, having the last of the facts */
 } TaskRow;
@@ -94,6 +95,27 @@ static TaskRow rows[] = {
      .facts = {"to copy: [R, S(1)]"}},
     {"this tensor's sharding as dims_mapping", "/h.3.mlp.c_fc.weight<Enter>", "Y2", 2,
      .facts = {"to copy: [-1,1]"}},
+    {"what a layer costs forward and backward", "", "z2", 2,
+     .facts = {"BWD ms", "128.61 270.44", "128.35 269.58", "BWD ms"}, .trains = true},
+    {"what runs backward for this op", "/layers.0.self_attn.o_proj/MatMul<Enter>", "gb", 2,
+     .facts = {"its backward ops", "o_proj/MatMul~d0", "o_proj/MatMul~d1"}, .trains = true},
+    {"which op of the model this backward op comes of",
+     "/backward.model.layers.0.self_attn.o_proj/MatMul~d1<Enter>", "gb", 2,
+     .facts = {"MatMul", "6.60 AR tp 128.0 MiB"}, .trains = true},
+    {"where the gradient of this weight is reduced, and how often",
+     "/layers.0.self_attn.o_proj.weight<Enter>", "3", 1,
+     .facts = {"gradient       4096,4096/tp \xce\xa3"
+               "dp",
+               "reduced by     AR dp 16.0 MiB", "once a step"},
+     .trains = true},
+    {"where its states lie", "/layers.0.self_attn.o_proj.weight<Enter>", "3", 1,
+     .facts = {"states         master, m, v  4096,4096/tp  f32  16.0 MiB"}, .trains = true},
+    {"why this gradient is partial, which line did it", "/layers.0.self_attn.o_proj.weight<Enter>3",
+     "gbwG", 4, .facts = {"partial over dp", "hybrid3d.lua:53"}, .trains = true},
+    {"what of this layer's values fills the peak", "", "6", 1,
+     .facts = {"model.layers[0..15]", "28.5 GiB"}, .trains = true},
+    {"which devices need most, and what fills them", "", "6", 1,
+     .facts = {"d0..d7", "46.2 GiB", "d8..d15", "34.5 GiB"}, .trains = true},
     {"does the sharded model compute the same", "", "9:run<Enter>", 3,
      .facts = {"PASS: 153 values, each compared on every rank", "of what rounding explains"},
      .tiny = true},
@@ -123,6 +145,11 @@ static Session *open_for(Arena *arena, const TaskRow *row, const char *folder)
     Error err = {0};
     if (row->tiny)
         options.model = "samples/models/tiny-gpt.onnx";
+    if (row->trains)
+        options = (SessionOptions){.model = "samples/models/llama-3-8b.json",
+                                   .mesh = "pp=2,dp=2,tp=4",
+                                   .policy = "scripts/policies/hybrid3d.lua",
+                                   .train = "auto"};
     if (row->policy) {
         options.policy = arena_printf(arena, "%s/mine.lua", folder);
         const char *text =
@@ -266,8 +293,8 @@ static void a_picture_of_one_block_for_a_paper(void **state)
     assert_int_equal(chdir(folder), 0);
     assert_int_equal(cli_explore(&cli), CLI_FINE);
     assert_int_equal(chdir(top), 0);
-    assert_left(arena, folder, "screen.txt", "gpt2-block.svg written");
-    assert_left(arena, folder, "gpt2-block.svg", "legend");
+    assert_left(arena, folder, "screen.txt", "gpt2-layer.svg written");
+    assert_left(arena, folder, "gpt2-layer.svg", "c_attn");
     assert_int_equal(rmdir(folder), 0);
     arena_free(arena);
 }

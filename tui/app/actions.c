@@ -471,6 +471,8 @@ static bool act_on_place(App *app, ActId act)
         go_producer(ui);
     else if (act == ACT_RESHARD)
         go_reshard(ui);
+    else if (act == ACT_GRADIENT)
+        go_gradient(ui);
     else if (act == ACT_OTHER_END)
         go_other_end(ui);
     else if (act == ACT_NEXT_TENSOR || act == ACT_PREVIOUS_TENSOR)

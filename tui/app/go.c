@@ -141,6 +141,87 @@ void go_reshard(Ui *ui)
     ui->at.reshard = ui->comm->row_of[found];
 }
 
+/* ---- between the passes of a training step ---- */
+
+static void go_to_value(Ui *ui, int32_t tensor)
+{
+    const GraphTensor *row = &ui_graph(ui)->tensors[tensor];
+    int32_t op = row->maker;
+
+    if (op < 0 && tensor_n_uses(ui_graph(ui), tensor) > 0)
+        op = ui_graph(ui)->uses[row->use];
+    if (op >= 0 && !inferred_is_host(ui->session->inferred, op))
+        ui_go_op(ui, op);
+    ui_select_tensor(ui, tensor);
+}
+
+/* The op of the update that reads a parameter as the value that it changes; -1: none. */
+static int32_t update_of(const Graph *graph, int32_t parameter)
+{
+    for (int u = 0; u < tensor_n_uses(graph, parameter); u++) {
+        int32_t op = graph->uses[graph->tensors[parameter].use + u];
+        if (graph->phase[op] == PHASE_UPDATE)
+            return op;
+    }
+    return -1;
+}
+
+/* The value whose gradient this is, the gradient of this, or the update of this parameter. */
+static void go_gradient_of_value(Ui *ui, int32_t tensor)
+{
+    const Graph *graph = ui_graph(ui);
+    int32_t of = graph->gradient_of ? graph->gradient_of[tensor] : -1;
+    int32_t gradient = plan_gradient(ui_plan(ui), tensor);
+
+    if (of < 0 && gradient < 0) {
+        ui_say(ui, "it has no gradient: no parameter that trains depends on it");
+        return;
+    }
+    places_remember(ui);
+    if (of >= 0) {
+        int32_t update = tensor_is_parameter(ui->session->inferred, of) ? update_of(graph, of) : -1;
+        if (update >= 0 && ui->at.op != update) {
+            ui_go_op(ui, update);
+            ui_say(ui, "the update of %.*s; gb again goes on",
+                   STR_ARG(label_tensor(ui->session, ui->frame, of)));
+            ui_select_tensor(ui, of);
+            return;
+        }
+        go_to_value(ui, of);
+        return;
+    }
+    go_to_value(ui, gradient);
+}
+
+void go_gradient(Ui *ui)
+{
+    const Graph *graph = ui_graph(ui);
+    int32_t op = ui->at.op, ops[MENU_MAX];
+    int n = 0;
+
+    if (!graph->phase) {
+        ui_say(ui, "this plan has no backward pass: :train derives it");
+        return;
+    }
+    bool of_value = ui->at.tensor >= 0 && (ui->at.show >= SHOW_TENSOR || op < 0);
+    if (of_value) {
+        go_gradient_of_value(ui, ui->at.tensor);
+        return;
+    }
+    if (op >= 0 && graph->phase[op] != PHASE_FORWARD && graph->of[op] >= 0) {
+        go_chosen(ui, graph->of[op]);
+        return;
+    }
+    for (int i = 0; op >= 0 && i < ui->session->inferred->n_program; i++)
+        if (graph->of[ui->session->inferred->program[i]] == op &&
+            graph->phase[ui->session->inferred->program[i]] != PHASE_FORWARD)
+            n = add_once(ops, n, MENU_MAX, ui->session->inferred->program[i]);
+    if (n == 0)
+        ui_say(ui, "nothing comes of this op in the backward pass");
+    else
+        go_one_of(ui, "its backward ops", ops, n);
+}
+
 /* Inputs, then outputs; -1: an optional one that is absent. */
 static int32_t operand_of(const Graph *graph, int32_t op, int i)
 {

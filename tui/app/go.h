@@ -9,7 +9,10 @@
 void go_consumer(Ui *ui); /* of the selected tensor */
 /* The maker of the selected tensor; for an op on the graph, the makers of its inputs. */
 void go_producer(Ui *ui);
-void go_reshard(Ui *ui);             /* the Comm row of the selected tensor, or of the op */
+void go_reshard(Ui *ui); /* the Comm row of the selected tensor, or of the op */
+/* In a training step: between an op and what comes of it in the backward pass, a value and its
+ * gradient, a parameter and its update. */
+void go_gradient(Ui *ui);
 void go_other_end(Ui *ui);           /* of the reshard at the op: its readers, or its maker */
 void go_next_tensor(Ui *ui, int by); /* among the operands of the op */
 void go_pick_tensor(Ui *ui);         /* the same by a menu */

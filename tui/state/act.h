@@ -40,6 +40,10 @@
     ACT(PRODUCER, "producer", "gu", "",                                                            \
         "go to the op that makes this; choose among the inputs of an op", "go")                    \
     ACT(RESHARD, "reshard", "gr", "", "go to its reshard", "go")                                   \
+    ACT(GRADIENT, "gradient", "gb", "",                                                            \
+        "between an op and its backward ops, a value and its gradient, a parameter and its "       \
+        "update",                                                                                  \
+        "go")                                                                                      \
     ACT(NEXT_TENSOR, "next-tensor", "]t", "", "next tensor of the op", "go")                       \
     ACT(PREVIOUS_TENSOR, "previous-tensor", "[t", "", "previous tensor of the op", "go")           \
     ACT(PICK_TENSOR, "tensors", "t", "", "choose among the tensors of the op", "go")               \

@@ -4,6 +4,7 @@
 #include "tui/views/label.h"
 #include "tui/views/notations.h"
 #include "tui/views/tensor_picture.h"
+#include "tui/views/tensor_training.h"
 #include "tui/views/rows.h"
 
 #include <assert.h>
@@ -64,12 +65,6 @@ static void draw_sizes(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
     if (id != ui_plan(ui)->moved->sharding[tensor]) {
         pen_puts(pen, ROLE_NOTE, "  then ");
         pen_text(pen, label_sharding(ui, ui_plan(ui)->moved->sharding[tensor]), -1, -1);
-    }
-    int32_t gradient = plan_gradient(ui_plan(ui), tensor);
-    if (gradient >= 0 && ui_plan(ui)->moved->made[gradient] >= 0) {
-        pen_puts(pen, ROLE_HEAD, "  GRADIENT ");
-        pen_text(pen, label_sharding(ui, ui_plan(ui)->moved->made[gradient]), -1,
-                 pen->area.w - pen->x);
     }
     pen_line(pen);
 }
@@ -359,7 +354,7 @@ static void draw_unknown(const Ui *ui, Pen *pen)
 
 /* Lines of each part; the least important part loses its lines first. */
 typedef struct {
-    int notations, rank, picture, ends, decided, dims;
+    int notations, training, rank, picture, ends, decided, dims;
 } Parts;
 
 /* Takes up to `want` of the lines left, but not less than `least`. */
@@ -373,13 +368,15 @@ static int take(int *left, int want, int least)
     return n;
 }
 
-static Parts share(const Ui *ui, const TensorPicture *picture, int n_notations, int w, int h)
+static Parts share(const Ui *ui, const TensorPicture *picture, int n_notations, int n_training,
+                   int w, int h)
 {
     int users = tensor_n_uses(ui_graph(ui), ui->at.tensor),
         whole = tensor_picture_lines(picture, w);
     int left = h - (w < NARROW ? 3 : 2);
     Parts parts = {.notations = take(&left, 1, 1)};
 
+    parts.training = take(&left, n_training, n_training > 2 ? 2 : n_training);
     parts.rank = take(&left, h < 12 ? 1 : 2, 1);
     parts.picture = take(&left, whole < 5 ? whole : left < 12 ? 3 : 5, 1);
     parts.notations += take(&left, n_notations - 1, 1);
@@ -409,13 +406,22 @@ static void draw(Ui *ui, Pen *pen)
     }
     Slices slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);
     TensorPicture picture = tensor_picture(ui, &slices);
-    Parts parts = share(ui, &picture, tensor_notations(ui, notation), pen->area.w, pen->area.h);
+    TrainingLine training[TRAINING_LINES_MAX];
+    int n_training = tensor_training(ui, ui->at.tensor, training);
+    Parts parts =
+        share(ui, &picture, tensor_notations(ui, notation), n_training, pen->area.w, pen->area.h);
     draw_name(ui, pen);
     draw_sizes(ui, &slices, id, pen);
     for (int i = 0; i < parts.notations; i++) {
         draw_notation(&notation[i], i == 0 ? ui->at.dim : -1, pen);
         if (i == 0 && !parts.dims)
             rows_mark(ui, SHOW_TENSOR, pen, pen->y - 1);
+    }
+    for (int i = 0; i < parts.training; i++) {
+        pen_rune(pen, ROLE_TEXT, ' ');
+        draw_field(pen, training[i].name, LABEL);
+        pen_text(pen, training[i].text, -1, pen->area.w - pen->x);
+        pen_line(pen);
     }
     if (parts.dims)
         draw_dims(ui, &slices, pen);

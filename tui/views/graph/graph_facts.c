@@ -2,9 +2,10 @@
 #include "tui/views/graph/graph_row.h"
 
 #include "core/cost/cost.h"
+#include "core/cost/memory.h"
 #include "tui/views/label.h"
 
-enum { LOOK_MAX = 4096, VIEWS_MAX = 4 };
+enum { LOOK_MAX = 4096, VIEWS_MAX = 4, SAVED_OPS_MAX = 200000 };
 
 static double reshard_us(const Ui *ui, int32_t reshard)
 {
@@ -67,21 +68,55 @@ static double op_params(const Session *session, int32_t op)
     return n;
 }
 
+/* Per op of the model, the time of the ops that come of it in the backward pass. */
+static const double *backward_times(const Ui *ui)
+{
+    const Graph *graph = ui_graph(ui);
+    double *us = arena_array(ui->comm->arena, double, graph->n_ops + 1);
+
+    for (int i = 0; graph->phase && i < ui->session->inferred->n_program; i++) {
+        int32_t op = ui->session->inferred->program[i], of = graph->of[op];
+        if (of >= 0 && (graph->phase[op] == PHASE_BACKWARD || graph->phase[op] == PHASE_AGAIN))
+            us[of] += ui_plan(ui)->priced->op_us[op];
+    }
+    return us;
+}
+
+/* Per op, the bytes that rank keeps of what it makes. */
+static const double *saved_bytes(const Ui *ui)
+{
+    int n = ui_graph(ui)->n_ops;
+    int64_t *bytes = arena_array(ui->comm->arena, int64_t, n + 1);
+    double *saved = arena_array(ui->comm->arena, double, n + 1);
+
+    if (n > SAVED_OPS_MAX)
+        return saved;
+    MemoryAccount *account = memory_account_new(ui_plan(ui));
+    memory_saved(account, ui->rank, bytes);
+    memory_account_free(account);
+    for (int op = 0; op < n; op++)
+        saved[op] = (double)bytes[op];
+    return saved;
+}
+
 /* Sums of all places before each in the order, made when they are first asked for. */
-void graph_sums(Ui *ui, bool params)
+void graph_sums(Ui *ui, GraphSum of)
 {
     const Groups *groups = ui->session->groups;
-    const double **known =
-        params ? &graph_state(ui)->params_before : &graph_state(ui)->flops_before;
+    const double **known = &graph_state(ui)->before[of];
 
     if (*known)
         return;
     double *sum = arena_array(ui->comm->arena, double, groups->n_order + 1);
+    const double *each = of == SUM_BACKWARD ? backward_times(ui)
+                         : of == SUM_SAVED  ? saved_bytes(ui)
+                                            : NULL;
     for (int32_t i = 0; i < groups->n_order; i++) {
         int32_t op = groups->order[i];
-        sum[i + 1] = sum[i] + (params ? op_params(ui->session, op)
-                                      : inferred_repeat(ui->session->inferred, op) *
-                                            op_flops_local(ui_plan(ui), op));
+        sum[i + 1] = sum[i] + (each               ? each[op]
+                               : of == SUM_PARAMS ? op_params(ui->session, op)
+                                                  : inferred_repeat(ui->session->inferred, op) *
+                                                        op_flops_local(ui_plan(ui), op));
     }
     *known = sum;
 }
@@ -96,12 +131,12 @@ static double row_parameters(const Ui *ui, const OutlineRow *row)
 }
 
 /* Parameters are counted once where they are first read, so those of all members count. */
-double graph_row_sum(const Ui *ui, const OutlineRow *row, bool params)
+double graph_row_sum(const Ui *ui, const OutlineRow *row, GraphSum of)
 {
-    const double *sum = params ? graph_state(ui)->params_before : graph_state(ui)->flops_before;
+    const double *sum = graph_state(ui)->before[of];
 
     if (!row_has_ops(row))
-        return params ? row_parameters(ui, row) : 0;
+        return of == SUM_PARAMS ? row_parameters(ui, row) : 0;
     if (!sum)
         return 0;
     return (sum[row->first + row->n] - sum[row->first]) * row_folds(row);

@@ -32,6 +32,8 @@ static const Column columns[COL_COUNT] = {
     [COL_PARAMS] = {"params", "PARAMS", 8, 0, 80, true},
     [COL_FLOPS] = {"flops", "FLOPS", 10, 0, 80, true},
     [COL_TIME] = {"time", "", 7, 0, 40, true},
+    [COL_BACKWARD] = {"backward", "BWD", 6, 0, 45, true},
+    [COL_SAVED] = {"kept", "KEPT MiB", 8, 0, 35, true},
     [COL_BAR] = {"cost", "COST", 6, 0, 10, false},
     [COL_TIMES] = {"times", "TIMES", 6, 0, 80, true},
     [COL_RESHARD] = {"reshard", "RESHARD", 14, 1, 60, false},
@@ -86,6 +88,8 @@ static bool is_wanted(const Ui *ui, int column)
 
 static bool is_there(const Ui *ui, int column)
 {
+    if ((column == COL_BACKWARD || column == COL_SAVED) && !ui_graph(ui)->phase)
+        return false;
     return is_wanted(ui, column) && (column != COL_STAGE || ui_plan(ui)->decided->stages);
 }
 
@@ -100,6 +104,8 @@ static const char *heading(const Ui *ui, int column)
         return byte_unit(ui)->name;
     if (column == COL_TIME)
         return time_unit(ui)->name;
+    if (column == COL_BACKWARD)
+        return arena_printf(ui->frame, "BWD %s", time_unit(ui)->name);
     if (column != COL_MAPPING)
         return columns[column].heading;
     for (int a = 0; a < ui->session->mesh->n_axes; a++)
@@ -123,14 +129,21 @@ static int least(const Ui *ui, int column, int w)
     return n_heading > MAPPING_MAX ? MAPPING_MAX : n_heading;
 }
 
+/* In a training step, both passes side by side say more than operators. */
+static int wanted(const Ui *ui, int column)
+{
+    enum { LESS_THAN_TIMES = 36 };
+    return column == COL_OPERATOR && ui_graph(ui)->phase ? LESS_THAN_TIMES : columns[column].wanted;
+}
+
 /* The least wanted of those shown, of equals the last; names and shardings always stay. */
-static int least_wanted(const int *width)
+static int least_wanted(const Ui *ui, const int *width)
 {
     int found = -1;
 
     for (int c = 0; c < COL_COUNT; c++)
         if (width[c] && c != COL_NAME && c != COL_OUTPUT &&
-            (found < 0 || columns[c].wanted <= columns[found].wanted))
+            (found < 0 || wanted(ui, c) <= wanted(ui, found)))
             found = c;
     return found;
 }
@@ -143,7 +156,7 @@ void graph_column_widths(const Ui *ui, int w, int *width)
         width[c] = is_there(ui, c) || c == COL_NAME || c == COL_OUTPUT ? least(ui, c, w) : 0;
         used += width[c] ? width[c] + 1 : 0;
     }
-    for (int c = least_wanted(width); used > w && c >= 0; c = least_wanted(width)) {
+    for (int c = least_wanted(ui, width); used > w && c >= 0; c = least_wanted(ui, width)) {
         used -= width[c] + 1;
         width[c] = 0;
     }
@@ -198,8 +211,22 @@ void graph_columns_menu(Ui *ui)
 
 /* ---- sorting ---- */
 
-static const GraphColumn sortable[] = {COL_TIME,   COL_RESHARD, COL_BYTES,
-                                       COL_PARAMS, COL_FLOPS,   COL_TIMES};
+static GraphSum sum_of(int column)
+{
+    return column == COL_PARAMS     ? SUM_PARAMS
+           : column == COL_FLOPS    ? SUM_FLOPS
+           : column == COL_BACKWARD ? SUM_BACKWARD
+                                    : SUM_SAVED;
+}
+
+static bool is_sum(int column)
+{
+    return column == COL_PARAMS || column == COL_FLOPS || column == COL_BACKWARD ||
+           column == COL_SAVED;
+}
+
+static const GraphColumn sortable[] = {COL_TIME,  COL_RESHARD, COL_BYTES,    COL_PARAMS,
+                                       COL_FLOPS, COL_TIMES,   COL_BACKWARD, COL_SAVED};
 enum { N_SORTABLE = sizeof sortable / sizeof sortable[0] };
 
 /* What the column shows, as a number. */
@@ -213,8 +240,8 @@ static double row_number(const void *context, const OutlineRow *row)
         return facts.comm_us;
     if (graph_state(ui)->sorted_by == COL_BYTES)
         return made < 0 ? 0 : (double)plan_local_bytes(ui_plan(ui), facts.tensor, made);
-    if (graph_state(ui)->sorted_by == COL_PARAMS || graph_state(ui)->sorted_by == COL_FLOPS)
-        return graph_row_sum(ui, row, graph_state(ui)->sorted_by == COL_PARAMS);
+    if (is_sum(graph_state(ui)->sorted_by))
+        return graph_row_sum(ui, row, sum_of(graph_state(ui)->sorted_by));
     return graph_state(ui)->sorted_by == COL_TIMES ? (double)row->times : facts.us;
 }
 
@@ -230,8 +257,8 @@ static void sort_rows(Ui *ui, int column, bool reversed)
 {
     graph_state(ui)->sorted_by = column;
     graph_state(ui)->reversed = reversed;
-    if (column == COL_PARAMS || column == COL_FLOPS) {
-        graph_sums(ui, column == COL_PARAMS);
+    if (is_sum(column)) {
+        graph_sums(ui, sum_of(column));
         if (!is_wanted(ui, column))
             ui->look.settings.columns ^= 1 << column;
     }
@@ -272,7 +299,7 @@ void graph_sort_menu(Ui *ui)
     menu_open(ui, "sort the rows of each group by", sort_by);
     menu_add(ui, 'o', STR("program order"), -1);
     for (int i = 0; i < N_SORTABLE; i++)
-        menu_add(ui, "trmpfx"[i], str_from(columns[sortable[i]].name), (int)sortable[i]);
+        menu_add(ui, "trmpfxbk"[i], str_from(columns[sortable[i]].name), (int)sortable[i]);
 }
 
 bool graph_sort(Ui *ui, Str column, Error *err)
@@ -288,7 +315,7 @@ bool graph_sort(Ui *ui, Str column, Error *err)
         return true;
     }
     error_set(err, "no column '%.*s' to sort by", STR_ARG(column));
-    error_hint(err, "time, reshard, mib, params, flops, times, order");
+    error_hint(err, "time, reshard, mib, params, flops, times, backward, kept, order");
     return false;
 }
 
@@ -511,7 +538,12 @@ static Text column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fac
     if (column == COL_TIME)
         return text_of(fixed(ui, facts->us / time_unit(ui)->scale, time_unit(ui)->decimals));
     if (column == COL_PARAMS || column == COL_FLOPS)
-        return text_of(counted(ui, graph_row_sum(ui, row, column == COL_PARAMS)));
+        return text_of(counted(ui, graph_row_sum(ui, row, sum_of(column))));
+    if (column == COL_BACKWARD)
+        return text_of(fixed(ui, graph_row_sum(ui, row, SUM_BACKWARD) / time_unit(ui)->scale,
+                             time_unit(ui)->decimals));
+    if (column == COL_SAVED)
+        return text_of(fixed(ui, graph_row_sum(ui, row, SUM_SAVED) / (1 << 20), 1));
     if (column == COL_MAPPING && made >= 0)
         return mapping_text(ui, shardings_at(ui_plan(ui)->shardings, made));
     if (column == COL_STAGE)
@@ -607,18 +639,15 @@ void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, co
 
 void graph_row_headings(Ui *ui, const int *width, Pen *pen)
 {
-    bool params = graph_state(ui)->sorted_by == COL_PARAMS,
-         flops = graph_state(ui)->sorted_by == COL_FLOPS;
+    int sorted = graph_state(ui)->sorted_by;
 
-    if ((params && !graph_state(ui)->params_before) ||
-        (flops && !graph_state(ui)->flops_before)) { /* of another plan */
-        graph_sums(ui, params);
+    if (is_sum(sorted) && !graph_state(ui)->before[sum_of(sorted)]) { /* of another plan */
+        graph_sums(ui, sum_of(sorted));
         outline_sort(ui->outline, row_key, ui);
     }
-    if (width[COL_PARAMS])
-        graph_sums(ui, true);
-    if (width[COL_FLOPS])
-        graph_sums(ui, false);
+    for (int c = 0; c < COL_COUNT; c++)
+        if (width[c] && is_sum(c))
+            graph_sums(ui, sum_of(c));
     pen_rune(pen, ROLE_HEAD, ' ');
     for (int c = 0; c < COL_COUNT; c++) {
         if (width[c] == 0)

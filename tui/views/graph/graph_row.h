@@ -26,6 +26,8 @@ typedef enum {
     COL_PARAMS,
     COL_FLOPS,
     COL_TIME,
+    COL_BACKWARD, /* in a training step, as the next */
+    COL_SAVED,
     COL_BAR,
     COL_TIMES,
     COL_RESHARD,
@@ -42,14 +44,23 @@ typedef struct {
     int32_t reshard;                /* the most expensive reshard, or -1 */
 } RowFacts;
 
+/* What is summed over places of the order when a column asks for it. */
+typedef enum {
+    SUM_PARAMS,
+    SUM_FLOPS,
+    SUM_BACKWARD, /* us of the ops of the backward pass that come of an op, with those run again */
+    SUM_SAVED,    /* bytes that the selected rank keeps of one micro-batch for the backward pass */
+    GRAPH_SUM_COUNT
+} GraphSum;
+
 /* What the graph view keeps. */
 typedef struct {
     Rail *rail;
-    int sorted_by;                              /* GraphColumn; -1: program order */
-    bool reversed;                              /* the least first */
-    int drawn[COL_COUNT];                       /* widths of columns, as drawn last */
-    Control control;                            /* of the plan's groups; session NULL: to be made */
-    const double *params_before, *flops_before; /* sums over groups->order; NULL: to be made */
+    int sorted_by;                         /* GraphColumn; -1: program order */
+    bool reversed;                         /* the least first */
+    int drawn[COL_COUNT];                  /* widths of columns, as drawn last */
+    Control control;                       /* of the plan's groups; session NULL: to be made */
+    const double *before[GRAPH_SUM_COUNT]; /* sums over groups->order; NULL: to be made */
 } GraphState;
 
 static inline GraphState *graph_state(const Ui *ui)
@@ -64,10 +75,10 @@ RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row);
 /* The decision that a row's sharding goes back to, or NULL. */
 const Decision *graph_row_pin(const Ui *ui, const OutlineRow *row);
 
-/* Makes the sums of all places before each in the order, of parameters or of flops, which
- * graph_row_sum() asks: 0 until then. */
-void graph_sums(Ui *ui, bool params);
-double graph_row_sum(const Ui *ui, const OutlineRow *row, bool params);
+/* Makes the sums of all places before each in the order, which graph_row_sum() asks: 0 until then.
+ */
+void graph_sums(Ui *ui, GraphSum sum);
+double graph_row_sum(const Ui *ui, const OutlineRow *row, GraphSum sum);
 
 /* Columns of each in a view of that width; 0: it is not shown. Each is followed by a blank. */
 void graph_column_widths(const Ui *ui, int w, int *width);

@@ -307,7 +307,7 @@ static void forget(Ui *ui)
     GraphState *state = graph_state(ui);
 
     state->control = (Control){0};
-    state->params_before = state->flops_before = NULL;
+    memset(state->before, 0, sizeof state->before);
 }
 
 const View view_graph = {

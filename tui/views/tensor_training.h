@@ -1,0 +1,19 @@
+/* tensor_training.h - what a training step keeps beside a value: its gradient, where that is
+ * reduced and how often, and the optimizer's states of a parameter. */
+#ifndef TUI_VIEWS_TENSOR_TRAINING_H
+#define TUI_VIEWS_TENSOR_TRAINING_H
+
+#include "tui/state/ui.h"
+
+enum { TRAINING_LINES_MAX = 5 };
+
+typedef struct {
+    const char *name; /* "gradient" */
+    Text text;
+} TrainingLine;
+
+/* Of a value, or of the value whose gradient the tensor is. Returns how many; 0 without a training
+ * step. Texts are of the frame. */
+int tensor_training(const Ui *ui, int32_t tensor, TrainingLine *out);
+
+#endif
