@@ -41,7 +41,7 @@ static const Column columns[COL_COUNT] = {
     [COL_CHANGED] = {"changed", "CHANGED", 7, 0, 80, false},
 };
 
-static int32_t made_of(const Ui *ui, const RowFacts *facts)
+int32_t graph_row_made(const Ui *ui, const RowFacts *facts)
 {
     if (facts->tensor < 0)
         return -1;
@@ -234,7 +234,7 @@ static double row_number(const void *context, const OutlineRow *row)
 {
     const Ui *ui = context;
     RowFacts facts = graph_row_facts(ui, row);
-    int32_t made = made_of(ui, &facts);
+    int32_t made = graph_row_made(ui, &facts);
 
     if (graph_state(ui)->sorted_by == COL_RESHARD)
         return facts.comm_us;
@@ -501,8 +501,7 @@ static Str counted(const Ui *ui, double value)
                   : "");
 }
 
-/* "1", "0-3": of its first and its last op that is in a stage; stages follow each other. */
-static Str stage_text(const Ui *ui, const OutlineRow *row)
+Str graph_row_stage(const Ui *ui, const OutlineRow *row)
 {
     const int32_t *order = ui->session->groups->order;
     int32_t first = row->first, last = row->first + row->n - 1;
@@ -528,7 +527,7 @@ static Str stage_text(const Ui *ui, const OutlineRow *row)
 static Text column_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
                         GraphColumn column)
 {
-    int32_t made = made_of(ui, facts);
+    int32_t made = graph_row_made(ui, facts);
     Buf text = buf_marked(ui->frame);
 
     if (column == COL_BYTES && made >= 0) {
@@ -547,7 +546,7 @@ static Text column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fac
     if (column == COL_MAPPING && made >= 0)
         return mapping_text(ui, shardings_at(ui_plan(ui)->shardings, made));
     if (column == COL_STAGE)
-        return text_of(stage_text(ui, row));
+        return text_of(graph_row_stage(ui, row));
     if (column == COL_CUT)
         return cut_text(ui, row);
     if (column == COL_DTYPE && facts->tensor >= 0)
@@ -576,7 +575,7 @@ static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *fac
     if (column == COL_OPERATOR)
         draw_operator(ui, row, facts, width, pen);
     else if (column == COL_OUTPUT)
-        pen_text(pen, label_value(ui, facts->tensor, made_of(ui, facts)), dim, width);
+        pen_text(pen, label_value(ui, facts->tensor, graph_row_made(ui, facts)), dim, width);
     else if (column == COL_BAR)
         pen_bar(pen, ROLE_TEXT, facts->us, ui_plan(ui)->priced->totals.step_us, width);
     else if (column == COL_RESHARD)
@@ -659,66 +658,4 @@ void graph_row_headings(Ui *ui, const int *width, Pen *pen)
             pen_fit(pen, ROLE_HEAD, text, width[c]);
         pen_rune(pen, ROLE_HEAD, ' ');
     }
-}
-
-/* ---- as data ---- */
-
-static const char *const row_kinds[] = {
-    [ROW_INPUT] = "input",           [ROW_GROUP] = "group",         [ROW_OP] = "op",
-    [ROW_PARAMETERS] = "parameters", [ROW_PARAMETER] = "parameter",
-};
-
-void graph_table(Ui *ui, Sheet *out)
-{
-    enum { BATCH = 256 };
-    static const char *const names[] = {"depth",      "kind",     "name",         "operator",
-                                        "output",     "sharding", "dims_mapping", "local_bytes",
-                                        "compute_us", "comm_us",  "reshards",     "times"};
-    bool stages = ui_plan(ui)->decided->stages != NULL;
-    OutlineRow rows[BATCH];
-    int n;
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        sheet_column(out, names[i], i == 0 || i > 6);
-    if (stages)
-        sheet_column(out, "stage", false);
-    for (int64_t at = 0; (n = outline_rows(ui->outline, at, BATCH, rows)) > 0; at += n)
-        for (int i = 0; i < n; i++) {
-            if (ui->listing.n_tagged > 0 && !listing_row_tagged(ui, &rows[i]))
-                continue;
-            RowFacts facts = graph_row_facts(ui, &rows[i]);
-            int32_t made = made_of(ui, &facts);
-            Buf name = buf_new(out->arena), ours = buf_new(out->arena),
-                mapping = buf_new(out->arena), shape = buf_new(out->arena);
-            outline_label(ui->outline, &rows[i], &name);
-            if (rows[i].fold_n > 1)
-                buf_printf(&name, " x%d", rows[i].fold_n);
-            if (rows[i].mixed)
-                buf_putc(&name, ' ');
-            if (rows[i].mixed)
-                alike_format_classes(ui, &rows[i], &name);
-            if (facts.tensor >= 0)
-                inferred_put_shape(ui->session->inferred, facts.tensor, &shape);
-            if (made >= 0) {
-                const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, made);
-                sharding_format(sharding, ui->session->mesh, VIEW_OURS, &ours, NULL);
-                sharding_format(sharding, ui->session->mesh, VIEW_DIMS_MAPPING, &mapping, NULL);
-            }
-            sheet_number(out, rows[i].depth);
-            sheet_put(out, str_from(row_kinds[rows[i].kind]));
-            sheet_put(out, buf_str(&name));
-            sheet_put(
-                out, str_from(rows[i].kind == ROW_OP ? op_operator(ui_graph(ui), rows[i].id) : ""));
-            sheet_put(out, buf_str(&shape));
-            sheet_put(out, buf_str(&ours));
-            sheet_put(out, buf_str(&mapping));
-            sheet_number(out,
-                         made < 0 ? 0 : (double)plan_local_bytes(ui_plan(ui), facts.tensor, made));
-            sheet_number(out, facts.us);
-            sheet_number(out, facts.comm_us);
-            sheet_number(out, facts.n_reshards);
-            sheet_number(out, (double)rows[i].times);
-            if (stages)
-                sheet_put(out, stage_text(ui, &rows[i]));
-        }
 }

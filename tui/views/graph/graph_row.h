@@ -72,6 +72,12 @@ const Control *graph_control(const Ui *ui);
 
 RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row);
 
+/* How the value is made whose sharding a row shows: a Shardings id; of a parameter as it is stored.
+ */
+int32_t graph_row_made(const Ui *ui, const RowFacts *facts);
+/* "1", "0-3": of its first and its last op that is in a stage; stages follow each other. */
+Str graph_row_stage(const Ui *ui, const OutlineRow *row);
+
 /* The decision that a row's sharding goes back to, or NULL. */
 const Decision *graph_row_pin(const Ui *ui, const OutlineRow *row);
 
