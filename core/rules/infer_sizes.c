@@ -385,7 +385,7 @@ static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
 {
     InferState *state = trial->state;
     SizeSamples samples = {.n = trial->n};
-    int64_t dim;
+    int64_t dim = SIZE_UNNAMED;
     for (int r = 0; r < trial->n; r++) {
         samples.at[r] = trial->out_shape[r][output].dim[d];
         if (samples.at[r] < 0)

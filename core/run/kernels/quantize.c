@@ -46,7 +46,7 @@ static bool open_scaling(const KernelCall *call, Scaling *out, Error *err)
 static int64_t scale_place(const Scaling *s, int64_t i)
 {
     const Shape *shape = &s->x->shape;
-    int64_t at[DIMS_MAX], place = 0;
+    int64_t at[DIMS_MAX] = {0}, place = 0;
     if (s->axis < 0)
         return 0;
     for (int64_t d = shape->n_dims - 1; d >= 0; i /= shape->dim[d--])
