@@ -140,3 +140,27 @@ StepParts step_parts(Arena *arena, const Plan *plan)
             out.part[out.n++] = sum.parts.at[i];
     return out;
 }
+
+const char *step_part_name(Arena *arena, const Mesh *mesh, const StepPart *part)
+{
+    Buf out = buf_new(arena);
+    switch (part->kind) {
+    case PART_COMPUTE:
+        return "compute";
+    case PART_WAIT:
+        return "waits for other stages";
+    case PART_UPDATE:
+        return "update of parameters";
+    case PART_COLLECTIVE:
+    case PART_REDUCTION:
+        break;
+    }
+    buf_puts(&out, part->atoms ? step_kind_name(part->step) : "collectives inside ops");
+    if (part->atoms) {
+        buf_puts(&out, " over ");
+        mesh_format_set(mesh, part->atoms, ".", &out);
+    }
+    if (part->kind == PART_REDUCTION)
+        buf_puts(&out, ", once a step");
+    return out.s;
+}

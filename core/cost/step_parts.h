@@ -34,6 +34,9 @@ typedef struct {
     int lane;       /* the devices (Lanes) whose time it is; -1 without stages */
 } StepParts;
 
+/* "compute", "all_reduce over tp", "all_gather over dp, once a step"; in the arena. */
+const char *step_part_name(Arena *arena, const Mesh *mesh, const StepPart *part);
+
 /* In the arena. A plan whose schedule does not fit its stages has one micro-batch through all of
  * them and no waits. */
 StepParts step_parts(Arena *arena, const Plan *plan);

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TO_CONFIG, TO_CONFIG_NUMBER, TO_DTYPE, TO_STEP } Target;
+typedef enum { TO_CONFIG, TO_CONFIG_NUMBER, TO_LAYERS, TO_DTYPE, TO_STEP } Target;
 
-enum { VALUES_MAX = 4 };
+enum { VALUES_MAX = 4, LAYERS_MAX = 1 << 20 };
 
 /* key: of the config, or of a word of --train. value: what it may be; none: a share below 1. */
 static const struct {
@@ -18,6 +18,7 @@ static const struct {
 } rows[] = {
     {"attention", "attn_implementation", TO_CONFIG, {"flash", "eager"}, "flash or eager"},
     {"dropout", "training_dropout", TO_CONFIG_NUMBER, {0}, "a number from 0 to below 1"},
+    {"layers", NULL, TO_LAYERS, {0}, "a number of layers"},
     {"precision", NULL, TO_DTYPE, {"fp32", "bf16", "fp16", "f32"}, "fp32, bf16 or fp16"},
     {"grad_dtype", "grads", TO_STEP, {"f32", "bf16", "fp16", "fp32"}, "f32, bf16 or fp16"},
 };
@@ -64,9 +65,21 @@ PolicySettings model_settings_only(Arena *arena, const PolicySettings *settings)
     return policy_settings_copy(arena, &out);
 }
 
+/* Configs name their number of layers in one of these ways; one that has none keeps what it has. */
+static void set_layers(Json *config, const char *text)
+{
+    static const char *const keys[] = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_is_int(json_get(config, keys[i])))
+            json_set_int(config, keys[i], strtoll(text, NULL, 10));
+}
+
 static bool is_value(int row, const char *text)
 {
     char *end;
+    int64_t n;
+    if (rows[row].target == TO_LAYERS)
+        return str_to_int(str_from(text), &n) && n >= 1 && n <= LAYERS_MAX;
     double share = strtod(text, &end);
     if (rows[row].target == TO_CONFIG_NUMBER)
         return *text != '\0' && *end == '\0' && share >= 0 && share < 1;
@@ -98,6 +111,8 @@ uint64_t model_settings_apply(const PolicySettings *settings, Json *config)
             continue;
         if (rows[row].target == TO_CONFIG)
             json_set_str(config, rows[row].key, setting->value);
+        else if (rows[row].target == TO_LAYERS)
+            set_layers(config, setting->value);
         else if (rows[row].target == TO_CONFIG_NUMBER)
             json_set_real(config, rows[row].key, strtod(setting->value, NULL));
         hash ^= hash_bytes(setting->value, strlen(setting->value)) + (uint64_t)row;

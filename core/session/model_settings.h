@@ -4,6 +4,7 @@
  *     attention=eager    the builder: "attn_implementation": "eager" in the config
  *     dropout=0.1        the builder: "training_dropout": 0.1 in the config, the share of each
  *                        dropout of a decoder in training; 0, the default: it has none
+ *     layers=4           the builder: "num_hidden_layers": 4 in the config, or what it calls that
  *     precision=bf16     the builder: the type of parameters, as --dtype
  *     grad_dtype=bf16    the training step: grads=bf16 of --train
  */

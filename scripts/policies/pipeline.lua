@@ -24,6 +24,7 @@ OPTIONS = common.options{
     {"schedule", "auto", "auto: 1f1b, or infer_pipe without training; or any of 'help schedules'"},
     {"virtual", 1, "stages a device, which take turns: 1f1b_interleaved and others"},
     {"balance", "flops", "what stages have equally much of: layers, or flops"},
+    {"stage_layers", "", "layers of each stage, as in 7,8x14,6; empty: as balance says"},
 }
 
 SIZES = common.sizes(function() return {"dp"} end)

@@ -34,12 +34,12 @@ typedef struct {
         *weights, *shapes, *size, *script, *screen, *config;
     const char *hops, *width, *table, *to;
     const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *seconds,
-        *completion, *devices;
+        *completion, *devices, *gap;
     const char *vectors;
     Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;
-    bool draw_missing;
+    bool draw_missing, frontier;
     bool paper, dot, svg, pdf, png, html, md, csv, onnx;
     bool onnx_test, f64, trace, backward, exact, no_redistribute, check, gradient, allow_native;
     bool help, version;

@@ -23,30 +23,9 @@ typedef struct {
     EstimateChanges changes;
 } Page;
 
-/* "all_reduce over tp" */
 static const char *title_of(const Page *page, const StepPart *part)
 {
-    Arena *arena = page->cli->arena;
-    Buf out = buf_new(arena);
-    switch (part->kind) {
-    case PART_COMPUTE:
-        return "compute";
-    case PART_WAIT:
-        return "waits for other stages";
-    case PART_UPDATE:
-        return "update of parameters";
-    case PART_COLLECTIVE:
-    case PART_REDUCTION:
-        break;
-    }
-    buf_puts(&out, part->atoms ? step_kind_name(part->step) : "collectives inside ops");
-    if (part->atoms) {
-        buf_puts(&out, " over ");
-        mesh_format_set(page->session->mesh, part->atoms, ".", &out);
-    }
-    if (part->kind == PART_REDUCTION)
-        buf_puts(&out, ", once a step");
-    return out.s;
+    return step_part_name(page->cli->arena, page->session->mesh, part);
 }
 
 /* ---- as text ---- */

@@ -4,6 +4,7 @@
 
 #include "core/base/units.h"
 #include "core/search/search.h"
+#include "tui/cli/search.h"
 
 #include <errno.h>
 #include <math.h>
@@ -71,7 +72,8 @@ int cli_search(Cli *cli)
         return cli_fail(cli);
     struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND}, before;
     sigaction(SIGINT, &action, &before);
-    int code = search_mesh(cli, seconds, max_peak);
+    int code = cli->options.devices ? search_devices(cli, &watched, seconds, max_peak)
+                                    : search_mesh(cli, seconds, max_peak);
     sigaction(SIGINT, &before, NULL);
     return code;
 }

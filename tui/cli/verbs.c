@@ -40,9 +40,13 @@ static const char estimate_text[] =
 static const char search_text[] =
     "Searches the plan of least time whose memory is within a limit, and proves it:\n"
     "with -m on that mesh, what policy and pins leave open; with --devices N whole\n"
-    "configurations of a training step: mesh, stages, micro-batches, schedule, what is\n"
-    "made again, ZeRO, sequence parallelism. --set pins one of them. C-c stops with the\n"
-    "best so far. The exit code is 1 if nothing fits.";
+    "configurations of a training step under hybrid3d: mesh and order of its axes,\n"
+    "layers of stages, micro-batches, schedule, what is made again, ZeRO, sequence\n"
+    "parallelism. --set global_batch=N gives the samples of a step, --set tp=8 or\n"
+    "--set zero=1 pins what is searched, -o FILE saves a plan.json, or FILE.lua a\n"
+    "policy. '4 x 2' is four micro-batches of two samples on each rank. Every time and\n"
+    "peak is a plan's; '>=' is a lower bound of one that was not made. C-c stops with\n"
+    "the best so far. The exit code is 1 if nothing fits.";
 static const char diff_text[] =
     "Compares two plans, or one model under several propagators: their requests, the\n"
     "first decision that differs, totals, the ops, tensors, reshards and findings\n"

@@ -73,6 +73,35 @@ local function count_layers(list, n)
     end
 end
 
+-- Where stages begin that have as many layers as the text says: "7,8x14,6" is 7, 14 times 8, and 6.
+-- What is before the first layer is of the first stage, what is after the last of the last.
+local function stages_of(list, text, n)
+    local counts, layer, sum = {}, {}, 0
+    for part in text:gmatch("[^,%s]+") do
+        local layers, times = part:match("^(%d+)x(%d+)$")
+        layers, times = tonumber(layers or part:match("^%d+$")), tonumber(times or 1)
+        if not layers or layers < 1 or #counts + times > n then
+            error(("stage_layers is '%s': layers of %d stages, as in 7,8x14,6"):format(text, n), 0)
+        end
+        for _ = 1, times do
+            counts[#counts + 1], sum = layers, sum + layers
+        end
+    end
+    for i, it in ipairs(list) do
+        if it.is_layer then layer[#layer + 1] = i end
+    end
+    if #counts ~= n or sum ~= #layer then
+        error(("stage_layers has %d stages of %d layers, and there are %d stages, %d layers"):format(
+            #counts, sum, n, #layer), 0)
+    end
+    local places, next = {1}, 1
+    for i = 1, n - 1 do
+        next = next + counts[i]
+        places[i + 1] = layer[next]
+    end
+    return places
+end
+
 local in_a_v = {zbv = true, dualpipev = true}
 
 -- Stages for each coordinate of the axis, if the mesh has it, of layers in a row, equally many or of
@@ -97,7 +126,9 @@ local function place(graph, axis, resource)
         error("balance is layers or flops", 0)
     end
     local firsts = {}
-    for i, place in ipairs(even_runs(list, n)) do firsts[i] = list[place].first end
+    local given = options.stage_layers
+    local places = given ~= "" and stages_of(list, given, n) or even_runs(list, n)
+    for i, place in ipairs(places) do firsts[i] = list[place].first end
     graph:staging(firsts)
     for i, segment in ipairs(graph:segments()) do
         local at = (i - 1) % devices

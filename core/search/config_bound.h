@@ -1,0 +1,52 @@
+/* config_bound.h - lower bounds of a configuration's time and memory, from the costs of its layers.
+ *
+ * With f and b the forward and backward time of a stage, m micro-batches, and lanes of stages that
+ * share devices, no order of blocks takes less than
+ *
+ *     lane l     the forwards of the stages before its first one, its own work m times, the
+ *                backwards of the stages before its first one: a step begins and ends there. Of a
+ *                backward that is split the part for weights may fill that time
+ *     all        one micro-batch through all stages
+ *
+ * and the update of the stage with most of it comes on top, as in core/cost/pipeline.h. With
+ * `simulated` the blocks are laid out in the order of the schedule instead, which only grows with
+ * the times of its blocks.
+ *
+ * Memory is what a lane has at the end of the last forward in flight, or of the backward behind it:
+ * what is stored, gradients, and for each stage what is saved times the micro-batches that its
+ * schedule holds.
+ */
+#ifndef CORE_SEARCH_CONFIG_BOUND_H
+#define CORE_SEARCH_CONFIG_BOUND_H
+
+#include "core/search/config_parts.h"
+
+typedef struct {
+    bool legal; /* the schedule takes so many micro-batches and stages */
+    double us;
+    int64_t bytes;
+} ConfigBound;
+
+typedef struct ConfigBounds ConfigBounds; /* schedules, each made once */
+
+ConfigBounds *config_bounds_new(Arena *arena, const Machine *machine);
+void config_bounds_free(ConfigBounds *bounds);
+
+/* Layers of each stage: [config_n_stages()]. */
+void config_split(const Config *config, const ConfigParts *parts, int *layers);
+
+/* Costs of the stages of a configuration: [config_n_stages()], in the arena. */
+PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Config *config,
+                        const ConfigParts *parts);
+
+/* Of parts that were planned on the mesh, laid out. shards: how many times as many devices dp has.
+ */
+ConfigBound config_bound(ConfigBounds *bounds, const Config *config, const ConfigParts *parts,
+                         int64_t shards);
+
+/* Of stages whose parts were planned without dp, and so for all orders and levels of ZeRO. */
+double config_lanes_us(const Config *config, const PartCost *stage);
+int64_t config_lanes_bytes(ConfigBounds *bounds, const Config *config, const PartCost *stage,
+                           int64_t shards);
+
+#endif

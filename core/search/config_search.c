@@ -1,0 +1,752 @@
+#include "core/search/config_search.h"
+
+#include "core/base/clock.h"
+#include "core/base/heap.h"
+#include "core/cost/pipeline.h"
+#include "core/rules/roles.h"
+#include "core/search/config_bound.h"
+#include "core/search/config_parts.h"
+#include "core/search/config_pins.h"
+#include "core/search/config_plan.h"
+#include "core/session/model_settings.h"
+
+#include <math.h>
+
+/* Layers of the model whose plan tells what a layer costs: two at the ends, two between. */
+enum { LAYERS_TOLD = 4 };
+
+/* ORDER ROUND */
+typedef enum {
+    ROUND_FLOPS,
+    ROUND_WIDE,
+    ROUND_GROUP,
+    ROUND_STAGES,
+    ROUND_STATE,
+    ROUND_LAYERS
+} Round;
+
+typedef struct {
+    Config config; /* of a group its first */
+    uint8_t round;
+    int32_t group; /* of which it is one, or all */
+    int64_t n;     /* configurations */
+    double us;
+    int64_t bytes;
+} Node;
+
+/* Costs of layers, by what they were planned with. */
+typedef struct {
+    Session *session; /* of one sample, from which those of more follow; else NULL */
+    ConfigWork *work; /* of all layers together; NULL: not asked for yet */
+    Vec(int64_t) samples;
+    Vec(ConfigParts) parts; /* by samples */
+} Layers;
+
+struct ConfigSearch {
+    Arena *arena;
+    ConfigRequest request;
+    SessionOptions options; /* without what is searched */
+    ConfigSpace space;
+    Machine machine;
+    bool reduced; /* layers are told by LAYERS_TOLD of them */
+    ConfigGroups groups;
+    int64_t *group_n; /* configurations of each */
+    int64_t left_out[LEFT_COUNT];
+    Intern *layer_keys, *plan_keys;
+    Vec(Layers *) layers;
+    Vec(const ConfigPlan *) planned;
+    ConfigBounds *bounds;
+    int64_t layer_plans;
+};
+
+const ConfigPlan *const *config_planned(const ConfigSearch *search, int *n)
+{
+    *n = search->planned.n;
+    return search->planned.at;
+}
+
+const ConfigSpace *config_space_of(const ConfigSearch *search)
+{
+    return &search->space;
+}
+
+int64_t config_memory_of(const ConfigSearch *search)
+{
+    return search->machine.memory_bytes;
+}
+
+/* ---- costs of layers ---- */
+
+static bool cancelled(const ConfigSearch *search)
+{
+    return progress_stopped(search->request.progress);
+}
+
+static Layers *layers_at(ConfigSearch *search, Str key, bool *is_new)
+{
+    int32_t known = intern_find(search->layer_keys, key.s, key.n);
+    *is_new = known < 0;
+    if (known >= 0)
+        return search->layers.at[known];
+    Layers *layers = arena_make(search->arena, Layers);
+    intern_put(search->layer_keys, key.s, key.n);
+    vec_push(search->arena, &search->layers, layers);
+    return layers;
+}
+
+/* A session of the model in one stage. */
+static Session *open_layers(ConfigSearch *search, const Config *config, const char *mesh,
+                            Error *err)
+{
+    SessionOptions options = search->options;
+    Config one = *config;
+    one.size[CONFIG_PP] = 1;
+    one.schedule = 0;
+    one.virtual = 1;
+    one.micro_batches =
+        config->micro_batches > 1 ? 2 : 1; /* then gradients are reduced behind all */
+    options.mesh = mesh;
+    if (!config_settings(search->arena, &one, NULL, &search->options.settings, &options.settings,
+                         err))
+        return NULL;
+    if (search->reduced &&
+        !policy_settings_with(search->arena, &options.settings,
+                              str_from(arena_printf(search->arena, "layers=%d", LAYERS_TOLD)),
+                              &options.settings, err))
+        return NULL;
+    search->layer_plans++;
+    options.progress = search->request.progress;
+    return session_open(&options, search->request.hooks, err);
+}
+
+/* Of one micro-batch of one sample under the axes that shard it. NULL with *err. */
+static Layers *layers_of_group(ConfigSearch *search, const Config *config, Error *err)
+{
+    Arena *arena = search->arena;
+    Buf key = buf_new(arena);
+    config_mesh(config, &key);
+    const char *mesh = arena_str(arena, buf_str(&key));
+    buf_printf(&key, " again %d, sp %d", config->recompute, config->sequence_parallel);
+    bool is_new;
+    Layers *layers = layers_at(search, buf_str(&key), &is_new);
+    if (is_new)
+        layers->session = open_layers(search, config, mesh, err);
+    return layers->session ? layers : NULL;
+}
+
+/* The group's axes that shard a micro-batch, one sample. */
+static Config sharded_axes(const Config *config)
+{
+    Config one = *config;
+    one.size[CONFIG_PP] = one.size[CONFIG_DP] = one.micro_batch = one.micro_batches = 1;
+    one.order = one.zero = one.schedule = one.split = 0;
+    one.virtual = 1;
+    return one;
+}
+
+static const ConfigParts *parts_of_group(ConfigSearch *search, const Config *config, Error *err)
+{
+    Config one = sharded_axes(config);
+    Arena *arena = search->arena;
+    Layers *layers = layers_of_group(search, &one, err);
+    if (!layers)
+        return NULL;
+    for (int i = 0; i < layers->samples.n; i++)
+        if (layers->samples.at[i] == config->micro_batch)
+            return &layers->parts.at[i];
+    vec_push(arena, &layers->samples, config->micro_batch);
+    vec_push(
+        arena, &layers->parts,
+        config_parts_of(arena, layers->session, search->space.n_layers, config->micro_batch, NULL));
+    return &layers->parts.at[layers->parts.n - 1];
+}
+
+/* A bound of these from the plan with two devices on each axis that has more; with ep from their
+ * own. */
+static const ConfigParts *parts_of_wide(ConfigSearch *search, const Config *config, Error *err)
+{
+    Arena *arena = search->arena;
+    Config wide = sharded_axes(config), one = wide;
+    for (int a = 0; wide.size[CONFIG_EP] == 1 && a < CONFIG_AXES; a++)
+        one.size[a] = wide.size[a] % 2 == 0 ? 2 : wide.size[a];
+    Buf mesh = buf_new(arena);
+    config_mesh(&wide, &mesh);
+    bool is_new;
+    Layers *layers = layers_at(
+        search,
+        str_from(arena_printf(arena, "bound %s again %d, sp %d, %d", mesh.s, wide.recompute,
+                              wide.sequence_parallel, config->micro_batch)),
+        &is_new);
+    if (!is_new)
+        return layers->parts.n > 0 ? layers->parts.at : NULL;
+    Layers *told = layers_of_group(search, &one, err);
+    if (!told)
+        return NULL;
+    if (!told->work) {
+        told->work = arena_make(arena, ConfigWork);
+        *told->work = config_work_of(arena, told->session);
+    }
+    Source source = {.name = "mesh", .text = buf_str(&mesh)};
+    const Mesh *whole = mesh_parse(arena, &source, err);
+    vec_push(arena, &layers->parts,
+             config_work_parts(arena, told->work, &search->machine, whole, search->space.n_layers,
+                               config->micro_batch));
+    return layers->parts.at;
+}
+
+/* The largest divisor that is not above `most`, else the smallest above 1. */
+static int32_t divisor_within(int32_t n, int64_t most)
+{
+    for (int32_t d = most < n ? (int32_t)most : n; d > 1; d--)
+        if (n % d == 0)
+            return d;
+    for (int32_t d = 2; n > 1 && (int64_t)d * d <= n; d++)
+        if (n % d == 0)
+            return d;
+    return n;
+}
+
+/* The mesh on which layers are planned: pp is an axis that nothing is sharded by, as long as is
+ * needed to put the axes outside of it on other nodes; of dp two devices tell what more do, but
+ * beside ep, where how many there are decides which way experts' values take. */
+static Config told_axes(const ConfigSearch *search, const Config *config)
+{
+    Config told = *config;
+    int64_t inside = config_stride(config, CONFIG_PP), node = search->space.devices_per_node;
+    if (config->size[CONFIG_EP] == 1)
+        told.size[CONFIG_DP] = divisor_within(config->size[CONFIG_DP], 2);
+    told.size[CONFIG_PP] = config->order != 1 || inside >= node
+                               ? 1
+                               : divisor_within(config->size[CONFIG_PP], node / inside);
+    return told;
+}
+
+/* Its mesh, with "xx" for pp. */
+static const char *told_mesh(Arena *arena, const Config *told)
+{
+    Buf mesh = buf_new(arena);
+    config_mesh(told, &mesh);
+    char *pp = strstr(mesh.s, "pp=");
+    if (pp)
+        memcpy(pp, "xx=", 3);
+    return mesh.s;
+}
+
+static Session *told_session(ConfigSearch *search, const Config *told, Error *err)
+{
+    const char *mesh = told_mesh(search->arena, told);
+    const char *key = arena_printf(search->arena, "%s, %d x %d, again %d, zero %d, sp %d", mesh,
+                                   told->micro_batches > 1, told->micro_batch, told->recompute,
+                                   told->zero, told->sequence_parallel);
+    bool is_new;
+    Layers *layers = layers_at(search, str_from(key), &is_new);
+    if (is_new)
+        layers->session = open_layers(search, told, mesh, err);
+    return layers->session;
+}
+
+/* Layers on the mesh of a configuration. shards: how many times as many dp has as they are planned
+ * on. */
+static const ConfigParts *parts_of_config(ConfigSearch *search, const Config *config,
+                                          int64_t *shards, Error *err)
+{
+    Arena *arena = search->arena;
+    Config told = told_axes(search, config), whole = told;
+    *shards = config->size[CONFIG_DP] / told.size[CONFIG_DP];
+    whole.size[CONFIG_DP] = config->size[CONFIG_DP];
+    const char *text = told_mesh(arena, &whole);
+    const char *key = arena_printf(arena, "whole %s, %d x %d, again %d, zero %d, sp %d", text,
+                                   config->micro_batches > 1, config->micro_batch,
+                                   config->recompute, config->zero, config->sequence_parallel);
+    bool is_new;
+    Layers *layers = layers_at(search, str_from(key), &is_new);
+    if (is_new) {
+        Session *session = told_session(search, &told, err);
+        Source source = {.name = "mesh", .text = str_from(text)};
+        const Mesh *mesh = session && *shards > 1 ? mesh_parse(arena, &source, err) : NULL;
+        if (!session)
+            return NULL;
+        vec_push(arena, &layers->parts,
+                 config_parts_of(arena, session, search->space.n_layers, 1, mesh));
+    }
+    return layers->parts.n > 0 ? layers->parts.at : NULL;
+}
+
+bool config_bounds_of(ConfigSearch *search, const Config *config, double *us, int64_t *bytes,
+                      Error *err)
+{
+    int64_t shards;
+    const ConfigParts *parts = parts_of_config(search, config, &shards, err);
+    if (!parts)
+        return false;
+    ConfigBound bound = config_bound(search->bounds, config, parts, shards);
+    *us = bound.legal ? bound.us : 0;
+    *bytes = bound.bytes;
+    return true;
+}
+
+/* ---- plans ---- */
+
+SessionOptions config_options(const ConfigSearch *search, const ConfigPlan *plan)
+{
+    SessionOptions options = search->options;
+    options.mesh = plan->mesh;
+    options.settings = plan->settings;
+    return options;
+}
+
+const ConfigPlan *config_plan(ConfigSearch *search, const Config *config, Error *err)
+{
+    int32_t known = intern_find(search->plan_keys, config, sizeof *config);
+    if (known >= 0)
+        return search->planned.at[known];
+    int64_t shards;
+    const ConfigParts *parts = parts_of_config(search, config, &shards, err);
+    if (!parts)
+        return NULL;
+    Arena *arena = search->arena;
+    ConfigPlan *plan = arena_make(arena, ConfigPlan);
+    int *layers = arena_array(arena, int, config_n_stages(config));
+    Buf mesh = buf_new(arena), text = buf_new(arena);
+    plan->config = *config;
+    plan->bound_us = config_bound(search->bounds, config, parts, shards).us;
+    config_split(config, parts, layers);
+    config_mesh(config, &mesh);
+    config_text(config, &text);
+    plan->mesh = mesh.s;
+    plan->text = text.s;
+    if (!config_settings(arena, config, layers, &search->options.settings, &plan->settings, err))
+        return NULL;
+    SessionOptions options = config_options(search, plan);
+    options.progress = search->request.progress;
+    config_plan_make(arena, &options, search->request.hooks, plan);
+    if (plan->failed && cancelled(search)) {
+        error_kind(err, ERROR_CANCELLED, "the search was stopped");
+        return NULL;
+    }
+    intern_put(search->plan_keys, config, sizeof *config);
+    vec_push(arena, &search->planned, plan);
+    return plan;
+}
+
+/* ---- the search ---- */
+
+typedef struct {
+    ConfigSearch *search;
+    const ConfigQuestion *question;
+    ConfigAnswer *out;
+    Arena *arena; /* of nodes */
+    Heap heap;
+    Vec(Node) nodes;
+    Arena *scratch;                                              /* of what is expanded: its .. */
+    const ConfigParts *parts;                                    /* .. layers, .. */
+    const PartCost *stages[SPLIT_COUNT][CONFIG_VIRTUAL_MAX + 1]; /* .. stages, .. */
+    int32_t group;                                               /* .. group and bound */
+    double least_us;
+    double group_us; /* the least of its schedules */
+    int64_t group_bytes;
+    double deadline_s;
+    double best; /* what is aimed at, of the best plan */
+} Run;
+
+static double aim_of(const Run *run, double us, int64_t bytes)
+{
+    return run->question->aim == LEAST_TIME ? us : (double)bytes;
+}
+
+/* Whether a bound leaves a chance; counts it if it does not. */
+static bool has_chance(Run *run, const Node *node)
+{
+    ConfigCounts *counts = &run->out->counts;
+    int64_t n = node->n;
+    if (node->bytes > run->question->max_peak_bytes)
+        counts->by_memory += n;
+    else if (aim_of(run, node->us, node->bytes) >= run->best)
+        counts->by_time += n;
+    else
+        return true;
+    return false;
+}
+
+static void push(Run *run, const Node *node)
+{
+    if (!has_chance(run, node))
+        return;
+    vec_push_own(run->arena, &run->nodes, *node);
+    heap_push(run->arena, &run->heap,
+              (HeapEntry){.key = aim_of(run, node->us, node->bytes),
+                          .order = -node->round,
+                          .item = run->nodes.n - 1});
+}
+
+/* Stages are split alike, and cost the same, for schedules of as many. */
+static const PartCost *stages_of(Run *run, const Config *config)
+{
+    const PartCost **known = &run->stages[config->split][config->virtual];
+    if (!*known)
+        *known = config_stages(run->scratch, run->search->bounds, config, run->parts);
+    return *known;
+}
+
+static bool is_split_anew(Run *run, const Config *config)
+{
+    if (config->split == SPLIT_EQUAL)
+        return true;
+    int n = config_n_stages(config);
+    int *layers = arena_array(run->scratch, int, 2 * n);
+    Config equal = *config;
+    equal.split = SPLIT_EQUAL;
+    config_split(config, run->parts, layers);
+    config_split(&equal, run->parts, layers + n);
+    return memcmp(layers, layers + n, sizeof *layers * (size_t)n) != 0;
+}
+
+/* Of all orders and levels of ZeRO: the highest needs least memory. */
+static Node node_of_schedule(Run *run, const Config *config)
+{
+    const ConfigSpace *space = &run->search->space;
+    const PartCost *stage = stages_of(run, config);
+    Config sharded = *config;
+    sharded.zero = space->pin_zero >= 0 ? (uint8_t)space->pin_zero : CONFIG_ZEROS - 1;
+    int64_t shards = config_samples_of(config) * config->size[CONFIG_CP];
+    return (Node){*config,
+                  ROUND_STAGES,
+                  run->group,
+                  config_count_states(space, config),
+                  fmax(run->least_us, config_lanes_us(config, stage)),
+                  config_lanes_bytes(run->search->bounds, &sharded, stage, shards)};
+}
+
+static void push_schedule(void *context, const Config *config)
+{
+    Run *run = context;
+    Node node = node_of_schedule(run, config);
+    if (is_split_anew(run, config))
+        push(run, &node);
+    else
+        run->out->counts.same += node.n;
+}
+
+/* The least time of those that fit, and the least memory of all. */
+static void bound_schedule(void *context, const Config *config)
+{
+    Run *run = context;
+    Node node = node_of_schedule(run, config);
+    if (node.bytes <= run->question->max_peak_bytes)
+        run->group_us = fmin(run->group_us, node.us);
+    run->group_bytes = run->group_bytes < node.bytes ? run->group_bytes : node.bytes;
+}
+
+static void push_state(void *context, const Config *config)
+{
+    Run *run = context;
+    int64_t shards = config_samples_of(config) * config->size[CONFIG_CP];
+    push(run,
+         &(Node){*config, ROUND_STATE, run->group, 1, run->least_us,
+                 config_lanes_bytes(run->search->bounds, config, stages_of(run, config), shards)});
+}
+
+static double products_us(const ConfigParts *parts)
+{
+    double us = 0;
+    for (int i = 0; i < parts->n_layers + 2; i++)
+        us += parts->part[i].product_us;
+    return us;
+}
+
+/* Whether there is nothing that `selective` makes again, as where attention is one op that keeps
+ * no scores: such groups are those of `none`. */
+static bool is_none_again(ConfigSearch *search, const ConfigParts *none, const Config *one,
+                          Error *err)
+{
+    Config selective = *one;
+    selective.recompute = AGAIN_SELECTIVE;
+    const ConfigParts *parts =
+        search->space.pin_recompute < 0 ? parts_of_group(search, &selective, err) : NULL;
+    return parts && memcmp(parts->part, none->part,
+                           sizeof(PartCost) * (size_t)(search->space.n_layers + 2)) == 0;
+}
+
+/* The matmuls of a step on all devices at their full rate, from the plan for one device. */
+static bool push_groups(Run *run, Error *err)
+{
+    ConfigSearch *search = run->search;
+    Config one = {.size = {1, 1, 1, 1, 1}, .micro_batch = 1, .micro_batches = 1, .virtual = 1};
+    const ConfigParts *parts = parts_of_group(search, &one, err);
+    if (!parts)
+        return false;
+    double us =
+        products_us(parts) * (double)search->space.samples / (double)search->space.n_devices;
+    bool same = is_none_again(search, parts, &one, err);
+    for (int i = 0; i < search->groups.n; i++) {
+        Node node = {search->groups.at[i].first, ROUND_FLOPS, i, search->group_n[i], us, 0};
+        run->out->counts.all += node.n;
+        if (same && node.config.recompute == AGAIN_SELECTIVE)
+            run->out->counts.same += node.n;
+        else
+            push(run, &node);
+    }
+    return !error_is_set(err);
+}
+
+/* A better bound of a group from the parts: of the best of its schedules. */
+static void bound_group(Run *run, Node node)
+{
+    run->group_us = INFINITY;
+    run->group_bytes = INT64_MAX;
+    config_each_schedule(&run->search->space, &run->search->groups.at[node.group], bound_schedule,
+                         run);
+    node.round++;
+    node.us = fmax(node.us, run->group_us);
+    node.bytes = node.bytes > run->group_bytes ? node.bytes : run->group_bytes;
+    push(run, &node);
+}
+
+/* The next round of a group, or of one of its schedules its states. */
+static bool expand(Run *run, Node node, Error *err)
+{
+    ConfigSearch *search = run->search;
+    run->parts = node.round == ROUND_FLOPS ? parts_of_wide(search, &node.config, err)
+                                           : parts_of_group(search, &node.config, err);
+    if (!run->parts)
+        return false;
+    run->scratch = arena_new();
+    run->group = node.group;
+    run->least_us = node.us;
+    memset(run->stages, 0, sizeof run->stages);
+    if (node.round <= ROUND_WIDE)
+        bound_group(run, node);
+    else if (node.round == ROUND_GROUP)
+        config_each_schedule(&search->space, &search->groups.at[node.group], push_schedule, run);
+    else
+        config_each_state(&search->space, &node.config, push_state, run);
+    arena_free(run->scratch);
+    return true;
+}
+
+static void keep_best(Run *run, const ConfigPlan *plan)
+{
+    run->out->counts.planned++;
+    if (plan->failed || !plan->legal || plan->peak_bytes > run->question->max_peak_bytes)
+        return;
+    double aim = aim_of(run, plan->step_us, plan->peak_bytes);
+    if (aim >= run->best)
+        return;
+    run->best = aim;
+    run->out->best = plan;
+}
+
+/* The next round of a configuration; behind the last its plan. */
+static bool refine(Run *run, Node node, Error *err)
+{
+    ConfigSearch *search = run->search;
+    if (node.round == ROUND_LAYERS) {
+        const ConfigPlan *plan = config_plan(search, &node.config, err);
+        if (plan)
+            keep_best(run, plan);
+        return plan;
+    }
+    int64_t shards;
+    const ConfigParts *parts = parts_of_config(search, &node.config, &shards, err);
+    if (!parts)
+        return false;
+    ConfigBound bound = config_bound(search->bounds, &node.config, parts, shards);
+    node.round = ROUND_LAYERS;
+    node.us = fmax(node.us, bound.us);
+    node.bytes = node.bytes > bound.bytes ? node.bytes : bound.bytes;
+    if (bound.legal)
+        push(run, &node);
+    else
+        run->out->counts.by_schedule++;
+    return true;
+}
+
+static bool is_over(const Run *run)
+{
+    return cancelled(run->search) || (run->deadline_s > 0 && clock_s() > run->deadline_s);
+}
+
+/* Plans of earlier questions may be the best of this one. */
+static void begin_with_known(Run *run)
+{
+    for (int i = 0; i < run->search->planned.n; i++)
+        keep_best(run, run->search->planned.at[i]);
+    run->out->counts.planned = 0;
+}
+
+static void report(const Run *run, double bound)
+{
+    const ConfigRequest *request = &run->search->request;
+    if (request->report)
+        request->report(request->context, run->best, bound);
+}
+
+/* What is still in the heap, as one answer. */
+static void close_run(Run *run, bool stopped)
+{
+    ConfigCounts *counts = &run->out->counts;
+    for (int i = 0; i < run->heap.n; i++) {
+        const Node *node = &run->nodes.at[run->heap.at[i].item];
+        int64_t n = node->n;
+        if (run->heap.at[i].key >= run->best)
+            counts->by_time += n;
+        else
+            counts->left += n;
+    }
+    run->out->bound = run->heap.n > 0 ? fmin(run->heap.at[0].key, run->best) : run->best;
+    run->out->proven = !stopped && run->out->best && run->out->bound >= run->best;
+    run->out->outcome = run->out->best ? SEARCH_PLAN : stopped ? SEARCH_UNKNOWN : SEARCH_INFEASIBLE;
+    run->out->counts.layer_plans = run->search->layer_plans;
+    memcpy(counts->left_out, run->search->left_out, sizeof counts->left_out);
+}
+
+/* What cannot be planned at all, such as a mesh that the policy refuses, is left out. */
+static void keep_failed(Run *run, const Node *node, const Error *why)
+{
+    run->out->counts.failed += node->n;
+    if (!run->out->failed && why->text[0])
+        run->out->failed = arena_str(run->search->arena, str_from(why->text));
+}
+
+static void search_on(Run *run, bool *stopped)
+{
+    const ConfigQuestion *question = run->question;
+    progress_stage(run->search->request.progress, "searching", 0);
+    while (run->heap.n > 0 && run->heap.at[0].key < run->best * (1 - question->gap)) {
+        *stopped = is_over(run);
+        if (*stopped)
+            return;
+        HeapEntry top = heap_pop(&run->heap);
+        Node node = run->nodes.at[top.item];
+        if (!has_chance(run, &node))
+            continue;
+        Error failed = {0};
+        bool ok =
+            node.round < ROUND_STATE ? expand(run, node, &failed) : refine(run, node, &failed);
+        *stopped = !ok && (failed.kind == ERROR_CANCELLED || is_over(run));
+        if (*stopped)
+            heap_push(run->arena, &run->heap, top);
+        else if (!ok)
+            keep_failed(run, &node, &failed);
+        if (*stopped)
+            return;
+        progress_add(run->search->request.progress, 1);
+        report(run, top.key);
+    }
+}
+
+bool config_search(ConfigSearch *search, const ConfigQuestion *question, ConfigAnswer *out,
+                   Error *err)
+{
+    double begun = clock_s();
+    *out = (ConfigAnswer){.outcome = SEARCH_UNKNOWN};
+    Run run = {.search = search, .question = question, .out = out, .best = INFINITY};
+    run.arena = arena_new();
+    run.deadline_s = question->seconds > 0 ? begun + question->seconds : 0;
+    bool stopped = false;
+    begin_with_known(&run);
+    bool ok = push_groups(&run, err);
+    if (ok)
+        search_on(&run, &stopped);
+    else if (err->kind == ERROR_CANCELLED)
+        stopped = ok = true;
+    close_run(&run, stopped);
+    arena_free(run.arena);
+    out->seconds = clock_s() - begun;
+    return ok;
+}
+
+/* ---- the model ---- */
+
+static void read_units(const Inferred *model, Arena *scratch, ConfigSpace *space)
+{
+    Roles roles = roles_find(scratch, model);
+    space->experts = 1;
+    for (int i = 0; i < roles.n; i++) {
+        const Role *role = &roles.at[i];
+        const OpSpace *ops = program_space(model, role->op);
+        if (role->expert >= 0 && ops->index[role->expert].size > space->experts)
+            space->experts = ops->index[role->expert].size;
+        if (role->role == WEIGHT_COLUMN && role->unit > 1 && role->units > 1) {
+            int64_t n = role->head > 0 ? role->units * role->unit / role->head : role->units;
+            space->heads = n > space->heads ? n : space->heads;
+        }
+        bool heads = role->role == WEIGHT_COLUMN && role->unit > 1 && role->units > 1;
+        bool known = !heads;
+        for (int u = 0; u < space->n_units; u++)
+            known |= space->units[u] == role->units;
+        if (!known && space->n_units < CONFIG_UNITS_MAX)
+            space->units[space->n_units++] = role->units;
+    }
+}
+
+static void read_sequence(const Session *session, ConfigSpace *space)
+{
+    const Graph *graph = session->graph;
+    for (int i = 0; i < graph->n_inputs && space->sequence == 0; i++) {
+        const Shape *shape = inferred_shape(session->inferred, graph->inputs[i]);
+        if (shape && shape->n_dims >= 2 && shape->dim[1] > 1)
+            space->sequence = shape->dim[1];
+    }
+}
+
+static bool read_model(ConfigSearch *search, Error *err)
+{
+    SessionOptions options = search->options;
+    options.policy = NULL;
+    options.train = NULL;
+    options.settings = model_settings_only(search->arena, &search->options.settings);
+    vec_push(search->arena, &options.dims, ((DimBinding){STR("batch"), 1}));
+    Session *session = session_open_model(&options, search->request.hooks, err);
+    if (!session)
+        return false;
+    Arena *scratch = arena_new();
+    ConfigSpace *space = &search->space;
+    int32_t *part = arena_array(scratch, int32_t, session->graph->n_ops);
+    space->n_layers = layers_of_ops(scratch, session->inferred, part);
+    bool config = options.config || str_ends(str_from(options.model), STR(".json"));
+    search->reduced = config && space->n_layers > LAYERS_TOLD &&
+                      layers_are_alike(session->inferred, part, space->n_layers);
+    read_units(session->inferred, scratch, space);
+    read_sequence(session, space);
+    if (space->n_layers == 0)
+        space->n_layers = 1;
+    arena_free(scratch);
+    session_close(session);
+    return true;
+}
+
+ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Error *err)
+{
+    ConfigSearch *search = arena_make(arena, ConfigSearch);
+    *search = (ConfigSearch){.arena = arena, .request = *request, .options = *request->options};
+    search->layer_keys = intern_new(arena);
+    search->plan_keys = intern_new(arena);
+    search->options.policy = "hybrid3d";
+    search->options.train = search->options.train ? search->options.train : "adamw";
+    search->options.machine = search->options.machine ? search->options.machine : "h100x8";
+    search->options.mesh = NULL;
+    search->space.n_devices = request->n_devices;
+    if (!config_pins_take(arena, &search->options, &search->space, err) ||
+        !request->hooks->machine(request->hooks->context, arena, search->options.machine,
+                                 &search->machine, err) ||
+        !read_model(search, err))
+        return NULL;
+    search->space.devices_per_node = search->machine.devices_per_node;
+    if (!config_groups(arena, &search->space, &search->groups, search->left_out, err))
+        return NULL;
+    search->group_n = arena_array(arena, int64_t, search->groups.n);
+    for (int i = 0; i < search->groups.n; i++)
+        search->group_n[i] = config_count(&search->space, &search->groups.at[i]);
+    search->bounds = config_bounds_new(arena, &search->machine);
+    return search;
+}
+
+void config_search_free(ConfigSearch *search)
+{
+    if (!search)
+        return;
+    for (int i = 0; i < search->layers.n; i++)
+        session_close(search->layers.at[i]->session);
+    config_bounds_free(search->bounds);
+}

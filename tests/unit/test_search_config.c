@@ -1,0 +1,205 @@
+/* The search of whole configurations: bounds against plans, the best against all of them. */
+#include "tests/unit/unit.h"
+
+#include "core/search/config_search.h"
+#include "scripts/hooks.h"
+
+#include <math.h>
+
+enum { SETS = 8 };
+
+/* Spaces small enough to plan every configuration. */
+typedef struct {
+    const char *title, *model, *machine;
+    int64_t n_devices;
+    const char *set[SETS];
+} Space;
+
+static Space spaces[] = {
+    {"stages of layers that are alike",
+     "samples/models/llama-3-8b.json",
+     "h100x8",
+     8,
+     {"layers=6", "global_batch=8", "seq=512", "cp=1", "recompute=none", "sequence_parallel=true",
+      "zero=1"}},
+    {"states on two nodes",
+     "samples/models/llama-3-8b.json",
+     "h100x8",
+     16,
+     {"layers=5", "global_batch=16", "seq=512", "schedule=1f1b", "pp=2", "recompute=none",
+      "micro_batch=1", "cp=1"}},
+    {"what is made again",
+     "samples/models/llama-3-8b.json",
+     "h100x8",
+     4,
+     {"layers=5", "global_batch=4", "seq=256", "schedule=1f1b", "attention=eager", "cp=1",
+      "zero=0"}},
+    {"zero bubbles",
+     "samples/models/llama-3-8b.json",
+     "a100x8",
+     4,
+     {"layers=8", "global_batch=8", "seq=256", "pp=4", "micro_batch=1", "zero=0"}},
+    {"a graph without a config",
+     "samples/models/tiny-gpt.onnx",
+     "h100x8",
+     4,
+     {"global_batch=8", "micro_batch=1", "cp=1", "zero=1"}},
+    {"experts",
+     "samples/models/mixtral-8x7b.json",
+     "h100x8",
+     8,
+     {"layers=2", "global_batch=8", "seq=256", "cp=1", "recompute=none", "micro_batch=1",
+      "zero=1"}},
+};
+
+typedef struct {
+    Arena *arena;
+    Scripts *scripts;
+    SessionHooks hooks;
+    SessionOptions options;
+    ConfigRequest request;
+    ConfigSearch *search;
+} Opened;
+
+static Opened *open_space(const Space *space, Error *err)
+{
+    Arena *arena = arena_new();
+    Opened *opened = arena_make(arena, Opened);
+    opened->arena = arena;
+    opened->scripts = scripts_new(arena, ".");
+    opened->hooks = scripts_hooks(opened->scripts);
+    opened->options = (SessionOptions){.model = space->model, .machine = space->machine};
+    for (int i = 0; i < SETS && space->set[i]; i++)
+        assert_true(policy_settings_with(arena, &opened->options.settings, str_from(space->set[i]),
+                                         &opened->options.settings, err));
+    opened->request = (ConfigRequest){
+        .options = &opened->options, .hooks = &opened->hooks, .n_devices = space->n_devices};
+    opened->search = config_search_new(arena, &opened->request, err);
+    return opened;
+}
+
+static void close_space(Opened *opened)
+{
+    config_search_free(opened->search);
+    scripts_free(opened->scripts);
+    arena_free(opened->arena);
+}
+
+/* ---- every configuration ---- */
+
+typedef struct {
+    Opened *opened;
+    const char *title;
+    int n, n_legal;
+    Vec(const ConfigPlan *) plans;
+} All;
+
+static void check_one(void *context, const Config *config)
+{
+    All *all = context;
+    Error err = {0};
+    double us;
+    int64_t bytes;
+    assert_true(config_bounds_of(all->opened->search, config, &us, &bytes, &err));
+    const ConfigPlan *plan = config_plan(all->opened->search, config, &err);
+    assert_non_null(plan);
+    all->n++;
+    if (plan->failed || !plan->legal)
+        return;
+    all->n_legal++;
+    if (us > plan->step_us * (1 + 1e-9) || bytes > plan->peak_bytes)
+        print_error("%s: %s %s: bound %.3f us of %.3f, %lld B of %lld\n", all->title, plan->mesh,
+                    plan->text, us, plan->step_us, (long long)bytes, (long long)plan->peak_bytes);
+    assert_true(us <= plan->step_us * (1 + 1e-9));
+    assert_true(bytes <= plan->peak_bytes);
+    vec_push(all->opened->arena, &all->plans, plan);
+}
+
+static void check_states(void *context, const Config *config)
+{
+    All *all = context;
+    config_each_state(config_space_of(all->opened->search), config, check_one, all);
+}
+
+static All check_all(Opened *opened, const char *title)
+{
+    All all = {.opened = opened, .title = title};
+    ConfigGroups groups = {0};
+    int64_t left[LEFT_COUNT];
+    Error err = {0};
+    const ConfigSpace *space = config_space_of(opened->search);
+    assert_true(config_groups(opened->arena, space, &groups, left, &err));
+    for (int i = 0; i < groups.n; i++)
+        config_each_schedule(space, &groups.at[i], check_states, &all);
+    assert_true(all.n_legal > 0);
+    return all;
+}
+
+/* The least time of those within the limit, or the least memory; INFINITY if there are none. */
+static double least_of(const All *all, ConfigAim aim, int64_t limit)
+{
+    double least = INFINITY;
+    for (int i = 0; i < all->plans.n; i++)
+        if (all->plans.at[i]->peak_bytes <= limit)
+            least = fmin(least, aim == LEAST_TIME ? all->plans.at[i]->step_us
+                                                  : (double)all->plans.at[i]->peak_bytes);
+    return least;
+}
+
+static void check_answer(const Space *space, const All *all, ConfigAim aim, int64_t limit)
+{
+    Error err = {0};
+    Opened *opened = open_space(space, &err);
+    assert_non_null(opened->search);
+    ConfigQuestion question = {.aim = aim, .max_peak_bytes = limit};
+    ConfigAnswer answer;
+    assert_true(config_search(opened->search, &question, &answer, &err));
+    double least = least_of(all, aim, limit);
+    const ConfigCounts *n = &answer.counts;
+    assert_int_equal(n->all,
+                     n->by_memory + n->by_time + n->by_schedule + n->planned + n->same + n->failed);
+    if (isinf(least)) {
+        assert_int_equal(answer.outcome, SEARCH_INFEASIBLE);
+    } else {
+        assert_int_equal(answer.outcome, SEARCH_PLAN);
+        assert_true(answer.proven);
+        double found = aim == LEAST_TIME ? answer.best->step_us : (double)answer.best->peak_bytes;
+        if (found != least)
+            print_error("%s: %s %s is %.3f, the best is %.3f\n", space->title, answer.best->mesh,
+                        answer.best->text, found, least);
+        assert_true(found == least);
+        assert_true(answer.best->peak_bytes <= limit);
+    }
+    close_space(opened);
+}
+
+/* No plan is below its bounds, and the search finds what planning all of them finds: without a
+ * limit, with one that half of them meet, with one that none meets. */
+static void best_is_best_of_all(void **state)
+{
+    const Space *space = *state;
+    Error err = {0};
+    Opened *opened = open_space(space, &err);
+    if (!opened->search)
+        print_error("%s: %s\n", space->title, err.text);
+    assert_non_null(opened->search);
+    All all = check_all(opened, space->title);
+    double least = least_of(&all, LEAST_MEMORY, INT64_MAX), most = 0;
+    for (int i = 0; i < all.plans.n; i++)
+        most = fmax(most, (double)all.plans.at[i]->peak_bytes);
+    print_message("%s: %d configurations, %d legal\n", space->title, all.n, all.n_legal);
+    check_answer(space, &all, LEAST_TIME, INT64_MAX);
+    check_answer(space, &all, LEAST_TIME, (int64_t)(least + (most - least) / 8));
+    check_answer(space, &all, LEAST_TIME, (int64_t)least - 1);
+    check_answer(space, &all, LEAST_MEMORY, INT64_MAX);
+    close_space(opened);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(spaces)];
+    for (size_t i = 0; i < COUNT_OF(spaces); i++)
+        tests[i] =
+            (struct CMUnitTest){spaces[i].title, best_is_best_of_all, NULL, NULL, &spaces[i]};
+    return cmocka_run_group_tests_name("spaces", tests, NULL, NULL);
+}
