@@ -55,7 +55,8 @@ static bool read_text(Reader *r)
         if (slashes % 2 == 1)
             continue;
         escaped = memchr(r->s + start, '\\', end - start) != NULL;
-        r->places.at[add(r, '"', start, end - start)].escaped = escaped;
+        int32_t place = add(r, '"', start, end - start); /* the table may move */
+        r->places.at[place].escaped = escaped;
         return true;
     }
 }

@@ -71,7 +71,23 @@ static Dtype read_descr(Str text)
     return DT_NONE;
 }
 
-bool npy_read(const char *file, Str bytes, OnnxTensor *out, Error *err)
+/* The elements with the last dim fastest, in place of the first. */
+static Str in_c_order(Arena *arena, Str elements, const Shape *shape, size_t size)
+{
+    int64_t n = shape_elements(shape), index[DIMS_MAX] = {0};
+    char *out = arena_alloc(arena, elements.n + 1);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = 0;
+        for (int64_t d = shape->n_dims - 1; d >= 0; d--)
+            place = place * shape->dim[d] + index[d];
+        memcpy(out + (size_t)i * size, elements.s + (size_t)place * size, size);
+        for (int64_t d = shape->n_dims - 1; d >= 0 && ++index[d] == shape->dim[d]; d--)
+            index[d] = 0;
+    }
+    return (Str){out, elements.n};
+}
+
+bool npy_read(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error *err)
 {
     Str header, elements, value;
     *out = (OnnxTensor){.name = STR("")};
@@ -80,13 +96,15 @@ bool npy_read(const char *file, Str bytes, OnnxTensor *out, Error *err)
     if (!value_of(header, "'descr':", &value) || !(out->dtype = read_descr(value)))
         return fail(file, "its elements are of a type that is not read: numbers, little-endian",
                     err);
-    if (!value_of(header, "'fortran_order':", &value) || !str_starts(value, STR("False")))
-        return fail(file, "its elements are in Fortran's order", err);
+    bool columns = value_of(header, "'fortran_order':", &value) && str_starts(value, STR("True"));
     if (!value_of(header, "'shape':", &value) || !read_shape(value, &out->shape) ||
         !shape_check(&out->shape, err))
         return fail(file, "it has no shape of at most 10 dims", err);
     if (elements.n != (size_t)dtype_bytes(out->dtype, shape_elements(&out->shape)))
         return fail(file, "its elements are fewer or more than its shape says", err);
+    size_t size = (size_t)dtype_bits(out->dtype) / 8;
+    if (columns && out->shape.n_dims > 1)
+        elements = in_c_order(arena, elements, &out->shape, size);
     out->data = (TensorData){.form = DATA_RAW, .bytes = elements};
     return true;
 }

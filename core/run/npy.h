@@ -4,14 +4,15 @@
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 8), }  blanks  newline
  *     the elements
  *
- * Source: numpy/lib/format.py. Little-endian numbers, bools and complex numbers in C order.
+ * Source: numpy/lib/format.py. Little-endian numbers, bools and complex numbers.
  */
 #ifndef CORE_RUN_NPY_H
 #define CORE_RUN_NPY_H
 
 #include "core/model/onnx.h"
 
-/* The array, without a name; its elements lie in `bytes`. ERROR_UNREADABLE names the file. */
-bool npy_read(const char *file, Str bytes, OnnxTensor *out, Error *err);
+/* The array, without a name; its elements lie in `bytes`, or in the arena where the file has them
+ * in Fortran's order. ERROR_UNREADABLE names the file. */
+bool npy_read(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error *err);
 
 #endif

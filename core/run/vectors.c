@@ -71,7 +71,7 @@ static bool read_value(Arena *arena, const char *path, Str bytes, const Graph *g
 {
     if (!str_ends(str_from(path), STR(".npy")))
         return onnx_read_value(arena, path, bytes, kind_of(graph, input, place), out, err);
-    if (!npy_read(path, bytes, out, err))
+    if (!npy_read(arena, path, bytes, out, err))
         return false;
     if (graph && place < (input ? graph->n_inputs : graph->n_outputs)) {
         int32_t tensor = input ? graph->inputs[place] : graph->outputs[place];

@@ -22,7 +22,7 @@ static const struct {
     {"view reshape flatten unflatten squeeze unsqueeze alias detach detach_ view_as squeeze_ "
      "unsqueeze_",
      VIEW_RESHAPED},
-    {"transpose t swapaxes swapdims transpose_ t_", VIEW_SWAPPED},
+    {"transpose t mT swapdims transpose_ t_", VIEW_SWAPPED},
     {"permute", VIEW_PERMUTED},
     {"slice narrow", VIEW_SLICED},
     {"select", VIEW_SELECTED},

@@ -4,12 +4,13 @@
  *
  * Names of aten's operators without their library; "min.other" is one overload and comes before
  * "min", which is all that are left. A schema lists the arguments in torch's order with their
- * defaults; tests/differential/torch_schemas.py compares it with torch's own. A recipe is one
- * expression a result, with '|' between them:
+ * defaults; tests/differential/part_torch_export.py calls the operators of real torch. A recipe is
+ * one expression a result, with '|' between them:
  *
- *     expr     = number | argument | Operator [ "#" results ] "(" [ expr {"," expr} ] [ ";" attrs ]
- * ")" | function "(" .. ")" attrs    = name "=" ( number | 'text' | argument | "~" argument ) {","
- * ..}
+ *     expr    = number | argument | function "(" .. ")"
+ *             | Operator [ "#" results ] "(" [ expr {"," expr} ] [ ";" attrs ] ")"
+ *     attrs   = name "=" value {"," name "=" value}
+ *     value   = number | 'text' | argument | "~" argument
  *
  * An argument that is a list of tensors stands for all of them; `~` makes a float of a number; an
  * attribute whose argument is not given is left out. Functions:

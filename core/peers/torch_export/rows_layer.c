@@ -454,7 +454,8 @@ static void make_mse_loss(Call *c)
 const TorchRow rows_layer[] = {
     {"mm bmm", "self mat2", "MatMul(self, mat2)", NULL},
     {"matmul", "self other", "MatMul(self, other)", NULL},
-    {"dot vdot inner", "self other", "MatMul(self, other)", NULL},
+    {"dot", "self tensor", "MatMul(self, tensor)", NULL},
+    {"vdot", "self other", "MatMul(self, other)", NULL},
     {"mv", "self vec", "MatMul(self, vec)", NULL},
     {"linear", "input weight bias=", "Linear(input, weight, bias)", NULL},
     {"addmm", "self mat1 mat2 beta=1 alpha=1", NULL, make_addmm},

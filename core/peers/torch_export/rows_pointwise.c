@@ -1,6 +1,6 @@
 /* rows_pointwise.c - torch's operators on one element from each operand. In-place forms have the
  * row of the others: the reader gives the changed tensor its new value. */
-#include "core/peers/torch_export/rows.h"
+#include "core/peers/torch_export/shapes.h"
 
 #define UNARY(name, ours)                                                                          \
     {                                                                                              \
@@ -114,6 +114,16 @@ static void make_glu(Call *c)
     call_results(c, &out, 1);
 }
 
+/* A weight for each channel, dim 1. */
+static void make_prelu(Call *c)
+{
+    Term x = call_tensor(c, "self"), weight = call_tensor(c, "weight");
+    if (weight.rank == 1 && x.rank > 1)
+        weight = reshape_along(c, weight, 1, x.rank);
+    Term out = emit2(c, "PRelu", x, weight);
+    call_results(c, &out, 1);
+}
+
 /* In evaluation nothing is dropped. */
 static void make_dropout(Call *c)
 {
@@ -155,7 +165,6 @@ const TorchRow rows_pointwise[] = {
     UNARY_FLOAT("asinh arcsinh", "Asinh"),
     UNARY_FLOAT("acosh arccosh", "Acosh"),
     UNARY_FLOAT("atanh arctanh", "Atanh"),
-    UNARY_FLOAT("softsign", "Softsign"),
     UNARY_FLOAT("mish", "Mish"),
     {"rsqrt", "self", "Reciprocal(Sqrt(float(self)))", NULL},
     {"exp2", "self", "Pow(2.0, float(self))", NULL},
@@ -184,7 +193,7 @@ const TorchRow rows_pointwise[] = {
     {"softplus", "self beta=1 threshold=20", "Div(Softplus(scaled(self, beta)), like(beta, self))",
      NULL},
     {"log_sigmoid", "self", "Neg(Softplus(Neg(self)))", NULL},
-    {"prelu", "self weight", "PRelu(self, weight)", NULL},
+    {"prelu _prelu_kernel", "self weight", NULL, make_prelu},
     {"threshold", "self threshold value",
      "Where(Greater(self, threshold), self, like(value, self))", NULL},
     {"glu", "self dim=-1", NULL, make_glu},
@@ -193,7 +202,8 @@ const TorchRow rows_pointwise[] = {
     {"sub subtract", "self other alpha=1", "Sub(self, scaled(other, alpha))", NULL},
     {"rsub", "self other alpha=1", "Sub(other, scaled(self, alpha))", NULL},
     BINARY("mul multiply", "Mul"),
-    {"div divide true_divide", "self other rounding_mode=", NULL, make_div},
+    {"div divide", "self other rounding_mode=", NULL, make_div},
+    {"true_divide", "self other", "Div(float(self), float(other))", NULL},
     {"floor_divide", "self other", NULL, make_floor_divide},
     {"remainder", "self other", NULL, make_remainder},
     {"fmod", "self other", NULL, make_fmod},
@@ -225,6 +235,8 @@ const TorchRow rows_pointwise[] = {
 
     SAME("clone contiguous alias detach lift_fresh lift_fresh_copy conj resolve_conj resolve_neg"),
     {"to.other type_as", "self other", "like(self, other)", NULL},
+    {"copy", "self src non_blocking=False", "Expand(like(src, self), Shape(self))", NULL},
+    {"to.device", "self device dtype", "cast(self, dtype)", NULL},
     {"to _to_copy", "self dtype=", "cast(self, dtype)", NULL},
     {"dropout feature_dropout alpha_dropout", "input p train", NULL, make_dropout},
     {0},

@@ -5,7 +5,13 @@
     {                                                                                              \
         name, "self dim= keepdim=False", ours "(self, ints(dim); keepdims=keepdim)", NULL          \
     }
-#define DIVERGENCE "self dim= correction=1 keepdim=False unbiased="
+/* The divisor is n - correction; older forms say only whether it is n - 1. */
+#define CORRECTED(name, make)                                                                      \
+    {name ".correction", "self dim= correction= keepdim=False", NULL, make},                       \
+        {name ".dim", "self dim unbiased=True keepdim=False", NULL, make},                         \
+    {                                                                                              \
+        name, "self unbiased=True", NULL, make                                                     \
+    }
 
 /* Bools are folded as whole numbers. */
 #define TRUTHS(fold)                                                                               \
@@ -19,8 +25,8 @@ static Term divergence(Call *c, Term *mean)
     int n = call_ints(c, "dim", dims, DIMS_MAX);
     Term axes = n > 0 ? emit_ints(c->e, dims, n) : no_term();
     Term correction = call_term(c, "correction");
-    if (call_given(c, "unbiased"))
-        correction = term_int(call_bool(c, "unbiased"));
+    if (!term_is(correction))
+        correction = term_int(term_is(call_term(c, "unbiased")) ? call_bool(c, "unbiased") : 1);
     Term in[] = {x, axes}, all[] = {no_term(), axes};
     *mean = emit(c, "ReduceMean", in, 2, NULL, 0);
     Term off = emit2(c, "Sub", x, *mean);
@@ -137,9 +143,9 @@ const TorchRow rows_reduce[] = {
      "given(dim, ArgMin(self; axis=dim, keepdims=keepdim), "
      "ArgMin(Reshape(self, ints(-1)); axis=0, keepdims=0))",
      NULL},
-    {"var", DIVERGENCE, NULL, make_var},
-    {"std", DIVERGENCE, NULL, make_std},
-    {"var_mean", DIVERGENCE, NULL, make_var_mean},
+    CORRECTED("var", make_var),
+    CORRECTED("std", make_std),
+    CORRECTED("var_mean", make_var_mean),
     {"linalg_vector_norm", "self ord=2 dim= keepdim=False dtype=", NULL, make_norm},
     {"cumsum", "self dim dtype=", "CumSum(whole(cast(self, dtype)), scalar(dim))", NULL},
     {"cumprod", "self dim dtype=", "CumProd(whole(cast(self, dtype)), scalar(dim))", NULL},

@@ -86,10 +86,44 @@ static void make_transpose(Call *c)
     call_results(c, &out, 1);
 }
 
+static void make_swapaxes(Call *c)
+{
+    Term x = call_tensor(c, "self");
+    Term out = swap_dims(c, x, call_axis(c, "axis0", x.rank), call_axis(c, "axis1", x.rank));
+    call_results(c, &out, 1);
+}
+
 static void make_t(Call *c)
 {
     Term x = call_tensor(c, "self"), out = x.rank < 2 ? x : swap_dims(c, x, x.rank - 2, x.rank - 1);
     call_results(c, &out, 1);
+}
+
+static void make_reversed(Call *c)
+{
+    int64_t perm[DIMS_MAX];
+    Term x = call_tensor(c, "self");
+    for (int d = 0; d < x.rank; d++)
+        perm[d] = x.rank - 1 - d;
+    Term out = x.rank < 2 ? x : transpose(c, x, perm);
+    call_results(c, &out, 1);
+}
+
+/* All of the shape that zeros of them have together. */
+static void make_broadcast(Call *c)
+{
+    Terms list = {0};
+    Term out[CALL_OUTPUTS_MAX], sum = no_term();
+    int rank = 0;
+    call_terms(c, "tensors", &list);
+    for (int i = 0; i < list.n; i++) {
+        Term line = emit2(c, "Mul", emit_cast(c, list.at[i], DT_I64), term_int(0));
+        sum = i == 0 ? line : emit2(c, "Add", sum, line);
+        rank = list.at[i].rank > rank ? list.at[i].rank : rank;
+    }
+    for (int i = 0; i < list.n && i < CALL_OUTPUTS_MAX; i++)
+        out[i] = expand(c, list.at[i], emit1(c, "Shape", sum), rank);
+    call_results(c, out, list.n < CALL_OUTPUTS_MAX ? list.n : CALL_OUTPUTS_MAX);
 }
 
 static void make_permute(Call *c)
@@ -484,8 +518,12 @@ const TorchRow rows_shape[] = {
     {"unflatten", "self dim sizes", NULL, make_unflatten},
     {"squeeze", "self dim=", NULL, make_squeeze},
     {"unsqueeze", "self dim", NULL, make_unsqueeze},
-    {"transpose swapaxes swapdims", "self dim0 dim1", NULL, make_transpose},
-    {"t numpy_T", "self", NULL, make_t},
+    {"transpose swapdims", "self dim0 dim1", NULL, make_transpose},
+    {"swapaxes", "self axis0 axis1", NULL, make_swapaxes},
+    {"t mT mH adjoint", "self", NULL, make_t},
+    {"numpy_T", "self", NULL, make_reversed},
+    {"broadcast_tensors", "tensors", NULL, make_broadcast},
+    {"broadcast_to", "self size", NULL, make_expand},
     {"permute", "self dims", NULL, make_permute},
     {"movedim", "self source destination", NULL, make_movedim},
     {"expand", "self size implicit=False", NULL, make_expand},
