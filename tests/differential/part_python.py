@@ -101,6 +101,16 @@ def check_export(model, ids):
     say("export: the module keeps its own", not any(p.is_meta for p in model.parameters()))
 
 
+def check_open_module(model, ids):
+    """A module, exported without weights, and the plan of its own archive applied to it."""
+    plan = dimscope.plan(model, (ids,), {"use_cache": False}, mesh="dp=2,tp=2", policy="megatron")
+    named = set(plan.placements)
+    say("a module is planned by the names of its parameters", set(dict(model.named_parameters())) <= named, named)
+    say("a module's q_proj is sharded", plan.placements["model.layers.0.self_attn.q_proj.weight"] == ("R", "S(0)"))
+    found = dimscope.check(model, plan, (ids,), {"use_cache": False})
+    say("check: the plan of a module's own export", bool(found), found)
+
+
 def in_torch():
     import logging
 
@@ -117,6 +127,7 @@ def in_torch():
     check_differences(model, ids)
     check_apply(model, ids)
     check_export(model, ids)
+    check_open_module(model, torch.zeros((2, 16), dtype=torch.long))
 
 
 # ---- JAX
@@ -143,10 +154,24 @@ def in_jax():
 
     args = {"up": jax.ShapeDtypeStruct((8, 32), "float32"), "down": jax.ShapeDtypeStruct((32, 8), "float32")}, jax.ShapeDtypeStruct((4, 8), "float32")
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "block.mlir")
-        door.save(block, args, path)
-        text = open(path).read()
-    say("a function is lowered, names and all", "stablehlo.dot_general" in text and "params['up']" in text, text)
+        pins = os.path.join(folder, "pins.lua")
+        with open(pins, "w") as file:
+            file.write("""function PAS(graph)
+                graph:shard("x", {[0] = "dp"})
+                graph:shard("params.up", {[1] = "tp"})
+                return graph
+            end""")
+        plan = door.plan(block, *args, mesh="dp=2,tp=2", policy=pins)
+        moved = {(it.kind, it.axes) for it in plan.collectives}
+        say("a function is planned", moved == {("all_reduce", ("tp",))}, moved)
+        found = door.shardings(plan, args[0])
+        specs = [tuple(found[name].spec) for name in ("up", "down")]
+        say("shardings of a function's argument", specs == [(None, "tp"), ("tp", None)], specs)
+        say("shardings by the argument's name", door.shardings(plan, args[0], argument="params") == found)
+        other = refusal(door.shardings, plan, args[0], argument="weights")
+        say("another argument has none", "the plan has no down" in other, other)
+    compiled = jax.jit(block, in_shardings=(found, door.shardings(plan, {"x": args[1]})["x"])).lower(*args).compile()
+    say("XLA makes the planned all-reduce", "all-reduce" in compiled.as_text(), compiled.as_text()[:300])
 
 
 in_torch() if sys.argv[1] == "torch" else in_jax()

@@ -65,9 +65,25 @@ def _alike(name):
     yield ".".join(p.replace("_", ".") if p.rpartition("_")[2].isdigit() else p for p in parts)
 
 
-def shardings(plan, tree, mesh=None):
+def _find(tensors, path, argument):
+    """The value of the plan for a leaf: by its name, or by its name in one of a function's
+    arguments, "params.h.kernel" for h.kernel."""
+    name = ".".join(_keys(path))
+    forms = list(_alike(f"{argument}.{name}" if argument else name))
+    for form in forms:
+        if form in tensors:
+            return tensors[form]
+    inside = [t for t in tensors.values()
+              if t.kind in ("input", "parameter") and t.name.partition(".")[2] in forms]  # fmt: skip
+    if len(inside) > 1:
+        raise KeyError(f"{name} is in {inside[0].name} and {inside[1].name}: name the argument")
+    return inside[0] if inside else None
+
+
+def shardings(plan, tree, mesh=None, argument=None):
     """A tree like the given one, of NamedSharding: how the plan stores each parameter or argument.
 
+    argument: the name of the function's argument that the tree is, where several have such leaves.
     A leaf that the plan does not know, or whose sharding no PartitionSpec says, is an error that
     names it; numbers without dims are replicated.
     """
@@ -76,17 +92,12 @@ def shardings(plan, tree, mesh=None):
     tensors = plan.tensors
 
     def sharding(path, leaf):
-        keys = _keys(path)
-        for name in [jax.tree_util.keystr(path), *_alike(".".join(keys))]:
-            if name in tensors:
-                break
-        else:
-            if getattr(leaf, "ndim", 0) == 0:
-                return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-            raise KeyError(f"the plan has no {'.'.join(keys)}")
-        spec = tensors[name].spec
+        found = _find(tensors, path, argument)
+        spec = () if found is None and getattr(leaf, "ndim", None) == 0 else found and found.spec
+        if found is None and spec is None:
+            raise KeyError(f"the plan has no {'.'.join(_keys(path))}")
         if spec is None:
-            raise ValueError(f"{name} is {tensors[name].sharding}, which no PartitionSpec says")
+            raise ValueError(f"{found.name} is {found.sharding}, which no PartitionSpec says")
         return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec))
 
     return jax.tree_util.tree_map_with_path(sharding, tree)
