@@ -481,7 +481,7 @@ MatrixOrder naming_matrix(const Inferred *inferred, int32_t tensor)
         int32_t op = graph->uses[u];
         Str name = str_from(op_operator(graph, op));
         bool second = graph->ops[op].n_inputs > 1 && op_inputs(graph, op)[1] == tensor;
-        if (str_eq(name, STR("Transpose")))
+        if (str_eq(name, STR("Transpose")) || (str_eq(name, STR("Linear")) && second))
             return MATRIX_OUT_IN;
         if (str_eq(name, STR("MatMul")) && second)
             return MATRIX_IN_OUT;

@@ -117,6 +117,83 @@ def check_errors():
     check("one version", version in done.stdout.split(), (version, done.stdout))
 
 
+# ---- traces of jobs
+
+
+def kernel(step, ranks, n=None, us=None):
+    """What torch.profiler says of a collective of NCCL, which moves f32."""
+    args = {"Collective name": {"all_reduce": "allreduce", "all_gather": "_allgather_base",
+                                "reduce_scatter": "_reduce_scatter_base"}[step.kind],
+            "In msg nelems": (n or step.bytes) // 4, "Out msg nelems": 0, "dtype": "Float",
+            "Group size": len(ranks), "Process Group Ranks": json.dumps(ranks)}  # fmt: skip
+    return {"ph": "X", "cat": "kernel", "name": "ncclDevKernel", "dur": us or step.us, "args": args}
+
+
+def entry(step, group):
+    """What a flight recorder says of it."""
+    return {"profiling_name": f"nccl:{step.kind}", "process_group": [group, "mesh"], "state": "completed",
+            "input_sizes": [[step.bytes // 4]], "input_dtypes": ["Float"], "output_sizes": [],
+            "output_dtypes": []}  # fmt: skip
+
+
+def compared(plan, data, **options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        with open(path, "wb") as file:
+            file.write(data if isinstance(data, bytes) else json.dumps(data).encode())
+        return dimscope.compare(plan, path, **options)
+
+
+def kineto(events):
+    events = [{**event, "ts": at} for at, event in enumerate(events)]
+    return {"traceEvents": [{"ph": "M", "name": "process_name"}, *events], "distributedInfo": {"rank": 0}}
+
+
+def check_traces():
+    plan = dimscope.plan(MODEL, mesh="dp=2,tp=2", policy="megatron", train="auto")
+    groups = {("tp",): [0, 1], ("dp",): [0, 2], ("dp", "tp"): [0, 1, 2, 3]}
+    steps = [it for it in plan.collectives if it.kind != "slice"]
+    events = [kernel(it, groups[it.axes]) for it in steps]
+    found = compared(plan, kineto(events))
+    check("a trace of the plan", found and len(found.matched) == len(steps) and not found.slow, found)
+    found = compared(plan, kineto(events[:1] + events[2:]))
+    lost = found.missing[0].planned[0] if len(found.missing) == 1 else None
+    check("one is missing", not found and lost and lost.axes == ("tp",), found)
+    check("the missing one is named with its op", "transformer" in str(found) and " for " in str(found), found)
+    extra = kernel(steps[0], [0, 1], n=4 * 12345)
+    found = compared(plan, kineto(events + [extra]))
+    check("one is unplanned", len(found.unplanned) == 1 and "49380 bytes on ranks 0,1" in str(found), found)
+    found = compared(plan, kineto(events[1:] + [kernel(steps[0], [0, 1], us=1e6)]))
+    check("one is slow", len(found.slow) == 1 and "slow: 1000000.0 us" in str(found), found)
+    found = compared(plan, kineto(events[:-1] + [kernel(steps[-1], [1, 3])]))
+    check("a group outside of the rank's", "ranks outside of the mesh" in str(found), found)
+    recorder = {"entries": [entry(it, str(len(it.axes) * 2 + (it.axes == ("tp",)))) for it in steps],
+                "pg_config": {"2": {"ranks": "[0, 2]"}, "3": {"ranks": "[0, 1]"}, "4": {"ranks": "[0, 1, 2, 3]"}}}  # fmt: skip
+    found = compared(plan, recorder)
+    check("a flight recorder", found and len(found.matched) == len(steps), found)
+
+    plan = dimscope.plan(MODEL, mesh="dp=4", policy="fsdp", dims={"batch": 4})
+    steps = [it for it in plan.collectives if it.kind == "all_gather"]
+    layer = [kernel(steps[0], [0, 1, 2, 3], n=sum(it.bytes for it in steps))]
+    found = compared(plan, kineto(layer))
+    check("one gather of many parameters", found and len(found.matched[0].planned) == len(steps), found)
+
+
+def check_bad_traces():
+    plan = dimscope.plan(MODEL, mesh="x=2")
+    for what, data, says in [
+        ("a pickle", b"\x80\x04]", "is a pickle, which is not read: convert it"),
+        ("no JSON", b"hello", "is no JSON"),
+        ("a broken archive", b"\x1f\x8b\x08\x00", "is no JSON"),
+        ("other JSON", b"{}", "has neither traceEvents"),
+    ]:
+        said = refusal(compared, plan, data)
+        check(f"{what} is refused", says in said, said)
+    check("an empty trace", compared(plan, kineto([])), "")
+
+
+check_traces()
+check_bad_traces()
 check_finding()
 check_options()
 check_plan()

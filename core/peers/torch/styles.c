@@ -102,8 +102,8 @@ static bool is_forward(const Styling *s, const Reshard *reshard)
     return reshard->n_uses == 0;
 }
 
-/* Where a sum over the axis is reduced: the value itself, or one that additions of other values
- * make of it. What it becomes is in *to. */
+/* Where a sum over the axis is reduced: the value itself, or one that casts and additions of other
+ * values make of it. What it becomes is in *to. */
 static bool reduced_as(const Styling *s, int32_t tensor, Placement *to)
 {
     const Graph *graph = s->w->graph;
@@ -120,10 +120,11 @@ static bool reduced_as(const Styling *s, int32_t tensor, Placement *to)
         for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++)
             if (is_read_at(s, graph->uses[u]))
                 next = next == -1 ? graph->uses[u] : -2;
-        if (next < 0 || strcmp(op_operator(graph, next), "Add") != 0 ||
+        if (next < 0 ||
+            !str_has_word(STR("Add Identity Cast"), str_from(op_operator(graph, next))) ||
             rank_of(s, op_outputs(graph, next)[0]) != rank_of(s, tensor))
             return false;
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < graph->ops[next].n_inputs; i++)
             if (op_inputs(graph, next)[i] != tensor && is_sum(made(s, op_inputs(graph, next)[i])))
                 return false; /* one reduction of both, which no module does */
         tensor = op_outputs(graph, next)[0];
@@ -323,6 +324,8 @@ static bool passage_of(Styling *s, const StyledModule *m, Passage *out)
         out->arrives = lies(s, s->w->plan->moved->sharding[at->in]);
         if (is_sum(out->arrives) && !reduced_as(s, at->in, &out->arrives))
             return false;
+        if (is_sum(out->reads)) /* it casts the sum before it is reduced */
+            out->reads = out->arrives;
         if (s->group[at->in])
             out->arrives = out->reads; /* PrepareModuleInput */
         else if (!placement_equal(&out->arrives, &out->reads))

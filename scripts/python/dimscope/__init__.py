@@ -7,6 +7,7 @@
     plan.placements["model.norm.weight"], plan.memory["peak_bytes"], plan.findings
     dimscope.check(model, plan, (input_ids,))      # what DTensor really moves, beside the plan
     dimscope.apply(model, plan, mesh)              # shards the module
+    dimscope.compare(plan, "trace.json")           # what a job of it ran: missing, unplanned, slow
 
 A model is a torch module, with example inputs of which only types and shapes matter; an
 ExportedProgram; a file that the program dimscope opens (.pt2, .onnx, a config.json of Hugging Face,
@@ -18,7 +19,8 @@ from . import plans, program
 from .plans import Collective, Finding, Plan, Tensor
 from .program import Error
 
-__all__ = ["Collective", "Error", "Finding", "Plan", "Tensor", "apply", "check", "open", "plan"]
+__all__ = ["Collective", "Error", "Finding", "Plan", "Tensor", "apply", "check", "compare", "open",
+           "plan"]  # fmt: skip
 
 
 def plan(model, example_inputs=(), example_kwargs=None, *, mesh=None, policy=None, **options):
@@ -59,6 +61,18 @@ def check(model, plan, example_inputs=(), example_kwargs=None, *, mesh=None):
     from . import checking
 
     return checking.check(model, _plan_of(plan), example_inputs, example_kwargs, mesh)
+
+
+def compare(plan, trace, slow=2.0):
+    """The collectives in a trace of a step beside the plan's, as a Comparison.
+
+    trace: a file of torch.profiler, or a dump of the flight recorder as JSON. It is true where each
+    planned one ran and no other did; its text names those that are missing, unplanned, of other
+    bytes, or slow: more than `slow` times the predicted time.
+    """
+    from . import traces
+
+    return traces.compare(_plan_of(plan), trace, slow)
 
 
 def _plan_of(plan):
