@@ -179,6 +179,19 @@ def check_traces():
     check("one gather of many parameters", found and len(found.matched[0].planned) == len(steps), found)
 
 
+def check_real_traces():
+    """Of a step of a Llama by four processes under gloo, which had a loss of its own: rank 0's trace
+    of torch.profiler with record_shapes, and its flight recorder of two steps."""
+    plan = dimscope.plan("samples/models/llama-3-tiny.json", mesh="dp=2,tp=2", policy="megatron", train="auto")
+    for name, steps in ("gloo.trace.json", 1), ("gloo.recorder.json", 2):
+        found = dimscope.compare(plan, f"tests/python/traces/{name}", slow=1e9, steps=steps)
+        lost = {row.planned[0].tensor.partition("~")[0] for row in found.missing}
+        check(f"{name}: all but the plan's loss ran", lost == {"loss"} and len(found.missing) == 4, found)
+        check(f"{name}: nothing else ran", not found.unplanned and not found.other_bytes, found)
+        sums = sorted(len(row.planned) for row in found.matched)
+        check(f"{name}: gradients of a layer in one", sums == [1] * 10 + [3, 9, 9], sums)
+
+
 def check_bad_traces():
     plan = dimscope.plan(MODEL, mesh="x=2")
     for what, data, says in [
@@ -193,6 +206,7 @@ def check_bad_traces():
 
 
 check_traces()
+check_real_traces()
 check_bad_traces()
 check_finding()
 check_options()

@@ -63,16 +63,17 @@ def check(model, plan, example_inputs=(), example_kwargs=None, *, mesh=None):
     return checking.check(model, _plan_of(plan), example_inputs, example_kwargs, mesh)
 
 
-def compare(plan, trace, slow=2.0):
+def compare(plan, trace, slow=2.0, steps=1):
     """The collectives in a trace of a step beside the plan's, as a Comparison.
 
-    trace: a file of torch.profiler, or a dump of the flight recorder as JSON. It is true where each
+    trace: a file of torch.profiler, or a dump of the flight recorder as JSON; of several equal
+    steps in it the last one is compared. The result is true where each
     planned one ran and no other did; its text names those that are missing, unplanned, of other
     bytes, or slow: more than `slow` times the predicted time.
     """
     from . import traces
 
-    return traces.compare(_plan_of(plan), trace, slow)
+    return traces.compare(_plan_of(plan), trace, slow, steps)
 
 
 def _plan_of(plan):

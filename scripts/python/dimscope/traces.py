@@ -88,6 +88,10 @@ def _product(sizes):
     return n
 
 
+def _first(args, key):
+    return (args.get(key) or [None])[0]
+
+
 def _kind(name):
     return KINDS.get(str(name).rpartition(":")[2].split(" ")[0].lower())
 
@@ -105,7 +109,9 @@ def _of_kineto(data):
         if not kind:
             continue
         sizes = [args[key] for key in ("In msg nelems", "Out msg nelems") if args.get(key)]
-        width = BYTES.get(str(args.get("dtype")).lower())
+        width = BYTES.get(str(args.get("dtype", _first(args, "Input type"))).lower())
+        if kind == "all_reduce" and _first(args, "Input Dims"):  # of gloo, with record_shapes
+            sizes = [_product(_first(args, "Input Dims"))]
         size = max(sizes) * width if sizes and width else None
         us = event.get("dur") if event in kernels or not described else None
         ran.append(Ran(kind, size, _ranks(args.get("Process Group Ranks")), us))
@@ -113,7 +119,10 @@ def _of_kineto(data):
 
 
 def _of_recorder(data):
-    groups = {str(name): _ranks(it.get("ranks")) for name, it in (data.get("pg_config") or {}).items()}
+    groups = {
+        str(it.get("name", name)): _ranks(it.get("ranks"))
+        for name, it in (data.get("pg_config") or {}).items()
+    }
     ran = []
     for entry in data["entries"]:
         kind = _kind(entry.get("profiling_name", ""))
@@ -212,12 +221,35 @@ def _axes_of(plan, rank):
     }
 
 
-def _match(planned, ran):
-    """Pairs in order: of equal bytes first; then several planned for one that moves all of theirs,
-    as fully_shard does for a layer; then what is left, one by one."""
+def _unit(name):
+    """ "model.layers.0" of what is inside of a numbered module; "" of the others."""
+    parts = name.split(".")
+    numbers = [i for i, part in enumerate(parts) if part.isdigit()]
+    return ".".join(parts[: numbers[0] + 1]) if numbers else ""
+
+
+def _together(planned, left, size):
+    """Those left that one collective of so many bytes moves: the parameters of a layer, or of none,
+    as fully_shard does, or as many in a row as it has room for. The rest is padding."""
+    units = collections.defaultdict(list)
+    for i in left:
+        units[_unit(planned[i].tensor)].append(i)
+    row, total = [], 0
+    for i in left:
+        if total + planned[i].bytes <= size:
+            row, total = [*row, i], total + planned[i].bytes
+    for some in [*units.values(), row]:
+        if len(some) > 1 and 0.95 * size <= sum(planned[i].bytes for i in some) <= size:
+            return some
+    return []
+
+
+def _match(planned, ran, parameters):
+    """Pairs in order: of equal bytes first; then several of parameters for one that moves them
+    together; then what is left, one by one."""
     pairs, used, done = [], set(), set()
-    matcher = difflib.SequenceMatcher(None, [it.bytes for it in planned], [it.bytes for it in ran], False)
-    for block in matcher.get_matching_blocks():
+    sizes = [it.bytes for it in planned], [it.bytes for it in ran]
+    for block in difflib.SequenceMatcher(None, *sizes, autojunk=False).get_matching_blocks():
         for k in range(block.size):
             pairs.append(([block.a + k], block.b + k))
             used.add(block.a + k)
@@ -225,24 +257,25 @@ def _match(planned, ran):
     for j, it in enumerate(ran):
         if j in done or it.bytes is None:
             continue
-        left, total, taken = [i for i in range(len(planned)) if i not in used], 0, []
-        for i in left:
-            if total + planned[i].bytes <= it.bytes:
-                total, taken = total + planned[i].bytes, [*taken, i]
-        if len(taken) > 1 and total >= 0.95 * it.bytes:  # the rest is padding
-            pairs.append((taken, j))
-            used.update(taken)
+        left = [i for i, step in enumerate(planned)
+                if i not in used and step.tensor.removesuffix("~grad") in parameters]  # fmt: skip
+        some = _together(planned, left, it.bytes)
+        if some:
+            pairs.append((some, j))
+            used.update(some)
             done.add(j)
     left = [i for i in range(len(planned)) if i not in used]
     rest = [j for j in range(len(ran)) if j not in done]
     pairs += [([i], j) for i, j in zip(left, rest)]
-    return pairs, left[len(rest):], rest[len(left):]
+    return pairs, left[len(rest) :], rest[len(left) :]
 
 
-def compare(plan, path, slow=2.0):
-    """The trace of a step beside the plan of it; slow: how many times the predicted time is."""
+def compare(plan, path, slow, steps):
+    """The last of so many equal steps in a trace beside the plan of one; slow: how many times the
+    predicted time is."""
     ran, rank = read(path)
     axes_of = _axes_of(plan, rank)
+    parameters = {name for name, kind in plan.kinds.items() if kind == "parameter"}
     known = all(it.ranks is not None for it in ran)
     planned, found = collections.defaultdict(list), collections.defaultdict(list)
     for it in plan.collectives:
@@ -254,7 +287,8 @@ def compare(plan, path, slow=2.0):
     result = Comparison(rank, [], [], [], [], [])
     for key in dict.fromkeys([*planned, *found]):
         want, have = planned[key], found[key]
-        pairs, missing, others = _match(want, have)
+        have = have[len(have) - len(have) // steps :]
+        pairs, missing, others = _match(want, have, parameters)
         for some, j in pairs:
             row = Row(key[0], want[some[0]].axes, [want[i] for i in some], have[j])
             result.matched.append(row)
