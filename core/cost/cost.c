@@ -130,19 +130,26 @@ Work op_work(const Plan *plan, int32_t op)
 
 /* ---- how much work, and how fast ---- */
 
+static double flops_local(const OpSpace *space, const OpCut *cut, const Mesh *mesh)
+{
+    double flops = space->flops;
+    for (int j = 0; cut && j < space->n_index; j++)
+        if (space->index[j].size > 0)
+            flops *= (double)cut_local_size(&cut->index[j], mesh, 0) / (double)space->index[j].size;
+    return flops;
+}
+
 double op_flops_local(const Plan *plan, int32_t op)
 {
     const OpSpace *space = inferred_space(plan->inferred, op);
-    if (!space)
-        return 0;
-    double flops = space->flops;
-    const OpCut *cut = plan_cut(plan, op);
-    for (int j = 0; cut && j < space->n_index; j++)
-        if (space->index[j].size > 0)
-            flops *= (double)cut_local_size(&cut->index[j], plan->mesh, 0) /
-                     (double)space->index[j].size;
-    return flops;
+    return space ? flops_local(space, plan_cut(plan, op), plan->mesh) : 0;
 }
+
+/* How an op is cut, and its operands are sharded: as the plan has it, or as somebody supposes. */
+typedef struct {
+    const OpCut *cut;
+    const int32_t *sharding; /* Shardings ids by operand, inputs then outputs; NULL: the plan's */
+} OpAs;
 
 /* What ops with equal op space and shardings share, computed once per plan. */
 typedef struct {
@@ -151,7 +158,7 @@ typedef struct {
     double flops;
 } KnownSpace;
 
-typedef struct {
+typedef struct OpPricer {
     const Plan *plan;
     KnownSpace *space; /* by op space */
     int64_t *elements; /* on rank 0, per sharding; -1 if not known */
@@ -214,7 +221,7 @@ static int64_t touched_bytes(const Operand *operand, int64_t bytes)
 
 /* The bytes that rank 0 reads and writes: every operand once, in the sharding it is read or made
  * with. */
-static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
+static int64_t op_bytes_local(const KnownWork *known, int32_t op, OpAs as, Work work)
 {
     const Plan *plan = known->plan;
     const Graph *graph = plan->inferred->graph;
@@ -223,15 +230,18 @@ static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
     int64_t first = 0, read = 0, written = 0;
     for (int32_t i = at->input; i < at->input + at->n_inputs; i++) {
         int32_t tensor = graph->operands[i];
-        int64_t bytes = tensor < 0 ? 0 : known_bytes(known, tensor, plan->moved->need[i]);
+        int32_t need = as.sharding ? as.sharding[i - at->input] : plan->moved->need[i];
+        int64_t bytes = tensor < 0 ? 0 : known_bytes(known, tensor, need);
         read += touched_bytes(&operand[i - at->input], bytes);
         first = i == at->input ? bytes : first;
     }
-    for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
-        if (graph->operands[i] >= 0)
-            written += touched_bytes(
-                &operand[i - at->input],
-                known_bytes(known, graph->operands[i], plan->moved->made[graph->operands[i]]));
+    for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++) {
+        int32_t tensor = graph->operands[i];
+        if (tensor < 0)
+            continue;
+        int32_t made = as.sharding ? as.sharding[i - at->input] : plan->moved->made[tensor];
+        written += touched_bytes(&operand[i - at->input], known_bytes(known, tensor, made));
+    }
     bool gradient = program_space(plan->inferred, op)->gradient;
     if (work == WORK_GATHER && first > written && !gradient)
         read -= first - written;
@@ -296,7 +306,7 @@ OpCost op_cost_on(const OpCost *cost, const Machine *machine)
     return out;
 }
 
-static OpCost cost_of(const KnownWork *known, int32_t op)
+static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
 {
     const Plan *plan = known->plan;
     OpCost cost = {.work = known_work(known, op)};
@@ -308,10 +318,11 @@ static OpCost cost_of(const KnownWork *known, int32_t op)
     cost.dtype = op_dtype(plan, op);
     cost.attention = known->space[plan->inferred->space[op]].attention;
     cost.gradient = program_space(plan->inferred, op)->gradient != NULL;
-    cost.flops =
-        declared && declared->cost.flops >= 0 ? declared->cost.flops : known_flops(known, op);
+    cost.flops = declared && declared->cost.flops >= 0 ? declared->cost.flops
+                 : as.cut ? flops_local(program_space(plan->inferred, op), as.cut, plan->mesh)
+                          : known_flops(known, op);
     cost.bytes = declared && declared->cost.bytes >= 0 ? declared_bytes(declared)
-                                                       : op_bytes_local(known, op, cost.work);
+                                                       : op_bytes_local(known, op, as, cost.work);
     cost = op_cost_on(&cost, plan->machine);
     if (declared && declared->cost.us >= 0)
         cost.us = declared->cost.us;
@@ -324,9 +335,21 @@ OpCost op_cost(const Plan *plan, int32_t op)
         return (OpCost){.work = WORK_VIEW};
     Arena *scratch = arena_new();
     KnownWork known = known_new(scratch, plan);
-    OpCost cost = cost_of(&known, op);
+    OpCost cost = cost_of(&known, op, (OpAs){0});
     arena_free(scratch);
     return cost;
+}
+
+OpPricer *op_pricer_new(Arena *arena, const Plan *plan)
+{
+    OpPricer *pricer = arena_make(arena, OpPricer);
+    *pricer = known_new(arena, plan);
+    return pricer;
+}
+
+double op_price(const OpPricer *pricer, int32_t op, const OpCut *cut, const int32_t *sharding)
+{
+    return cost_of(pricer, op, (OpAs){cut, sharding}).us;
 }
 
 static void say_rate(double share, double rate, const char *unit, Buf *out)
@@ -524,7 +547,7 @@ static void price_ops(const Plan *plan, Priced *out, Totals *totals, double *wir
     KnownWork known = known_new(scratch, plan);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        OpCost cost = cost_of(&known, op);
+        OpCost cost = cost_of(&known, op, (OpAs){0});
         double n = inferred_repeat(inferred, op); /* an op in a loop runs n times */
         out->op_us[op] = n * cost.us;
         totals->compute_us += out->op_us[op];

@@ -64,6 +64,13 @@ typedef struct {
 } OpCost;
 
 OpCost op_cost(const Plan *plan, int32_t op);
+/* Prices ops as if they were cut and sharded otherwise than in the plan. New shardings may not come
+ * to the plan's while a pricer is in use. */
+typedef struct OpPricer OpPricer;
+OpPricer *op_pricer_new(Arena *arena, const Plan *plan);
+/* One run, in microseconds. sharding: Shardings ids by operand, inputs as they are read and then
+ * outputs as they are made; -1: none. */
+double op_price(const OpPricer *pricer, int32_t op, const OpCut *cut, const int32_t *sharding);
 /* The same work priced on another machine. */
 OpCost op_cost_on(const OpCost *cost, const Machine *machine);
 

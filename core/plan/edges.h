@@ -43,6 +43,14 @@ void edges_fill(Plan *plan);
  * readers; ops without a cut (-1), those of a training step's update, do not count as such. */
 const int32_t *edges_stored(Plan *plan);
 
+/* The cut of a stored dim: as it is used, then by the axes that store it, `4096/tp.dp`, so that a
+ * gather over those alone gives what is used. As the pin has it, `own`, where that names axes of
+ * the use, or more than axes. */
+Cut cut_stored(const Cut *used, const Cut *own, const Mesh *mesh);
+/* Adds the pins that say how those values of a parameter are stored to the sharding that they have
+ * without, a Shardings id. Dims without a pin stay so, without the axes of the pins. */
+int32_t stored_as_pinned(const Plan *plan, int32_t parameter, Stored values, int32_t from);
+
 /* The op that a reshard runs before (its first reader) or, if only a pin asks for it, a loop
  * carries the value or reshards_at_once() of it, the op that it runs after (the maker). Returns -1
  * if it runs before any op. */

@@ -74,12 +74,8 @@ static void count_reads(Edges *e, int32_t *agreed)
     }
 }
 
-/* The cut of a stored dim: as it is used, then by the axes that store it, `4096/tp.dp`, so that a
- * gather over those alone gives what is used. As the pin says where it names axes of the use, or
- * more than axes. */
-static Cut stored_cut(const Plan *plan, const Cut *used, const Decision *pin)
+Cut cut_stored(const Cut *used, const Cut *own, const Mesh *mesh)
 {
-    const Cut *own = decision_cut(pin);
     Cut out = *used;
     int last = 0;
     if (cut_is_whole(used) || own->n != 1 || (cut_atoms(own) & cut_atoms(used)))
@@ -90,14 +86,12 @@ static Cut stored_cut(const Plan *plan, const Cut *used, const Decision *pin)
          i++)
         for (int a = 0; a < own->digit[0].n; a++)
             out.digit[i].atom[out.digit[i].n++] = own->digit[0].atom[a];
-    cut_canonical(&out, plan->mesh);
+    cut_canonical(&out, mesh);
     return out;
 }
 
-/* Adds the pins that say how those values of a parameter are stored to the sharding that they have
- * without. Dims without a pin stay so, without the axes of the pins. A pin of the parameter too is
- * in that sharding already, where it is another value's. */
-static int32_t with_store_pins(const Plan *plan, int32_t parameter, Stored values, int32_t from)
+/* A pin of the parameter too is in `from` already, where it is another value's. */
+int32_t stored_as_pinned(const Plan *plan, int32_t parameter, Stored values, int32_t from)
 {
     Sharding sharding = *shardings_at(plan->shardings, from);
     const Decision *pin[DIMS_MAX] = {0};
@@ -113,7 +107,7 @@ static int32_t with_store_pins(const Plan *plan, int32_t parameter, Stored value
         if (cut_atoms(&sharding.dim[d]) & stored & ~own)
             sharding.dim[d] = cut_without(&sharding.dim[d], stored & ~own, plan->mesh);
         if (pin[d])
-            sharding.dim[d] = stored_cut(plan, &sharding.dim[d], pin[d]);
+            sharding.dim[d] = cut_stored(&sharding.dim[d], decision_cut(pin[d]), plan->mesh);
     }
     return shardings_put(plan->shardings, &sharding);
 }
@@ -133,7 +127,7 @@ static void apply_store_pins(Edges *e)
         if (pin->keep)
             e->kept[t] = true;
         e->out->made[t] = e->out->sharding[t] =
-            with_store_pins(plan, t, STORED_PARAMETER, e->out->sharding[t]);
+            stored_as_pinned(plan, t, STORED_PARAMETER, e->out->sharding[t]);
     }
 }
 
@@ -147,8 +141,8 @@ static void store_beside(Edges *e, int32_t tensor)
     if (value == STORED_NONE || value == STORED_PARAMETER || plan->moved->sharding[parameter] < 0 ||
         (value == STORED_GRADIENT && !plan_stores(plan, parameter, STORED_GRADIENT)))
         return;
-    int32_t stored = with_store_pins(plan, parameter, value, plan->moved->sharding[parameter]);
-    stored = with_store_pins(plan, tensor, STORED_PARAMETER, stored); /* its own */
+    int32_t stored = stored_as_pinned(plan, parameter, value, plan->moved->sharding[parameter]);
+    stored = stored_as_pinned(plan, tensor, STORED_PARAMETER, stored); /* its own */
     e->out->sharding[tensor] = stored;
     if (value == STORED_STATES) {
         e->out->made[tensor] = stored;

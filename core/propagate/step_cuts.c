@@ -26,6 +26,20 @@ static int32_t add_cut(StepCuts *s, const OpCut *cut)
 
 /* ---- gradient ops ---- */
 
+OpCut gradient_op_cut(const OpSpace *space, const OpCut *of, const Mesh *mesh)
+{
+    const OpSpace *from = space->gradient->forward;
+    OpCut cut = op_cut_whole(space);
+    for (int j = 0; j < space->n_index; j++) {
+        int index = opspace_find_index(from, str_from(space->index[j].name));
+        const Cut *of_forward = index < 0 ? NULL : &of->index[index];
+        if (of_forward && (space->index[j].role != ROLE_FROZEN ||
+                           op_cut_keeps_parts(from, index, of_forward, mesh)))
+            cut.index[j] = *of_forward;
+    }
+    return cut;
+}
+
 static int32_t copied_cut(StepCuts *s, int32_t op)
 {
     const Inferred *inferred = s->plan->inferred;
@@ -34,15 +48,7 @@ static int32_t copied_cut(StepCuts *s, int32_t op)
     int32_t id = intern_put(s->copied, key, sizeof key);
     if (id < s->copy_of.n)
         return s->copy_of.at[id];
-    const OpSpace *space = program_space(inferred, op), *from = space->gradient->forward;
-    OpCut cut = op_cut_whole(space);
-    for (int j = 0; j < space->n_index; j++) {
-        int index = opspace_find_index(from, str_from(space->index[j].name));
-        const Cut *of_forward = index < 0 ? NULL : &s->cuts.at[of]->index[index];
-        if (of_forward && (space->index[j].role != ROLE_FROZEN ||
-                           op_cut_keeps_parts(from, index, of_forward, s->plan->mesh)))
-            cut.index[j] = *of_forward;
-    }
+    OpCut cut = gradient_op_cut(program_space(inferred, op), s->cuts.at[of], s->plan->mesh);
     vec_push(s->scratch, &s->copy_of, add_cut(s, &cut));
     return s->copy_of.at[id];
 }

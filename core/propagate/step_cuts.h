@@ -24,4 +24,7 @@
  * Fills *out with it and with the cuts of all other ops. */
 void step_cuts(Plan *plan, const Plan *forward, Propagated *out);
 
+/* The cut of a gradient op, without pins of its own, where its forward op is cut so. */
+OpCut gradient_op_cut(const OpSpace *space, const OpCut *of, const Mesh *mesh);
+
 #endif

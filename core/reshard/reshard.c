@@ -204,7 +204,7 @@ static const ReshardPath *route_path(Resharder *resharder, const ReshardQuestion
         space->most_offers = found ? PART_OFFERS : OFFERS;
     }
     const ReshardPath *path = NULL;
-    if (found && route.bound_us >= most)
+    if (found && (route.bound_us >= most || resharder->options.whole_axes))
         path = make_path(resharder, asked, joined, &route);
     else if (search_route(searcher, scratch, space, most, avoid, n_avoid, &parted))
         path = make_path(resharder, asked, space, &parted);

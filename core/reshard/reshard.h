@@ -68,6 +68,8 @@ typedef struct {
     PeakCap cap;
     double slack;
     int64_t bytes;
+    bool whole_axes; /* groups are of whole axes, or of the parts of axes that an end tells apart,
+                        wherever there is such a path: found much sooner on large meshes */
 } ReshardOptions;
 
 /* PEAK_ENDS without slack; tensors below 1 MiB are free: they cost latency, not memory. */

@@ -120,7 +120,8 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     return progress_goes_on(progress, err);
 }
 
-Plan *plan_make(const PlanRequest *request, Error *err)
+/* A plan with its decisions. */
+static Plan *plan_begin(const PlanRequest *request, Error *err)
 {
     const Journal *journal = request->journal;
     for (int i = 0; i < journal->n_done; i++)
@@ -128,6 +129,22 @@ Plan *plan_make(const PlanRequest *request, Error *err)
             return NULL;
     Plan *plan = plan_new(request);
     plan_decide(plan, journal);
+    return plan;
+}
+
+Plan *plan_make_cuts(const PlanRequest *request, Error *err)
+{
+    Plan *plan = plan_begin(request, err);
+    if (plan)
+        plan_propagate(plan, request);
+    return plan;
+}
+
+Plan *plan_make(const PlanRequest *request, Error *err)
+{
+    Plan *plan = plan_begin(request, err);
+    if (!plan)
+        return NULL;
     if (fill_plan(plan, request, err))
         return plan;
     plan_free(plan);

@@ -9,6 +9,8 @@
  * ERROR_OUT_OF_RANGE (a decision about something that does not exist), and with ERROR_CANCELLED if
  * its progress is asked to stop. */
 Plan *plan_make(const PlanRequest *request, Error *err);
+/* The same only as far as plan->propagated: which decisions hold, the cuts that follow. */
+Plan *plan_make_cuts(const PlanRequest *request, Error *err);
 void plan_free(Plan *plan); /* NULL is allowed */
 
 /* Computes only plan->propagated again, of a finished plan: for the bench. */
