@@ -1,8 +1,244 @@
 #include "core/search/search.h"
 
+#include "core/base/units.h"
+#include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
+#include "core/propagate/propagators.h"
+#include "core/search/decide.h"
+#include "core/search/memory.h"
+#include "core/session/make.h"
+#include "core/solve/clock.h"
+#include "core/solve/solve.h"
+
+#include <math.h>
+
+enum { POINTS_MAX = 12 };
+
+typedef struct {
+    Arena *arena;
+    const SearchRequest *request;
+    Instance *instance;
+    SearchResult *result;
+    double began_s, deadline_s;    /* deadline 0: none */
+    MemoryPoint point[POINTS_MAX]; /* at which the limit is kept */
+    double limit[POINTS_MAX];      /* for what the choices tell of it */
+    int n_points;
+    double best_us; /* of plans within the limit so far */
+} Search;
+
+static bool search_is_over(const Search *s)
+{
+    return progress_stopped(s->request->progress) ||
+           (s->deadline_s > 0 && clock_s() >= s->deadline_s);
+}
+
+/* ---- solving ---- */
+
+/* The instance under the limits at the points so far. rest: what choices do not tell counts too. */
+static SolveProblem problem_of(const Search *s, bool rest)
+{
+    SolveProblem problem = instance_problem(s->arena, s->instance);
+    int n = 0;
+    SolveUse *use = arena_array(s->arena, SolveUse, s->n_points * problem.n_nodes);
+    SolveLimit *limit = arena_array(s->arena, SolveLimit, s->n_points);
+    for (int p = 0; p < s->n_points; p++) {
+        double most = rest ? s->limit[p] : (double)s->request->max_peak_bytes;
+        limit[p] = (SolveLimit){p, p + 1, most};
+        for (int32_t i = 0; i < problem.n_nodes; i++)
+            if (s->point[p].amount[i])
+                use[n++] = (SolveUse){i, p, p + 1, s->point[p].amount[i]};
+    }
+    problem.use = use;
+    problem.n_uses = n;
+    problem.limit = limit;
+    problem.n_limits = s->n_points;
+    return problem;
+}
+
+static void report(void *context, double objective, double bound)
+{
+    Search *s = context;
+    if (s->request->report)
+        s->request->report(s->request->context, objective, bound);
+}
+
+static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
+{
+    SolveProblem problem = problem_of(s, rest);
+    SolveOptions how = {.progress = s->request->progress, .report = report, .context = s};
+    if (s->deadline_s > 0)
+        how.seconds = fmax(s->deadline_s - clock_s(), 1e-3);
+    double before = clock_s();
+    bool ok = solve(s->arena, &problem, &how, answer, err);
+    s->result->solve_seconds += clock_s() - before;
+    return ok;
+}
+
+/* ---- plans ---- */
+
+/* Takes the plan of these decisions if it is the best so far that keeps the limit. */
+static void offer(Search *s, const Plan *plan, const Decision *decisions, int n, double model_us,
+                  const char *seed)
+{
+    SearchResult *result = s->result;
+    int64_t most = s->request->max_peak_bytes, peak = plan->priced->totals.peak_bytes;
+    double us = plan_step_us(plan);
+    if ((most > 0 && peak > most) || us >= s->best_us)
+        return;
+    s->best_us = us;
+    result->outcome = SEARCH_PLAN;
+    result->decisions = decisions;
+    result->n_decisions = n;
+    result->cost_us = us;
+    result->model_us = model_us;
+    result->peak_bytes = peak;
+    result->seed = seed;
+}
+
+static bool offer_own_plan(Search *s)
+{
+    const Plan *own = s->request->session->plan;
+    if (plan_is_legal(own))
+        offer(s, own, NULL, 0, plan_step_us(own), NULL);
+    return true;
+}
+
+/* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
+static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *err)
+{
+    Decisions decisions = {0};
+    Plan *plan = NULL;
+    int64_t most = s->request->max_peak_bytes;
+    if (!decide(s->arena, s->instance, answer->choice, &decisions, &plan, err))
+        return false;
+    offer(s, plan, decisions.at, decisions.n, answer->objective, NULL);
+    *fits = most <= 0 || plan->priced->totals.peak_bytes <= most;
+    if (!*fits && s->n_points < POINTS_MAX) {
+        MemoryPoint point = memory_point(s->arena, s->instance, plan, answer->choice);
+        s->point[s->n_points] = point;
+        s->limit[s->n_points++] = (double)most - (point.total - point.modelled);
+    }
+    plan_free(plan);
+    return true;
+}
+
+/* ---- results ---- */
+
+static void say_conflict(Search *s, const char *why)
+{
+    Buf text = buf_new(s->arena);
+    int64_t least = INT64_MAX;
+    for (int p = 0; p < s->n_points; p++) {
+        double sum = 0;
+        for (int32_t i = 0; i < s->instance->nodes.n; i++) {
+            const double *amount = s->point[p].amount[i];
+            double low = amount ? INFINITY : 0;
+            for (int32_t c = 0; amount && c < s->instance->nodes.at[i].n; c++)
+                low = fmin(low, amount[c]);
+            sum += low;
+        }
+        if (sum > (double)s->request->max_peak_bytes && (int64_t)sum < least)
+            least = (int64_t)sum;
+    }
+    if (s->n_points == 0) {
+        buf_printf(&text, "the pins together leave no plan: %s", why ? why : "");
+    } else {
+        buf_puts(&text, "no plan keeps the limit of ");
+        units_format_bytes(s->request->max_peak_bytes, &text);
+        if (least < INT64_MAX) {
+            buf_puts(&text, " a device: what is alive at its peak takes at least ");
+            units_format_bytes(least, &text);
+        }
+    }
+    s->result->conflict = text.s;
+    s->result->outcome = SEARCH_INFEASIBLE;
+}
+
+static void fill_counts(Search *s)
+{
+    const Instance *instance = s->instance;
+    s->result->n_nodes = instance->nodes.n;
+    s->result->n_edges = instance->edges.n;
+    for (int i = 0; i < instance->nodes.n; i++) {
+        s->result->n_choices += instance->nodes.at[i].n;
+        s->result->n_folded = instance->nodes.at[i].n_ops > s->result->n_folded
+                                  ? instance->nodes.at[i].n_ops
+                                  : s->result->n_folded;
+    }
+    s->result->n_folded = instance->folded ? s->result->n_folded : 0;
+}
+
+/* ---- all of it ---- */
+
+static bool check(const SearchRequest *request, Error *err)
+{
+    const Session *session = request->session;
+    if (session->plan->decided->stages || session->plan->decided->devices)
+        return error_kind(
+            err, ERROR_UNSUPPORTED,
+            "a plan with pipeline stages or ops on parts of the mesh is not searched");
+    const char *name = propagator_or_default(session->options.propagator)->name;
+    if (strcmp(name, propagator_explain.name) != 0)
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "the search decides pins for the propagator %s, not for %s",
+                          propagator_explain.name, name);
+    return true;
+}
+
+/* Solves, makes the plan, and again with the moment at which it needs too much. */
+static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
+{
+    for (bool fits = false; !fits && !search_is_over(s);) {
+        int n = s->n_points;
+        if (!solve_now(s, true, answer, err))
+            return false;
+        if (answer->outcome != SOLVE_CHOICE)
+            return true;
+        if (!try_answer(s, answer, &fits, err))
+            return false;
+        if (!fits && s->n_points == n)
+            return true;
+    }
+    return true;
+}
+
+/* What no plan within the limit is below: the limit counts only what every plan holds. */
+static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
+{
+    if (s->n_points > 0 && !solve_now(s, false, answer, err))
+        return false;
+    if (answer->outcome != SOLVE_INFEASIBLE)
+        s->result->bound_us = answer->bound;
+    else if (s->result->outcome != SEARCH_PLAN)
+        say_conflict(s, answer->why);
+    return true;
+}
+
 bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err)
 {
-    (void)arena, (void)request;
+    Search s = {.arena = arena, .request = request, .result = result, .best_us = INFINITY};
+    const Plan *plans[1] = {request->session->plan};
     *result = (SearchResult){.outcome = SEARCH_UNKNOWN};
-    return error_kind(err, ERROR_UNSUPPORTED, "the search of plans on a mesh is not built yet");
+    s.began_s = clock_s();
+    s.deadline_s = request->seconds > 0 ? s.began_s + request->seconds : 0;
+    if (!check(request, err))
+        return false;
+    InstanceOptions options = {.unfold = request->unfold,
+                               .store = request->max_peak_bytes > 0,
+                               .plans = plans,
+                               .n_plans = 1,
+                               .progress = request->progress};
+    s.instance = instance_make(arena, request->session, &options, err);
+    if (!s.instance)
+        return false;
+    result->build_seconds = clock_s() - s.began_s;
+    fill_counts(&s);
+    offer_own_plan(&s);
+    SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
+    if (!find_plan(&s, &answer, err) || !find_bound(&s, &answer, err))
+        return false;
+    result->proven = result->outcome == SEARCH_PLAN &&
+                     fabs(result->cost_us - result->bound_us) <= 1e-6 * result->cost_us;
+    result->seconds = clock_s() - s.began_s;
+    return true;
 }

@@ -1,74 +1,366 @@
-/* Patterns on the sample GPT-2, and on its training step: how many hits, or why it is refused. */
+/* The search of plans on a mesh: its costs are those of plans, its answer is the best of all
+ * assignments, and what it decides replays. */
 #include "tests/unit/unit.h"
 
+#include "core/cost/pipeline.h"
+#include "core/search/decide.h"
+#include "core/search/policy.h"
+#include "core/search/search.h"
+#include "core/session/make.h"
+#include "core/solve/solve.h"
 #include "scripts/hooks.h"
-#include "tui/state/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define GPT "samples/models/tiny-gpt.onnx"
+#define LLAMA "samples/models/llama-3-tiny.json"
 
 typedef struct {
-    const char *name, *text;
-    int n;             /* hits */
-    const char *wrong; /* in the error; NULL: none */
-    bool trained;
-} SearchRow;
+    Arena *arena;
+    Scripts *scripts;
+    SessionHooks hooks;
+} Fixture;
 
-static SearchRow rows[] = {
-    {"plain text", "c_fc/Gemm", 12, NULL, false},
-    {"a choice", "h\\.[01]\\.mlp\\.(c_fc|c_proj)/Gemm", 4, NULL, false},
-    {"repetition", "h\\.[0-9]{2}\\.mlp\\.c_fc/Gemm", 2, NULL, false},
-    {"a gradient", "wte.weight~grad$", 1, NULL, true},
-    {"gradients of 12 layers", "mlp\\.c_fc\\.weight~grad$", 12, NULL, true},
-    {"states", "mlp.c_fc.weight~v$", 12, NULL, true},
-    {"gradient ops", "mlp.c_fc/Gemm~d1", 12, NULL, true},
-    {"updates", "c_fc.weight~update", 12, NULL, true},
-    {"an open group", "(", 0, "Missing ')'", false},
-    {"a reference", "(h).*\\1", 0, "back-references", false},
-    {"repeated repetitions", "((((x{1,250}){1,250}){1,250}){1,250})", 0,
-     "repetitions are too large", false},
-    {"nested +", "((((((((((((((((((((x+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)y", 0, NULL, false},
-    {"repeated signs", "res*********+++++++++****agged", 0, "Invalid use of repetition", false},
-    {"a word", "\\<c_fc\\>", 12, NULL, false},
-    {"an approximate match", "c_fc{~2}", 0, "a repetition is {2}", false},
-    {"a flag", "(?i)GEMM", 0, "(? is not supported", false},
-    {"a code", "\\x41", 0, "\\x has no meaning", false},
-    {"braces in a set", "[{c]_fc", 12, NULL, false},
-    {"repeated side by side", "x{100}{100}{100}", 0, "repetitions are too large", false},
-    {"without its end", "((x{200}){200}", 0, "repetitions are too large", false},
+static Fixture fixture_new(void)
+{
+    Arena *arena = arena_new();
+    Fixture f = {.arena = arena, .scripts = scripts_new(arena, ".")};
+    f.hooks = scripts_hooks(f.scripts);
+    return f;
+}
+
+static void fixture_free(Fixture *f)
+{
+    scripts_free(f->scripts);
+    arena_free(f->arena);
+}
+
+static Session *open_session(const Fixture *f, const char *model, const char *mesh,
+                             const char *policy, const char *train)
+{
+    SessionOptions options = {.model = model, .mesh = mesh, .policy = policy, .train = train};
+    Error err = {0};
+    Session *session = session_open(&options, &f->hooks, &err);
+    if (!session)
+        print_message("%s: %s\n", model, err.text);
+    assert_non_null(session);
+    return session;
+}
+
+static SearchResult search(const Fixture *f, const SearchRequest *request)
+{
+    SearchResult result;
+    Error err = {0};
+    bool ok = search_plan(f->arena, request, &result, &err);
+    if (!ok)
+        print_message("%s\n", err.text);
+    assert_true(ok);
+    return result;
+}
+
+static void assert_near(double a, double b)
+{
+    if (fabs(a - b) > 1e-6 * fabs(b))
+        print_message("%.9g is not %.9g\n", a, b);
+    assert_true(fabs(a - b) <= 1e-6 * fabs(b));
+}
+
+/* ---- costs ---- */
+
+static const struct {
+    const char *model, *mesh, *policy, *train;
+} plans[] = {
+    {GPT, "dp=2,tp=2", NULL, NULL},
+    {GPT, "dp=2,tp=2", "megatron", NULL},
+    {GPT, "dp=2,tp=2", "megatron_sp", NULL},
+    {GPT, "dp=2,tp=2", "fsdp", NULL},
+    {GPT, "dp=2,tp=2", "megatron", "adamw"},
+    {GPT, "dp=2,tp=2", "megatron_sp", "adamw"},
+    {GPT, "dp=2,tp=2", "fsdp", "adamw"},
+    {GPT, "dp=2,tp=2", "dp", "sgd"},
+    {LLAMA, "dp=2,tp=4", "megatron", "adamw"},
+    {LLAMA, "dp=2,tp=4", "fsdp", "adamw"},
+    {LLAMA, "dp=4,tp=2", "tp", "adamw"},
 };
 
-static Session *sessions[2]; /* the model, its training step */
-
-static void finds(void **state)
+/* What the search adds up for the choices of a plan is the plan's own time. */
+static void adds_up_what_plans_cost(void **state)
 {
-    const SearchRow *row = *state;
-    Error err = {0};
-    Search *search = search_new(str_from(row->text), &err);
-    if (row->wrong) {
-        assert_null(search);
-        if (!strstr(err.text, row->wrong))
-            fail_msg("%s", err.text);
+    (void)state;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Fixture f = fixture_new();
+        Session *session =
+            open_session(&f, plans[i].model, plans[i].mesh, plans[i].policy, plans[i].train);
+        const Plan *own = session->plan;
+        InstanceOptions options = {.plans = &own, .n_plans = 1};
+        Instance *instance = instance_make(f.arena, session, &options, NULL);
+        assert_non_null(instance);
+        const bool **allowed = arena_array(f.arena, const bool *, instance->nodes.n);
+        assert_true(choices_of_plan(f.arena, instance, own, allowed));
+        int32_t **kept;
+        SolveProblem problem = instance_restricted(f.arena, instance, allowed, &kept);
+        SolveAnswer answer;
+        assert_true(solve(f.arena, &problem, &(SolveOptions){0}, &answer, NULL));
+        assert_int_equal(answer.outcome, SOLVE_CHOICE);
+        assert_near(answer.objective, plan_step_us(own));
+        session_close(session);
+        fixture_free(&f);
+    }
+}
+
+/* ---- answers ---- */
+
+/* No plan of a shipped policy is better, and the plan of the decisions costs what is said. */
+static void beats_the_policies(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"megatron", "megatron_sp", "fsdp", "dp", "tp"};
+    static const char *const trains[] = {NULL, "adamw"};
+    for (int t = 0; t < 2; t++) {
+        Fixture f = fixture_new();
+        Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, trains[t]);
+        SearchResult result = search(&f, &(SearchRequest){.session = session});
+        assert_int_equal(result.outcome, SEARCH_PLAN);
+        assert_true(result.proven);
+        assert_near(result.model_us, result.cost_us);
+        assert_near(result.bound_us, result.cost_us);
+        assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
+        assert_near(plan_step_us(session->plan), result.cost_us);
+        assert_true(plan_is_legal(session->plan));
+        session_close(session);
+        for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+            session = open_session(&f, GPT, "dp=2,tp=2", policies[i], trains[t]);
+            assert_true(result.cost_us <= plan_step_us(session->plan) * (1 + 1e-9));
+            session_close(session);
+        }
+        fixture_free(&f);
+    }
+}
+
+/* Pins hold: the answer under a policy keeps its cuts of weights, and costs no less than the answer
+ * without. */
+static void obeys_pins(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new();
+    Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, "adamw");
+    SearchResult open = search(&f, &(SearchRequest){.session = session});
+    session_close(session);
+    session = open_session(&f, GPT, "dp=2,tp=2", "megatron", "adamw");
+    double before = plan_step_us(session->plan);
+    int n_pins = session->plan->decided->n_pins;
+    SearchResult result = search(&f, &(SearchRequest){.session = session});
+    assert_true(result.proven);
+    assert_true(result.cost_us >= open.cost_us * (1 - 1e-9));
+    assert_true(result.cost_us <= before * (1 + 1e-9));
+    assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
+    assert_near(plan_step_us(session->plan), result.cost_us);
+    assert_true(session->plan->decided->n_pins >= n_pins);
+    session_close(session);
+    fixture_free(&f);
+}
+
+/* ---- every assignment ---- */
+
+#define MODEL_OF(body) "function MODEL(model)\n" body "end\n"
+#define FIRST                                                                                      \
+    "local x = model:input('x', 'f32', {8, 64})\n"                                                 \
+    "local w = model:param('w', {64, 256}, 'f32')\n"                                               \
+    "local y = model:op('Relu', {model:op('MatMul', {x, w})})\n"
+#define SECOND                                                                                     \
+    "local v = model:param('v', {256, 64}, 'f32')\n"                                               \
+    "local z = model:op('Add', {model:op('MatMul', {y, v}), x})\n"
+
+static const struct {
+    const char *model, *mesh;
+} brutes[] = {
+    {MODEL_OF(FIRST SECOND "model:output(z, 'out')\n"), "a=2"},
+    {MODEL_OF(FIRST SECOND "model:output(z, 'out')\n"), "a=8"},
+    {MODEL_OF(FIRST "model:output(model:op('Softmax', {y}), 'out')\n"), "a=2,b=2"},
+};
+
+typedef struct {
+    const Fixture *f;
+    const Session *session;
+    const Instance *instance;
+    Decisions pins;
+    double best_us;
+    int n_plans;
+} Brute;
+
+/* Plans every combination of cuts of the ops from number `at` on. */
+static void try_all(Brute *b, int at)
+{
+    const Inferred *inferred = b->instance->inferred;
+    if (at == inferred->n_program) {
+        Journal journal = session_journal_with(b->session, b->f->arena, b->pins.at, b->pins.n);
+        PlanRequest request = session_request(b->session, &journal);
+        Plan *plan = plan_make(&request, NULL);
+        assert_non_null(plan);
+        b->best_us = fmin(b->best_us, plan_step_us(plan));
+        b->n_plans++;
+        plan_free(plan);
         return;
     }
-    const Hit *hits;
-    assert_non_null(search);
-    assert_int_equal(search_hits(search, sessions[row->trained], &hits), row->n);
-    search_free(search);
+    int32_t op = inferred->program[at];
+    const CutList *cuts = &b->instance->cuts[op];
+    for (int c = 0; c < cuts->n; c++) {
+        int n = b->pins.n;
+        for (int j = 0; j < cuts->at[c]->n; j++)
+            vec_push(b->f->arena, &b->pins,
+                     (Decision){.kind = PIN_INDEX_DIM,
+                                .place = op,
+                                .dim = j,
+                                .cut = &cuts->at[c]->index[j],
+                                .origin = {.kind = ORIGIN_USER, .file = "", .text = ""}});
+        try_all(b, at + 1);
+        b->pins.n = n;
+    }
+}
+
+/* The same for every way in which the input may be given. */
+static void try_inputs(Brute *b)
+{
+    const Instance *instance = b->instance;
+    int32_t input = instance->inferred->graph->inputs[0], node = instance->node_of_tensor[input];
+    try_all(b, 0);
+    for (int32_t c = 0; node >= 0 && c < instance->nodes.at[node].n; c++) {
+        const Sharding *as =
+            shardings_at(instance->as->shardings, instance->nodes.at[node].sharding[c]);
+        b->pins.n = 0;
+        for (int d = 0; d < as->n_dims; d++)
+            vec_push(b->f->arena, &b->pins,
+                     (Decision){.kind = PIN_TENSOR_DIM,
+                                .place = input,
+                                .dim = d,
+                                .cut = &as->dim[d],
+                                .origin = {.kind = ORIGIN_USER, .file = "", .text = ""}});
+        try_all(b, 0);
+    }
+}
+
+static void is_the_best_of_all(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof brutes / sizeof *brutes; i++) {
+        Fixture f = fixture_new();
+        char path[] = "/tmp/dimscope_search_XXXXXX.lua";
+        int file = mkstemps(path, 4);
+        assert_true(file >= 0);
+        close(file);
+        assert_true(file_write(path, str_from(brutes[i].model), NULL));
+        Session *session = open_session(&f, path, brutes[i].mesh, NULL, NULL);
+        InstanceOptions options = {.unfold = true};
+        Instance *instance = instance_make(f.arena, session, &options, NULL);
+        Brute brute = {&f, session, instance, {0}, INFINITY, 0};
+        try_inputs(&brute);
+        SearchResult result = search(&f, &(SearchRequest){.session = session, .unfold = true});
+        assert_true(result.proven);
+        assert_true(brute.n_plans > 100);
+        assert_near(result.cost_us, brute.best_us);
+        session_close(session);
+        unlink(path);
+        fixture_free(&f);
+    }
+}
+
+/* ---- memory ---- */
+
+/* Tighter limits cost more, and every plan keeps its limit; below what must be there, the conflict
+ * is named. */
+static void pays_for_memory(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new();
+    Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, "adamw");
+    double before = 0;
+    for (int64_t most = 3 << 20; most >= 800 << 10; most -= 256 << 10) {
+        SearchRequest request = {.session = session, .max_peak_bytes = most};
+        SearchResult result = search(&f, &request);
+        assert_int_equal(result.outcome, SEARCH_PLAN);
+        assert_true(result.peak_bytes <= most);
+        assert_true(result.cost_us >= before * (1 - 1e-9));
+        assert_true(result.bound_us <= result.cost_us * (1 + 1e-6));
+        before = result.bound_us;
+    }
+    SearchResult none = search(&f, &(SearchRequest){.session = session, .max_peak_bytes = 100000});
+    assert_int_equal(none.outcome, SEARCH_INFEASIBLE);
+    assert_non_null(none.conflict);
+    assert_non_null(strstr(none.conflict, "at least"));
+    session_close(session);
+    fixture_free(&f);
+}
+
+/* ---- forms of the result ---- */
+
+static void policy_replays(void **state)
+{
+    (void)state;
+    static const char *const trains[] = {NULL, "adamw"};
+    for (int t = 0; t < 2; t++) {
+        Fixture f = fixture_new();
+        Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, trains[t]);
+        SearchRequest request = {.session = session, .max_peak_bytes = t ? 1 << 20 : 0};
+        SearchResult result = search(&f, &request);
+        assert_int_equal(result.outcome, SEARCH_PLAN);
+        Buf text = buf_new(f.arena);
+        search_policy(session, &result, &text);
+        session_close(session);
+        char path[] = "/tmp/dimscope_search_XXXXXX.lua";
+        int file = mkstemps(path, 4);
+        assert_true(file >= 0);
+        close(file);
+        assert_true(file_write(path, buf_str(&text), NULL));
+        session = open_session(&f, GPT, "dp=2,tp=2", path, trains[t]);
+        assert_near(plan_step_us(session->plan), result.cost_us);
+        assert_int_equal(session->plan->priced->totals.peak_bytes, result.peak_bytes);
+        session_close(session);
+        unlink(path);
+        fixture_free(&f);
+    }
+}
+
+static void answers_on_one_device(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new();
+    Session *session = open_session(&f, GPT, "x=1", NULL, NULL);
+    SearchResult result = search(&f, &(SearchRequest){.session = session});
+    assert_int_equal(result.outcome, SEARCH_PLAN);
+    assert_true(result.proven);
+    assert_int_equal(result.n_decisions, 0);
+    session_close(session);
+    fixture_free(&f);
+}
+
+/* Stages are not searched, and the error says so. */
+static void refuses_stages(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new();
+    Session *session = open_session(&f, GPT, "pp=2", "pipeline", NULL);
+    SearchResult result;
+    Error err = {0};
+    assert_false(search_plan(f.arena, &(SearchRequest){.session = session}, &result, &err));
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "stages"));
+    session_close(session);
+    fixture_free(&f);
 }
 
 int main(void)
 {
-    Arena *arena = arena_new();
-    Scripts *scripts = scripts_new(arena, ".");
-    SessionHooks hooks = scripts_hooks(scripts);
-    SessionOptions options = {.model = "samples/models/gpt2.onnx", .mesh = "dp=2,tp=4"};
-    for (int i = 0; i < 2; i++) {
-        options.train = i ? "adamw" : NULL;
-        sessions[i] = session_open(&options, &hooks, &(Error){0});
-        assert_non_null(sessions[i]);
-    }
-    int failed = run_rows("search", rows, finds);
-    for (int i = 0; i < 2; i++)
-        session_close(sessions[i]);
-    scripts_free(scripts);
-    arena_free(arena);
-    return failed;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adds_up_what_plans_cost),
+        cmocka_unit_test(beats_the_policies),
+        cmocka_unit_test(obeys_pins),
+        cmocka_unit_test(is_the_best_of_all),
+        cmocka_unit_test(pays_for_memory),
+        cmocka_unit_test(policy_replays),
+        cmocka_unit_test(answers_on_one_device),
+        cmocka_unit_test(refuses_stages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,238 @@
+#include "core/search/decide.h"
+
+#include "core/plan/edges.h"
+#include "core/session/make.h"
+#include "core/summary/decision_lua.h"
+
+/* ---- decisions ---- */
+
+typedef struct {
+    Arena *arena;
+    const Instance *instance;
+    const int32_t *choice;
+    Decisions *out;
+    Plan *plan;        /* under the decisions so far */
+    uint8_t *n_pinned; /* per node: how often it was pinned */
+    Error *err;
+} Decider;
+
+static void add(Decider *d, DecisionKind kind, int32_t place, int dim, const Cut *cut,
+                uint8_t store)
+{
+    Decision decision = {.kind = kind, .place = place, .dim = dim, .cut = cut, .store = store};
+    Buf text = buf_new(d->arena);
+    decision.origin = (Origin){.kind = ORIGIN_SEARCH, .file = ""};
+    decision_lua(d->instance->session, &decision, &text);
+    decision.origin.text = text.s;
+    vec_push(d->arena, d->out, decision);
+}
+
+/* whole: not only the cuts. */
+static bool plan_again(Decider *d, bool whole)
+{
+    const Session *session = d->instance->session;
+    plan_free(d->plan);
+    Journal journal = session_journal_with(session, d->arena, d->out->at, d->out->n);
+    PlanRequest request = session_request(session, &journal);
+    d->plan = whole ? plan_make(&request, d->err) : plan_make_cuts(&request, d->err);
+    return d->plan != NULL;
+}
+
+static const OpCut *chosen_cut(const Decider *d, int32_t op)
+{
+    int32_t node = d->instance->node_of_op[op];
+    const SearchNode *at = node < 0 ? NULL : &d->instance->nodes.at[node];
+    bool own = at && (at->kind == NODE_SUM ||
+                      (at->kind == NODE_OP && op_is_forward(d->instance->inferred->graph, op)));
+    return own ? at->cut[d->choice[node]] : NULL;
+}
+
+static bool cut_as_chosen(const Decider *d, int32_t op, int *dim)
+{
+    const OpCut *chosen = chosen_cut(d, op), *cut = plan_cut(d->plan, op);
+    for (*dim = 0; chosen && cut && *dim < chosen->n; ++*dim)
+        if (!cut_equal(&chosen->index[*dim], &cut->index[*dim]))
+            return false;
+    return true;
+}
+
+/* Whether an op reads a parameter beside an activation: pins of it say most. */
+static bool is_weighty(const Inferred *inferred, int32_t op)
+{
+    for (int i = 0; i < inferred->graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(inferred->graph, op)[i];
+        const Shape *shape = t < 0 ? NULL : inferred_shape(inferred, t);
+        if (shape && shape->n_dims > 1 && tensor_is_parameter(inferred, t))
+            return true;
+    }
+    return false;
+}
+
+/* Whole dims may change with later pins, and are pinned then. */
+enum { PINS_OF_NODE = 6 };
+
+/* The op to be pinned next: the first that is not cut as chosen, of those with weights if there is
+ * one, and of those that are cut at all; -1: all are as chosen. */
+static int32_t next_to_pin(const Decider *d)
+{
+    const Inferred *inferred = d->instance->inferred;
+    int32_t found = -1;
+    int rank = -1;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        int dim, own;
+        if (cut_as_chosen(d, op, &dim) || d->n_pinned[d->instance->node_of_op[op]] >= PINS_OF_NODE)
+            continue;
+        bool is_cut = cuts_used(chosen_cut(d, op)->index, chosen_cut(d, op)->n, -1) != 0;
+        own = is_cut + 2 * is_weighty(inferred, op);
+        if (own > rank) {
+            rank = own;
+            found = op;
+        }
+    }
+    return found;
+}
+
+/* Pins dims of the op, and of all ops of its node: those that axes shard, the second time those
+ * that are whole and do not stay so. */
+static void pin_node(Decider *d, int32_t op)
+{
+    const Inferred *inferred = d->instance->inferred;
+    int32_t node = d->instance->node_of_op[op];
+    const OpCut *chosen = chosen_cut(d, op);
+    const OpSpace *space = program_space(inferred, op);
+    bool is_cut = cuts_used(chosen->index, chosen->n, -1) != 0;
+    bool again = d->n_pinned[node] > 0 || !is_cut; /* of whole dims alone */
+    d->n_pinned[node]++;
+    for (int j = 0; j < space->n_index; j++) {
+        bool whole = cut_is_whole(&chosen->index[j]);
+        if (whole != again ||
+            (whole && cut_equal(&chosen->index[j], &plan_cut(d->plan, op)->index[j])))
+            continue;
+        for (int i = 0; i < inferred->n_program; i++)
+            if (d->instance->node_of_op[inferred->program[i]] == node &&
+                inferred->space[inferred->program[i]] == inferred->space[op] &&
+                chosen_cut(d, inferred->program[i]))
+                add(d, PIN_INDEX_DIM, inferred->program[i], j, &chosen->index[j], 0);
+    }
+}
+
+static void store_parameters(Decider *d)
+{
+    const Graph *graph = d->instance->inferred->graph;
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        int32_t node = d->instance->node_of_tensor[t];
+        const SearchNode *at = node < 0 ? NULL : &d->instance->nodes.at[node];
+        if (!at || at->kind != NODE_PARAMETER)
+            continue;
+        const ParameterChoice *chosen = &at->stored[d->choice[node]];
+        if (chosen->values)
+            add(d, PIN_TENSOR_DIM, t, chosen->dim, chosen->by, chosen->values);
+    }
+}
+
+/* Pins the inputs that propagation shards otherwise. */
+static void give_inputs(Decider *d)
+{
+    const Graph *graph = d->instance->inferred->graph;
+    for (int i = 0; i < graph->n_inputs; i++) {
+        int32_t t = graph->inputs[i], node = d->instance->node_of_tensor[t];
+        if (node < 0 || d->instance->nodes.at[node].kind != NODE_INPUT)
+            continue;
+        const Sharding *chosen = shardings_at(
+            d->instance->as->shardings, d->instance->nodes.at[node].sharding[d->choice[node]]);
+        const Sharding *has = plan_sharding(d->plan, t);
+        for (int dim = 0; dim < chosen->n_dims; dim++)
+            if (!cut_equal(&chosen->dim[dim], &has->dim[dim]))
+                add(d, PIN_TENSOR_DIM, t, dim, &chosen->dim[dim], 0);
+    }
+}
+
+enum { ROUNDS_MAX = 400 };
+
+bool decide(Arena *arena, const Instance *instance, const int32_t *choice, Decisions *out,
+            Plan **made, Error *err)
+{
+    Decider d = {.arena = arena, .instance = instance, .choice = choice, .out = out, .err = err};
+    d.n_pinned = arena_array(arena, uint8_t, instance->nodes.n);
+    store_parameters(&d);
+    if (!plan_again(&d, false))
+        return false;
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        int32_t op = next_to_pin(&d);
+        if (op < 0)
+            break;
+        pin_node(&d, op);
+        if (!plan_again(&d, false))
+            return false;
+    }
+    int n = out->n;
+    if (!plan_again(&d, true))
+        return false;
+    give_inputs(&d);
+    if (out->n > n && !plan_again(&d, true))
+        return false;
+    if (made)
+        *made = d.plan;
+    else
+        plan_free(d.plan);
+    return true;
+}
+
+/* ---- a plan's choices ---- */
+
+static bool same_cut(const OpCut *a, const OpCut *b)
+{
+    for (int j = 0; j < a->n; j++)
+        if (!cut_equal(&a->index[j], &b->index[j]))
+            return false;
+    return true;
+}
+
+static int32_t updating_op(const Inferred *inferred, int32_t parameter)
+{
+    for (int i = inferred->n_program - 1; i >= 0; i--) {
+        int32_t op = inferred->program[i];
+        if (inferred->graph->phase && inferred->graph->phase[op] != PHASE_UPDATE)
+            break;
+        if (stored_updated(inferred->graph, op) == parameter)
+            return op;
+    }
+    return -1;
+}
+
+static bool is_of_plan(const Instance *instance, const SearchNode *node, int32_t at, int32_t c,
+                       const Plan *plan, int32_t update)
+{
+    const Shardings *shardings = instance->as->shardings;
+    if (node->kind == NODE_OP || node->kind == NODE_SUM)
+        return same_cut(node->cut[c], program_cut(plan, node->place));
+    if (node->kind == NODE_INPUT)
+        return sharding_equal(shardings_at(shardings, node->sharding[c]),
+                              plan_sharding(plan, node->place));
+    if (node->kind != NODE_PARAMETER)
+        return true;
+    if (!sharding_equal(shardings_at(shardings, node->stored[c].stored),
+                        plan_sharding(plan, node->place)))
+        return false;
+    if (update < 0)
+        return true;
+    OpCut cut = instance_cut(instance, at, c, instance->inferred->space[update]);
+    return same_cut(&cut, program_cut(plan, update));
+}
+
+bool choices_of_plan(Arena *arena, Instance *instance, const Plan *plan, const bool **allowed)
+{
+    bool all = true;
+    for (int32_t i = 0; i < instance->nodes.n; i++) {
+        const SearchNode *node = &instance->nodes.at[i];
+        bool *may = arena_array(arena, bool, node->n), any = false;
+        int32_t update =
+            node->kind == NODE_PARAMETER ? updating_op(instance->inferred, node->place) : -1;
+        for (int32_t c = 0; c < node->n; c++)
+            any |= may[c] = is_of_plan(instance, node, i, c, plan, update);
+        allowed[i] = any ? may : NULL;
+        all &= any;
+    }
+    return all;
+}

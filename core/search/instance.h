@@ -1,0 +1,132 @@
+/* instance.h - a plan as a problem of core/solve: what can be chosen, and what it costs.
+ *
+ * A node is an op of the forward pass, and with it its gradients and what runs again: all of them
+ * take its cut. Ops of equal layers are one node if they are folded. Other nodes are
+ *
+ *     sum        the sum of a value's gradients: sharded as an addend or as the value
+ *     input      an input of the graph that several nodes read: how it is given
+ *     parameter  how a parameter is stored, its gradient and its states, and with them its update
+ *     shared     a value that several nodes read: the one sharding that it is moved to for all
+ *
+ * A choice of an op also says over which axes a partial value passes through it and through its
+ * gradients, where the rules of core/plan/edges.h may let it: an edge forbids what they would not
+ * do.
+ *
+ * The cost is that of the plan, term by term: an op's time under its cut (core/cost/cost.h) is a
+ * cost of its node; the reshards of a value (core/reshard/reshard.h), of its readers and its maker.
+ * Values with one reader are edges. For one with several, the node `shared` pays for a move that
+ * they have in common, so that it is counted once; moves to other shardings are counted for each.
+ *
+ * So model_us of a plan (search.h) equals its step_us, sums of compute and communication without
+ * overlap. Where a graph has what is not modelled, it says so by differing: costs that operators
+ * declare, loops' carries, clipping of gradients by their norm, marks of policies.
+ */
+#ifndef CORE_SEARCH_INSTANCE_H
+#define CORE_SEARCH_INSTANCE_H
+
+#include "core/search/cuts.h"
+#include "core/search/prices.h"
+#include "core/session/session.h"
+#include "core/solve/problem.h"
+
+typedef enum { NODE_OP, NODE_SUM, NODE_INPUT, NODE_PARAMETER, NODE_SHARED, NODE_FIXED } NodeKind;
+
+/* How a parameter is stored: as it is used, and sharded further by `by` on dim `dim`. */
+typedef struct {
+    int32_t used;   /* Shardings id */
+    bool pinned;    /* it is stored so whatever readers need */
+    bool agreed;    /* all readers need it so; false: it is whole, since they do not */
+    uint8_t values; /* what is sharded further: a set of Stored; 0: nothing */
+    int dim;
+    const Cut *by;           /* NULL with `values` 0 */
+    int32_t stored, updated; /* the parameter; its states, and so its update: Shardings ids */
+} ParameterChoice;
+
+typedef struct {
+    int32_t made, target; /* of a value; target -1: nothing is moved for several */
+    unsigned phases;      /* in which the move is made, as bits of plan_phase(); 0: once for all */
+} SharedChoice;
+
+typedef struct {
+    NodeKind kind;
+    int32_t place;     /* of NODE_OP and NODE_SUM the leading op, of others a tensor */
+    int32_t n;         /* choices */
+    const OpCut **cut; /* of NODE_OP and NODE_SUM: [n] */
+    int n_slots;       /* ops of it through which partial values may pass; private: */
+    const int32_t *slot;
+    AtomSet *passed;               /* [n][n_slots] */
+    const int32_t *sharding;       /* of NODE_INPUT: [n] */
+    const ParameterChoice *stored; /* of NODE_PARAMETER: [n] */
+    const SharedChoice *shared;    /* of NODE_SHARED: [n] */
+    double *compute, *cost;        /* [n]: of its ops alone; with the moves that it alone decides */
+    int32_t n_ops;                 /* of the forward pass */
+    bool pinned;                   /* decisions of the session restrict it */
+} SearchNode;
+
+typedef struct {
+    int32_t a, b; /* a < b */
+    double *cost; /* [n of a][n of b] */
+} SearchEdge;
+
+typedef struct {
+    int32_t price; /* an id of prices.h */
+    int times;
+} Move;
+
+/* The moves that the choices of two nodes ask for, or of one (b is -1), choices alike taken
+ * together: entry (i, j) is for those of class i of a and class j of b. */
+typedef struct {
+    int32_t a, b, n_a, n_b, edge;     /* edge: in Instance.edges; -1: of one node */
+    const int32_t *class_a, *class_b; /* per choice */
+    int32_t *first;                   /* [n_a * n_b + 1]: moves of an entry, in Instance.moves */
+    bool *forbidden;                  /* [n_a * n_b] */
+    double weight;
+} MoveTable;
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    const Inferred *inferred;
+    const int32_t *leader; /* per op: of the forward pass the first of those tied to it */
+    bool folded;
+    Plan *as; /* a plan without anything decided: for its shardings, resharder and pricers */
+    const CutList *cuts;
+    Vec(SearchNode) nodes;
+    Vec(SearchEdge) edges;
+    Vec(Move) moves;
+    Vec(MoveTable) tables;
+    Prices *prices;
+    struct InstanceLayouts *layouts; /* private: those asked for so far */
+    int32_t *node_of_op;             /* per op of the program: its node; -1 */
+    int32_t *node_of_tensor;         /* per tensor: its input or parameter node; -1 */
+} Instance;
+
+typedef struct {
+    bool unfold;
+    bool store; /* parameters may be stored sharded further also in a plan of the forward pass */
+    const Plan *const *plans; /* whose cuts are among the choices */
+    int n_plans;
+    Progress *progress;
+} InstanceOptions;
+
+/* Everything is in the arena; the session must outlive it. Returns NULL with *err: an op has no
+ * legal choice, the work was cancelled. */
+Instance *instance_make(Arena *arena, const Session *session, const InstanceOptions *options,
+                        Error *err);
+
+/* Shardings ids of an operand of an op of that space, by choice of its node: as it is needed, or
+ * as it is made before partial values pass. */
+const int32_t *instance_layouts(Instance *instance, int32_t node, int32_t space, int operand);
+
+/* Costs and edges as the solver takes them; it reads them from the instance. */
+SolveProblem instance_problem(Arena *arena, const Instance *instance);
+
+/* The same with the choices of allowed[node] alone (NULL: all): choice c of it is
+ * (*choices)[node][c] of the instance. Each node must have one left. */
+SolveProblem instance_restricted(Arena *arena, const Instance *instance, const bool *const *allowed,
+                                 int32_t ***choices);
+
+/* The cut that a choice gives to an op of its node. */
+OpCut instance_cut(const Instance *instance, int32_t node, int32_t choice, int32_t space);
+
+#endif

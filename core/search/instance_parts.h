@@ -1,0 +1,61 @@
+/* instance_parts.h - private to the files that make instances: instance.c, instance_nodes.c,
+ * instance_values.c, instance_parameters.c.
+ */
+#ifndef CORE_SEARCH_INSTANCE_PARTS_H
+#define CORE_SEARCH_INSTANCE_PARTS_H
+
+#include "core/base/intern.h"
+#include "core/search/instance.h"
+
+/* In place of an operand: the atoms by which the op is cut, not a sharding. */
+enum { USED = -1 };
+
+/* Sets of sets of axes, as bits: partial values are followed on meshes of at most so many axes. */
+enum { PASS_AXES_MAX = 6 };
+typedef uint64_t AxisSets;
+
+struct InstanceLayouts {
+    Intern *asked; /* (node, space, operand) */
+    Vec(const int32_t *) at;
+};
+
+typedef struct {
+    Instance *to;
+    const InstanceOptions *options;
+    Arena *scratch;
+    int32_t *n_readers; /* per tensor: operands of program ops that are it */
+    AxisSets *partial;  /* per tensor: over which sets of axes it may be partial */
+    Intern *summed;     /* (sharding, atoms): with those atoms partial */
+    Vec(int32_t) sum_at;
+    Vec(int64_t) local; /* per sharding: elements on rank 0, plus 1; 0: not known */
+} Making;
+
+/* What tells an op of a node from the others through which partial values may pass. */
+static inline int32_t making_slot(const Inferred *inferred, int32_t op)
+{
+    bool again = inferred->graph->phase && inferred->graph->phase[op] == PHASE_AGAIN;
+    return inferred->space[op] << 1 | again;
+}
+
+int32_t making_with_sums(Making *m, int32_t sharding, AtomSet atoms);
+int64_t making_local(Making *m, int32_t sharding); /* elements on rank 0 */
+
+int32_t making_add_node(Making *m, SearchNode node);
+
+/* What leads the ops of the program, and how pins restrict them. */
+const int32_t *making_leaders(Making *m);
+/* A number that equally pinned tensors share; 0: no pin says how it lies or is used. */
+int32_t making_pins_of(const Making *m, Intern *pins, int32_t tensor);
+/* Whether an op may pass on that input partial, whatever the cuts are. */
+bool making_may_pass(const Making *m, int32_t op, int operand, bool *leaf);
+
+/* instance_nodes.c: nodes for ops of the forward pass and for sums of gradients. False with *err.
+ */
+bool making_op_nodes(Making *m, Error *err);
+void making_sum_nodes(Making *m);
+/* instance_parameters.c */
+void making_tensor_nodes(Making *m);
+/* instance_values.c: op costs and reshards. */
+bool making_costs(Making *m, Error *err);
+
+#endif

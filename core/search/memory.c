@@ -1,0 +1,84 @@
+#include "core/search/memory.h"
+
+#include "core/cost/memory.h"
+
+static int32_t updating_node(const Instance *instance, int32_t tensor)
+{
+    int32_t parameter;
+    Stored value = stored_value(instance->inferred->graph, tensor, &parameter);
+    return value == STORED_STATES ? instance->node_of_tensor[parameter] : -1;
+}
+
+/* The node that decides how a tensor lies, and its Shardings ids by choice; -1: none. */
+static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, const int32_t **ids)
+{
+    const Inferred *inferred = instance->inferred;
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    int32_t states = updating_node(instance, tensor);
+    int32_t node = maker >= 0    ? instance->node_of_op[maker]
+                   : states >= 0 ? states
+                                 : instance->node_of_tensor[tensor];
+    const SearchNode *at = node < 0 ? NULL : &instance->nodes.at[node];
+    if (!at || at->kind == NODE_SHARED || at->kind == NODE_FIXED)
+        return -1;
+    if (maker >= 0) {
+        const GraphOp *op = &inferred->graph->ops[maker];
+        for (int o = op->n_inputs; o < op->n_inputs + op->n_outputs; o++)
+            if (inferred->graph->operands[op->input + o] == tensor)
+                *ids = instance_layouts(instance, node, inferred->space[maker], o);
+        return node;
+    }
+    int32_t *out = arena_array(arena, int32_t, at->n);
+    for (int32_t c = 0; c < at->n; c++)
+        out[c] = at->kind == NODE_INPUT ? at->sharding[c]
+                 : states >= 0          ? at->stored[c].updated
+                                        : at->stored[c].stored;
+    *ids = out;
+    return node;
+}
+
+static double bytes_as(const Instance *instance, int32_t tensor, int32_t sharding)
+{
+    return (double)dtype_bytes(
+        (Dtype)instance->inferred->dtype[tensor],
+        sharding_local_elements(shardings_at(instance->as->shardings, sharding), instance->as->mesh,
+                                0));
+}
+
+static void add_live(Arena *arena, Instance *instance, const LiveValue *live, const int32_t *choice,
+                     MemoryPoint *out)
+{
+    const int32_t *ids = NULL;
+    int32_t node = decided_by(arena, instance, live->tensor, &ids);
+    if (node < 0 || !ids)
+        return;
+    double own = bytes_as(instance, live->tensor, ids[choice[node]]);
+    if (own <= 0)
+        return;
+    double times = (double)live->bytes / own; /* micro-batches in flight */
+    int32_t n = instance->nodes.at[node].n;
+    if (!out->amount[node])
+        out->amount[node] = arena_array(arena, double, n);
+    for (int32_t c = 0; c < n; c++)
+        out->amount[node][c] += times * bytes_as(instance, live->tensor, ids[c]);
+    out->modelled += (double)live->bytes;
+}
+
+MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan, const int32_t *choice)
+{
+    MemoryUse use = memory_use(arena, plan);
+    MemoryPoint out = {.place = use.peak_place, .total = (double)use.peak_bytes};
+    out.amount = arena_array(arena, double *, instance->nodes.n);
+    LiveSet live = memory_live_at(arena, plan, use.rank, use.peak_place);
+    bool *seen = arena_array(arena, bool, instance->inferred->graph->n_tensors);
+    for (int i = 0; i < live.n; i++) {
+        const LiveValue *at = &live.at[i];
+        bool own = at->sharding == plan->moved->sharding[at->tensor] ||
+                   at->sharding == plan->moved->made[at->tensor];
+        if (!own || seen[at->tensor])
+            continue;
+        seen[at->tensor] = true;
+        add_live(arena, instance, at, choice, &out);
+    }
+    return out;
+}

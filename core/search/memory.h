@@ -1,0 +1,22 @@
+/* memory.h - the limit of memory in a search: what a device holds at a moment, by choice.
+ *
+ * A moment is the peak of some plan. What is alive there is mostly the same in every plan: values
+ * between maker and last reader, parameters and states as they are stored. How many bytes each has
+ * follows from the choice of its node. What the choices do not tell, buffers of moves and copies,
+ * is `rest`: what that plan has of it.
+ */
+#ifndef CORE_SEARCH_MEMORY_H
+#define CORE_SEARCH_MEMORY_H
+
+#include "core/search/instance.h"
+
+typedef struct {
+    int place;              /* an op of the program */
+    double **amount;        /* [nodes]: bytes by choice; NULL: none */
+    double modelled, total; /* bytes of the plan it was made from: by its choices; all */
+} MemoryPoint;
+
+/* The moment at which the plan, made from these choices [nodes], needs most. */
+MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan, const int32_t *choice);
+
+#endif

@@ -1,0 +1,20 @@
+/* prices.h - what moves cost: each pair of shardings once, by a small number.
+ *
+ * A move is the cheapest one by whole axes (ReshardOptions.whole_axes). A plan may find a cheaper
+ * one that splits axes; then it costs less than the search adds up.
+ */
+#ifndef CORE_SEARCH_PRICES_H
+#define CORE_SEARCH_PRICES_H
+
+#include "core/reshard/reshard.h"
+
+typedef struct Prices Prices;
+
+Prices *prices_new(Arena *arena, Resharder *resharder);
+
+/* The id of a move; the shardings differ. */
+int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to);
+double prices_us(const Prices *prices, int32_t id);
+bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to); /* it costs nothing */
+
+#endif
