@@ -3,18 +3,23 @@
 #include "core/base/units.h"
 #include "core/summary/decision_lua.h"
 
-#include <stdlib.h>
-
-/* Decisions in an order in which those that differ in their place alone are neighbours: of one
- * kind and dim, as they were made. */
-static void put_lines(const Session *session, const Decision *const *at, int n, Buf *out)
+static void put_lines(const Session *session, const Decision *const *at, int n, const char *indent,
+                      Buf *out)
 {
     for (int i = 0; i < n;) {
-        buf_puts(out, "    ");
-        int taken = decisions_lua(session, at + i, n - i, out);
+        buf_puts(out, indent);
+        i += decisions_lua(session, at + i, n - i, out);
         buf_putc(out, '\n');
-        i += taken > 0 ? taken : 1;
     }
+}
+
+void search_decisions(const Session *session, const SearchResult *result, const char *indent,
+                      Buf *out)
+{
+    const Decision **at = arena_array(out->arena, const Decision *, result->n_decisions);
+    for (int i = 0; i < result->n_decisions; i++)
+        at[i] = &result->decisions[i];
+    put_lines(session, at, result->n_decisions, indent, out);
 }
 
 void search_policy(const Session *session, const SearchResult *result, Buf *out)
@@ -30,6 +35,6 @@ void search_policy(const Session *session, const SearchResult *result, Buf *out)
     buf_puts(out, result->proven ? ", and none of the plans searched takes less.\n"
                                  : "; plans that take less are not ruled out.\n");
     buf_puts(out, "\nfunction PAS(graph, resource)\n");
-    put_lines(session, at, n, out);
+    put_lines(session, at, n, "    ", out);
     buf_puts(out, "    return graph\nend\n");
 }

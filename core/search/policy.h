@@ -9,4 +9,8 @@
  */
 void search_policy(const Session *session, const SearchResult *result, Buf *out);
 
+/* The decisions of the result alone, each line behind `indent`. */
+void search_decisions(const Session *session, const SearchResult *result, const char *indent,
+                      Buf *out);
+
 #endif

@@ -136,6 +136,7 @@ const Option cli_options[] = {
          "with --devices: the fastest configurations for less and less memory"),
     TEXT("gap", 0, gap, "PERCENT", VERB_SEARCH,
          "with --devices: stop when nothing can be faster by more than this (0%)"),
+    FLAG("unfold", 0, unfold, VERB_SEARCH, "with -m: equal layers may be sharded differently"),
     FLAG("csv", 0, csv, VERB_SEARCH, "with --frontier: as CSV"),
     TEXT("seconds", 0, seconds, "N", VERB_SOLVE | VERB_SEARCH,
          "stop after so long with the best choice found so far and a bound (60)"),

@@ -3,7 +3,6 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/units.h"
-#include "core/search/search.h"
 #include "tui/cli/search.h"
 
 #include <errno.h>
@@ -45,25 +44,6 @@ static bool read_peak(Cli *cli, int64_t *out)
     return error_hint(&cli->err, "write it as in --max-peak 75GiB");
 }
 
-/* ---- on a mesh ---- */
-
-static int search_mesh(Cli *cli, double seconds, int64_t max_peak)
-{
-    Session *session = cli_open(cli);
-    if (!session)
-        return cli_fail(cli);
-    SearchRequest request = {.session = session,
-                             .max_peak_bytes = max_peak,
-                             .seconds = seconds,
-                             .price_choices = true,
-                             .price_pins = true,
-                             .progress = &watched};
-    SearchResult result;
-    bool ok = search_plan(cli->arena, &request, &result, &cli->err);
-    session_close(session);
-    return ok ? CLI_FINE : cli_fail(cli);
-}
-
 int cli_search(Cli *cli)
 {
     double seconds;
@@ -73,7 +53,7 @@ int cli_search(Cli *cli)
     struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND}, before;
     sigaction(SIGINT, &action, &before);
     int code = cli->options.devices ? search_devices(cli, &watched, seconds, max_peak)
-                                    : search_mesh(cli, seconds, max_peak);
+                                    : search_mesh(cli, &watched, seconds, max_peak);
     sigaction(SIGINT, &before, NULL);
     return code;
 }
