@@ -5,15 +5,13 @@
 #include "core/cost/pipeline.h"
 #include "core/rules/roles.h"
 #include "core/search/config_bound.h"
+#include "core/search/config_layers.h"
 #include "core/search/config_parts.h"
 #include "core/search/config_pins.h"
 #include "core/search/config_plan.h"
 #include "core/session/model_settings.h"
 
 #include <math.h>
-
-/* Layers of the model whose plan tells what a layer costs: two at the ends, two between. */
-enum { LAYERS_TOLD = 4 };
 
 /* ORDER ROUND */
 typedef enum {
@@ -34,29 +32,19 @@ typedef struct {
     int64_t bytes;
 } Node;
 
-/* Costs of layers, by what they were planned with. */
-typedef struct {
-    Session *session; /* of one sample, from which those of more follow; else NULL */
-    ConfigWork *work; /* of all layers together; NULL: not asked for yet */
-    Vec(int64_t) samples;
-    Vec(ConfigParts) parts; /* by samples */
-} Layers;
-
 struct ConfigSearch {
     Arena *arena;
     ConfigRequest request;
     SessionOptions options; /* without what is searched */
     ConfigSpace space;
     Machine machine;
-    bool reduced; /* layers are told by LAYERS_TOLD of them */
     ConfigGroups groups;
     int64_t *group_n; /* configurations of each */
     int64_t left_out[LEFT_COUNT];
-    Intern *layer_keys, *plan_keys;
-    Vec(Layers *) layers;
+    Intern *plan_keys;
+    ConfigLayers *layers;
     Vec(const ConfigPlan *) planned;
     ConfigBounds *bounds;
-    int64_t layer_plans;
 };
 
 const ConfigPlan *const *config_planned(const ConfigSearch *search, int *n)
@@ -75,208 +63,16 @@ int64_t config_memory_of(const ConfigSearch *search)
     return search->machine.memory_bytes;
 }
 
-/* ---- costs of layers ---- */
-
 static bool cancelled(const ConfigSearch *search)
 {
     return progress_stopped(search->request.progress);
-}
-
-static Layers *layers_at(ConfigSearch *search, Str key, bool *is_new)
-{
-    int32_t known = intern_find(search->layer_keys, key.s, key.n);
-    *is_new = known < 0;
-    if (known >= 0)
-        return search->layers.at[known];
-    Layers *layers = arena_make(search->arena, Layers);
-    intern_put(search->layer_keys, key.s, key.n);
-    vec_push(search->arena, &search->layers, layers);
-    return layers;
-}
-
-/* A session of the model in one stage. */
-static Session *open_layers(ConfigSearch *search, const Config *config, const char *mesh,
-                            Error *err)
-{
-    SessionOptions options = search->options;
-    Config one = *config;
-    one.size[CONFIG_PP] = 1;
-    one.schedule = 0;
-    one.virtual = 1;
-    one.micro_batches =
-        config->micro_batches > 1 ? 2 : 1; /* then gradients are reduced behind all */
-    options.mesh = mesh;
-    if (!config_settings(search->arena, &one, NULL, &search->options.settings, &options.settings,
-                         err))
-        return NULL;
-    if (search->reduced &&
-        !policy_settings_with(search->arena, &options.settings,
-                              str_from(arena_printf(search->arena, "layers=%d", LAYERS_TOLD)),
-                              &options.settings, err))
-        return NULL;
-    search->layer_plans++;
-    options.progress = search->request.progress;
-    return session_open(&options, search->request.hooks, err);
-}
-
-/* Of one micro-batch of one sample under the axes that shard it. NULL with *err. */
-static Layers *layers_of_group(ConfigSearch *search, const Config *config, Error *err)
-{
-    Arena *arena = search->arena;
-    Buf key = buf_new(arena);
-    config_mesh(config, &key);
-    const char *mesh = arena_str(arena, buf_str(&key));
-    buf_printf(&key, " again %d, sp %d", config->recompute, config->sequence_parallel);
-    bool is_new;
-    Layers *layers = layers_at(search, buf_str(&key), &is_new);
-    if (is_new)
-        layers->session = open_layers(search, config, mesh, err);
-    return layers->session ? layers : NULL;
-}
-
-/* The group's axes that shard a micro-batch, one sample. */
-static Config sharded_axes(const Config *config)
-{
-    Config one = *config;
-    one.size[CONFIG_PP] = one.size[CONFIG_DP] = one.micro_batch = one.micro_batches = 1;
-    one.order = one.zero = one.schedule = one.split = 0;
-    one.virtual = 1;
-    return one;
-}
-
-static const ConfigParts *parts_of_group(ConfigSearch *search, const Config *config, Error *err)
-{
-    Config one = sharded_axes(config);
-    Arena *arena = search->arena;
-    Layers *layers = layers_of_group(search, &one, err);
-    if (!layers)
-        return NULL;
-    for (int i = 0; i < layers->samples.n; i++)
-        if (layers->samples.at[i] == config->micro_batch)
-            return &layers->parts.at[i];
-    vec_push(arena, &layers->samples, config->micro_batch);
-    vec_push(
-        arena, &layers->parts,
-        config_parts_of(arena, layers->session, search->space.n_layers, config->micro_batch, NULL));
-    return &layers->parts.at[layers->parts.n - 1];
-}
-
-/* A bound of these from the plan with two devices on each axis that has more; with ep from their
- * own. */
-static const ConfigParts *parts_of_wide(ConfigSearch *search, const Config *config, Error *err)
-{
-    Arena *arena = search->arena;
-    Config wide = sharded_axes(config), one = wide;
-    for (int a = 0; wide.size[CONFIG_EP] == 1 && a < CONFIG_AXES; a++)
-        one.size[a] = wide.size[a] % 2 == 0 ? 2 : wide.size[a];
-    Buf mesh = buf_new(arena);
-    config_mesh(&wide, &mesh);
-    bool is_new;
-    Layers *layers = layers_at(
-        search,
-        str_from(arena_printf(arena, "bound %s again %d, sp %d, %d", mesh.s, wide.recompute,
-                              wide.sequence_parallel, config->micro_batch)),
-        &is_new);
-    if (!is_new)
-        return layers->parts.n > 0 ? layers->parts.at : NULL;
-    Layers *told = layers_of_group(search, &one, err);
-    if (!told)
-        return NULL;
-    if (!told->work) {
-        told->work = arena_make(arena, ConfigWork);
-        *told->work = config_work_of(arena, told->session);
-    }
-    Source source = {.name = "mesh", .text = buf_str(&mesh)};
-    const Mesh *whole = mesh_parse(arena, &source, err);
-    vec_push(arena, &layers->parts,
-             config_work_parts(arena, told->work, &search->machine, whole, search->space.n_layers,
-                               config->micro_batch));
-    return layers->parts.at;
-}
-
-/* The largest divisor that is not above `most`, else the smallest above 1. */
-static int32_t divisor_within(int32_t n, int64_t most)
-{
-    for (int32_t d = most < n ? (int32_t)most : n; d > 1; d--)
-        if (n % d == 0)
-            return d;
-    for (int32_t d = 2; n > 1 && (int64_t)d * d <= n; d++)
-        if (n % d == 0)
-            return d;
-    return n;
-}
-
-/* The mesh on which layers are planned: pp is an axis that nothing is sharded by, as long as is
- * needed to put the axes outside of it on other nodes; of dp two devices tell what more do, but
- * beside ep, where how many there are decides which way experts' values take. */
-static Config told_axes(const ConfigSearch *search, const Config *config)
-{
-    Config told = *config;
-    int64_t inside = config_stride(config, CONFIG_PP), node = search->space.devices_per_node;
-    if (config->size[CONFIG_EP] == 1)
-        told.size[CONFIG_DP] = divisor_within(config->size[CONFIG_DP], 2);
-    told.size[CONFIG_PP] = config->order != 1 || inside >= node
-                               ? 1
-                               : divisor_within(config->size[CONFIG_PP], node / inside);
-    return told;
-}
-
-/* Its mesh, with "xx" for pp. */
-static const char *told_mesh(Arena *arena, const Config *told)
-{
-    Buf mesh = buf_new(arena);
-    config_mesh(told, &mesh);
-    char *pp = strstr(mesh.s, "pp=");
-    if (pp)
-        memcpy(pp, "xx=", 3);
-    return mesh.s;
-}
-
-static Session *told_session(ConfigSearch *search, const Config *told, Error *err)
-{
-    const char *mesh = told_mesh(search->arena, told);
-    const char *key = arena_printf(search->arena, "%s, %d x %d, again %d, zero %d, sp %d", mesh,
-                                   told->micro_batches > 1, told->micro_batch, told->recompute,
-                                   told->zero, told->sequence_parallel);
-    bool is_new;
-    Layers *layers = layers_at(search, str_from(key), &is_new);
-    if (is_new)
-        layers->session = open_layers(search, told, mesh, err);
-    return layers->session;
-}
-
-/* Layers on the mesh of a configuration. shards: how many times as many dp has as they are planned
- * on. */
-static const ConfigParts *parts_of_config(ConfigSearch *search, const Config *config,
-                                          int64_t *shards, Error *err)
-{
-    Arena *arena = search->arena;
-    Config told = told_axes(search, config), whole = told;
-    *shards = config->size[CONFIG_DP] / told.size[CONFIG_DP];
-    whole.size[CONFIG_DP] = config->size[CONFIG_DP];
-    const char *text = told_mesh(arena, &whole);
-    const char *key = arena_printf(arena, "whole %s, %d x %d, again %d, zero %d, sp %d", text,
-                                   config->micro_batches > 1, config->micro_batch,
-                                   config->recompute, config->zero, config->sequence_parallel);
-    bool is_new;
-    Layers *layers = layers_at(search, str_from(key), &is_new);
-    if (is_new) {
-        Session *session = told_session(search, &told, err);
-        Source source = {.name = "mesh", .text = str_from(text)};
-        const Mesh *mesh = session && *shards > 1 ? mesh_parse(arena, &source, err) : NULL;
-        if (!session)
-            return NULL;
-        vec_push(arena, &layers->parts,
-                 config_parts_of(arena, session, search->space.n_layers, 1, mesh));
-    }
-    return layers->parts.n > 0 ? layers->parts.at : NULL;
 }
 
 bool config_bounds_of(ConfigSearch *search, const Config *config, double *us, int64_t *bytes,
                       Error *err)
 {
     int64_t shards;
-    const ConfigParts *parts = parts_of_config(search, config, &shards, err);
+    const ConfigParts *parts = config_layers_whole(search->layers, config, &shards, err);
     if (!parts)
         return false;
     ConfigBound bound = config_bound(search->bounds, config, parts, shards);
@@ -301,7 +97,7 @@ const ConfigPlan *config_plan(ConfigSearch *search, const Config *config, Error 
     if (known >= 0)
         return search->planned.at[known];
     int64_t shards;
-    const ConfigParts *parts = parts_of_config(search, config, &shards, err);
+    const ConfigParts *parts = config_layers_whole(search->layers, config, &shards, err);
     if (!parts)
         return NULL;
     Arena *arena = search->arena;
@@ -461,8 +257,9 @@ static bool is_none_again(ConfigSearch *search, const ConfigParts *none, const C
 {
     Config selective = *one;
     selective.recompute = AGAIN_SELECTIVE;
-    const ConfigParts *parts =
-        search->space.pin_recompute < 0 ? parts_of_group(search, &selective, err) : NULL;
+    const ConfigParts *parts = search->space.pin_recompute < 0
+                                   ? config_layers_group(search->layers, &selective, err)
+                                   : NULL;
     return parts && memcmp(parts->part, none->part,
                            sizeof(PartCost) * (size_t)(search->space.n_layers + 2)) == 0;
 }
@@ -472,7 +269,7 @@ static bool push_groups(Run *run, Error *err)
 {
     ConfigSearch *search = run->search;
     Config one = {.size = {1, 1, 1, 1, 1}, .micro_batch = 1, .micro_batches = 1, .virtual = 1};
-    const ConfigParts *parts = parts_of_group(search, &one, err);
+    const ConfigParts *parts = config_layers_group(search->layers, &one, err);
     if (!parts)
         return false;
     double us =
@@ -506,8 +303,8 @@ static void bound_group(Run *run, Node node)
 static bool expand(Run *run, Node node, Error *err)
 {
     ConfigSearch *search = run->search;
-    run->parts = node.round == ROUND_FLOPS ? parts_of_wide(search, &node.config, err)
-                                           : parts_of_group(search, &node.config, err);
+    run->parts = node.round == ROUND_FLOPS ? config_layers_wide(search->layers, &node.config, err)
+                                           : config_layers_group(search->layers, &node.config, err);
     if (!run->parts)
         return false;
     run->scratch = arena_new();
@@ -547,7 +344,7 @@ static bool refine(Run *run, Node node, Error *err)
         return plan;
     }
     int64_t shards;
-    const ConfigParts *parts = parts_of_config(search, &node.config, &shards, err);
+    const ConfigParts *parts = config_layers_whole(search->layers, &node.config, &shards, err);
     if (!parts)
         return false;
     ConfigBound bound = config_bound(search->bounds, &node.config, parts, shards);
@@ -596,7 +393,7 @@ static void close_run(Run *run, bool stopped)
     run->out->bound = run->heap.n > 0 ? fmin(run->heap.at[0].key, run->best) : run->best;
     run->out->proven = !stopped && run->out->best && run->out->bound >= run->best;
     run->out->outcome = run->out->best ? SEARCH_PLAN : stopped ? SEARCH_UNKNOWN : SEARCH_INFEASIBLE;
-    run->out->counts.layer_plans = run->search->layer_plans;
+    run->out->counts.layer_plans = config_layers_planned(run->search->layers);
     memcpy(counts->left_out, run->search->left_out, sizeof counts->left_out);
 }
 
@@ -690,7 +487,8 @@ static void read_sequence(const Session *session, ConfigSpace *space)
     }
 }
 
-static bool read_model(ConfigSearch *search, Error *err)
+/* alike: some layers tell what all cost. */
+static bool read_model(ConfigSearch *search, bool *alike, Error *err)
 {
     SessionOptions options = search->options;
     options.policy = NULL;
@@ -705,8 +503,7 @@ static bool read_model(ConfigSearch *search, Error *err)
     int32_t *part = arena_array(scratch, int32_t, session->graph->n_ops);
     space->n_layers = layers_of_ops(scratch, session->inferred, part);
     bool config = options.config || str_ends(str_from(options.model), STR(".json"));
-    search->reduced = config && space->n_layers > LAYERS_TOLD &&
-                      layers_are_alike(session->inferred, part, space->n_layers);
+    *alike = config && layers_are_alike(session->inferred, part, space->n_layers);
     read_units(session->inferred, scratch, space);
     read_sequence(session, space);
     if (space->n_layers == 0)
@@ -718,9 +515,9 @@ static bool read_model(ConfigSearch *search, Error *err)
 
 ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Error *err)
 {
+    bool alike = false;
     ConfigSearch *search = arena_make(arena, ConfigSearch);
     *search = (ConfigSearch){.arena = arena, .request = *request, .options = *request->options};
-    search->layer_keys = intern_new(arena);
     search->plan_keys = intern_new(arena);
     search->options.policy = "hybrid3d";
     search->options.train = search->options.train ? search->options.train : "adamw";
@@ -730,7 +527,7 @@ ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Erro
     if (!config_pins_take(arena, &search->options, &search->space, err) ||
         !request->hooks->machine(request->hooks->context, arena, search->options.machine,
                                  &search->machine, err) ||
-        !read_model(search, err))
+        !read_model(search, &alike, err))
         return NULL;
     search->space.devices_per_node = search->machine.devices_per_node;
     if (!config_groups(arena, &search->space, &search->groups, search->left_out, err))
@@ -739,6 +536,12 @@ ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Erro
     for (int i = 0; i < search->groups.n; i++)
         search->group_n[i] = config_count(&search->space, &search->groups.at[i]);
     search->bounds = config_bounds_new(arena, &search->machine);
+    search->layers = config_layers_new(arena, &(ConfigLayersOf){.options = &search->options,
+                                                                .hooks = request->hooks,
+                                                                .progress = request->progress,
+                                                                .space = &search->space,
+                                                                .machine = &search->machine,
+                                                                .alike = alike});
     return search;
 }
 
@@ -746,7 +549,6 @@ void config_search_free(ConfigSearch *search)
 {
     if (!search)
         return;
-    for (int i = 0; i < search->layers.n; i++)
-        session_close(search->layers.at[i]->session);
+    config_layers_free(search->layers);
     config_bounds_free(search->bounds);
 }

@@ -144,7 +144,8 @@ static Divisors divisors_of(Arena *arena, int64_t n)
         if (d * d != n)
             vec_push(arena, &out, n / d);
     }
-    qsort(out.at, (size_t)out.n, sizeof *out.at, by_size);
+    if (out.n > 0)
+        qsort(out.at, (size_t)out.n, sizeof *out.at, by_size);
     return out;
 }
 

@@ -443,6 +443,10 @@ int main(int argc, char **argv)
         bench_solve();
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--search") == 0) {
+        bench_search();
+        return 0;
+    }
     if (argc == 2 && strcmp(argv[1], "--run") == 0) {
         bench_run();
         return 0;
@@ -464,6 +468,7 @@ int main(int argc, char **argv)
     bench_open_million();
     bench_open_gpt2();
     bench_models();
+    bench_search();
     bench_step();
     bench_viz();
     bench_scale(argv[0]);

@@ -26,6 +26,7 @@ void bench_solve(
 void bench_solve_files(double seconds, int n, char **files);
 void bench_policies(void); /* bench_policy.c */
 void bench_models(void);   /* bench_models.c */
+void bench_search(void);   /* bench_search.c; alone: bench --search */
 void bench_step(void);     /* bench_step.c; alone: bench --step */
 void bench_run(void);      /* bench_run.c */
 void bench_viz(void);      /* bench_viz.c; alone: bench --viz */

@@ -98,6 +98,7 @@ const Topic cli_topics[] = {
      "--set         settings of the builders and of the training step, with any policy:\n"
      "              attention=flash|eager; dropout=0.1, the share that dropouts drop in\n"
      "              training (0); precision=fp32|bf16|fp16, the type of parameters;\n"
+     "              layers=4, as many layers as that in place of the config's;\n"
      "              grad_dtype=f32|bf16|fp16, the type in which gradients are added up\n"
      "--dtype bf16  the type of parameters that the model gives none, in place of the\n"
      "              config's torch_dtype or f32\n"
