@@ -86,11 +86,14 @@ typedef enum {
     BOX_TABLE, /* cells with borders, none around all */
     BOX_POINT, /* a dot with a tooltip only, where a line branches */
     /* of diagrams that are placed */
-    BOX_TEXT,   /* a text alone */
-    BOX_FILL,   /* a colour alone, with a thin border */
-    BOX_AREA,   /* a colour alone, without one */
-    BOX_CIRCLE, /* an operator on a line */
-    BOX_CORNER, /* nothing: where a line turns */
+    BOX_TEXT,    /* a text alone */
+    BOX_FILL,    /* a colour alone, with a thin border */
+    BOX_AREA,    /* a colour alone, without one */
+    BOX_CIRCLE,  /* an operator on a line */
+    BOX_CORNER,  /* nothing: where a line turns */
+    BOX_OUTLINE, /* frames of drawings that are stacked: around boxes, without a fill */
+    BOX_DASHES,
+    BOX_DOUBLE,
     BOX_LOOK_COUNT
 } BoxLook;
 

@@ -98,6 +98,9 @@ static const struct {
     [BOX_AREA] = {"", ""},
     [BOX_CIRCLE] = {"ellipse", ""},
     [BOX_CORNER] = {"point", "invis"},
+    [BOX_OUTLINE] = {"", "solid"},
+    [BOX_DASHES] = {"", "dashed"},
+    [BOX_DOUBLE] = {"", "solid"},
 };
 
 static void set_points(Dot *dot, void *object, const char *name, double points)
@@ -145,14 +148,14 @@ static void add_box(Dot *dot, int i)
         set(node, "style", "dashed");
     else if (*box_looks[box->look].style)
         set(node, "style", box_looks[box->look].style);
-    if (box->look == BOX_GROUP)
+    if (box->look == BOX_GROUP || box->look == BOX_DOUBLE)
         set(node, "peripheries", "2");
     if (box->look == BOX_POINT)
         set(node, "width", "0.06");
     if (dot->diagram->placed)
         place_box(dot, node, box);
     if (box->marked || box->side == 'B')
-        set(node, "penwidth", "3");
+        set(node, "penwidth", dot->diagram->points > 0 ? "1.5" : "3");
     if (box->marked)
         set(node, "color", STYLE_TEXT);
 }
@@ -231,7 +234,8 @@ static void mark_moved(Dot *dot, Agedge_t *edge, StepKind kind, int axis, int64_
     set(edge, "arrowhead", move->head);
     set(edge, "dir", move->direction);
     set(edge, "style", move->style);
-    width = width < 1 ? 1 : width > 6 ? 6 : width;
+    double most = dot->diagram->points > 0 ? 2.5 : 6; /* thinner on paper, as all lines are */
+    width = width < 1 ? 1 : width > most ? most : width;
     set(edge, "penwidth", arena_printf(dot->arena, "%.1f", width));
 }
 

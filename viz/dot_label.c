@@ -145,7 +145,8 @@ static const char *placed_label(Arena *arena, const DiagramBox *box)
 
 const char *label_box(Arena *arena, const Diagram *diagram, const DiagramBox *box)
 {
-    return diagram->placed ? placed_label(arena, box) : whole_label(arena, box);
+    bool plain = box->n_cells == 0 && !*box->subtitle && !*box->figures;
+    return diagram->placed && plain ? placed_label(arena, box) : whole_label(arena, box);
 }
 
 /* ---- the page ---- */

@@ -53,15 +53,19 @@ static bool place(const ExportRequest *request, const Diagram *diagram, Arena *a
 static const Diagram *fit_page(const ExportRequest *request, const Diagram *diagram, Arena *arena,
                                ExportNotes *notes, bool *absent, Error *err)
 {
-    const Diagram *best = NULL;
+    const Diagram *best = NULL, *stacked;
     double least = INFINITY;
+    Placed placed = {0}, before;
 
     for (int way = 0; way < PAPER_WAYS && least > request->paper; way++) {
         Diagram *made = paper_diagram(arena, diagram, way, request->paper);
-        Placed placed;
+        before = placed;
         if (!place(request, made, arena, &placed, absent, err))
             return NULL;
         double width = placed.page.x1 - placed.page.x0;
+        if (way + 1 == PAPER_WAYS && width > request->paper && !made->placed &&
+            (stacked = paper_stack(arena, made, &before, &placed, request->paper)))
+            return stacked;
         if (width >= least)
             continue;
         least = width;

@@ -119,10 +119,14 @@ static void stack(const Paper *paper, Diagram *diagram)
 
 Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double width)
 {
-    static const double ADVANCE = 0.603, MARGIN = 18;
+    static const double ADVANCE = 0.603, MARGIN = 18, LANES = 26;
     Diagram *copy = arena_make(arena, Diagram);
     int all = (int)((width - MARGIN) / (ADVANCE * PAPER_POINTS));
-    Paper paper = {arena, way, width, way == WAY_FOLDED ? all / 2 - 2 : all};
+    int beside = (int)((width - MARGIN - LANES) / (ADVANCE * PAPER_POINTS));
+    Paper paper = {arena, way, width,
+                   way == WAY_FOLDED    ? all / 2 - 2
+                   : way == WAY_STACKED ? beside
+                                        : all};
 
     *copy = *diagram;
     copy->bare = true;

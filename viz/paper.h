@@ -9,12 +9,19 @@
 #define VIZ_PAPER_H
 
 #include "viz/legend.h"
+#include "viz/placed.h"
 
-/* The ways to lay out a diagram, from the most like the screen's to the narrowest. */
+/* The ways to lay out a diagram by dot, from the most like the screen's to the narrowest. */
 enum { PAPER_WAYS = 4 };
 
 /* A copy of the diagram, laid out in a way for a page of that many points. */
 Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double width);
+
+/* The boxes in one column: in the order that they have from the top in one layout, in the sizes
+ * that they have in another, that of the diagram. Returns NULL if a box is too wide for that, or
+ * too many lines pass others. */
+Diagram *paper_stack(Arena *arena, const Diagram *diagram, const Placed *order, const Placed *sizes,
+                     double width);
 
 /* What the picture does not have: "gpt2.onnx: transformer.h.0. one of 12 equal blocks: .."; and its
  * legend in one line. */

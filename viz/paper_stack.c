@@ -1,0 +1,325 @@
+/* paper_stack.c - boxes of a drawing one below the other in a column, lines that pass others in
+ * lanes at the left: what every drawing of a graph can be on a narrow page. */
+#include "viz/paper.h"
+
+#include "core/base/vec.h"
+#include "viz/fold.h"
+
+#include <stdlib.h>
+
+static const double LANE = 3.5, INSET = 5, GAP = 9, SIDE = 3, ADVANCE = 0.603, LEADING = 1.2;
+enum { LANES_MOST = 10, TITLE = 24 }; /* TITLE: points above the boxes of a frame */
+
+typedef struct {
+    Arena *arena;
+    const Diagram *diagram;
+    const Placed *order, *sizes;
+    double width, left, line;
+    int n_rows;
+    int *row_of, *box_at; /* per box its row; per row its box */
+    double *lane_x;       /* per line; 0: it goes straight down */
+    DiagramPlace *place;  /* per box */
+    DiagramPlace *frame;  /* per frame */
+    Vec(DiagramBox) boxes;
+    Vec(DiagramLine) lines;
+} Stack;
+
+/* ---- the order of rows: as dot has them from the top, what is in one frame together ---- */
+
+typedef struct {
+    double top;
+    int box, frame; /* one of them; the other is -1 */
+} Item;
+
+static int by_top(const void *a, const void *b)
+{
+    const Item *x = a, *y = b;
+    return x->top > y->top ? -1 : x->top < y->top ? 1 : x->box - y->box + x->frame - y->frame;
+}
+
+static void add_rows(Stack *stack, int frame)
+{
+    const Diagram *diagram = stack->diagram;
+    Item *item = arena_array(stack->arena, Item, diagram->n_boxes + diagram->n_frames + 1);
+    int n = 0;
+
+    for (int f = 0; f < diagram->n_frames; f++)
+        if (diagram->frames[f].parent == frame)
+            item[n++] = (Item){stack->order->frame[f].y1 - TITLE, -1, f};
+    for (int b = 0; b < diagram->n_boxes; b++)
+        if (diagram->boxes[b].frame == frame)
+            item[n++] = (Item){stack->order->box[b].y1, b, -1};
+    qsort(item, (size_t)n, sizeof *item, by_top);
+    for (int i = 0; i < n; i++) {
+        if (item[i].frame >= 0) {
+            add_rows(stack, item[i].frame);
+            continue;
+        }
+        stack->row_of[item[i].box] = stack->n_rows;
+        stack->box_at[stack->n_rows++] = item[i].box;
+    }
+}
+
+/* ---- lanes ---- */
+
+static bool is_drawn(const DiagramLine *line)
+{
+    return line->look != LINE_ORDER && line->from != line->to;
+}
+
+/* Lines between neighbours go straight; each other one has a lane that is free along its rows.
+ * Returns false if there are too many. */
+static bool give_lanes(Stack *stack)
+{
+    int end[LANES_MOST] = {0}, most = 0;
+    int *lane = arena_array(stack->arena, int, stack->diagram->n_lines + 1);
+
+    for (int row = 0; row < stack->n_rows; row++)
+        for (int i = 0; i < stack->diagram->n_lines; i++) {
+            const DiagramLine *line = &stack->diagram->lines[i];
+            int a = stack->row_of[line->from], b = stack->row_of[line->to], k = 0;
+            if (!is_drawn(line) || (a < b ? a : b) != row || b == a + 1)
+                continue;
+            while (k < LANES_MOST && end[k] > row)
+                k++;
+            if (k == LANES_MOST)
+                return false;
+            end[k] = a < b ? b : a;
+            lane[i] = k + 1;
+            most = k + 1 > most ? k + 1 : most;
+        }
+    stack->left = 2 + LANE * most + SIDE;
+    for (int i = 0; i < stack->diagram->n_lines; i++)
+        stack->lane_x[i] = lane[i] ? stack->left - SIDE - LANE * (lane[i] - 1) - 1 : 0;
+    return true;
+}
+
+/* ---- places ---- */
+
+static int depth_of(const Stack *stack, int frame)
+{
+    int depth = 0;
+    for (; frame >= 0; frame = stack->diagram->frames[frame].parent)
+        depth++;
+    return depth;
+}
+
+static int count_lines(Str text)
+{
+    int n = text.n > 0;
+    for (size_t i = 0; i + 1 < text.n; i++)
+        n += text.s[i] == '\n';
+    return n;
+}
+
+static double label_height(const Stack *stack, int box)
+{
+    int n = 0;
+    for (int i = 0; i < stack->diagram->n_lines; i++)
+        if (stack->diagram->lines[i].to == box && is_drawn(&stack->diagram->lines[i]))
+            n += count_lines(stack->diagram->lines[i].label.str);
+    return n * stack->line;
+}
+
+static bool has(const Stack *stack, int frame, int box)
+{
+    int at = box < 0 ? -1 : stack->diagram->boxes[box].frame;
+    while (at >= 0 && at != frame)
+        at = stack->diagram->frames[at].parent;
+    return at == frame;
+}
+
+/* Opens the frames that begin above the row, and closes those that end there. */
+static double pass_frames(Stack *stack, int row, double y)
+{
+    int before = row > 0 ? stack->box_at[row - 1] : -1;
+    int next = row < stack->n_rows ? stack->box_at[row] : -1;
+
+    for (int f = stack->diagram->n_frames - 1; f >= 0; f--)
+        if (before >= 0 && has(stack, f, before) && !(next >= 0 && has(stack, f, next))) {
+            y += INSET;
+            stack->frame[f].h = y - stack->frame[f].y;
+        }
+    for (int f = 0; f < stack->diagram->n_frames; f++)
+        if (next >= 0 && has(stack, f, next) && !(before >= 0 && has(stack, f, before))) {
+            double inset = INSET * (depth_of(stack, f) - 1);
+            y += GAP / 2;
+            stack->frame[f] = (DiagramPlace){stack->left + inset, y,
+                                             stack->width - stack->left - 2 * inset - 1, 0};
+            y += stack->line * (1 + count_lines(str_from(stack->diagram->frames[f].title)) / 4.0);
+        }
+    return y;
+}
+
+static bool place_rows(Stack *stack)
+{
+    double y = 0, middle = (stack->left + stack->width - 1) / 2;
+
+    for (int row = 0; row < stack->n_rows; row++) {
+        int box = stack->box_at[row];
+        PlacedRect size = stack->sizes->box[box];
+        double w = size.x1 - size.x0, h = size.y1 - size.y0;
+        y = pass_frames(stack, row, y);
+        y += row > 0 ? GAP + label_height(stack, box) : 0;
+        if (w > stack->width - stack->left -
+                    2 * INSET * depth_of(stack, stack->diagram->boxes[box].frame) + 1)
+            return false;
+        stack->place[box] = (DiagramPlace){middle - w / 2, y, w, h};
+        y += h;
+    }
+    pass_frames(stack, stack->n_rows, y);
+    return true;
+}
+
+/* ---- drawing ---- */
+
+static DiagramBox new_box(BoxLook look, DiagramPlace place)
+{
+    return (DiagramBox){.look = look,
+                        .title = "",
+                        .subtitle = "",
+                        .figures = "",
+                        .flow = text_from(""),
+                        .frame = -1,
+                        .level = -1,
+                        .ink = -1,
+                        .place = place};
+}
+
+static int put_box(Stack *stack, DiagramBox box)
+{
+    vec_push(stack->arena, &stack->boxes, box);
+    return stack->boxes.n - 1;
+}
+
+static int put_corner(Stack *stack, double x, double y)
+{
+    return put_box(stack, new_box(BOX_CORNER, (DiagramPlace){x, y, 0, 0}));
+}
+
+/* x: its left end, or further left so that it stays on the page. */
+static void put_text(Stack *stack, double x, double y, Text text)
+{
+    double w = ADVANCE * PAPER_POINTS * fold_columns(text.str);
+    DiagramPlace place = {x, y, w, stack->line * count_lines(text.str)};
+
+    if (x + w > stack->width)
+        place.x = stack->width - w;
+    DiagramBox box = new_box(BOX_TEXT, place);
+    box.flow = text;
+    put_box(stack, box);
+}
+
+static void put_frames(Stack *stack)
+{
+    static const BoxLook looks[] = {[FRAME_PLAIN] = BOX_OUTLINE,
+                                    [FRAME_STAGE] = BOX_OUTLINE,
+                                    [FRAME_DEVICES] = BOX_DASHES,
+                                    [FRAME_REPEATED] = BOX_DOUBLE};
+
+    for (int f = 0; f < stack->diagram->n_frames; f++) {
+        const DiagramFrame *frame = &stack->diagram->frames[f];
+        DiagramBox box = new_box(looks[frame->look], stack->frame[f]);
+        box.why = frame->why;
+        put_box(stack, box);
+        put_text(stack, stack->frame[f].x + 2, stack->frame[f].y + 1, text_from(frame->title));
+    }
+}
+
+/* The labels of lines into a box are above it; `used` lines are taken by those before. */
+static void put_label(Stack *stack, int i, int *used)
+{
+    const DiagramLine *line = &stack->diagram->lines[i];
+    double x = stack->lane_x[i];
+    DiagramPlace to = stack->place[line->to];
+    double top = to.y - label_height(stack, line->to) - 3 + *used * stack->line;
+
+    if (line->label.str.n == 0)
+        return;
+    put_text(stack, x > 0 ? stack->left : to.x + to.w / 2 + 4, top, line->label);
+    *used += count_lines(line->label.str);
+}
+
+static void put_segment(Stack *stack, const DiagramLine *line, int from, int to, bool last)
+{
+    DiagramLine copy = *line;
+
+    copy.from = from;
+    copy.to = to;
+    copy.open = !last || line->look == LINE_DIM;
+    copy.label = text_from("");
+    copy.from_port = copy.to_port = NULL;
+    vec_push(stack->arena, &stack->lines, copy);
+}
+
+static void put_line(Stack *stack, int i)
+{
+    const DiagramLine *line = &stack->diagram->lines[i];
+    DiagramPlace from = stack->place[line->from], to = stack->place[line->to];
+    double x = stack->lane_x[i];
+
+    if (x <= 0) {
+        double middle = from.x + from.w / 2;
+        put_segment(stack, line, put_corner(stack, middle, from.y + from.h),
+                    put_corner(stack, middle, to.y), true);
+        return;
+    }
+    double out = from.y + from.h - (from.h > 8 ? SIDE : from.h / 2);
+    double in = to.y + (to.h > 8 ? SIDE : to.h / 2);
+    int first = put_corner(stack, from.x, out), turn = put_corner(stack, x, out);
+    int back = put_corner(stack, x, in);
+    put_segment(stack, line, first, turn, false);
+    put_segment(stack, line, turn, back, false);
+    put_segment(stack, line, back, put_corner(stack, to.x, in), true);
+}
+
+static bool uses_ports(const Diagram *diagram)
+{
+    for (int i = 0; i < diagram->n_lines; i++)
+        if (diagram->lines[i].from_port || diagram->lines[i].to_port)
+            return true;
+    return false;
+}
+
+Diagram *paper_stack(Arena *arena, const Diagram *diagram, const Placed *order, const Placed *sizes,
+                     double width)
+{
+    Stack stack = {.arena = arena,
+                   .diagram = diagram,
+                   .order = order,
+                   .sizes = sizes,
+                   .width = width,
+                   .line = LEADING * PAPER_POINTS};
+    Diagram *made = arena_make(arena, Diagram);
+    int *used = arena_array(arena, int, diagram->n_boxes + 1);
+
+    stack.row_of = arena_array(arena, int, diagram->n_boxes + 1);
+    stack.box_at = arena_array(arena, int, diagram->n_boxes + 1);
+    stack.lane_x = arena_array(arena, double, diagram->n_lines + 1);
+    stack.place = arena_array(arena, DiagramPlace, diagram->n_boxes + 1);
+    stack.frame = arena_array(arena, DiagramPlace, diagram->n_frames + 1);
+    add_rows(&stack, -1);
+    if (uses_ports(diagram) || !give_lanes(&stack) || !place_rows(&stack))
+        return NULL;
+    put_frames(&stack);
+    for (int b = 0; b < diagram->n_boxes; b++) {
+        DiagramBox box = diagram->boxes[b];
+        box.place = stack.place[b];
+        box.frame = -1;
+        put_box(&stack, box);
+    }
+    for (int i = 0; i < diagram->n_lines; i++)
+        if (is_drawn(&diagram->lines[i])) {
+            put_label(&stack, i, &used[diagram->lines[i].to]);
+            put_line(&stack, i);
+        }
+    *made = *diagram;
+    made->placed = true;
+    made->frames = NULL;
+    made->n_frames = 0;
+    made->boxes = stack.boxes.at;
+    made->n_boxes = stack.boxes.n;
+    made->lines = stack.lines.at;
+    made->n_lines = stack.lines.n;
+    return made;
+}
