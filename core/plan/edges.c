@@ -251,11 +251,11 @@ static void read_inputs(Edges *e, int32_t op, const PassedPartials *partials)
     }
 }
 
-/* Whether outputs stay partial as in the propagator's system. The loss of a training step and what
- * it leaves for the next are always reduced. */
+/* Whether outputs stay partial as in the propagator's system. Those of a training step, its loss,
+ * its gradients and what it leaves for the next, are always reduced. */
 static bool keeps_partial(const Plan *plan)
 {
-    return plan->propagator->keeps_partial && !plan->inferred->graph->next_of;
+    return plan->propagator->keeps_partial && !plan->inferred->forward;
 }
 
 /* The sharding in which a graph output is returned: reduced, except over axes that a mark keeps

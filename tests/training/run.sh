@@ -66,6 +66,7 @@ done <tests/training/table
 for folder in tests/training/*.grad; do
     model=$(basename "$folder" .grad)
     for plan in "" "-m dp=2,tp=2 -p dp" "-m dp=2,tp=2 -p tp" "-m dp=2 -p fsdp" "-m tp=2 -p megatron_sp" \
+        "-m dp=2,tp=2 -p dp --propagate strategy" \
         "--f64" "--f64 -m dp=2,tp=2 -p tp"; do
         case $model:$plan in tiny-conv:*megatron*) continue ;; esac # it is no transformer
         # shellcheck disable=SC2086
