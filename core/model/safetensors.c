@@ -1,6 +1,8 @@
 #include "core/model/safetensors.h"
 
 #include "core/base/json.h"
+#include "core/base/zip.h"
+#include "core/model/npy.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -87,13 +89,36 @@ static bool read_header(Arena *arena, const char *path, Str text, SafeTensors *o
     return ok;
 }
 
+/* numpy.savez: a zip file with NAME.npy for each array. */
+static bool read_npz(Arena *arena, const char *path, Str text, SafeTensors *out, Error *err)
+{
+    const Source source = {path, text};
+    Zip zip;
+    if (!zip_open(arena, &source, &zip, err))
+        return false;
+    for (int i = 0; i < zip.members.n; i++) {
+        Str name = zip.members.at[i].name, bytes;
+        OnnxTensor array;
+        if (!str_ends(name, STR(".npy")))
+            continue;
+        if (!zip_view(arena, &zip, &zip.members.at[i], &bytes, err) ||
+            !npy_read(arena, path, bytes, &array, err))
+            return false;
+        name.n -= strlen(".npy");
+        vec_push(arena, &out->tensors,
+                 (SafeTensor){arena_str(arena, name), array.dtype, array.shape, array.data.bytes});
+    }
+    return true;
+}
+
 static bool read_file(Arena *arena, const char *path, SafeTensors *out, Error *err)
 {
     FileMap map;
     if (!file_map(path, &map, err))
         return false;
     vec_push(arena, &out->maps, map);
-    return read_header(arena, path, map.text, out, err);
+    return zip_is(map.text) ? read_npz(arena, path, map.text, out, err)
+                            : read_header(arena, path, map.text, out, err);
 }
 
 static bool read_folder(Arena *arena, const char *path, SafeTensors *out, Error *err)

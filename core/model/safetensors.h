@@ -5,7 +5,8 @@
  *     {"model.norm.weight": {"dtype": "BF16", "shape": [4096], "data_offsets": [0, 8192]}, ..}
  *
  * Offsets count from the end of the JSON (https://huggingface.co/docs/safetensors). A folder holds
- * one checkpoint: all its files *.safetensors.
+ * one checkpoint: all its files *.safetensors. A file of numpy.savez is read too: a zip file, an
+ * array a member.
  */
 #ifndef CORE_MODEL_SAFETENSORS_H
 #define CORE_MODEL_SAFETENSORS_H

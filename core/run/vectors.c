@@ -1,7 +1,7 @@
 #include "core/run/vectors.h"
 
 #include "core/run/element.h"
-#include "core/run/npy.h"
+#include "core/model/npy.h"
 
 static OnnxKind kind_of(const Graph *graph, bool input, int place)
 {

@@ -439,6 +439,10 @@ int main(int argc, char **argv)
         bench_viz();
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--readers") == 0) {
+        bench_readers();
+        return 0;
+    }
     if (argc == 2 && strcmp(argv[1], "--solve") == 0) {
         bench_solve();
         return 0;
@@ -469,6 +473,7 @@ int main(int argc, char **argv)
     bench_open_gpt2();
     bench_models();
     bench_search();
+    bench_readers();
     bench_step();
     bench_viz();
     bench_scale(argv[0]);

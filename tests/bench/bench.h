@@ -29,6 +29,7 @@ void bench_models(void);   /* bench_models.c */
 void bench_search(void);   /* bench_search.c; alone: bench --search */
 void bench_step(void);     /* bench_step.c; alone: bench --step */
 void bench_run(void);      /* bench_run.c */
+void bench_readers(void);  /* bench_readers.c; alone: bench --readers */
 void bench_viz(void);      /* bench_viz.c; alone: bench --viz */
 
 /* bench_scale.c: what the explorer takes at a million ops, in processes of its own; one of them. */

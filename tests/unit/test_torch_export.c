@@ -7,7 +7,7 @@
 #include "core/peers/torch_export/rows.h"
 #include "core/peers/torch_export/symbols.h"
 #include "core/rules/registry.h"
-#include "core/run/npy.h"
+#include "core/model/npy.h"
 
 /* ---- JSON ---- */
 

@@ -2,6 +2,7 @@
 
 #include "core/peers/torch_export/archive.h"
 #include "core/peers/torch_export/nodes.h"
+#include "core/run/element.h"
 
 #include <inttypes.h>
 
@@ -45,6 +46,13 @@ static bool check_schema(Program *p, Error *err)
                    major, torch.n > 0 ? ", of torch " : "", STR_ARG(torch), SCHEMA_LEAST,
                    SCHEMA_MOST);
     return error_hint(err, "load it with that torch and save it with torch 2.5 to 2.15");
+}
+
+static void add_note(Program *p, Level level, const char *code, const char *text, const char *hint)
+{
+    Finding note = {.level = level, .code = code, .text = text, .hint = hint};
+    note.op = note.tensor = -1;
+    vec_push(p->e.arena, p->e.file->notes, note);
 }
 
 /* ---- symbols ---- */
@@ -236,10 +244,39 @@ static bool add_number(Program *p, int32_t arg)
         json_view_get(json, key + 1, "as_expr");
     json_view_int(json, json_view_get(json, json_view_get(json, expr, "hint"), "as_int"), &example);
     export_define(e, name, term_int(example), true);
-    Finding note = {.level = LEVEL_NOTE, .code = "fixed-input", .op = -1, .tensor = -1, .hint = ""};
-    note.text = arena_printf(e->arena, "input '%.*s' is a number: %" PRId64 ", as in the example",
-                             STR_ARG(name), example);
-    vec_push(e->arena, e->file->notes, note);
+    add_note(p, LEVEL_NOTE, "fixed-input",
+             arena_printf(e->arena, "input '%.*s' is a number: %" PRId64 ", as in the example",
+                          STR_ARG(name), example),
+             "");
+    return true;
+}
+
+/* The gradient of the loss is an input of a joint graph, tangents_1: it is 1. */
+static bool is_loss_gradient(const Program *p, Str name, int32_t meta)
+{
+    const JsonView *json = p->e.json;
+    bool loss = false;
+    json_view_each(spec, json, json_view_get(json, p->signature, "output_specs")) loss |=
+        json_view_get(json, spec, "loss_output") >= 0;
+    return loss && str_starts(name, STR("tangents_")) && meta_rank(&p->e, meta) == 0 &&
+           dtype_is_float(meta_dtype(&p->e, meta));
+}
+
+static bool add_loss_gradient(Program *p, Str name, int32_t meta)
+{
+    Export *e = &p->e;
+    Shape scalar = {0};
+    Dtype dtype = meta_dtype(e, meta);
+    char *bytes = arena_alloc(e->arena, 16);
+    double one = 1;
+    elements_store(dtype, bytes, 1, NUMBER_F64, &one);
+    int32_t tensor = graph_new_tensor(e->builder, name);
+    graph_add_initializer(
+        e->builder, tensor, dtype, &scalar,
+        (TensorData){.form = DATA_RAW, .bytes = {bytes, (size_t)element_bytes(dtype)}});
+    export_define(e, name, term_tensor(tensor, dtype, 0), false);
+    add_note(p, LEVEL_NOTE, "loss-gradient",
+             arena_printf(e->arena, "'%.*s', the gradient of the loss, is 1", STR_ARG(name)), "");
     return true;
 }
 
@@ -256,6 +293,8 @@ static bool add_user_input(Program *p, int32_t arg)
     int32_t meta = export_meta(e, name);
     if (meta < 0)
         return export_fail(e, arg, "input '%.*s' has no type in the file", STR_ARG(name));
+    if (is_loss_gradient(p, name, meta))
+        return add_loss_gradient(p, name, meta);
     if (!meta_declare(e, meta, dims, &n))
         return false;
     bool taken = graph_has_tensor(e->builder, name);
@@ -382,13 +421,6 @@ static bool read_outputs(Program *p, bool mutations)
 }
 
 /* ---- the whole ---- */
-
-static void add_note(Program *p, Level level, const char *code, const char *text, const char *hint)
-{
-    Finding note = {.level = level, .code = code, .text = text, .hint = hint};
-    note.op = note.tensor = -1;
-    vec_push(p->e.arena, p->e.file->notes, note);
-}
 
 static void note_weights(Program *p)
 {

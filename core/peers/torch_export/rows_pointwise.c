@@ -127,7 +127,7 @@ static void make_prelu(Call *c)
 /* In evaluation nothing is dropped. */
 static void make_dropout(Call *c)
 {
-    Term x = call_tensor(c, "input"), p = call_term(c, "p");
+    Term x = call_tensor(c, call_given(c, "input") ? "input" : "self"), p = call_term(c, "p");
     if (call_bool(c, "train")) {
         Term inputs[] = {x, emit_constant(c, p, DT_F32), emit_constant(c, term_int(1), DT_BOOL)};
         x = emit(c, "Dropout", inputs, 3, NULL, 0);
@@ -239,5 +239,6 @@ const TorchRow rows_pointwise[] = {
     {"to.device", "self device dtype", "cast(self, dtype)", NULL},
     {"to _to_copy", "self dtype=", "cast(self, dtype)", NULL},
     {"dropout feature_dropout alpha_dropout", "input p train", NULL, make_dropout},
+    {"dropout_ feature_dropout_ alpha_dropout_", "self p train", NULL, make_dropout},
     {0},
 };

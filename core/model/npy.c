@@ -1,4 +1,4 @@
-#include "core/run/npy.h"
+#include "core/model/npy.h"
 
 #include "core/base/scan.h"
 

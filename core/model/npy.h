@@ -6,8 +6,8 @@
  *
  * Source: numpy/lib/format.py. Little-endian numbers, bools and complex numbers.
  */
-#ifndef CORE_RUN_NPY_H
-#define CORE_RUN_NPY_H
+#ifndef CORE_MODEL_NPY_H
+#define CORE_MODEL_NPY_H
 
 #include "core/model/onnx.h"
 
