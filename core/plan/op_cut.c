@@ -10,6 +10,14 @@ OpCut op_cut_whole(const OpSpace *space)
     return cut;
 }
 
+bool op_cut_equal(const OpCut *a, const OpCut *b)
+{
+    for (int64_t j = 0; j < a->n; j++)
+        if (!cut_equal(&a->index[j], &b->index[j]))
+            return false;
+    return true;
+}
+
 bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                     Cut *out)
 {

@@ -12,6 +12,8 @@ typedef struct {
 
 OpCut op_cut_whole(const OpSpace *space); /* no index dim is cut */
 
+bool op_cut_equal(const OpCut *a, const OpCut *b); /* of one op space */
+
 /* The cut that the op's index dims give to one dim of an operand. Returns false if the dim has no
  * index dim, if the cut divides the part of it that the dim is (dim_part.h), or if it needs more
  * than DIGITS_MAX digits. */

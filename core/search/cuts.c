@@ -214,14 +214,6 @@ static void combine(const Finder *f, int32_t op, int index, AtomSet used, OpCut 
     }
 }
 
-static bool same_cut(const OpCut *a, const OpCut *b)
-{
-    for (int j = 0; j < a->n; j++)
-        if (!cut_equal(&a->index[j], &b->index[j]))
-            return false;
-    return true;
-}
-
 static void keep_plan_cuts(const Finder *f, const Plan *plan, OpCuts *lists)
 {
     const Inferred *inferred = f->inferred;
@@ -230,7 +222,7 @@ static void keep_plan_cuts(const Finder *f, const Plan *plan, OpCuts *lists)
         const OpCut *cut = op_is_forward(inferred->graph, op) ? plan_cut(plan, op) : NULL;
         bool there = !cut || !f->of[lead] || cut->n != program_space(inferred, lead)->n_index;
         for (int c = 0; !there && c < lists[lead].n; c++)
-            there = same_cut(lists[lead].at[c], cut);
+            there = op_cut_equal(lists[lead].at[c], cut);
         if (!there)
             keep_cut(f, &lists[lead], cut);
     }

@@ -181,14 +181,6 @@ bool decide(Arena *arena, const Instance *instance, const int32_t *choice, Decis
 
 /* ---- a plan's choices ---- */
 
-static bool same_cut(const OpCut *a, const OpCut *b)
-{
-    for (int j = 0; j < a->n; j++)
-        if (!cut_equal(&a->index[j], &b->index[j]))
-            return false;
-    return true;
-}
-
 static int32_t updating_op(const Inferred *inferred, int32_t parameter)
 {
     for (int i = inferred->n_program - 1; i >= 0; i--) {
@@ -206,7 +198,7 @@ static bool is_of_plan(const Instance *instance, const SearchNode *node, int32_t
 {
     const Shardings *shardings = instance->as->shardings;
     if (node->kind == NODE_OP || node->kind == NODE_SUM)
-        return same_cut(node->cut[c], program_cut(plan, node->place));
+        return op_cut_equal(node->cut[c], program_cut(plan, node->place));
     if (node->kind == NODE_INPUT)
         return sharding_equal(shardings_at(shardings, node->sharding[c]),
                               plan_sharding(plan, node->place));
@@ -218,7 +210,7 @@ static bool is_of_plan(const Instance *instance, const SearchNode *node, int32_t
     if (update < 0)
         return true;
     OpCut cut = instance_cut(instance, at, c, instance->inferred->space[update]);
-    return same_cut(&cut, program_cut(plan, update));
+    return op_cut_equal(&cut, program_cut(plan, update));
 }
 
 bool choices_of_plan(Arena *arena, Instance *instance, const Plan *plan, const bool **allowed)

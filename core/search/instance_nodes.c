@@ -482,11 +482,13 @@ void making_sum_nodes(Making *m)
         put_source(m, graph->gradient_of[op_outputs(graph, op)[0]], key, &n);
         for (int o = 0; o < n_in; o++)
             put_source(m, op_inputs(graph, op)[o], key, &n);
-        int32_t id = intern_put(alike, key, sizeof *key * (size_t)n);
-        if (id == nodes.n) {
-            int32_t node = making_add_node(m, sum_node(m, op));
+        int32_t id = intern_put(alike, key, sizeof *key * (size_t)n), node;
+        if (id < nodes.n)
+            node = nodes.at[id];
+        else {
+            node = making_add_node(m, sum_node(m, op));
             vec_push(m->scratch, &nodes, node);
         }
-        m->to->node_of_op[op] = nodes.at[id];
+        m->to->node_of_op[op] = node;
     }
 }

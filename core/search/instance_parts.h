@@ -1,5 +1,5 @@
 /* instance_parts.h - private to the files that make instances: instance.c, instance_nodes.c,
- * instance_values.c, instance_parameters.c.
+ * instance_ops.c, instance_values.c, instance_parameters.c.
  */
 #ifndef CORE_SEARCH_INSTANCE_PARTS_H
 #define CORE_SEARCH_INSTANCE_PARTS_H
@@ -55,7 +55,9 @@ bool making_op_nodes(Making *m, Error *err);
 void making_sum_nodes(Making *m);
 /* instance_parameters.c */
 void making_tensor_nodes(Making *m);
-/* instance_values.c: op costs and reshards. */
+/* instance_ops.c */
+void making_op_costs(Making *m);
+/* instance_values.c */
 bool making_costs(Making *m, Error *err);
 
 #endif

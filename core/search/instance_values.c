@@ -1,85 +1,5 @@
-/* What choices cost: the ops of a node, and the moves of values from makers to readers. */
-#include "core/cost/absorbed.h"
-#include "core/cost/cost.h"
+/* What choices cost: the moves of values from makers to readers. */
 #include "core/search/instance_parts.h"
-
-/* ---- ops ---- */
-
-/* Shardings ids by operand under a choice; -1 where a pricer counts no bytes. */
-static void operands_as(Making *m, int32_t op, int32_t node, int32_t choice, int32_t *out)
-{
-    const Inferred *inferred = m->to->inferred;
-    const GraphOp *at = &inferred->graph->ops[op];
-    for (int o = 0; o < at->n_inputs + at->n_outputs; o++) {
-        int32_t t = inferred->graph->operands[at->input + o];
-        bool known = t >= 0 && inferred->shape[t] >= 0;
-        out[o] = known ? instance_layouts(m->to, node, inferred->space[op], o)[choice] : -1;
-    }
-}
-
-/* What makes two ops of a node cost the same under every choice. */
-static int32_t cost_key(Making *m, Intern *alike, int32_t op)
-{
-    const Inferred *inferred = m->to->inferred;
-    const GraphOp *at = &inferred->graph->ops[op];
-    int n = at->n_inputs + at->n_outputs;
-    int32_t *key = arena_array(m->scratch, int32_t, 4 + n);
-    key[0] = m->to->node_of_op[op];
-    key[1] = inferred->space[op];
-    key[2] = op_absorbed_by(inferred, op) >= 0;
-    key[3] = at->op_type;
-    for (int o = 0; o < n; o++) {
-        int32_t t = inferred->graph->operands[at->input + o];
-        key[4 + o] = t < 0 || inferred->shape[t] < 0 ? -1 : inferred->dtype[t];
-    }
-    return intern_put(alike, key, sizeof *key * (size_t)(4 + n));
-}
-
-static double *price_op(Making *m, const OpPricer *pricer, int32_t op)
-{
-    const Inferred *inferred = m->to->inferred;
-    int32_t node = m->to->node_of_op[op], space = inferred->space[op];
-    const SearchNode *at = &m->to->nodes.at[node];
-    const GraphOp *of = &inferred->graph->ops[op];
-    double *us = arena_array(m->scratch, double, at->n);
-    int32_t *sharding = arena_array(m->scratch, int32_t, of->n_inputs + of->n_outputs);
-    for (int32_t c = 0; c < at->n; c++) {
-        if (c > 0 && at->cut && at->cut[c] == at->cut[c - 1]) {
-            us[c] = us[c - 1];
-            continue;
-        }
-        OpCut cut = instance_cut(m->to, node, c, space);
-        operands_as(m, op, node, c, sharding);
-        us[c] = op_price(pricer, op, &cut, sharding);
-    }
-    return us;
-}
-
-static void add_op_costs(Making *m)
-{
-    const Inferred *inferred = m->to->inferred;
-    Intern *alike = intern_new(m->scratch);
-    Vec(double *) priced = {0};
-    for (int i = 0; i < inferred->n_program; i++) { /* all shardings, before there is a pricer */
-        int32_t op = inferred->program[i];
-        int32_t *ids =
-            arena_array(m->scratch, int32_t,
-                        inferred->graph->ops[op].n_inputs + inferred->graph->ops[op].n_outputs);
-        operands_as(m, op, m->to->node_of_op[op], 0, ids);
-    }
-    const OpPricer *pricer = op_pricer_new(m->scratch, m->to->as);
-    for (int i = 0; i < inferred->n_program; i++) {
-        int32_t op = inferred->program[i];
-        SearchNode *node = &m->to->nodes.at[m->to->node_of_op[op]];
-        int32_t id = cost_key(m, alike, op);
-        if (id == priced.n) {
-            double *us = price_op(m, pricer, op);
-            vec_push(m->scratch, &priced, us);
-        }
-        for (int32_t c = 0; c < node->n; c++)
-            node->compute[c] += inferred_repeat(inferred, op) * priced.at[id][c];
-    }
-}
 
 /* ---- values ---- */
 
@@ -726,7 +646,7 @@ static void add_value(Making *m, const Carried *value)
 bool making_costs(Making *m, Error *err)
 {
     Values values = {m, intern_new(m->scratch), intern_new(m->scratch), {0}};
-    add_op_costs(m);
+    making_op_costs(m);
     find_values(&values);
     progress_stage(m->options->progress, "pricing choices", values.values.n);
     for (int i = 0; i < values.values.n; i++) {

@@ -23,7 +23,8 @@ typedef struct {
     MemoryPoint point[POINTS_MAX]; /* at which the limit is kept */
     double limit[POINTS_MAX];      /* for what the choices tell of it */
     int n_points;
-    double best_us; /* of plans within the limit so far */
+    double best_us;        /* of plans within the limit so far */
+    const int32_t *choice; /* [nodes] of that plan; NULL: it is the session's */
 } Search;
 
 static bool search_is_over(const Search *s)
@@ -78,7 +79,7 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
 
 /* Takes the plan of these decisions if it is the best so far that keeps the limit. */
 static void offer(Search *s, const Plan *plan, const Decision *decisions, int n, double model_us,
-                  const char *seed)
+                  const int32_t *choice)
 {
     SearchResult *result = s->result;
     int64_t most = s->request->max_peak_bytes, peak = plan->priced->totals.peak_bytes;
@@ -92,7 +93,7 @@ static void offer(Search *s, const Plan *plan, const Decision *decisions, int n,
     result->cost_us = us;
     result->model_us = model_us;
     result->peak_bytes = peak;
-    result->seed = seed;
+    s->choice = choice;
 }
 
 static bool offer_own_plan(Search *s)
@@ -111,7 +112,7 @@ static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *
     int64_t most = s->request->max_peak_bytes;
     if (!decide(s->arena, s->instance, answer->choice, &decisions, &plan, err))
         return false;
-    offer(s, plan, decisions.at, decisions.n, answer->objective, NULL);
+    offer(s, plan, decisions.at, decisions.n, answer->objective, answer->choice);
     *fits = most <= 0 || plan->priced->totals.peak_bytes <= most;
     if (!*fits && s->n_points < POINTS_MAX) {
         MemoryPoint point = memory_point(s->arena, s->instance, plan, answer->choice);
@@ -166,6 +167,50 @@ static void fill_counts(Search *s)
                                   : s->result->n_folded;
     }
     s->result->n_folded = instance->folded ? s->result->n_folded : 0;
+}
+
+/* How much more a plan takes at least in which the node is cut otherwise. */
+static double price_of_other(Search *s, int32_t node)
+{
+    Arena *scratch = arena_new();
+    const SearchNode *at = &s->instance->nodes.at[node];
+    const OpCut *chosen = at->cut[s->choice[node]];
+    const bool **allowed = arena_array(scratch, const bool *, s->instance->nodes.n);
+    bool *others = arena_array(scratch, bool, at->n), any = false;
+    for (int32_t c = 0; c < at->n; c++)
+        any |= others[c] = !op_cut_equal(at->cut[c], chosen);
+    allowed[node] = others;
+    int32_t **kept;
+    SolveAnswer answer = {.bound = INFINITY};
+    if (any) {
+        enum { SECONDS = 1 };
+        SolveProblem problem = instance_restricted(scratch, s->instance, allowed, &kept);
+        SolveOptions how = {.seconds = SECONDS, .progress = s->request->progress};
+        solve(scratch, &problem, &how, &answer, NULL);
+    }
+    bool none = !any || answer.outcome == SOLVE_INFEASIBLE;
+    arena_free(scratch);
+    return none ? INFINITY : answer.bound - s->result->model_us;
+}
+
+/* Prices the ops that are pinned, each once for all of equal layers. */
+static void price_choices(Search *s)
+{
+    const Instance *instance = s->instance;
+    bool *asked = arena_array(s->arena, bool, instance->nodes.n);
+    Vec(SearchDecision) found = {0};
+    for (int i = 0; i < s->result->n_decisions; i++)
+        if (s->result->decisions[i].kind == PIN_INDEX_DIM)
+            asked[instance->node_of_op[s->result->decisions[i].place]] = true;
+    for (int32_t n = 0; n < instance->nodes.n && !search_is_over(s); n++) {
+        const SearchNode *at = &instance->nodes.at[n];
+        if (!asked[n] || at->kind != NODE_OP)
+            continue;
+        SearchDecision priced = {at->place, at->n_ops, price_of_other(s, n)};
+        vec_push(s->arena, &found, priced);
+    }
+    s->result->by_op = found.at;
+    s->result->n_by_op = found.n;
 }
 
 /* ---- all of it ---- */
@@ -239,6 +284,8 @@ bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *resul
         return false;
     result->proven = result->outcome == SEARCH_PLAN &&
                      fabs(result->cost_us - result->bound_us) <= 1e-6 * result->cost_us;
+    if (request->price_choices && result->proven && s.choice && s.n_points == 0)
+        price_choices(&s);
     result->seconds = clock_s() - s.began_s;
     return true;
 }

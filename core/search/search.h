@@ -24,10 +24,7 @@ typedef struct {
     int64_t max_peak_bytes; /* of a device; 0: no limit */
     double seconds;         /* 0: as long as it takes */
     bool unfold;            /* equal layers may be sharded differently */
-    bool price_choices;     /* fill SearchDecision.next_us */
-    bool price_pins;        /* fill SearchResult.pins */
-    const Decision *seed;   /* decisions of a plan to begin with, or NULL; .. */
-    int n_seed;             /* .. they are no constraints */
+    bool price_choices;     /* fill `by_op`, where no limit of memory is felt */
     Progress *progress;     /* its stop flag ends the search with the best so far; may be NULL */
     SearchReport *report;   /* may be NULL */
     void *context;
@@ -39,21 +36,13 @@ typedef enum {
     SEARCH_UNKNOWN     /* stopped before a plan within the limit was found */
 } SearchOutcome;
 
-/* What one node of the search decided, and for how many places. */
+/* An op that decisions are about, and what another choice would cost. */
 typedef struct {
-    int32_t op;       /* the first op that it is about */
-    int n_ops;        /* all ops that are sharded with it, those of equal layers too */
-    OpCut cut;        /* of the first op */
-    double next_us;   /* at least this much more if another choice is taken; NAN: not asked for;
-                         INFINITY: there is no other */
-    const char *next; /* that other choice in words; NULL */
+    int32_t op;     /* the first of those that are sharded alike */
+    int n_ops;      /* all of them: those of equal layers */
+    double next_us; /* the best plan in which it is cut otherwise takes at least so much more;
+                       INFINITY: there is none */
 } SearchDecision;
-
-/* A pin or a limit and what it costs. */
-typedef struct {
-    int32_t decision; /* in the session's journal; -1: the limit of memory */
-    double price_us;  /* cost with it minus cost without it */
-} SearchPrice;
 
 typedef struct {
     SearchOutcome outcome;
@@ -67,13 +56,9 @@ typedef struct {
     double build_seconds, solve_seconds, seconds; /* the instance, the solver, everything */
     int n_nodes, n_edges;
     int64_t n_choices;
-    int n_folded;                  /* layers tied to the first of their fold; 0: none */
-    const char *seed;              /* "megatron": the plan is a shipped policy's, which no found one
-                                      beats; NULL */
-    const SearchDecision *by_node; /* [n_by_node], those with more than one choice */
-    int n_by_node;
-    const SearchPrice *pins; /* [n_pins] */
-    int n_pins;
+    int n_folded;                /* layers tied to the first of their fold; 0: none */
+    const SearchDecision *by_op; /* [n_by_op]: in program order */
+    int n_by_op;
     const char *conflict; /* of SEARCH_INFEASIBLE: the smallest set that cannot be met, in words */
 } SearchResult;
 

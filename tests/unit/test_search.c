@@ -266,6 +266,33 @@ static void is_the_best_of_all(void **state)
     }
 }
 
+/* ---- prices of other choices ---- */
+
+/* With the op cut as it was decided forbidden, no plan is nearer than the price. */
+static void prices_other_choices(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new();
+    Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, NULL);
+    SearchResult result = search(&f, &(SearchRequest){.session = session, .price_choices = true});
+    assert_true(result.n_by_op > 0);
+    for (int i = 0; i < result.n_by_op; i++)
+        assert_true(result.by_op[i].next_us >= -1e-6 * result.cost_us);
+    double own = plan_step_us(session->plan); /* in which some op is cut otherwise */
+    double least = INFINITY;
+    for (int i = 0; i < result.n_by_op; i++) {
+        const OpCut *cut = plan_cut(session->plan, result.by_op[i].op);
+        for (int d = 0; d < result.n_decisions; d++)
+            if (result.decisions[d].place == result.by_op[i].op &&
+                !cut_equal(&cut->index[result.decisions[d].dim], result.decisions[d].cut))
+                least = fmin(least, result.by_op[i].next_us);
+    }
+    assert_true(least < INFINITY);
+    assert_true(own >= result.cost_us + least - 1e-6 * own);
+    session_close(session);
+    fixture_free(&f);
+}
+
 /* ---- memory ---- */
 
 /* Tighter limits cost more, and every plan keeps its limit; below what must be there, the conflict
@@ -357,6 +384,7 @@ int main(void)
         cmocka_unit_test(beats_the_policies),
         cmocka_unit_test(obeys_pins),
         cmocka_unit_test(is_the_best_of_all),
+        cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
         cmocka_unit_test(policy_replays),
         cmocka_unit_test(answers_on_one_device),

@@ -5,7 +5,8 @@
 #include "core/base/units.h"
 #include "core/search/policy.h"
 #include "core/session/planfile.h"
-#include "core/summary/decision_lua.h"
+
+#include <math.h>
 
 static const char *const outcomes[] = {"plan", "infeasible", "unknown"};
 
@@ -45,6 +46,25 @@ static void put_plan(const SearchResult *result, double before_us, Buf *out)
     buf_printf(out, ", gap %.2f%%\n", 100 * gap_of(result));
 }
 
+/* What the best plan costs in which an op is cut otherwise. */
+static void put_prices(const Session *session, const SearchResult *result, Buf *out)
+{
+    if (result->n_by_op > 0)
+        buf_puts(out, "\nIF CUT OTHERWISE\n");
+    for (int i = 0; i < result->n_by_op; i++) {
+        const SearchDecision *at = &result->by_op[i];
+        if (at->next_us < INFINITY) {
+            buf_puts(out, "at least +");
+            units_format_us(at->next_us, out);
+        } else
+            buf_puts(out, "no plan");
+        buf_printf(out, "  %s", op_name(session->graph, at->op));
+        if (at->n_ops > 1)
+            buf_printf(out, " and %d alike", at->n_ops - 1);
+        buf_putc(out, '\n');
+    }
+}
+
 static void put_text(const Session *session, const SearchResult *result, Buf *out)
 {
     if (result->outcome == SEARCH_PLAN)
@@ -57,11 +77,12 @@ static void put_text(const Session *session, const SearchResult *result, Buf *ou
         buf_putc(out, '\n');
         search_decisions(session, result, "", out);
     }
+    put_prices(session, result, out);
 }
 
-static Json *result_json(const SearchResult *result)
+static Json *result_json(const Session *session, const SearchResult *result)
 {
-    Json *root = json_object(), *lines = json_array();
+    Json *root = json_object(), *lines = json_array(), *prices = json_array();
     bool found = result->outcome == SEARCH_PLAN;
     json_set(root, "outcome", json_from_str(str_from(outcomes[result->outcome])));
     json_set(root, "step_us", found ? json_from_real(result->cost_us) : json_null());
@@ -80,6 +101,14 @@ static Json *result_json(const SearchResult *result)
     for (int i = 0; i < result->n_decisions; i++)
         json_add(lines, json_from_str(str_from(result->decisions[i].origin.text)));
     json_set(root, "decisions", lines);
+    for (int i = 0; i < result->n_by_op; i++) {
+        Json *row = json_object();
+        json_set(row, "op", json_from_str(str_from(op_name(session->graph, result->by_op[i].op))));
+        json_set(row, "ops", json_from_int(result->by_op[i].n_ops));
+        json_set(row, "next_us", json_from_real(result->by_op[i].next_us));
+        json_add(prices, row);
+    }
+    json_set(root, "otherwise", prices);
     json_set(root, "conflict",
              result->conflict ? json_from_str(str_from(result->conflict)) : json_null());
     return root;
@@ -111,11 +140,12 @@ int search_mesh(Cli *cli, Progress *watched, double seconds, int64_t max_peak)
                              .max_peak_bytes = max_peak,
                              .seconds = seconds > 0 ? seconds : SECONDS,
                              .unfold = cli->options.unfold,
+                             .price_choices = !cli->options.unfold,
                              .progress = watched};
     SearchResult result;
     bool ok = search_plan(cli->arena, &request, &result, &cli->err);
     if (ok && cli->options.json)
-        cli_write_json(cli, result_json(&result));
+        cli_write_json(cli, result_json(session, &result));
     else if (ok)
         put_text(session, &result, &cli->out);
     ok = ok && (!cli->options.output || save(cli, session, &result));
