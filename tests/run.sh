@@ -57,7 +57,7 @@ for source in tests/unit/test_*"$only"*.c; do
 done
 
 [ -z "$WITHOUT" ] || parts=none
-for part in ${parts:-golden docs seeds shell faults open exports python families training broken mpi conformance onnx cuda}; do
+for part in ${parts:-golden docs seeds shell faults open exports python families training broken mpi conformance onnx stablehlo cuda}; do
     case $part in
     golden | conformance | *"$only"*) ;; # the first two know what NAME is; all contain no NAME
     *) continue ;;

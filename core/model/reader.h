@@ -9,6 +9,21 @@
 #include "core/model/finding.h"
 #include "core/model/graph.h"
 
+/* Shardings that a file gives its tensors: views of its text, which the session reads as pins. */
+typedef struct {
+    const char *tensor;
+    size_t from, to; /* places in the text: "#sdy.sharding<@mesh, [{"dp"}, {}]>" */
+} FileSharding;
+typedef struct {
+    Str name;  /* "mesh" */
+    size_t at; /* of "<["dp"=2]>" */
+} FileMesh;
+typedef struct FileShardings {
+    const char *mesh; /* the first mesh, as --mesh has it; NULL: there is none */
+    Vec(FileMesh) meshes;
+    Vec(FileSharding) shardings;
+} FileShardings;
+
 /* A file that is being opened. */
 typedef struct {
     Arena *arena; /* of the model */
@@ -17,6 +32,7 @@ typedef struct {
     Progress *progress; /* NULL if nobody waits */
     DimBindings *dims;  /* for sizes of free dims that the file gives: those of the user win */
     Findings *notes;    /* for what the reader has to say */
+    FileShardings *shardings; /* for those it gives; NULL: nobody asks */
 } ModelFile;
 
 /* A table of these ends with a row without a name. */

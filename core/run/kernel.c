@@ -44,6 +44,7 @@ const Kernel *const kernel_families[] = {kernels_elementwise,
                                          kernels_control,
                                          kernels_sequence,
                                          kernels_hlo_place,
+    kernels_hlo_window,    kernels_hlo_index, kernels_hlo_region,
                                          NULL};
 
 static const Kernel *find(const char *name)

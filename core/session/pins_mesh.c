@@ -12,6 +12,17 @@ bool pins_is_mesh(Str word)
     return false;
 }
 
+void pins_put_alias(PinsText *text, char sign, Str name, const PinsMesh *mesh)
+{
+    Buf key = buf_new(text->scratch);
+    buf_putc(&key, sign);
+    buf_add(&key, name);
+    int32_t id = names_intern(text->aliases, buf_str(&key));
+    while (text->meshes.n <= id)
+        vec_push(text->scratch, &text->meshes, (PinsMesh){0});
+    text->meshes.at[id] = *mesh;
+}
+
 /* ---- reading one ----
  * items of a call, a list or an object, in which a size is said in one of these ways:
  *     'dp': 2, dp=2, "dp"=2          shape: [2, 4], axis_sizes=(2, 4), (2, 4)

@@ -7,6 +7,7 @@
  *     pins_add.c    from a sharding to decisions
  *     pins_lack.c   what a text lacks of the plan it was exported from
  *     pins_dict.c    a dict, nested or not, and lists of names
+ *     pins_model.c   those that the model's own file gives
  *     pins_module.c  a module of Python that makes dicts
  *     core/peers/shardy/pins.c    a module of MLIR
  *     pins_text.c    recognises the form of a text
@@ -77,6 +78,8 @@ typedef struct {
     int first_line;
 } PinsText;
 
+/* MLIR: what "@mesh" or "#loc1" stands for. */
+void pins_put_alias(PinsText *text, char sign, Str name, const PinsMesh *mesh);
 bool pins_mesh_read(PinsText *text, Scan *scan, int depth); /* any form of a mesh */
 /* Sets the text's mesh; *mesh has its names, sizes and n. */
 bool pins_mesh_use(PinsText *text, Scan *scan, const PinsMesh *mesh, size_t at);
@@ -168,6 +171,9 @@ bool pins_need_stages(const PinsText *text, Scan *scan, size_t at);
 bool pins_dict_read(PinsText *text, Scan *scan);
 bool pins_at_dict(const Scan *scan);
 bool pins_lines_read(PinsText *text, Scan *scan);
+
+/* Adds the shardings that the model's own file gives its tensors: session->file_shardings. */
+bool pins_model_read(Session *session, Journal *journal, Error *err);
 
 bool pins_module_read(PinsText *text, Scan *scan);
 bool pins_is_module(Str text);

@@ -1,4 +1,6 @@
 #include "core/session/session.h"
+
+#include "core/model/reader.h"
 #include "core/propagate/propagators.h"
 #include "core/propagate/propagate.h"
 #include "core/session/onnx_devices.h"
@@ -277,6 +279,8 @@ static bool open_plan(Session *session, const PlanFile *file, Error *err)
     if (!options->mesh && session->model_map.map && !options->policy &&
         onnx_devices_find(session->journal_arena, session->model_map.text, &name, &mesh))
         options->mesh = mesh;
+    if (!options->mesh && session->file_shardings && !session->mesh_file)
+        options->mesh = session->file_shardings->mesh;
     if (!options->mesh)
         options->mesh = default_mesh;
     if (!options->machine)

@@ -123,6 +123,7 @@ struct Session {
     FileMap model_map;   /* of an ONNX model */
     FileMap source_map;  /* of a model of another kind (core/model/reader.h) */
     Findings read_notes; /* what its reader has to say */
+    struct FileShardings *file_shardings; /* that the file gives; NULL: none */
     SessionModel loaded; /* without a training step */
     SessionModel bare; /* with options.train: `loaded` without loops. graph and inferred are then of
                           the whole step */

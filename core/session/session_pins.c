@@ -1,6 +1,7 @@
 #include "core/session/session_pins.h"
 
 #include "core/session/onnx_devices.h"
+#include "core/session/pins_read.h"
 #include "core/session/pins_text.h"
 #include "core/session/planfile.h"
 
@@ -80,6 +81,8 @@ bool session_read_own_annotations(Session *session, Journal *journal, Error *err
 {
     const SessionOptions *options = &session->options;
     const char *name, *mesh;
+    if (session->file_shardings && !options->policy && !options->pins && !session->carried)
+        return pins_model_read(session, journal, err);
     if (options->policy || options->pins || session->carried || !session->model_map.map ||
         !onnx_devices_find(session->journal_arena, session->model_map.text, &name, &mesh))
         return true;

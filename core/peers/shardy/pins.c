@@ -223,17 +223,6 @@ static bool step(MlirValue *w)
 
 /* ---- meshes and location aliases, anywhere in the module ---- */
 
-static void put_alias(PinsText *text, char sign, Str name, const PinsMesh *mesh)
-{
-    Buf key = buf_new(text->scratch);
-    buf_putc(&key, sign);
-    buf_add(&key, name);
-    int32_t id = names_intern(text->aliases, buf_str(&key));
-    while (text->meshes.n <= id)
-        vec_push(text->scratch, &text->meshes, (PinsMesh){0});
-    text->meshes.at[id] = *mesh;
-}
-
 /* Reads "@mesh = <[..]>" after "sdy.mesh". */
 static bool note_mesh(MlirValue *w)
 {
@@ -246,7 +235,7 @@ static bool note_mesh(MlirValue *w)
     text->axes = (PinsMesh){0};
     if (!pins_expect(w->scan, '=') || !pins_mesh_read(text, w->scan, 0))
         return false;
-    put_alias(text, '@', name, &text->axes);
+    pins_put_alias(text, '@', name, &text->axes);
     return true;
 }
 
@@ -261,7 +250,7 @@ static bool note_location(MlirValue *w)
     if (!pins_string(w->text->scratch, w->scan, true, &holder.name[0]))
         return false;
     if (pins_peek(w->scan) != ':')
-        put_alias(w->text, '#', name, &holder);
+        pins_put_alias(w->text, '#', name, &holder);
     return true;
 }
 

@@ -238,11 +238,15 @@ void lower_attrs(Lowering *lowering, const MlirOp *op, const char *list)
         Str row = str_trim(str_take(&rest, ';')), text;
         const char *name = arena_str(lowering->scratch, str_take(&row, ' '));
         Str kind = str_take(&row, ' ');
-        if (!find_text(lowering, op, row, &text))
+        if (!find_text(lowering, op, row, &text)) {
+            if (kind.s[0] == 'z')
+                lower_attr_int(lowering, name, 0);
             continue;
+        }
         int n = 0;
         switch (kind.s[0]) {
         case 'i':
+        case 'z':
             n = add_number(lowering, name, text);
             break;
         case 'l':

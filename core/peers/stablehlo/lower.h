@@ -75,8 +75,9 @@ int32_t lower_constant_ints(Lowering *lowering, const MlirOp *op, const char *pa
 void lower_attr_int(Lowering *lowering, const char *name, int64_t value);
 void lower_attr_ints(Lowering *lowering, const char *name, const int64_t *at, int n);
 void lower_attr_text(Lowering *lowering, const char *name, Str text);
-/* Adds the attributes that a row lists: "OURS KIND KEY[.MEMBER] ..; ..". KIND: i a number, l a list
- * of them, n a list of pairs, p two lists, w a text. Of several keys the first that is there. */
+/* Adds the attributes that a row lists: "OURS KIND KEY[.MEMBER] ..; ..". KIND: i a number, z one
+ * that is 0 unless it is there, l a list of them, n a list of pairs, p two lists, w a text. Of
+ * several keys the first that is there. */
 void lower_attrs(Lowering *lowering, const MlirOp *op, const char *list);
 /* An op of the operator with the attributes that were added; inputs are tensors. part: behind its
  * name; "" for the op itself. Outputs are tensors, or -1. */
@@ -104,6 +105,12 @@ Str lower_path(Lowering *lowering, const MlirOp *op);
 MlirLower lower_while, lower_if, lower_case;
 MlirLower lower_call, lower_composite;
 const MlirRow *lower_row(Str name);
+
+/* ---- shardings: those that the session asks for ---- */
+void shardings_meshes(Lowering *lowering);
+void shardings_add(Lowering *lowering, int32_t tensor, Str text);
+void shardings_of_info(Lowering *lowering, int32_t info, int32_t tensor);
+void shardings_of_op(Lowering *lowering, const MlirOp *op);
 
 /* The reducer of a region with one op, "stablehlo.add"; "" if it has another form. */
 Str lower_reducer(const MlirTree *tree, const MlirOp *op, int region);

@@ -91,6 +91,7 @@ static void add_argument(Lowering *lowering, int i, int32_t value)
     graph_add_input(lowering->builder, tensor, shaped ? type->dtype : DT_NONE, dims,
                     shaped ? (int)type->shape.n_dims : -1);
     lowering->tensor[value] = tensor;
+    shardings_of_info(lowering, argument->info, tensor);
 }
 
 /* ---- ops ---- */
@@ -140,6 +141,8 @@ static void lower_one(Lowering *lowering, const MlirOp *op)
         lower_alias(lowering, op, lowering->alias_of_kind.at[kind]);
     else
         lower_plain(lowering, op, arena_str(lowering->scratch, op->name));
+    if (!lowering->failed)
+        shardings_of_op(lowering, op);
 }
 
 void lower_ops(Lowering *lowering, int32_t first, int32_t end)
@@ -177,6 +180,8 @@ static void add_output(Lowering *lowering, const MlirOp *back, int i)
         tensor = lower_step(lowering, back, "Identity", part, &tensor, 1);
     }
     graph_add_output(lowering->builder, tensor);
+    if (i < lowering->main->n_results)
+        shardings_of_info(lowering, lowering->main->result + i, tensor);
 }
 
 static void lower_main(Lowering *lowering)
@@ -184,6 +189,7 @@ static void lower_main(Lowering *lowering)
     const MlirTree *tree = lowering->tree;
     const MlirRegion *region = &tree->regions.at[lowering->main->region];
     lowering->active[lowering->main - tree->functions.at] = true;
+    shardings_meshes(lowering);
     int32_t *args = arena_array(lowering->scratch, int32_t, region->n_args);
     for (int i = 0; i < region->n_args; i++) {
         add_argument(lowering, i, region->arg + i);

@@ -61,6 +61,13 @@ static void lower_clamp(Lowering *lowering, const MlirOp *op)
               (const int32_t[]){lower_result(lowering, op, 0)}, 1);
 }
 
+/* With the sign of the dividend. */
+static void lower_remainder(Lowering *lowering, const MlirOp *op)
+{
+    lower_attr_int(lowering, "fmod", 1);
+    lower_plain(lowering, op, "Mod");
+}
+
 static void lower_square(Lowering *lowering, const MlirOp *op)
 {
     int32_t x = lower_use(lowering, op, 0);
@@ -667,6 +674,7 @@ static const MlirRow rows[] = {
     {"stablehlo.xor", lower_logical, "Xor", NULL},
     {"stablehlo.not", lower_logical, "Not", NULL},
     {"stablehlo.select", lower_same, "Where", NULL},
+    {"stablehlo.remainder", lower_remainder, NULL, NULL},
     {"stablehlo.reduce_precision", lower_reduce_precision, NULL, NULL},
     {"stablehlo.optimization_barrier", lower_each, NULL, NULL},
     {"stablehlo.custom_call", lower_custom_call, NULL, NULL},
@@ -681,13 +689,13 @@ static const MlirRow rows[] = {
      "dimension_numbers.collapsed_slice_dims; start_index_map l dimension_numbers.start_index_map; "
      "operand_batching_dims l dimension_numbers.operand_batching_dims; "
      "start_indices_batching_dims l dimension_numbers.start_indices_batching_dims; "
-     "index_vector_dim i dimension_numbers.index_vector_dim; slice_sizes l slice_sizes"},
+     "index_vector_dim z dimension_numbers.index_vector_dim; slice_sizes l slice_sizes"},
     {"stablehlo.scatter", lower_with_region, NULL,
      "update_window_dims l scatter_dimension_numbers.update_window_dims; inserted_window_dims l "
      "scatter_dimension_numbers.inserted_window_dims; scatter_dims_to_operand_dims l "
      "scatter_dimension_numbers.scatter_dims_to_operand_dims; input_batching_dims l "
      "scatter_dimension_numbers.input_batching_dims; scatter_indices_batching_dims l "
-     "scatter_dimension_numbers.scatter_indices_batching_dims; index_vector_dim i "
+     "scatter_dimension_numbers.scatter_indices_batching_dims; index_vector_dim z "
      "scatter_dimension_numbers.index_vector_dim"},
     {"stablehlo.dynamic_slice", lower_same, NULL, "slice_sizes l sizes slice_sizes"},
     {"stablehlo.dynamic_update_slice", lower_same, NULL, NULL},
@@ -713,6 +721,7 @@ static const MlirRow rows[] = {
     {"chlo.square", lower_square, NULL, NULL},
     {"chlo.top_k", lower_top_k, NULL, NULL},
     {"chlo.erf", lower_same, "Erf", NULL},
+    {"chlo.erf_inv", lower_same, "Erfinv", NULL},
     {"chlo.tan", lower_same, "Tan", NULL},
     {"chlo.acos", lower_same, "Acos", NULL},
     {"chlo.asin", lower_same, "Asin", NULL},

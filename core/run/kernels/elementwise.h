@@ -118,6 +118,15 @@
     FF(ASIN, ULPS, "Asin", 1, asin(x))                                                             \
     FF(ACOS, ULPS, "Acos", 1, acos(x))                                                             \
     FF(ATAN, ULPS, "Atan", 1, atan(x))                                                             \
+    FF(RSQRT, ULPS, "Rsqrt", 1, 1 / sqrt(x))                                                       \
+    FF(CBRT, ULPS, "Cbrt", 1, cbrt(x))                                                             \
+    FF(EXPM1, ULPS, "Expm1", 1, expm1(x))                                                          \
+    FF(LOG1P, ULPS, "Log1p", 1, log1p(x))                                                          \
+    FF(ATAN2, ULPS, "Atan2", 2, atan2(x, y))                                                       \
+    FF(ROUND_AWAY, EXACT, "RoundAway", 1, round(x))                                                \
+    FF(IS_FINITE, EXACT, "IsFinite", 1, isfinite(x) != 0)                                          \
+    BB(NOT_EQUAL, EXACT, "NotEqual", 2, x != y, x != y)                                            \
+    II(SHIFT_RIGHT, "ShiftRight", 2, int_shift(x, y, 1))                                           \
     FF(SINH, ULPS, "Sinh", 1, sinh(x))                                                             \
     FF(COSH, ULPS, "Cosh", 1, cosh(x))                                                             \
     FF(ASINH, ULPS, "Asinh", 1, asinh(x))                                                          \

@@ -1,0 +1,49 @@
+#!/bin/sh
+# run.sh - modules of jax: what they compute, under every cut by a mesh of two devices, and the
+# shardings that XLA chose. Ends with "N passed, N failed".
+#
+#   NAME.stablehlo.mlir   jax's text    NAME.io/in_I.npy out_I.npy   one run of it in jax
+#   NAME.values.tsv       each value as jaxlib's parser has it (tests/unit/test_stablehlo.c)
+#   NAME.shardings.txt    the PartitionSpec of each argument and result after propagation in XLA
+cd "$(dirname "$0")/../.." || exit 1
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+HERE=tests/stablehlo
+passed=0
+failed=0
+
+# check TITLE STATUS OUTPUT
+check()
+{
+    if [ "$2" -eq 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "--- $1"
+        echo "$3"
+    fi
+}
+
+for data in "$HERE"/*.io; do
+    name=$(basename "$data" .io)
+    said=$("$DIMSCOPE" run "$HERE/$name.stablehlo.mlir" --vectors "$data" -m x=2 --cuts all 2>&1)
+    check "$name: other results" $? "$said"
+done
+
+for want in "$HERE"/*.shardings.txt; do
+    name=$(basename "$want" .shardings.txt)
+    model=$HERE/$name.stablehlo.mlir
+    said=$({
+        "$DIMSCOPE" info "$model" --json
+        "$DIMSCOPE" plan "$model" --propagate factor --profile shardy --json
+    } | python3 "$HERE/shardings.py" "$want" 2>&1)
+    check "$name: other shardings than XLA's" $? "$said"
+done
+
+for file in jax_mlp.stablehlo.bc jax_mlp.jaxexport.bin; do
+    said=$("$DIMSCOPE" info "$HERE/$file" 2>&1)
+    [ $? -eq 3 ] && [ "$(echo "$said" | wc -l)" -eq 2 ]
+    check "$file: not refused with a hint" $? "$said"
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
