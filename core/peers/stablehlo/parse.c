@@ -523,11 +523,11 @@ static void add_reducer(MlirScan *scan, const Reading *reading, Str name, const 
 static int32_t result_type(const MlirScan *scan, const Reading *reading, int i, int n)
 {
     int n_types = scan->stacks.types.n - reading->type;
-    const int32_t *types = scan->stacks.types.at + reading->type;
     if (reading->has_arrow)
         return scan->stacks.made.at[reading->made + i];
     if (n_types == 0)
         return -1;
+    const int32_t *types = scan->stacks.types.at + reading->type;
     return n_types == n ? types[i] : types[n_types - 1];
 }
 
