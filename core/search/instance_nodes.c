@@ -3,6 +3,8 @@
 #include "core/search/instance_parts.h"
 #include "core/space/gradient.h"
 
+#include <assert.h>
+
 /* ---- which ops share a node ---- */
 
 int32_t making_pins_of(const Making *m, Intern *pins, int32_t tensor)
@@ -482,13 +484,12 @@ void making_sum_nodes(Making *m)
         put_source(m, graph->gradient_of[op_outputs(graph, op)[0]], key, &n);
         for (int o = 0; o < n_in; o++)
             put_source(m, op_inputs(graph, op)[o], key, &n);
-        int32_t id = intern_put(alike, key, sizeof *key * (size_t)n), node;
-        if (id < nodes.n)
-            node = nodes.at[id];
-        else {
-            node = making_add_node(m, sum_node(m, op));
+        int32_t id = intern_put(alike, key, sizeof *key * (size_t)n);
+        if (id == nodes.n) {
+            int32_t node = making_add_node(m, sum_node(m, op));
             vec_push(m->scratch, &nodes, node);
         }
-        m->to->node_of_op[op] = node;
+        assert(nodes.at);
+        m->to->node_of_op[op] = nodes.at[id];
     }
 }

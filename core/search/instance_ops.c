@@ -3,6 +3,8 @@
 #include "core/cost/cost.h"
 #include "core/search/instance_parts.h"
 
+#include <assert.h>
+
 /* Shardings ids by operand under a choice; -1 where a pricer counts no bytes. */
 static void operands_as(Making *m, int32_t op, int32_t node, int32_t choice, int32_t *out)
 {
@@ -74,6 +76,7 @@ void making_op_costs(Making *m)
             double *us = price_op(m, pricer, op);
             vec_push(m->scratch, &priced, us);
         }
+        assert(priced.at);
         for (int32_t c = 0; c < node->n; c++)
             node->compute[c] += inferred_repeat(inferred, op) * priced.at[id][c];
     }

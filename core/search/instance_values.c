@@ -1,6 +1,8 @@
 /* What choices cost: the moves of values from makers to readers. */
 #include "core/search/instance_parts.h"
 
+#include <assert.h>
+
 /* ---- values ---- */
 
 /* An operand of an op that reads the value. */
@@ -551,6 +553,7 @@ static void add_targets(Sharing *sharing, int32_t has)
                     vec_push(scratch, &phases, 0);
                     vec_push(scratch, &last, -1);
                 }
+                assert(n_asking.at && last.at && phases.at);
                 n_asking.at[id] += last.at[id] != r;
                 last.at[id] = r;
                 if (demands.at[i].phase)
