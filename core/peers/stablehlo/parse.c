@@ -157,8 +157,9 @@ static void read_value(MlirScan *scan, Reading *reading, bool listed)
         PUSH(scan, results, (MlirValue){name, -1, NAMED, -1, -1});
         return;
     }
-    if (!scan->failed)
-        scan->at = from;
+    if (scan->failed)
+        return;
+    scan->at = from;
     int32_t value = read_use(scan);
     if (reading->is_initial && value >= 0)
         PUSH(scan, initial, value);
