@@ -47,12 +47,6 @@ struct ConfigSearch {
     ConfigBounds *bounds;
 };
 
-const ConfigPlan *const *config_planned(const ConfigSearch *search, int *n)
-{
-    *n = search->planned.n;
-    return search->planned.at;
-}
-
 const ConfigSpace *config_space_of(const ConfigSearch *search)
 {
     return &search->space;

@@ -90,8 +90,6 @@ void config_search_free(ConfigSearch *search); /* NULL is allowed */
 bool config_search(ConfigSearch *search, const ConfigQuestion *question, ConfigAnswer *out,
                    Error *err);
 
-/* All configurations that were planned: [n], in the order in which they were. */
-const ConfigPlan *const *config_planned(const ConfigSearch *search, int *n);
 const ConfigSpace *config_space_of(const ConfigSearch *search);
 int64_t config_memory_of(const ConfigSearch *search); /* of the machine's devices */
 

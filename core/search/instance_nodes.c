@@ -51,7 +51,7 @@ static int32_t *signatures(Making *m, const Inferred *of)
     return out;
 }
 
-const int32_t *making_leaders(Making *m)
+static const int32_t *making_leaders(Making *m)
 {
     const Inferred *inferred = m->to->inferred, *of = inferred->forward;
     int n_ops = inferred->graph->n_ops;

@@ -42,8 +42,6 @@ int64_t making_local(Making *m, int32_t sharding); /* elements on rank 0 */
 
 int32_t making_add_node(Making *m, SearchNode node);
 
-/* What leads the ops of the program, and how pins restrict them. */
-const int32_t *making_leaders(Making *m);
 /* A number that equally pinned tensors share; 0: no pin says how it lies or is used. */
 int32_t making_pins_of(const Making *m, Intern *pins, int32_t tensor);
 /* Whether an op may pass on that input partial, whatever the cuts are. */

@@ -120,11 +120,11 @@ struct Session {
     DimBindings policy_sizes; /* of free dims, as the policy asked when the model was opened */
     bool policy_given;        /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
-    FileMap model_map;   /* of an ONNX model */
-    FileMap source_map;  /* of a model of another kind (core/model/reader.h) */
-    Findings read_notes; /* what its reader has to say */
+    FileMap model_map;                    /* of an ONNX model */
+    FileMap source_map;                   /* of a model of another kind (core/model/reader.h) */
+    Findings read_notes;                  /* what its reader has to say */
     struct FileShardings *file_shardings; /* that the file gives; NULL: none */
-    SessionModel loaded; /* without a training step */
+    SessionModel loaded;                  /* without a training step */
     SessionModel bare; /* with options.train: `loaded` without loops. graph and inferred are then of
                           the whole step */
     SessionModel step; /* that step, while a policy runs, which sees the model; else NULL */

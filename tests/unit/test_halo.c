@@ -1,5 +1,5 @@
-/* Windows over a sharded dim: neighbours exchange the borders of their parts, where that is cheaper than
- * to gather the dim, and ranks compute what one device does. */
+/* Windows over a sharded dim: neighbours exchange the borders of their parts, where that is cheaper
+ * than to gather the dim, and ranks compute what one device does. */
 #include "tests/unit/planning_text.h"
 
 #include "core/cost/traffic.h"
@@ -98,10 +98,11 @@ static void any_window_runs_as_on_one_device(void **state)
         int size = 8 + pick(40), kernel = 1 + pick(5), spread = 1 + pick(2);
         int reach = spread * (kernel - 1), step = 1 + pick(3), pool = 1 + pick(3);
         Buf net = buf_new(arena);
-        buf_printf(&net,
-                   "x <- Neg f32[2,3,%d,6]; y <- Conv x f32[4,3,%d,1]! strides=[%d,1] dilations=[%d,1] "
-                   "pads=[%d,0,%d,0]; z <- MaxPool y kernel_shape=[%d,1] strides=[%d,1]",
-                   size, kernel, step, spread, pick(reach + 1), reach, pool, 1 + pick(2));
+        buf_printf(
+            &net,
+            "x <- Neg f32[2,3,%d,6]; y <- Conv x f32[4,3,%d,1]! strides=[%d,1] dilations=[%d,1] "
+            "pads=[%d,0,%d,0]; z <- MaxPool y kernel_shape=[%d,1] strides=[%d,1]",
+            size, kernel, step, spread, pick(reach + 1), reach, pool, 1 + pick(2));
         Planning *p = planning_text(net.s, arena_printf(arena, "a=%d", 2 + pick(4)));
         planning_pin(p, "x", 2, "a", 1, false);
         planning_make(p);

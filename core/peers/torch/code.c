@@ -62,7 +62,8 @@ static bool vescale_has(const TorchWriting *w, const Placement *placements, int 
     return true;
 }
 
-bool torch_put_placements(const TorchWriting *w, const Sharding *sharding, Buf *out, Error *err)
+/* "(R, Shard(1))", one per axis that stages do not use. Fails with the reason if there are none. */
+static bool put_placements(const TorchWriting *w, const Sharding *sharding, Buf *out, Error *err)
 {
     Placement placements[MESH_AXES_MAX];
     int n = 0;
@@ -109,7 +110,7 @@ static void put_tensor(TorchWriting *w, int32_t tensor, const Sharding *sharding
     buf_putc(out, '(');
     put_shape(w, tensor, out);
     buf_puts(out, ", ");
-    if (!torch_put_placements(w, sharding, out, &err)) {
+    if (!put_placements(w, sharding, out, &err)) {
         Buf ours = buf_new(w->arena);
         sharding_format(sharding, w->mesh, VIEW_OURS_ASCII, &ours, NULL);
         buf_puts(out, "None");
@@ -148,7 +149,7 @@ bool torch_has_shape(const TorchWriting *w, int32_t tensor)
            w->plan->moved->made[tensor] >= 0;
 }
 
-const Sharding *torch_made_as(const TorchWriting *w, int32_t tensor)
+static const Sharding *made_as(const TorchWriting *w, int32_t tensor)
 {
     return shardings_at(w->plan->shardings, w->plan->moved->made[tensor]);
 }
@@ -203,9 +204,9 @@ static const Sharding *stored_as(TorchWriting *w, int32_t tensor, Buf *comment)
                        ? values_read_as(w->session, tensor)
                        : -1;
     if (used < 0 || used == w->plan->moved->sharding[tensor])
-        return torch_made_as(w, tensor);
+        return made_as(w, tensor);
     Buf ours = buf_new(w->arena);
-    sharding_format(torch_made_as(w, tensor), w->mesh, VIEW_OURS_ASCII, &ours, NULL);
+    sharding_format(made_as(w, tensor), w->mesh, VIEW_OURS_ASCII, &ours, NULL);
     python_comment(buf_str(&ours), comment);
     buf_puts(comment, PINS_LESS_PYTHON);
     w->n_gathered++;
@@ -330,11 +331,11 @@ int32_t torch_read_by_all_as(const TorchWriting *w, int32_t tensor)
 
 static void add_out(TorchWriting *w, Style *style, int32_t tensor)
 {
-    add_field(w, style, "makes", tensor, torch_made_as(w, tensor));
+    add_field(w, style, "makes", tensor, made_as(w, tensor));
     int32_t gives = torch_read_by_all_as(w, tensor);
     Buf value = buf_new(w->arena), none = buf_new(w->arena);
     if (gives >= 0 && gives != w->plan->moved->made[tensor] &&
-        torch_put_placements(w, shardings_at(w->plan->shardings, gives), &value, NULL))
+        put_placements(w, shardings_at(w->plan->shardings, gives), &value, NULL))
         put_field(style, "gives", value.s, &none);
 }
 
@@ -454,7 +455,7 @@ static void write_head(const TorchWriting *w, Buf *out)
 static const char *forward_placements(TorchWriting *w, const Sharding *sharding)
 {
     Buf out = buf_new(w->arena);
-    if (sharding_partials(sharding) || !torch_put_placements(w, sharding, &out, NULL))
+    if (sharding_partials(sharding) || !put_placements(w, sharding, &out, NULL))
         return NULL;
     Str inside = {out.s + 1, out.n - 2};
     inside.n -= str_ends(inside, STR(",")) ? 1 : 0; /* of a tuple of one */

@@ -26,17 +26,12 @@ TorchWriting torch_writing(Arena *arena, const Session *session, bool vescale);
 /* "Shard(1)", with "R" for Replicate(). */
 void torch_put_placement(const TorchWriting *w, const Placement *placement, Buf *out);
 
-/* "(R, Shard(1))", one per axis that stages do not use. Fails with the reason if there are none. */
-bool torch_put_placements(const TorchWriting *w, const Sharding *sharding, Buf *out, Error *err);
-
 /* The name that torch gives a parameter. Exporters keep it, except for weights that they copied;
  * for these it is the path of the module and ".weight". */
 Str torch_parameter_name(const TorchWriting *w, int32_t tensor);
 
 /* A value of the run whose shape is known. */
 bool torch_has_shape(const TorchWriting *w, int32_t tensor);
-
-const Sharding *torch_made_as(const TorchWriting *w, int32_t tensor);
 
 /* The sharding that all readers of the tensor need; -1 if they differ. */
 int32_t torch_read_by_all_as(const TorchWriting *w, int32_t tensor);
