@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void put(Buf *out, uint64_t number, int n)
 {
     for (int i = 0; i < n; i++)
-        buf_putc(out, (char)(number >> 8 * i & 0xff));
+        buf_putc(out, (char)(i < 8 ? number >> 8 * i & 0xff : 0));
 }
 
 /* A member of a zip file, and its entry in the directory. */

@@ -118,7 +118,8 @@ static int32_t constant(Export *e, Dtype dtype, const Shape *shape, const void *
     if (id < e->constants.n)
         return e->constants.at[id];
     char *copy = arena_alloc(e->arena, n + 1);
-    memcpy(copy, bytes, n);
+    if (n > 0)
+        memcpy(copy, bytes, n);
     int32_t tensor = graph_new_tensor(e->builder, STR("constant"));
     if (tensor >= 0)
         graph_add_initializer(e->builder, tensor, dtype, shape,
@@ -256,7 +257,8 @@ void emit_many(Call *c, const char *op, const Term *inputs, int n, const Attr *a
         call_fail(c, "it has more than %d operands", EMIT_INPUTS_MAX);
         return;
     }
-    memcpy(in, inputs, (size_t)n * sizeof *in);
+    for (int i = 0; i < n; i++)
+        in[i] = inputs[i];
     int first = flags & SECOND ? 1 : 0;
     Dtype like = n > first ? (Dtype)in[first].dtype : DT_NONE;
     int rank = 0;
@@ -360,7 +362,7 @@ Term emit_filled(Call *c, Term shape, Term value, Dtype dtype, int rank)
     attr.shape = shapes_put(e->graph->shapes, &one);
     Term out = emit(c, "ConstantOfShape", &shape, 1, &attr, 1);
     out.dtype = (uint8_t)dtype;
-    out.rank = (uint8_t)rank;
+    out.rank = (uint8_t)(rank < DIMS_MAX ? rank : DIMS_MAX);
     return out;
 }
 

@@ -70,10 +70,16 @@ void inplace_note_view(Call *c)
 
 static Term unpermuted(Call *c, Term changed)
 {
-    int64_t dims[DIMS_MAX], back[DIMS_MAX];
+    int64_t dims[DIMS_MAX], back[DIMS_MAX] = {0};
     int n = call_ints(c, "dims", dims, DIMS_MAX);
-    for (int d = 0; d < n && n == changed.rank; d++)
-        back[dims[d] < 0 ? dims[d] + n : dims[d]] = d;
+    for (int d = 0; d < n && n == changed.rank; d++) {
+        int64_t from = dims[d] < 0 ? dims[d] + n : dims[d];
+        if (from < 0 || from >= n) {
+            call_fail(c, "it permutes other dims than its %d", n);
+            return changed;
+        }
+        back[from] = d;
+    }
     return n == changed.rank ? transpose(c, changed, back) : changed;
 }
 

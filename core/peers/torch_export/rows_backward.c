@@ -17,7 +17,11 @@ static void make_layer_norm_backward(Call *c)
     int64_t inner[DIMS_MAX], outer[DIMS_MAX];
     call_terms(c, "normalized_shape", &sizes);
     int n_outer = x.rank - sizes.n;
-    for (int d = 0; d < x.rank && n_outer >= 0; d++)
+    if (n_outer < 0) {
+        call_fail(c, "it normalizes %d dims of %d", sizes.n, x.rank);
+        return;
+    }
+    for (int d = 0; d < x.rank; d++)
         *(d < n_outer ? &outer[d] : &inner[d - n_outer]) = d;
     Term over = emit_ints(e, inner, sizes.n), rest = emit_ints(e, outer, n_outer);
     Term normal = emit2(c, "Mul", emit2(c, "Sub", x, mean), rstd);

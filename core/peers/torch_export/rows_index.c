@@ -10,11 +10,13 @@ typedef struct {
     int rank; /* of all of them broadcast together */
 } Places;
 
-static bool read_places(Call *c, Places *out)
+static bool read_places(Call *c, int rank, Places *out)
 {
     Terms list = {0};
     *out = (Places){0};
     call_terms(c, "indices", &list);
+    if (list.n > rank)
+        return call_fail(c, "it indexes %d dims of %d", list.n, rank);
     for (int i = 0; i < list.n; i++) {
         if (!term_is(list.at[i]))
             continue;
@@ -80,8 +82,8 @@ static Term look_up_many(Call *c, Term x, const Places *places)
     dims_first(places, rank, perm);
     Term front = places->dim[places->n - 1] == places->n - 1 ? x : transpose(c, x, perm);
     Term out = emit2(c, "GatherND", front, joined_places(c, places));
-    out.rank = (uint8_t)(places->rank + n_rest);
-    if (!side_by_side(places) || places->dim[0] == 0)
+    out.rank = legal_rank(c, places->rank + n_rest);
+    if (!side_by_side(places) || places->dim[0] == 0 || export_failed(c->e))
         return out;
     int at = 0;
     for (int64_t d = 0; d < places->dim[0]; d++)
@@ -114,7 +116,7 @@ static void make_index(Call *c)
 {
     Places places;
     Term x = call_tensor(c, "self"), out;
-    if (!read_places(c, &places)) {
+    if (!read_places(c, x.rank, &places)) {
         index_by_mask(c);
         return;
     }
@@ -144,7 +146,7 @@ static void make_index_put(Call *c)
         call_results(c, &out, 1);
         return;
     }
-    if (!read_places(c, &places)) {
+    if (!read_places(c, x.rank, &places)) {
         call_fail(c, "it puts values by masks");
         return;
     }

@@ -1,5 +1,13 @@
 #include "core/peers/torch_export/shapes.h"
 
+uint8_t legal_rank(Call *c, int rank)
+{
+    if (rank >= 0 && rank <= DIMS_MAX)
+        return (uint8_t)rank;
+    call_fail(c, "a value would have %d dims, at most %d are read", rank, DIMS_MAX);
+    return rank < 0 ? 0 : DIMS_MAX;
+}
+
 Term size_of(Call *c, Term x, int64_t dim)
 {
     Export *e = c->e;
@@ -26,7 +34,7 @@ Term reshape(Call *c, Term x, const Terms *sizes)
     Term in[] = {x, emit_sizes(c, sizes)};
     Attr attr = attr_int(e, "allowzero", 1);
     Term out = emit(c, "Reshape", in, 2, &attr, zero);
-    out.rank = (uint8_t)sizes->n;
+    out.rank = legal_rank(c, sizes->n);
     return out;
 }
 
@@ -47,7 +55,7 @@ Term swap_dims(Call *c, Term x, int64_t a, int64_t b)
 Term unsqueeze(Call *c, Term x, int64_t dim)
 {
     Term out = emit2(c, "Unsqueeze", x, emit_ints(c->e, &dim, 1));
-    out.rank = (uint8_t)(x.rank + 1);
+    out.rank = legal_rank(c, x.rank + 1);
     return out;
 }
 
@@ -61,7 +69,7 @@ Term squeeze(Call *c, Term x, int64_t dim)
 Term expand(Call *c, Term x, Term shape, int rank)
 {
     Term out = emit2(c, "Expand", x, shape);
-    out.rank = (uint8_t)rank;
+    out.rank = legal_rank(c, rank);
     return out;
 }
 

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+/* The rank; an error and one that is legal if it is none. */
+uint8_t legal_rank(Call *c, int rank);
 /* The size of a dim: a number where the file knows it, else i64[1]. */
 Term size_of(Call *c, Term x, int64_t dim);
 void add_size(Call *c, Terms *sizes, Term size);
