@@ -490,7 +490,7 @@ static int32_t element_type(MlirScan *scan, int32_t of)
         str_take(&element, 'x');
     MlirScan inner = *scan;
     inner.at = arena_printf(scan->tree->arena, "tensor<%.*s>", STR_ARG(element));
-    inner.end = inner.at + element.n + 8;
+    inner.end = inner.at + strlen(inner.at); /* a NUL in the type ends the text */
     return mlir_read_type(&inner);
 }
 
