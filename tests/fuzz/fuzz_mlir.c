@@ -1,4 +1,5 @@
-/* fuzz_mlir.c - any bytes as StableHLO text: an error with its place, or a graph in program order. */
+/* fuzz_mlir.c - any bytes as StableHLO text: an error with its place, or a graph in program order.
+ */
 #include "core/peers/stablehlo/reader.h"
 
 #include <assert.h>

@@ -268,6 +268,51 @@ void lower_attrs(Lowering *lowering, const MlirOp *op, const char *list)
     }
 }
 
+/* ---- paths ---- */
+
+/* "jvp(h0)" and "transpose(jvp(h0))" -> "h0": the module that a transformation is of. */
+static Str module_of(Str part)
+{
+    static const char *const names[] = {"jvp(", "transpose(", "vmap(", "checkpoint(", "remat("};
+    for (size_t i = 0; i < sizeof names / sizeof *names;) {
+        Str head = str_from(names[i]);
+        if (str_starts(part, head) && part.s[part.n - 1] == ')') {
+            part = (Str){part.s + head.n, part.n - head.n - 1};
+            i = 0;
+        } else {
+            i++;
+        }
+    }
+    return part;
+}
+
+/* Parts of a name stack that are no module: jit(f), what loops and calls are made of. */
+static bool is_no_module(Str part)
+{
+    return part.n == 0 || str_starts(part, STR("jit(")) || str_starts(part, STR("pjit")) ||
+           str_has_word(STR("while body cond closed_call jit remat checkpoint rematted_computation "
+                            "shard_map custom_jvp_call custom_vjp_call core_call xla_call"),
+                        part);
+}
+
+/* "h.0.attn" of an op's location, below the path of its frame. */
+static Str lower_path(Lowering *lowering, const MlirOp *op)
+{
+    Str name = mlir_location_name(lowering->tree, op->location), last = STR("");
+    Str outer = lowering->frame ? lowering->frame->path : STR("");
+    Buf out = buf_new(lowering->scratch);
+    for (Str rest = name; rest.n > 0;) {
+        Str part = str_take(&rest, '/');
+        if (last.n > 0)
+            buf_printf(&out, "%s%.*s", out.n ? "." : "", STR_ARG(last));
+        last = module_of(part);
+        last = is_no_module(last) ? STR("") : last;
+    }
+    if (str_starts(buf_str(&out), outer) || outer.n == 0)
+        return buf_str(&out);
+    return outer;
+}
+
 /* ---- ops ---- */
 
 void lower_add(Lowering *lowering, const MlirOp *op, const char *operator_name, const char *part,
@@ -314,48 +359,4 @@ void lower_enter(Lowering *lowering, const MlirOp *op, const char *part, MlirFra
 void lower_leave(Lowering *lowering)
 {
     lowering->frame = lowering->frame->outer;
-}
-
-/* ---- paths ---- */
-
-/* "jvp(h0)" and "transpose(jvp(h0))" -> "h0": the module that a transformation is of. */
-static Str module_of(Str part)
-{
-    static const char *const names[] = {"jvp(", "transpose(", "vmap(", "checkpoint(", "remat("};
-    for (size_t i = 0; i < sizeof names / sizeof *names;) {
-        Str head = str_from(names[i]);
-        if (str_starts(part, head) && part.s[part.n - 1] == ')') {
-            part = (Str){part.s + head.n, part.n - head.n - 1};
-            i = 0;
-        } else {
-            i++;
-        }
-    }
-    return part;
-}
-
-/* Parts of a name stack that are no module: jit(f), what loops and calls are made of. */
-static bool is_no_module(Str part)
-{
-    return part.n == 0 || str_starts(part, STR("jit(")) || str_starts(part, STR("pjit")) ||
-           str_has_word(STR("while body cond closed_call jit remat checkpoint rematted_computation "
-                            "shard_map custom_jvp_call custom_vjp_call core_call xla_call"),
-                        part);
-}
-
-Str lower_path(Lowering *lowering, const MlirOp *op)
-{
-    Str name = mlir_location_name(lowering->tree, op->location), last = STR("");
-    Str outer = lowering->frame ? lowering->frame->path : STR("");
-    Buf out = buf_new(lowering->scratch);
-    for (Str rest = name; rest.n > 0;) {
-        Str part = str_take(&rest, '/');
-        if (last.n > 0)
-            buf_printf(&out, "%s%.*s", out.n ? "." : "", STR_ARG(last));
-        last = module_of(part);
-        last = is_no_module(last) ? STR("") : last;
-    }
-    if (str_starts(buf_str(&out), outer) || outer.n == 0)
-        return buf_str(&out);
-    return outer;
 }

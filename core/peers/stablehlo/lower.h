@@ -99,16 +99,12 @@ void lower_enter(Lowering *lowering, const MlirOp *op, const char *part, MlirFra
 void lower_leave(Lowering *lowering);
 void lower_ops(Lowering *lowering, int32_t first, int32_t end);
 
-/* "h.0.attn" of an op's location, below the path of its frame. */
-Str lower_path(Lowering *lowering, const MlirOp *op);
-
 MlirLower lower_while, lower_if, lower_case;
 MlirLower lower_call, lower_composite;
 const MlirRow *lower_row(Str name);
 
 /* ---- shardings: those that the session asks for ---- */
 void shardings_meshes(Lowering *lowering);
-void shardings_add(Lowering *lowering, int32_t tensor, Str text);
 void shardings_of_info(Lowering *lowering, int32_t info, int32_t tensor);
 void shardings_of_op(Lowering *lowering, const MlirOp *op);
 

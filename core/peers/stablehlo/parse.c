@@ -1,347 +1,7 @@
-/* parse.c - ops and regions of MLIR text, in the pretty and in the generic form. */
-#include "core/peers/stablehlo/scan.h"
+/* parse.c - regions, ops and functions of MLIR text, in the pretty and in the generic form. */
+#include "core/peers/stablehlo/parse.h"
 
 enum { PACK_MAX = 1 << 20, REPORT_BYTES = 1 << 18 };
-
-#define PUSH(scan, stack, ...) vec_push_own((scan)->scratch, &(scan)->stacks.stack, __VA_ARGS__)
-
-/* ---- names of values ---- */
-
-static void define(MlirScan *scan, Str name, int32_t value)
-{
-    int32_t id = intern_put(scan->names, name.s, name.n);
-    while (scan->value_of_name.n <= id)
-        vec_push_own(scan->scratch, &scan->value_of_name, -1);
-    MlirShadow shadow = {id, scan->value_of_name.at[id]};
-    vec_push_own(scan->scratch, &scan->shadows, shadow);
-    scan->value_of_name.at[id] = value;
-}
-
-/* Names defined since then stand for what they stood for before. */
-static void forget(MlirScan *scan, int n_shadows)
-{
-    while (scan->shadows.n > n_shadows) {
-        MlirShadow shadow = scan->shadows.at[--scan->shadows.n];
-        scan->value_of_name.at[shadow.name] = shadow.value;
-    }
-}
-
-/* "%0", without "#1" or ":2" behind it. */
-static Str read_name(MlirScan *scan)
-{
-    const char *from = scan->at;
-    scan->at++;
-    if (scan->at<scan->end && * scan->at> ' ')
-        mlir_read_word(scan);
-    Str name = {from, (size_t)(scan->at - from)};
-    if (name.n < 2)
-        mlir_fail(scan, from, "a name is expected behind '%%'");
-    return name;
-}
-
-static int64_t read_number(MlirScan *scan)
-{
-    const char *from = scan->at;
-    int64_t number;
-    while (scan->at < scan->end && is_digit(*scan->at))
-        scan->at++;
-    if (str_to_int((Str){from, (size_t)(scan->at - from)}, &number))
-        return number;
-    mlir_fail(scan, from, "a number is expected here");
-    return 0;
-}
-
-static int32_t push_value(MlirScan *scan, MlirValue value)
-{
-    vec_push_own(scan->tree->arena, &scan->tree->values, value);
-    return scan->tree->values.n - 1;
-}
-
-static bool has_part(const MlirTree *tree, int32_t value, int64_t part)
-{
-    const MlirValue *first = &tree->values.at[value];
-    return part == 0 || (part < tree->values.n - value && first->op >= 0 &&
-                         first[part].op == first->op && first[part].pack == part);
-}
-
-/* The value that is used at `%name` or `%name#1`; -1 with a fault. */
-static int32_t read_use(MlirScan *scan)
-{
-    const char *from = scan->at;
-    Str name = read_name(scan);
-    int32_t id = intern_find(scan->names, name.s, name.n);
-    int32_t value = id < 0 ? -1 : scan->value_of_name.at[id];
-    int64_t part = 0;
-    if (scan->at < scan->end && *scan->at == '#') {
-        scan->at++;
-        part = read_number(scan);
-    }
-    if (!scan->failed && value < 0)
-        mlir_fail(scan, from, "'%.*s' is not defined before it is used", STR_ARG(name));
-    else if (!scan->failed && !has_part(scan->tree, value, part))
-        mlir_fail(scan, from, "'%.*s' has no result %lld", STR_ARG(name), (long long)part);
-    return scan->failed ? -1 : value + (int32_t)part;
-}
-
-/* ---- parts of an op ---- */
-
-/* An op while it is read: where its own parts begin on the stacks. */
-typedef struct {
-    int32_t id;
-    int attr, result, operand, initial, region, type, made;
-    bool is_typed, has_arrow, is_initial, is_reducer;
-} Reading;
-
-static void read_region(MlirScan *scan, const Reading *reading);
-
-static void read_types(MlirScan *scan, bool made)
-{
-    bool list = mlir_accept(scan, '(');
-    if (list && mlir_accept(scan, ')'))
-        return;
-    do {
-        int32_t type = mlir_read_type(scan);
-        if (type < 0)
-            return;
-        if (made)
-            PUSH(scan, made, type);
-        else
-            PUSH(scan, types, type);
-    } while (mlir_accept(scan, ','));
-    if (list)
-        mlir_expect(scan, ')');
-}
-
-/* "->" */
-static bool accept_arrow(MlirScan *scan)
-{
-    bool arrow = mlir_peek(scan) == '-' && scan->end - scan->at > 1 && scan->at[1] == '>';
-    scan->at += arrow ? 2 : 0;
-    return arrow;
-}
-
-/* ": T", ": T, U", ": (T) -> U" .. */
-static void read_signature(MlirScan *scan, Reading *reading)
-{
-    reading->is_typed = true;
-    read_types(scan, false);
-    if (!scan->failed && accept_arrow(scan)) {
-        reading->has_arrow = true;
-        read_types(scan, true);
-    }
-}
-
-/* Behind the colon of "%arg2: T loc(..)", an argument of the next region. */
-static void read_argument(MlirScan *scan, Str name)
-{
-    int32_t type = mlir_read_type(scan);
-    mlir_read_location(scan);
-    if (!scan->failed)
-        PUSH(scan, args, push_value(scan, (MlirValue){name, type, -1, -1, -1}));
-}
-
-/* In a list "%a: T" is an argument of the next region, and "%iterArg = %a" of `while` names one. */
-static void read_value(MlirScan *scan, Reading *reading, bool listed)
-{
-    enum { NAMED = -2 };
-    const char *from = scan->at;
-    Str name = read_name(scan);
-    char next = listed && !scan->failed ? mlir_peek(scan) : '\0';
-    if (next == ':') {
-        scan->at++;
-        read_argument(scan, name);
-        return;
-    }
-    if (next == '=') {
-        scan->at++;
-        PUSH(scan, results, (MlirValue){name, -1, NAMED, -1, -1});
-        return;
-    }
-    if (scan->failed)
-        return;
-    scan->at = from;
-    int32_t value = read_use(scan);
-    if (reading->is_initial && value >= 0)
-        PUSH(scan, initial, value);
-    else if (value >= 0)
-        PUSH(scan, operands, value);
-    reading->is_initial = false;
-}
-
-static void add_attr(MlirScan *scan, Str key, Str value)
-{
-    PUSH(scan, attrs, (MlirAttr){key, value});
-}
-
-/* Whether "{" begins a region, and not attributes. */
-static bool at_region(const MlirScan *scan)
-{
-    MlirScan ahead = *scan;
-    ahead.at++;
-    char c = mlir_peek(&ahead);
-    if (c == '%' || c == '^')
-        return true;
-    if (c == '"') {
-        mlir_skip_group(&ahead);
-        return mlir_peek(&ahead) == '(';
-    }
-    Str word = mlir_read_word(&ahead);
-    c = mlir_peek(&ahead);
-    return str_ends(word, STR("return")) || (word.n > 0 && c != '=' && c != ',' && c != '}');
-}
-
-/* Words that only say what their neighbours are. */
-static bool is_filler(Str word)
-{
-    return str_has_word(STR("cond do across attributes"), word);
-}
-
-/* A word of a pretty form, and what belongs to it. */
-static void read_item(MlirScan *scan, Reading *reading)
-{
-    Str word = mlir_read_word(scan);
-    char next = mlir_peek(scan);
-    if (str_eq(word, STR("init")) && next == ':') {
-        scan->at++;
-        reading->is_initial = true;
-    } else if (str_eq(word, STR("applies"))) {
-        add_attr(scan, word, mlir_read_word(scan));
-    } else if (str_eq(word, STR("reducer"))) {
-        reading->is_reducer = true;
-    } else if (word.n > 0 && next == '=') {
-        scan->at++;
-        add_attr(scan, word, mlir_read_value(scan, false));
-    } else if (word.n > 0 && next == '<') { /* "dense<..>" */
-        mlir_skip_group(scan);
-        add_attr(scan, STR(""), (Str){word.s, (size_t)(scan->at - word.s)});
-    } else if (word.n > 0 && !is_filler(word)) {
-        add_attr(scan, STR(""), word);
-    } else if (word.n == 0 && !accept_arrow(scan)) {
-        mlir_fail(scan, scan->at, "'%c' is not expected here", next);
-    }
-}
-
-/* Words that may follow the types of an op. */
-static bool follows_types(const MlirScan *scan)
-{
-    MlirScan ahead = *scan;
-    Str word = mlir_read_word(&ahead);
-    return str_has_word(STR("reducer cond do attributes"), word);
-}
-
-/* "(%a, %b)", "(%a init: %z)", "(%arg2: T)": up to the closing parenthesis. */
-static void read_list(MlirScan *scan, Reading *reading)
-{
-    const char *from = scan->at++;
-    while (!scan->failed && !mlir_accept(scan, ')')) {
-        char c = mlir_peek(scan);
-        if (c == '\0')
-            mlir_fail(scan, from, "this bracket is not closed");
-        else if (c == '%')
-            read_value(scan, reading, true);
-        else if (c == ',')
-            scan->at++;
-        else if (memchr("([{<\"#", c, 6))
-            add_attr(scan, STR(""), mlir_read_value(scan, false));
-        else
-            read_item(scan, reading);
-    }
-}
-
-static void read_braces(MlirScan *scan, const Reading *reading)
-{
-    if (at_region(scan)) {
-        read_region(scan, reading);
-    } else {
-        scan->at++;
-        mlir_read_attrs(scan);
-    }
-}
-
-/* Whether no part of the op follows. The end of a line ends an op without types. */
-static bool ends_here(MlirScan *scan, const Reading *reading, const char *from)
-{
-    char c = mlir_peek(scan), last = from[-1];
-    if (scan->failed || c == '\0' || c == '}' || c == ')')
-        return true;
-    if (scan->end - scan->at > 4 && memcmp(scan->at, "loc(", 4) == 0)
-        return true;
-    if (reading->is_typed)
-        return c != '{' && c != '(' && !follows_types(scan);
-    return memchr(from, '\n', (size_t)(scan->at - from)) && last != ',' && last != '=' &&
-           !memchr(":{(", c, 3);
-}
-
-/* One part of a pretty form. */
-static void read_part(MlirScan *scan, Reading *reading)
-{
-    switch (*scan->at) {
-    case '%':
-        read_value(scan, reading, false);
-        return;
-    case '(':
-        read_list(scan, reading);
-        return;
-    case ',':
-    case '=':
-        scan->at++;
-        return;
-    case ':':
-        scan->at++;
-        read_signature(scan, reading);
-        return;
-    case '@':
-        add_attr(scan, STR("callee"), mlir_read_symbol(scan));
-        return;
-    case '{':
-        read_braces(scan, reading);
-        return;
-    case '<':
-    case '[':
-    case '"':
-        add_attr(scan, STR(""), mlir_skip_group(scan));
-        return;
-    case '#':
-        add_attr(scan, STR(""), mlir_read_value(scan, false));
-        return;
-    default:
-        read_item(scan, reading);
-    }
-}
-
-static void read_pretty(MlirScan *scan, Reading *reading)
-{
-    while (!ends_here(scan, reading, scan->at))
-        read_part(scan, reading);
-}
-
-/* "(%a, %b) <{..}> ({..}, {..}) {..} : (T) -> U" */
-static void read_generic(MlirScan *scan, Reading *reading)
-{
-    mlir_expect(scan, '(');
-    while (!scan->failed && !mlir_accept(scan, ')')) {
-        if (mlir_peek(scan) == '%')
-            read_value(scan, reading, false);
-        else
-            mlir_fail(scan, scan->at, "an operand or ')' is expected here");
-        mlir_accept(scan, ',');
-    }
-    if (mlir_accept(scan, '<')) {
-        if (mlir_expect(scan, '{'))
-            mlir_read_attrs(scan);
-        mlir_expect(scan, '>');
-    }
-    if (mlir_accept(scan, '(')) {
-        do
-            read_region(scan, reading);
-        while (mlir_accept(scan, ','));
-        mlir_expect(scan, ')');
-    }
-    if (mlir_accept(scan, '{'))
-        mlir_read_attrs(scan);
-    if (mlir_expect(scan, ':'))
-        read_signature(scan, reading);
-}
 
 /* ---- regions ---- */
 
@@ -363,7 +23,7 @@ static void order_reducer_args(MlirScan *scan)
 }
 
 /* The arguments that `while` names among its operands, once for each of its regions. */
-static void add_named_args(MlirScan *scan, const Reading *reading)
+static void add_named_args(MlirScan *scan, const MlirReading *reading)
 {
     int n = 0;
     for (int i = reading->result; i < scan->stacks.results.n; i++) {
@@ -373,7 +33,7 @@ static void add_named_args(MlirScan *scan, const Reading *reading)
         bool typed = reading->type + n < scan->stacks.types.n;
         named.type = typed ? scan->stacks.types.at[reading->type + n] : -1;
         named.op = -1;
-        PUSH(scan, args, push_value(scan, named));
+        PUSH(scan, args, mlir_push_value(scan, named));
         n++;
     }
 }
@@ -389,9 +49,9 @@ static void read_block_head(MlirScan *scan)
             mlir_fail(scan, scan->at, "an argument or ')' is expected here");
             return;
         }
-        Str name = read_name(scan);
+        Str name = mlir_read_name(scan);
         if (mlir_expect(scan, ':'))
-            read_argument(scan, name);
+            mlir_read_argument(scan, name);
         mlir_accept(scan, ',');
     }
     mlir_expect(scan, ':');
@@ -426,7 +86,7 @@ static int32_t read_body(MlirScan *scan)
     int32_t id = tree->regions.n;
     vec_push_own(tree->arena, &tree->regions, region);
     for (int i = 0; i < n_args; i++)
-        define(scan, tree->values.at[region.arg + i].name, region.arg + i);
+        mlir_define(scan, tree->values.at[region.arg + i].name, region.arg + i);
     scan->stacks.args.n = 0;
     while (!scan->failed && !mlir_accept(scan, '}')) {
         if (mlir_peek(scan) == '^')
@@ -436,13 +96,13 @@ static int32_t read_body(MlirScan *scan)
         else
             read_op(scan);
     }
-    forget(scan, n_shadows);
+    mlir_forget(scan, n_shadows);
     scan->depth--;
     tree->regions.at[id].end = tree->ops.n;
     return id;
 }
 
-static void read_region(MlirScan *scan, const Reading *reading)
+void mlir_read_region(MlirScan *scan, const MlirReading *reading)
 {
     mlir_blanks(scan);
     add_named_args(scan, reading);
@@ -456,14 +116,14 @@ static void read_region(MlirScan *scan, const Reading *reading)
 /* ---- ops ---- */
 
 /* "%0, %1:2 = " */
-static void read_results(MlirScan *scan, const Reading *reading)
+static void read_results(MlirScan *scan, const MlirReading *reading)
 {
     while (!scan->failed && mlir_peek(scan) == '%') {
         const char *from = scan->at;
-        Str name = read_name(scan);
+        Str name = mlir_read_name(scan);
         bool pack = scan->at < scan->end && *scan->at == ':';
         scan->at += pack;
-        int64_t n = pack ? read_number(scan) : 1;
+        int64_t n = pack ? mlir_read_number(scan) : 1;
         if (!scan->failed && (n < 1 || n > PACK_MAX))
             mlir_fail(scan, from, "an op cannot have %lld results", (long long)n);
         for (int32_t i = 0; i < n && !scan->failed; i++)
@@ -495,18 +155,18 @@ static int32_t element_type(MlirScan *scan, int32_t of)
 }
 
 /* The region that "applies stablehlo.add" stands for. */
-static void add_reducer(MlirScan *scan, const Reading *reading, Str name, const char *at)
+static void add_reducer(MlirScan *scan, const MlirReading *reading, Str name, const char *at)
 {
     MlirTree *tree = scan->tree;
     int32_t of = reading->made < scan->stacks.made.n ? scan->stacks.made.at[reading->made] : -1;
     int32_t type = element_type(scan, of), first = tree->ops.n;
     for (int i = 0; i < 2; i++) {
         vec_push_own(tree->arena, &tree->operands, tree->values.n);
-        push_value(scan, (MlirValue){STR(""), type, -1, -1, -1});
+        mlir_push_value(scan, (MlirValue){STR(""), type, -1, -1, -1});
     }
     MlirRegion region = {tree->values.n - 2, 2, first, first + 2};
     MlirOp op = {.name = name, .at = at, .operand = tree->operands.n - 2, .n_operands = 2};
-    op.result = push_value(scan, (MlirValue){STR(""), type, first, -1, -1});
+    op.result = mlir_push_value(scan, (MlirValue){STR(""), type, first, -1, -1});
     op.n_results = 1;
     op.end = first + 1;
     push_op(scan, op);
@@ -521,7 +181,7 @@ static void add_reducer(MlirScan *scan, const Reading *reading, Str name, const 
 }
 
 /* The type of result i of n: behind the arrow; else one for each, one for all, or the last. */
-static int32_t result_type(const MlirScan *scan, const Reading *reading, int i, int n)
+static int32_t result_type(const MlirScan *scan, const MlirReading *reading, int i, int n)
 {
     int n_types = scan->stacks.types.n - reading->type;
     if (reading->has_arrow)
@@ -532,7 +192,7 @@ static int32_t result_type(const MlirScan *scan, const Reading *reading, int i, 
     return n_types == n ? types[i] : types[n_types - 1];
 }
 
-static void add_results(MlirScan *scan, const Reading *reading)
+static void add_results(MlirScan *scan, const MlirReading *reading)
 {
     MlirOp *op = &scan->tree->ops.at[reading->id];
     int n = 0, n_made = scan->stacks.made.n - reading->made;
@@ -549,9 +209,9 @@ static void add_results(MlirScan *scan, const Reading *reading)
         if (value.op < 0)
             continue;
         value.type = result_type(scan, reading, k++, n);
-        int32_t id = push_value(scan, value);
+        int32_t id = mlir_push_value(scan, value);
         if (value.pack <= 0)
-            define(scan, value.name, id);
+            mlir_define(scan, value.name, id);
     }
 }
 
@@ -563,7 +223,7 @@ static void add_results(MlirScan *scan, const Reading *reading)
     } while (0)
 
 /* Moves the op's parts from the stacks to the tree. */
-static void end_op(MlirScan *scan, const Reading *reading)
+static void end_op(MlirScan *scan, const MlirReading *reading)
 {
     MlirTree *tree = scan->tree;
     const MlirStacks *stacks = &scan->stacks;
@@ -590,17 +250,17 @@ static void end_op(MlirScan *scan, const Reading *reading)
     scan->stacks.made.n = reading->made;
 }
 
-static Reading begin_op(const MlirScan *scan)
+static MlirReading begin_op(const MlirScan *scan)
 {
     const MlirStacks *stacks = &scan->stacks;
-    return (Reading){.id = scan->tree->ops.n,
-                     .attr = stacks->attrs.n,
-                     .result = stacks->results.n,
-                     .operand = stacks->operands.n,
-                     .initial = stacks->initial.n,
-                     .region = stacks->regions.n,
-                     .type = stacks->types.n,
-                     .made = stacks->made.n};
+    return (MlirReading){.id = scan->tree->ops.n,
+                         .attr = stacks->attrs.n,
+                         .result = stacks->results.n,
+                         .operand = stacks->operands.n,
+                         .initial = stacks->initial.n,
+                         .region = stacks->regions.n,
+                         .type = stacks->types.n,
+                         .made = stacks->made.n};
 }
 
 /* `call` and `return` are of the dialect func; `module` is builtin.module. */
@@ -630,7 +290,7 @@ static void read_parameter(MlirScan *scan)
     Str name = STR("");
     int from = scan->stacks.attrs.n;
     if (mlir_peek(scan) == '%') {
-        name = read_name(scan);
+        name = mlir_read_name(scan);
         mlir_expect(scan, ':');
     }
     int32_t type = mlir_read_type(scan);
@@ -639,7 +299,8 @@ static void read_parameter(MlirScan *scan)
     if (scan->failed)
         return;
     vec_push_own(scan->tree->arena, &scan->tree->infos, take_info(scan, from));
-    PUSH(scan, args, push_value(scan, (MlirValue){name, type, -1, -1, scan->tree->infos.n - 1}));
+    PUSH(scan, args,
+         mlir_push_value(scan, (MlirValue){name, type, -1, -1, scan->tree->infos.n - 1}));
 }
 
 /* "T"; in a list "T {..}". */
@@ -662,7 +323,7 @@ static void add_function(MlirScan *scan, MlirFunction function)
 }
 
 /* Behind "func.func": "public @f(..) -> (..) attributes {..} { .. }" */
-static void read_function(MlirScan *scan, Reading *reading)
+static void read_function(MlirScan *scan, MlirReading *reading)
 {
     MlirTree *tree = scan->tree;
     MlirFunction function = {.op = reading->id, .region = -1, .is_public = true};
@@ -677,7 +338,7 @@ static void read_function(MlirScan *scan, Reading *reading)
         mlir_accept(scan, ',');
     }
     function.result = tree->infos.n;
-    bool arrow = accept_arrow(scan), list = arrow && mlir_accept(scan, '(');
+    bool arrow = mlir_accept_arrow(scan), list = arrow && mlir_accept(scan, '(');
     while (arrow && !scan->failed && !(list && mlir_accept(scan, ')'))) {
         read_returned(scan, list);
         if (!list)
@@ -748,7 +409,7 @@ static void note_function(MlirScan *scan, int32_t id)
 
 static void read_op(MlirScan *scan)
 {
-    Reading reading = begin_op(scan);
+    MlirReading reading = begin_op(scan);
     bool generic = false;
     report_progress(scan);
     if (mlir_peek(scan) == '%')
@@ -767,11 +428,11 @@ static void read_op(MlirScan *scan)
         return;
     push_op(scan, (MlirOp){.name = generic ? name : whole_name(name), .at = at});
     if (generic)
-        read_generic(scan, &reading);
+        mlir_read_generic(scan, &reading);
     else if (str_eq(name, STR("func.func")))
         read_function(scan, &reading);
     else
-        read_pretty(scan, &reading);
+        mlir_read_pretty(scan, &reading);
     if (scan->failed)
         return;
     end_op(scan, &reading);

@@ -94,7 +94,7 @@ void shardings_meshes(Lowering *lowering)
 
 /* ---- shardings ---- */
 
-void shardings_add(Lowering *lowering, int32_t tensor, Str text)
+static void shardings_add(Lowering *lowering, int32_t tensor, Str text)
 {
     FileShardings *to = lowering->file->shardings;
     if (!to || tensor < 0 || text.n == 0 || text.s < lowering->file->text.s)

@@ -239,11 +239,6 @@ void scalar_code_run(const ScalarCode *code, const Scalar *args, Scalar *results
         results[i] = value[code->result[i]];
 }
 
-int scalar_code_results(const ScalarCode *code)
-{
-    return code->n_results;
-}
-
 /* ---- reading it ---- */
 
 typedef struct {

@@ -25,7 +25,6 @@ typedef struct ScalarCode ScalarCode;
  * operation that is not run here. */
 bool scalar_code_read(const KernelCall *call, const Dtype *args, int n_args, const ScalarCode **out,
                       Error *err);
-int scalar_code_results(const ScalarCode *code);
 /* results: room for as many as it has; it may be where the arguments are. */
 void scalar_code_run(const ScalarCode *code, const Scalar *args, Scalar *results);
 
