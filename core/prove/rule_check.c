@@ -283,10 +283,12 @@ static bool try_partials(Check *check)
 
 /* ---- the op ---- */
 
+/* A loop makes what is stacked; of the functions that are called, those with a sharding rule are
+ * not run. */
 bool rule_check_runs_alone(const char *op_type)
 {
     const Kernel *kernel = kernel_find(NULL, op_type);
-    return kernel && strcmp(kernel->name, "LoopStack") != 0;
+    return kernel && !str_has_word(STR("LoopStack stablehlo.custom_call"), str_from(kernel->name));
 }
 
 /* Adds the sizes of outputs that depend on the data. False with *err: the op cannot be run. */

@@ -200,6 +200,26 @@ bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err)
 
 /* ---- attributes from a text ---- */
 
+/* ["add","mul"], as in JSON. */
+static bool read_texts(Arena *arena, Str value, Attr *attr)
+{
+    Source source = {.name = "a list of texts", .text = value};
+    Json *list = str_starts(value, STR("[\"")) ? json_parse(&source, NULL) : NULL;
+    bool texts = list && json_is_array(list);
+    for (int i = 0; texts && i < json_size(list); i++)
+        texts = json_is_string(json_at(list, i));
+    if (texts) {
+        Str *strings = arena_array(arena, Str, json_size(list));
+        for (int i = 0; i < json_size(list); i++)
+            strings[i] = str_from(arena_str(arena, json_str(json_at(list, i), "")));
+        attr->type = ATTR_STRINGS;
+        attr->n = json_size(list);
+        attr->strings = strings;
+    }
+    json_free(list);
+    return texts;
+}
+
 void one_op_attr_value(Arena *arena, Str value, Attr *attr)
 {
     char *end;
@@ -218,6 +238,8 @@ void one_op_attr_value(Arena *arena, Str value, Attr *attr)
         attr->ints = list.at;
         return;
     }
+    if (read_texts(arena, value, attr))
+        return;
     attr->type = ATTR_FLOAT;
     attr->f = strtod(value.s, &end);
     if (value.n > 0 && !*end && isfinite(attr->f))

@@ -80,9 +80,4 @@ DEVICE i64 shuffle_xor_i64(i64 x, int mask)
     return device_shuffle_xor_i64(x, mask);
 }
 
-DEVICE float rsqrt_f32(float x)
-{
-    return 1 / sqrtf(x);
-}
-
 #endif

@@ -171,6 +171,20 @@ static bool scatter(RuleCall *call, Error *err)
     return true;
 }
 
+/* The initial value counts once, so what is reduced stays whole: reductions with the neutral one
+ * are our operators (core/peers/stablehlo/rows.c), which are partial. */
+static bool reduce(RuleCall *call, Error *err)
+{
+    if (!by_factors(call, err))
+        return false;
+    for (int j = 0; j < call->space->n_index; j++)
+        if (call->space->index[j].role == ROLE_REDUCE) {
+            call->space->index[j].role = ROLE_FROZEN;
+            call->space->index[j].reduce = REDUCE_NONE;
+        }
+    return true;
+}
+
 #define FAMILY "stablehlo"
 #define HLO(name, rule, flops, attrs)                                                              \
     OP("stablehlo." name, rule, flops, 0, OPERATOR_ANY), .outputs_max = OPERATOR_ANY, OWN(attrs, "")
@@ -218,18 +232,19 @@ const Operator operators_stablehlo[] = {
          "operand_batching_dims slice_sizes start_index_map start_indices_batching_dims"),
      .kernel = "stablehlo.gather",
      .examples = "5x6,7x1:i64->7x6 offset_dims=[1] collapsed_slice_dims=[0] index_vector_dim=1 "
-                 "slice_sizes=[1,6]"},
+                 "slice_sizes=[1,6] start_index_map=[0]"},
     {HLO("pad", by_factors, 0, "interior padding"), .kernel = "stablehlo.pad",
      .examples = "5x6,scalar->5x9 padding=[[0,0],[1,2]]"},
-    {HLO("reduce", by_factors, 1, "dimensions reducers region"), .kernel = "stablehlo.reduce",
-     .examples = "5x6,scalar->5 dimensions=[1]"},
+    {HLO("reduce", reduce, 1, "dimensions reducers region"), .kernel = "stablehlo.reduce",
+     .examples = "5x6,scalar->5 dimensions=[1] reducers=[\"stablehlo.add\"]"},
     {HLO("reduce_scatter", by_factors, 0,
          "channel_handle reducers replica_groups scatter_dimension use_global_device_ids"),
      .examples = "5x6->5x3 scatter_dimension=1"},
     {HLO("reduce_window", by_factors, 1,
          "base_dilations padding reducers region window_dilations window_dimensions "
          "window_strides"),
-     .kernel = "stablehlo.reduce_window", .examples = "5x6,scalar->5x4 window_dimensions=[1,3]"},
+     .kernel = "stablehlo.reduce_window",
+     .examples = "5x6,scalar->5x4 window_dimensions=[1,3] reducers=[\"stablehlo.add\"]"},
     {HLO("reshape", by_factors, 0, ""), .examples = "6x20->6x4x5; 6x10->12x5"},
     {HLO("rng_bit_generator", by_factors, 8, "algorithm"), .examples = "2:u64->2:u64,5x6:u64"},
     {HLO("scatter", scatter, 1,
@@ -239,13 +254,17 @@ const Operator operators_stablehlo[] = {
          "update_window_dims"),
      .kernel = "stablehlo.scatter",
      .examples =
-         "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1"},
+         "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1 "
+         "scatter_dims_to_operand_dims=[0] reducers=[\"stablehlo.add\"]"},
     {HLO("select_and_scatter", by_factors, 1,
          "padding reducers region window_dimensions window_strides"),
      .kernel = "stablehlo.select_and_scatter",
-     .examples = "5x6,5x3,scalar->5x6 window_dimensions=[1,2] window_strides=[1,2]"},
+     .examples = "5x6,5x3,scalar->5x6 window_dimensions=[1,2] window_strides=[1,2] "
+                 "reducers=[\"stablehlo.add\"] "
+                 "region=[\"compare:GE:bool\\u00200\\u00201\",\"return\\u00202\"]"},
     {HLO("slice", by_factors, 0, "limit_indices start_indices strides"), .examples = "5x6->5x4"},
     {HLO("sort", by_factors, 8, "dimension is_stable region"), .kernel = "stablehlo.sort",
-     .examples = "5x6->5x6 dimension=1"},
+     .examples =
+         "5x6->5x6 dimension=1 region=[\"compare:LT:bool\\u00200\\u00201\",\"return\\u00202\"]"},
     {0},
 };

@@ -315,7 +315,8 @@ static void add_field(TorchWriting *w, Style *style, const char *name, int32_t t
     put_field(style, name, value.s, &comment);
 }
 
-int32_t torch_read_by_all_as(const TorchWriting *w, int32_t tensor)
+/* The sharding that all readers of the tensor need; -1 if they differ. */
+static int32_t read_by_all_as(const TorchWriting *w, int32_t tensor)
 {
     int32_t all = -1;
     for (int32_t u = w->graph->tensors[tensor].use; u < w->graph->tensors[tensor + 1].use; u++) {
@@ -332,7 +333,7 @@ int32_t torch_read_by_all_as(const TorchWriting *w, int32_t tensor)
 static void add_out(TorchWriting *w, Style *style, int32_t tensor)
 {
     add_field(w, style, "makes", tensor, made_as(w, tensor));
-    int32_t gives = torch_read_by_all_as(w, tensor);
+    int32_t gives = read_by_all_as(w, tensor);
     Buf value = buf_new(w->arena), none = buf_new(w->arena);
     if (gives >= 0 && gives != w->plan->moved->made[tensor] &&
         put_placements(w, shardings_at(w->plan->shardings, gives), &value, NULL))
@@ -481,8 +482,8 @@ static void write_forward(TorchWriting *w, Buf *out)
         if (!code_module(w->session, i, &module))
             continue;
         add_forward(w, module.path, "input", module.reads, &forward);
-        add_forward(w, module.path, "output",
-                    module.out < 0 ? -1 : torch_read_by_all_as(w, module.out), &forward);
+        add_forward(w, module.path, "output", module.out < 0 ? -1 : read_by_all_as(w, module.out),
+                    &forward);
     }
     buf_puts(out, "\n# How a module's first argument and its result are redistributed.\n");
     python_dict("FORWARD", &forward, 0, out);
@@ -504,7 +505,7 @@ static void note_losses(const TorchWriting *w, ExportNotes *notes)
                                : "with torch.distributed.pipelining");
 }
 
-TorchWriting torch_writing(Arena *arena, const Session *session, bool vescale)
+static TorchWriting torch_writing(Arena *arena, const Session *session, bool vescale)
 {
     TorchWriting w = {.arena = arena,
                       .session = session,

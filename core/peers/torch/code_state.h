@@ -21,8 +21,6 @@ typedef struct {
     int n_gathered; /* veScale: parameters that are stored as they are used */
 } TorchWriting;
 
-TorchWriting torch_writing(Arena *arena, const Session *session, bool vescale);
-
 /* "Shard(1)", with "R" for Replicate(). */
 void torch_put_placement(const TorchWriting *w, const Placement *placement, Buf *out);
 
@@ -32,9 +30,6 @@ Str torch_parameter_name(const TorchWriting *w, int32_t tensor);
 
 /* A value of the run whose shape is known. */
 bool torch_has_shape(const TorchWriting *w, int32_t tensor);
-
-/* The sharding that all readers of the tensor need; -1 if they differ. */
-int32_t torch_read_by_all_as(const TorchWriting *w, int32_t tensor);
 
 void torch_write_ranks(const TorchWriting *w, Buf *out); /* "[3, 1, 0, 2]", or "None" */
 

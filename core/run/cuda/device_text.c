@@ -32,7 +32,6 @@
     "DEVICE float shuffle_xor_f32(float x, int m) { return __shfl_xor_sync(~0u, x, m); }\n"        \
     "DEVICE double shuffle_xor_f64(double x, int m) { return __shfl_xor_sync(~0u, x, m); }\n"      \
     "DEVICE i64 shuffle_xor_i64(i64 x, int m) { return __shfl_xor_sync(~0u, x, m); }\n"            \
-    "DEVICE float rsqrt_f32(float x) { return rsqrtf(x); }\n"                                      \
     "#endif\n"                                                                                     \
     "typedef float c_f32;\n"                                                                       \
     "typedef double c_f64;\n"                                                                      \

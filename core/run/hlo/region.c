@@ -179,7 +179,7 @@ static bool custom_call(const KernelCall *call, Error *err)
     if (str_has_word(STR("lapack_spotrf_ffi lapack_dpotrf_ffi"), name) &&
         kernel_computes(call->input[0], err))
         return cholesky_call(call, err);
-    return error_kind(err, ERROR_RUN, "'%.*s' is not run here", STR_ARG(name));
+    return error_kind(err, ERROR_UNSUPPORTED, "'%.*s' is not run here", STR_ARG(name));
 }
 
 const Kernel kernels_hlo_region[] = {
