@@ -22,7 +22,8 @@ static bool is_read_backward(const Plan *plan, int32_t tensor)
     return false;
 }
 
-bool op_joins_parts(const Plan *plan, int32_t op)
+/* Whether the op adds up gradients of a parameter that several parts of the mesh hold. */
+static bool op_joins_parts(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];

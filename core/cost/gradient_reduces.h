@@ -35,9 +35,6 @@ static inline int64_t gradient_reduces_count(const GradientReduces *reduces)
 /* Whether the tensor is the gradient of a parameter, or of a value made of parameters alone. */
 bool gradient_is_of_parameters(const Plan *plan, int32_t tensor);
 
-/* Whether the op adds up gradients of a parameter that several parts of the mesh hold. */
-bool op_joins_parts(const Plan *plan, int32_t op);
-
 /* The parameter whose gradient a reshard sends between parts that both hold it; -1: of none. */
 int32_t reshard_joins(const Plan *plan, const Reshard *reshard);
 

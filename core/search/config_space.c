@@ -175,7 +175,7 @@ static void add_batches(const Filling *filling, Config config)
         config.micro_batch = (int32_t)b;
         config.micro_batches = (int32_t)(each / b);
         for (int again = 0; again < AGAIN_COUNT; again++)
-            for (int parallel = 0; parallel <= (config.size[CONFIG_TP] > 1); parallel++) {
+            for (int parallel = 0; parallel < (config.size[CONFIG_TP] > 1 ? 2 : 1); parallel++) {
                 config.recompute = (uint8_t)again;
                 config.sequence_parallel = (uint8_t)parallel;
                 if (allows(space->pin_recompute, again) &&

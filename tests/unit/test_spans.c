@@ -162,7 +162,8 @@ static const char *places_of(Arena *arena, Str text, const char *before)
     }
 }
 
-/* Those of stages and of a training step, which this plan has none of; charts; and no differences. */
+/* Those of stages and of a training step, which this plan has none of; charts; and no differences.
+ */
 static bool names_no_axis(int kind)
 {
     return kind == DIAGRAM_STAGE || kind == DIAGRAM_SCHEDULE || kind == DIAGRAM_MEMORY ||

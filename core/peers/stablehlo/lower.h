@@ -108,8 +108,6 @@ void shardings_meshes(Lowering *lowering);
 void shardings_of_info(Lowering *lowering, int32_t info, int32_t tensor);
 void shardings_of_op(Lowering *lowering, const MlirOp *op);
 
-/* The reducer of a region with one op, "stablehlo.add"; "" if it has another form. */
-Str lower_reducer(const MlirTree *tree, const MlirOp *op, int region);
 /* A region of scalars as lines of text, one an op: core/rules/scalar_code.h. */
 bool lower_region_code(Lowering *lowering, const MlirOp *op, int region);
 

@@ -410,18 +410,12 @@ static void note_function(MlirScan *scan, int32_t id)
 static void read_op(MlirScan *scan)
 {
     MlirReading reading = begin_op(scan);
-    bool generic = false;
     report_progress(scan);
     if (mlir_peek(scan) == '%')
         read_results(scan, &reading);
     const char *at = scan->failed ? scan->end : (mlir_blanks(scan), scan->at);
-    Str name = STR("");
-    if (at < scan->end && *at == '"') {
-        name = mlir_inside(mlir_skip_group(scan));
-        generic = true;
-    } else {
-        name = mlir_read_word(scan);
-    }
+    bool generic = at < scan->end && *at == '"';
+    Str name = generic ? mlir_inside(mlir_skip_group(scan)) : mlir_read_word(scan);
     if (name.n == 0)
         mlir_fail(scan, at, "the name of an op is expected here");
     if (scan->failed)

@@ -6,7 +6,7 @@
 const MlirOp *lower_region(Lowering *lowering, const MlirRegion *region, const int32_t *args)
 {
     const MlirOp *back = mlir_return(lowering->tree, region);
-    for (int i = 0; i < region->n_args; i++)
+    for (int i = 0; args && i < region->n_args; i++)
         lowering->tensor[region->arg + i] = args[i];
     if (back)
         lower_ops(lowering, region->op, (int32_t)(back - lowering->tree->ops.at));

@@ -210,7 +210,7 @@ static void lower_dot_general(Lowering *lowering, const MlirOp *op)
 
 /* ---- reductions ---- */
 
-Str lower_reducer(const MlirTree *tree, const MlirOp *op, int region)
+static Str lower_reducer(const MlirTree *tree, const MlirOp *op, int region)
 {
     if (region >= op->n_regions)
         return STR("");
