@@ -95,7 +95,7 @@ static void add_tests(Arena *arena, const char *name, const char *example, size_
 /* ---- as code of a GPU ---- */
 
 /* Registers of a multiprocessor; one text in so many is compiled for other GPUs too; what calls of
- * the library's functions of 64 bits may put aside. */
+ * the library's functions of 64 bits may put aside; optimizers compute in double. */
 enum { REGISTERS = 65536, ELSEWHERE_EACH = 12, CALL_BYTES = 64 };
 
 static void must_compile(const Nvrtc *nvrtc, int32_t id, const char *architecture, int *most)
@@ -105,7 +105,9 @@ static void must_compile(const Nvrtc *nvrtc, int32_t id, const char *architectur
     const char *log;
     if (!nvrtc_compile(nvrtc, arena, device_text(device.texts, id).s, architecture, &used, &log))
         fail_msg("%s for %s: %s", device.name[id], architecture, log);
-    int allowed = strstr(device.name[id], "64") ? CALL_BYTES : 0;
+    bool doubles =
+        strstr(device.name[id], "64") || str_starts(str_from(device.name[id]), STR("apply_"));
+    int allowed = doubles ? CALL_BYTES : 0;
     if (used.spill_bytes > allowed || used.registers * device.threads[id] > REGISTERS)
         fail_msg("%s for %s: %d registers, %d bytes spilled, %d threads", device.name[id],
                  architecture, used.registers, used.spill_bytes, device.threads[id]);
