@@ -120,24 +120,27 @@ __attribute__((format(printf, 3, 0))) static void format_into(char *out, size_t 
 
 bool error_set(Error *err, const char *format, ...)
 {
-    if (!err || error_is_set(err))
-        return false;
     va_list args;
     va_start(args, format);
-    err->kind = ERROR_INVALID;
-    format_into(err->text, sizeof err->text, format, args);
+    error_kind_args(err, ERROR_INVALID, format, args);
     va_end(args);
+    return false;
+}
+
+bool error_kind_args(Error *err, ErrorKind kind, const char *format, va_list args)
+{
+    if (!err || error_is_set(err))
+        return false;
+    err->kind = kind;
+    format_into(err->text, sizeof err->text, format, args);
     return false;
 }
 
 bool error_kind(Error *err, ErrorKind kind, const char *format, ...)
 {
-    if (!err || error_is_set(err))
-        return false;
     va_list args;
     va_start(args, format);
-    err->kind = kind;
-    format_into(err->text, sizeof err->text, format, args);
+    error_kind_args(err, kind, format, args);
     va_end(args);
     return false;
 }

@@ -9,6 +9,8 @@
 
 #include "core/base/str.h"
 
+#include <stdarg.h>
+
 /* Text to be read, and its name as the user knows it: a path, "--mesh", "<lua>". */
 typedef struct {
     const char *name;
@@ -58,6 +60,10 @@ typedef struct {
 bool error_set(Error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool error_kind(Error *err, ErrorKind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same of a list of arguments, for functions that take a format themselves. */
+bool error_kind_args(Error *err, ErrorKind kind, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 
 /* Adds what to do about it; returns false, too. */
 bool error_hint(Error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

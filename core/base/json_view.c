@@ -2,7 +2,6 @@
 
 #include "core/base/vec.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- reading ---- */
@@ -226,10 +225,10 @@ int32_t json_view_get(const JsonView *view, int32_t object, const char *key)
     if (json_view_kind(view, object) != '{')
         return -1;
     size_t n = strlen(key);
-    json_view_each(item, view, object) if (view->places[item].n == n &&
-                                           memcmp(view->source->text.s + view->places[item].at, key,
-                                                  n) == 0) return item +
-        1;
+    json_view_each (item, view, object)
+        if (view->places[item].n == n &&
+            memcmp(view->source->text.s + view->places[item].at, key, n) == 0)
+            return item + 1;
     return -1;
 }
 
@@ -292,14 +291,7 @@ bool json_view_int(const JsonView *view, int32_t value, int64_t *out)
 
 bool json_view_real(const JsonView *view, int32_t value, double *out)
 {
-    Str raw = json_view_raw(view, value);
-    char text[64] = {0};
-    if (json_view_kind(view, value) != '#' || raw.n >= sizeof text)
-        return false;
-    memcpy(text, raw.s, raw.n);
-    char *end;
-    *out = strtod(text, &end);
-    return end == text + raw.n;
+    return json_view_kind(view, value) == '#' && str_to_real(json_view_raw(view, value), out);
 }
 
 bool json_view_bool(const JsonView *view, int32_t value, bool fallback)
@@ -310,12 +302,10 @@ bool json_view_bool(const JsonView *view, int32_t value, bool fallback)
 
 bool json_view_fail(const JsonView *view, int32_t value, Error *err, const char *format, ...)
 {
-    char text[160];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    error_kind_args(err, ERROR_UNREADABLE, format, args);
     va_end(args);
-    error_kind(err, ERROR_UNREADABLE, "%s", text);
     error_at(err, view->source, value < 0 ? 0 : view->places[value].at);
     return false;
 }

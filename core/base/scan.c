@@ -1,7 +1,5 @@
 #include "core/base/scan.h"
 
-#include <stdio.h>
-
 Scan scan_begin(const Source *source, Error *err)
 {
     return (Scan){.source = source, .err = err};
@@ -103,13 +101,11 @@ bool scan_end(Scan *scan)
 
 bool scan_fail(Scan *scan, const char *format, ...)
 {
-    char text[sizeof scan->err->text];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    error_kind_args(scan->err, ERROR_SYNTAX, format, args);
     va_end(args);
     skip_blanks(scan);
-    error_kind(scan->err, ERROR_SYNTAX, "%s", text);
     error_at(scan->err, scan->source, scan->at);
     return false;
 }

@@ -1,5 +1,7 @@
 #include "core/base/str.h"
 
+#include <stdlib.h>
+
 #include <assert.h>
 #include <stdio.h>
 
@@ -71,6 +73,17 @@ bool str_to_int(Str text, int64_t *out)
         return false;
     *out = negative ? value : -value;
     return true;
+}
+
+bool str_to_real(Str text, double *out)
+{
+    char copy[64], *end; /* strtod() needs an end */
+    if (text.n == 0 || text.n >= sizeof copy)
+        return false;
+    memcpy(copy, text.s, text.n);
+    copy[text.n] = '\0';
+    *out = strtod(copy, &end);
+    return end == copy + text.n;
 }
 
 /* A glob without braces: on a mismatch the last '*' takes one character more. */

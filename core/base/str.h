@@ -37,6 +37,7 @@ Str str_trim(Str text);
 Str str_take(Str *rest, char separator);
 bool str_has_word(Str words, Str word);  /* words separated by blanks */
 bool str_to_int(Str text, int64_t *out); /* decimal, optional sign, whole text, no overflow */
+bool str_to_real(Str text, double *out); /* as strtod() reads it, whole text of up to 63 bytes */
 
 /* The glob of policies: `*` is any run of characters, dots too; `?` one; `{a,b}` one of; the rest
  * itself. */

@@ -62,17 +62,6 @@ static bool read_whole(Str token, uint64_t *out)
     return end == text + token.n;
 }
 
-static bool read_real(Str token, double *out)
-{
-    char text[NUMBER_BYTES_MAX + 1], *end;
-    if (token.n > NUMBER_BYTES_MAX)
-        return false;
-    memcpy(text, token.s, token.n);
-    text[token.n] = '\0';
-    *out = strtod(text, &end);
-    return end == text + token.n;
-}
-
 /* Bytes of an element in memory. */
 static size_t size_of(Dtype dtype)
 {
@@ -90,7 +79,7 @@ static bool store_token(Str token, Dtype dtype, void *out)
         return true;
     }
     if (dtype_is_float(dtype) && !bits) {
-        if (!read_real(token, &real))
+        if (!str_to_real(token, &real))
             return false;
         store_float(real, dtype, out);
         return true;

@@ -2,19 +2,16 @@
 #include "core/peers/stablehlo/lower.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 void lower_fail(Lowering *lowering, const MlirOp *op, const char *format, ...)
 {
-    char text[240];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     if (!lowering->failed) {
-        error_kind(lowering->err, ERROR_UNREADABLE, "%s", text);
+        error_kind_args(lowering->err, ERROR_UNREADABLE, format, args);
         mlir_blame(lowering->tree, op->at, lowering->err);
     }
+    va_end(args);
     lowering->failed = true;
 }
 

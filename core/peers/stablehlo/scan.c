@@ -1,7 +1,6 @@
 #include "core/peers/stablehlo/scan.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 /* ---- faults ---- */
 
@@ -14,15 +13,13 @@ bool mlir_blame(const MlirTree *tree, const char *at, Error *err)
 
 bool mlir_fail(MlirScan *scan, const char *at, const char *format, ...)
 {
-    char text[240];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     if (!scan->failed) {
-        error_kind(scan->err, ERROR_UNREADABLE, "%s", text);
+        error_kind_args(scan->err, ERROR_UNREADABLE, format, args);
         mlir_blame(scan->tree, at, scan->err);
     }
+    va_end(args);
     scan->failed = true;
     scan->at = scan->end;
     return false;
