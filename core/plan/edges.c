@@ -9,13 +9,20 @@
 
 /* ---- projections ---- */
 
-static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut, int operand)
+/* *with_halos: how an input is read with the borders of the neighbours' parts; the same if it has
+ * none. */
+static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut, int operand,
+                       int32_t *with_halos)
 {
     const Operand *o = &space->operand[operand];
+    *with_halos = NONE;
     if (o->absent || o->ignored)
         return NONE;
     Sharding sharding = op_cut_sharding(space, cut, operand, plan->mesh);
-    return shardings_put(plan->shardings, &sharding);
+    int32_t id = *with_halos = shardings_put(plan->shardings, &sharding);
+    if (operand < space->n_inputs && op_cut_read_halos(space, cut, operand, plan->mesh, &sharding))
+        *with_halos = shardings_put(plan->shardings, &sharding);
+    return id;
 }
 
 const int32_t *edges_projections(Edges *e, int32_t op)
@@ -26,9 +33,9 @@ const int32_t *edges_projections(Edges *e, int32_t op)
     if (id == e->projected.n) {
         const OpSpace *space = program_space(plan->inferred, op);
         int n = space->n_inputs + space->n_outputs;
-        int32_t *ids = arena_array(e->scratch, int32_t, n);
+        int32_t *ids = arena_array(e->scratch, int32_t, 2 * n);
         for (int o = 0; o < n; o++)
-            ids[o] = project(plan, space, program_cut(plan, op), o);
+            ids[o] = project(plan, space, program_cut(plan, op), o, &ids[n + o]);
         vec_push(e->scratch, &e->projected, ids);
     }
     assert(e->projected.at);
@@ -65,25 +72,26 @@ static double move_us(const Edges *e, int32_t tensor, int32_t to, AtomSet fixed)
 }
 
 /* With the borders of the neighbours' parts, where getting these is cheaper than the whole dim. */
-static int32_t read_halos(const Edges *e, int32_t op, int operand, int32_t tensor, int32_t need)
+static int32_t read_halos(Edges *e, int32_t op, int operand, int32_t tensor, int32_t need)
 {
     const Plan *plan = e->plan;
-    Sharding read = *shardings_at(plan->shardings, need);
+    const OpSpace *space = program_space(plan->inferred, op);
+    const int32_t *ids = edges_projections(e, op);
+    int32_t with = ids[space->n_inputs + space->n_outputs + operand];
+    if (with == ids[operand] || need != ids[operand])
+        return need;
     int32_t maker = plan->inferred->graph->tensors[tensor].maker;
     bool sent =
         plan->decided->devices && maker >= 0 && plan_devices(plan, maker) != plan_devices(plan, op);
-    if (sent || tensor_is_known(plan->inferred, tensor) ||
-        !op_cut_read_halos(program_space(plan->inferred, op), program_cut(plan, op), operand,
-                           plan->mesh, &read))
+    if (sent || tensor_is_known(plan->inferred, tensor))
         return need;
     AtomSet fixed = plan->decided->submeshes[plan_devices(plan, op)].fixed;
-    int32_t with = shardings_put(plan->shardings, &read);
     return move_us(e, tensor, with, fixed) < move_us(e, tensor, need, fixed) ? with : need;
 }
 
 /* The sharding in which an op reads a value; of a dim that it needs a part of, as the value has it
  * where that serves. */
-static int32_t read_as(const Edges *e, int32_t op, int operand, int32_t tensor, int32_t need)
+static int32_t read_as(Edges *e, int32_t op, int operand, int32_t tensor, int32_t need)
 {
     const Plan *plan = e->plan;
     const OpSpace *space = program_space(plan->inferred, op);

@@ -14,7 +14,7 @@ typedef struct {
     Moved *out;
     Arena *scratch;
     Intern *asked;             /* (space, cut) -> projected */
-    Vec(int32_t *) projected;  /* Shardings ids by operand */
+    Vec(int32_t *) projected;  /* Shardings ids by operand; then again, inputs with halos */
     int32_t *whole;            /* per shape: 1 + Shardings id of the replicated tensor */
     int32_t *n_readers;        /* per tensor: number of program ops that read it */
     int32_t *first_reshard;    /* per tensor: 1 + place in reshards */

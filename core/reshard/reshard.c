@@ -260,6 +260,18 @@ static void keep_shards(const Resharder *resharder, const Sharding *from, AtomSe
     }
 }
 
+/* A copy of a path with room for one more step. */
+static ReshardPath *path_begun(Resharder *resharder, const ReshardPath *there, Step **steps)
+{
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
+    *path = *there;
+    path->step = *steps;
+    for (int i = 0; i < there->n_steps; i++)
+        (*steps)[i] = there->step[i];
+    return path;
+}
+
 /* A path to a target that is partial over axes that the source is not partial over: the path
  * without them, then one more step in which each rank keeps or blanks what it holds. */
 static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQuestion *asked,
@@ -279,12 +291,8 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQue
     const ReshardPath *there =
         reshard_inside(resharder, (Dtype)asked->dtype, before.from, before.to, asked->fixed);
     assert(there);
-    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
-    Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
-    *path = *there;
-    path->step = steps;
-    for (int i = 0; i < there->n_steps; i++)
-        steps[i] = there->step[i];
+    Step *steps;
+    ReshardPath *path = path_begun(resharder, there, &steps);
     steps[path->n_steps++] = (Step){.kind = STEP_SLICE, .from = before.to, .to = asked->to};
     return path;
 }
@@ -328,16 +336,9 @@ static const ReshardPath *path_to_halo(Resharder *resharder, const ReshardQuesti
     int32_t plain = shardings_put(resharder->shardings, &target);
     const ReshardPath *there =
         reshard_inside(resharder, (Dtype)asked->dtype, asked->from, plain, asked->fixed);
-    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
-    Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
-    *path = *there;
-    path->step = steps;
-    path->n_steps = 0;
-    path->us = 0;
-    path->wire_bytes = path->padding_bytes = 0;
+    Step *steps;
+    ReshardPath *path = path_begun(resharder, there, &steps);
     path->proven = false;
-    for (int i = 0; i < there->n_steps; i++)
-        add_step(resharder, path, steps, (Dtype)asked->dtype, there->step[i]);
     add_step(resharder, path, steps, (Dtype)asked->dtype, halo_step(resharder, asked, plain));
     return path;
 }
