@@ -45,6 +45,9 @@ typedef struct ModelReader {
     Graph *(*read)(const ModelFile *file, Error *err);
 } ModelReader;
 
+/* The ending of the path among those, blanks between; "" if it has none of them. */
+Str model_file_ending(const char *endings, Str path);
+
 /* The row of those tables whose endings the path has, else the first whose `is` holds; NULL if
  * there is none. Cheap on a file that none of them reads. */
 const ModelReader *model_reader_find(const ModelReader *table, Str path, Str text);

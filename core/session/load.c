@@ -22,11 +22,12 @@ enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
 
 const char *session_dims_path(Arena *arena, const char *model)
 {
-    static const char *const endings[] = {".onnx", ".lua", ".graph.json", ".json", ".pt2", ".mlir"};
-    Str stem = str_from(model);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (str_ends(stem, str_from(endings[i])))
-            stem.n = strlen(model) - strlen(endings[i]);
+    Str stem = str_from(model), ending = STR("");
+    for (const KnownPeer *peer = known_peers; peer->name && ending.n == 0; peer++)
+        ending = peer->endings ? model_file_ending(peer->endings, stem) : ending;
+    if (ending.n == 0)
+        ending = model_file_ending(".onnx .lua .json", stem);
+    stem.n -= ending.n;
     return arena_printf(arena, "%.*s.dims", STR_ARG(stem));
 }
 
@@ -172,8 +173,7 @@ static bool read_by_peer(Session *session, DimBindings *dims, bool *is, Error *e
 static bool check_peer_is_built(const char *path, Error *err)
 {
     for (const KnownPeer *peer = known_peers; peer->name; peer++) {
-        const ModelReader row[2] = {{.name = peer->name, .endings = peer->endings}};
-        if (peer->endings && model_reader_find(row, str_from(path), STR("")))
+        if (peer->endings && model_file_ending(peer->endings, str_from(path)).n > 0)
             return error_kind(err, ERROR_UNREADABLE, "'%s' is read by %s, which is not built in",
                               path, peer->name);
     }
