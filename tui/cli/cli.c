@@ -6,7 +6,9 @@
 #include "tui/cli/text_fold.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -29,6 +31,45 @@ static const uint8_t exit_codes[ERROR_KIND_COUNT] = {
 int cli_exit_code(ErrorKind kind)
 {
     return exit_codes[kind] ? exit_codes[kind] : CLI_UNREADABLE;
+}
+
+/* ---- work that may take long ---- */
+
+/* A handler of signals has no other way to it. */
+static Progress watched;
+static struct sigaction unwatched;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    progress_stop(&watched);
+}
+
+Progress *cli_watch(void)
+{
+    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, &unwatched);
+    return &watched;
+}
+
+void cli_unwatch(void)
+{
+    sigaction(SIGINT, &unwatched, NULL);
+}
+
+bool cli_seconds(Cli *cli, double without, double *out)
+{
+    const char *text = cli->options.seconds;
+    *out = without;
+    if (!text)
+        return true;
+    char *end;
+    errno = 0;
+    *out = strtod(text, &end);
+    if (end != text && *end == '\0' && errno == 0 && *out > 0 && *out < 1e9)
+        return true;
+    error_kind(&cli->err, ERROR_USAGE, "--seconds cannot be '%s'", text);
+    return error_hint(&cli->err, "write a number above 0, as in --seconds 10");
 }
 
 /* ---- output ---- */

@@ -97,6 +97,13 @@ extern const Verb verbs[]; /* ended by one without a run function; the first is 
 const Verb *verb_find(Str name);    /* NULL */
 const char *verb_nearest(Str name); /* for hints; NULL when none is near */
 
+/* --seconds: a number above 0, `without` where it is not given; false with cli->err. */
+bool cli_seconds(Cli *cli, double without, double *out);
+/* From here until cli_unwatch() the first C-c asks for this work to stop, instead of ending the
+ * program. One piece of work at a time. */
+Progress *cli_watch(void);
+void cli_unwatch(void);
+
 int cli_fail(Cli *cli); /* prints cli->err; its exit code */
 int cli_exit_code(ErrorKind kind);
 bool cli_write(Cli *cli); /* writes cli->out to stdout and empties it; false if stdout is closed */

@@ -5,37 +5,10 @@
 #include "core/solve/read.h"
 #include "core/solve/solve.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
-#include <stdlib.h>
 
 #define SECONDS_DEFAULT 60.0
-
-/* A handler of signals has no other way to it. */
-static Progress watched;
-
-static void stop(int signal_number)
-{
-    (void)signal_number;
-    atomic_store(&watched.stop, true);
-}
-
-static bool read_seconds(Cli *cli, double *out)
-{
-    const char *text = cli->options.seconds;
-    *out = SECONDS_DEFAULT;
-    if (!text)
-        return true;
-    char *end;
-    errno = 0;
-    *out = strtod(text, &end);
-    if (end != text && *end == '\0' && errno == 0 && *out > 0 && *out < 1e9)
-        return true;
-    error_kind(&cli->err, ERROR_USAGE, "--seconds cannot be '%s'", text);
-    return error_hint(&cli->err, "write a number above 0, as in --seconds 10");
-}
 
 static bool read_problem(Cli *cli, const char *path, SolveProblem *out)
 {
@@ -101,20 +74,20 @@ int cli_solve(Cli *cli)
 {
     SolveProblem problem;
     SolveAnswer answer;
-    SolveOptions options = {.progress = &watched};
-    if (!read_seconds(cli, &options.seconds) || !read_problem(cli, cli->operand[0], &problem))
+    SolveOptions options = {0};
+    if (!cli_seconds(cli, SECONDS_DEFAULT, &options.seconds) ||
+        !read_problem(cli, cli->operand[0], &problem))
         return cli_fail(cli);
-    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND}, before;
-    sigaction(SIGINT, &action, &before);
+    options.progress = cli_watch();
     bool solved = solve(cli->arena, &problem, &options, &answer, &cli->err);
-    sigaction(SIGINT, &before, NULL);
+    cli_unwatch();
     if (!solved)
         return cli_fail(cli);
     if (cli->options.json)
         cli_write_json(cli, answer_json(&answer, problem.n_nodes));
     else
         write_answer(&problem, &answer, &cli->out);
-    if (atomic_load(&watched.stop))
+    if (progress_stopped(options.progress))
         return CLI_INTERRUPTED;
     return answer.outcome == SOLVE_CHOICE ? CLI_FINE : CLI_ILLEGAL;
 }
