@@ -39,10 +39,10 @@ static void see_when(void *context, const PricedStep *step)
     *once |= step->when == WHEN_ONCE;
 }
 
-static Text reduction_text(const Ui *ui, int32_t value)
+/* Of that reshard; -1: of none. */
+static Text reduction_text(const Ui *ui, int32_t at)
 {
     const Plan *plan = ui_plan(ui);
-    int32_t at = reduction_of(ui, value);
     Buf out = buf_marked(ui->frame);
 
     if (at < 0)
@@ -144,7 +144,8 @@ int tensor_training(const Ui *ui, int32_t tensor, TrainingLine *out)
               other == value && parameter ? plan->moved->sharding[value] : plan->moved->made[other],
               &text);
     out[n++] = (TrainingLine){tensor == value ? "gradient" : "value", buf_text(&text)};
-    if (reduction_of(ui, value) >= 0 || parameter)
-        out[n++] = (TrainingLine){"reduced by", reduction_text(ui, value)};
+    int32_t reduction = reduction_of(ui, value); /* it goes through all reshards */
+    if (reduction >= 0 || parameter)
+        out[n++] = (TrainingLine){"reduced by", reduction_text(ui, reduction)};
     return parameter ? add_states(ui, value, out, n) : n;
 }
