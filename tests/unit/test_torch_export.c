@@ -38,8 +38,7 @@ static void summarize(const JsonView *view, int32_t value, Arena *arena, Buf *ou
         buf_add(out, json_view_str(view, value, arena));
         buf_putc(out, '"');
     }
-    json_view_each(item, view, value)
-    {
+    json_view_each (item, view, value) {
         if (kind == '{') {
             buf_add(out, json_view_raw(view, item));
             buf_putc(out, ':');

@@ -164,12 +164,10 @@ static bool read_strides(const JsonView *view, int32_t meta, const Shape *shape,
     row_major_strides(shape, dense);
     json_view_int(view, json_view_get(view, json_view_get(view, meta, "storage_offset"), "as_int"),
                   &out->offset);
-    json_view_each(
-        item, view,
-        json_view_get(view, meta, "strides")) if (d < shape->n_dims &&
-                                                  json_view_int(view,
-                                                                json_view_get(view, item, "as_int"),
-                                                                &out->stride[d])) d++;
+    json_view_each (item, view, json_view_get(view, meta, "strides"))
+        if (d < shape->n_dims &&
+            json_view_int(view, json_view_get(view, item, "as_int"), &out->stride[d]))
+            d++;
     if (d != shape->n_dims || out->offset < 0 || out->offset > n)
         return false;
     if (shape_elements(shape) == 0)

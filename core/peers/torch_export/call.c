@@ -45,8 +45,7 @@ bool call_bind(Call *c, const char *schema)
     int at = 0;
     c->n_args = 0;
     read_schema(c, schema);
-    json_view_each(item, json, json_view_get(json, c->node, "inputs"))
-    {
+    json_view_each (item, json, json_view_get(json, c->node, "inputs")) {
         Str name = json_view_raw(json, json_view_get(json, item, "name"));
         int32_t value = json_view_get(json, item, "arg");
         int arg = name.n > 0 ? find_arg(c, name) : at;
@@ -173,8 +172,7 @@ Term call_tensor(Call *c, const char *arg)
 static void add_names(Call *c, int32_t list, Terms *out)
 {
     const JsonView *json = c->e->json;
-    json_view_each(item, json, list)
-    {
+    json_view_each (item, json, list) {
         int32_t at = json_view_get(json, item, "name");
         int32_t tensor = at >= 0 ? item : json_view_get(json, item, "as_tensor");
         int32_t name = json_view_get(json, tensor, "name");
@@ -196,7 +194,8 @@ void call_terms(Call *c, const char *arg, Terms *out)
         return;
     }
     if ((list = json_view_get(json, place, "as_sym_ints")) >= 0) {
-        json_view_each(item, json, list) vec_push(c->e->scratch, out, symbolic_term(c, item));
+        json_view_each (item, json, list)
+            vec_push(c->e->scratch, out, symbolic_term(c, item));
         return;
     }
     bool floats = (list = json_view_get(json, place, "as_floats")) >= 0;
@@ -208,8 +207,7 @@ void call_terms(Call *c, const char *arg, Terms *out)
         vec_push(c->e->scratch, out, term_at(c, place));
         return;
     }
-    json_view_each(item, json, list)
-    {
+    json_view_each (item, json, list) {
         int64_t i = 0;
         double f = 0;
         bool whole = json_view_int(json, item, &i);

@@ -13,9 +13,9 @@ typedef struct {
 static int32_t argument(const Call *c, int i)
 {
     const JsonView *json = c->e->json;
-    json_view_each(item, json,
-                   json_view_get(json, c->node,
-                                 "inputs")) if (i-- == 0) return json_view_get(json, item, "arg");
+    json_view_each (item, json, json_view_get(json, c->node, "inputs"))
+        if (i-- == 0)
+            return json_view_get(json, item, "arg");
     return -1;
 }
 
@@ -46,8 +46,7 @@ static void add_operands(Call *c, int32_t value, Operands *out)
     int64_t number;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         int32_t list = json_view_get(json, value, lists[i]);
-        json_view_each(item, json, list)
-        {
+        json_view_each (item, json, list) {
             int32_t name = json_view_get(json, item, i == 0 ? "name" : "as_name");
             int32_t plain = i == 1 ? json_view_get(json, item, "as_int") : item;
             if (name >= 0)
@@ -94,8 +93,7 @@ static bool enter(Call *c, ExportScope *scope, int32_t place, const char *suffix
         arena_printf(e->scratch, "%.*s%.*s%s.", STR_ARG(e->scope->prefix), STR_ARG(name), suffix);
     int i = 0;
     export_enter(e, scope, graph, str_from(prefix));
-    json_view_each(item, json, json_view_get(json, graph, "inputs"))
-    {
+    json_view_each (item, json, json_view_get(json, graph, "inputs")) {
         Str input = value_name(json, item);
         if (i < in->n && input.n > 0) {
             export_define(e, input, in->at[i], false);
@@ -119,7 +117,7 @@ static bool run_through(Call *c, Operands *out)
     out->n = 0;
     if (!nodes_read(e))
         return false;
-    json_view_each(item, json, json_view_get(json, e->scope->graph, "outputs"))
+    json_view_each (item, json, json_view_get(json, e->scope->graph, "outputs"))
         add_operands(c, item, out);
     return !export_failed(e);
 }
@@ -139,8 +137,7 @@ static void pass_results(Call *c, const Operands *out)
     Export *e = c->e;
     const JsonView *json = e->json;
     int i = 0;
-    json_view_each(item, json, json_view_get(json, c->node, "outputs"))
-    {
+    json_view_each (item, json, json_view_get(json, c->node, "outputs")) {
         int32_t list = json_view_get(json, item, "as_tensors");
         Str name = value_name(json, item);
         if (list < 0 && i < out->n) {
@@ -153,8 +150,7 @@ static void pass_results(Call *c, const Operands *out)
             }
             i++;
         }
-        json_view_each(part, json, list)
-        {
+        json_view_each (part, json, list) {
             Str part_name = json_view_raw(json, json_view_get(json, part, "name"));
             if (i >= out->n)
                 break;

@@ -373,8 +373,7 @@ static int result_names(const Call *c, Str *out, bool *size)
 {
     const JsonView *json = c->e->json;
     int n = 0;
-    json_view_each(item, json, json_view_get(json, c->node, "outputs"))
-    {
+    json_view_each (item, json, json_view_get(json, c->node, "outputs")) {
         int32_t list = json_view_get(json, item, "as_tensors");
         int32_t one = json_view_get(json, json_view_get(json, item, "as_tensor"), "name");
         for (int i = 0; i < 3 && one < 0; i++) {
@@ -384,8 +383,9 @@ static int result_names(const Call *c, Str *out, bool *size)
         }
         if (list < 0 && n < CALL_OUTPUTS_MAX)
             out[n++] = json_view_raw(json, one);
-        json_view_each(part, json, list) if (n < CALL_OUTPUTS_MAX) out[n++] =
-            json_view_raw(json, json_view_get(json, part, "name"));
+        json_view_each (part, json, list)
+            if (n < CALL_OUTPUTS_MAX)
+                out[n++] = json_view_raw(json, json_view_get(json, part, "name"));
     }
     return n;
 }

@@ -56,8 +56,7 @@ void inplace_note_view(Call *c)
     int32_t base;
     if (view_of(c->op) < 0 || !first_argument(e, c->node, &base))
         return;
-    json_view_each(item, json, json_view_get(json, c->node, "outputs"))
-    {
+    json_view_each (item, json, json_view_get(json, c->node, "outputs")) {
         int32_t one = json_view_get(json, json_view_get(json, item, "as_tensor"), "name");
         Str name = json_view_raw(json, one);
         int32_t id = name.n == 0 ? -1 : intern_find(e->scope->names, name.s, name.n);

@@ -97,8 +97,9 @@ static bool as_attr(Call *c, int32_t value, Str name, Attr *out)
     int32_t list = json_view_get(json, value, "as_ints"), found;
     if (list >= 0) {
         int n = 0;
-        json_view_each(item, json, list) if (n < LIST_MAX && json_view_int(json, item, &ints[n]))
-            n++;
+        json_view_each (item, json, list)
+            if (n < LIST_MAX && json_view_int(json, item, &ints[n]))
+                n++;
         *out = attr_ints(e, key, ints, n);
         return true;
     }
@@ -129,7 +130,8 @@ static void add_tensors(Call *c, int32_t value, Terms *out)
     const JsonView *json = c->e->json;
     int32_t list = json_view_get(json, value, "as_tensors");
     add_value(c, json_view_get(json, value, "as_tensor"), out);
-    json_view_each(item, json, list) add_value(c, item, out);
+    json_view_each (item, json, list)
+        add_value(c, item, out);
 }
 
 /* The name under which rules are looked for: an operator of torch's that our tables know under its
@@ -150,8 +152,7 @@ static int count_results(const Call *c)
 {
     const JsonView *json = c->e->json;
     int n = 0;
-    json_view_each(item, json, json_view_get(json, c->node, "outputs"))
-    {
+    json_view_each (item, json, json_view_get(json, c->node, "outputs")) {
         int32_t list = json_view_get(json, item, "as_tensors");
         n += list < 0 ? 1 : json_view_size(json, list);
     }
@@ -168,8 +169,7 @@ static void make_opaque(Call *c)
     Terms inputs = {0};
     Term out[CALL_OUTPUTS_MAX];
     int n_attrs = 0, n = count_results(c), at = 0;
-    json_view_each(item, json, json_view_get(json, c->node, "inputs"))
-    {
+    json_view_each (item, json, json_view_get(json, c->node, "inputs")) {
         int32_t value = json_view_get(json, item, "arg");
         Str name = json_view_raw(json, json_view_get(json, item, "name"));
         if (name.n == 0)
@@ -358,8 +358,7 @@ bool nodes_read(Export *e)
 {
     enum { REPORT_NODES = 512 };
     const JsonView *json = e->json;
-    json_view_each(node, json, json_view_get(json, e->scope->graph, "nodes"))
-    {
+    json_view_each (node, json, json_view_get(json, e->scope->graph, "nodes")) {
         if (!read_node(e, node))
             return false;
         if (++e->n_nodes % REPORT_NODES == 0 && !progress_goes_on(e->file->progress, e->err))

@@ -63,8 +63,7 @@ static void name_symbols(Program *p, Str input, int32_t meta)
     Export *e = &p->e;
     const JsonView *json = e->json;
     int d = 0;
-    json_view_each(item, json, json_view_get(json, meta, "sizes"))
-    {
+    json_view_each (item, json, json_view_get(json, meta, "sizes")) {
         int32_t expr = json_view_get(json, item, "as_expr");
         Str text = json_view_str(json, json_view_get(json, expr, "expr_str"), e->arena);
         Symbol *symbol = expr < 0 ? NULL : symbols_alone(&e->symbols, text);
@@ -93,8 +92,7 @@ static void solve_symbols(Program *p, int32_t meta)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
-    json_view_each(item, json, json_view_get(json, meta, "sizes"))
-    {
+    json_view_each (item, json, json_view_get(json, meta, "sizes")) {
         int32_t expr = json_view_get(json, item, "as_expr");
         int64_t example;
         Str text = json_view_str(json, json_view_get(json, expr, "expr_str"), e->arena);
@@ -114,8 +112,7 @@ static void read_ranges(Program *p)
     Export *e = &p->e;
     const JsonView *json = e->json;
     int32_t ranges = json_view_get(json, 0, "range_constraints");
-    json_view_each(key, json, ranges)
-    {
+    json_view_each (key, json, ranges) {
         Symbol *symbol = symbols_at(&e->symbols, json_view_raw(json, key));
         json_view_int(json, json_view_get(json, key + 1, "min_val"), &symbol->least);
         json_view_int(json, json_view_get(json, key + 1, "max_val"), &symbol->most);
@@ -188,8 +185,7 @@ static int32_t tied_to(Program *p, const ArchiveEntry *entry, Dtype dtype, const
     json_view_int(view, json_view_get(view, json_view_get(view, meta, "storage_offset"), "as_int"),
                   &number);
     buf_printf(&key, " %" PRId64, number);
-    json_view_each(item, view, json_view_get(view, meta, "strides"))
-    {
+    json_view_each (item, view, json_view_get(view, meta, "strides")) {
         json_view_int(view, json_view_get(view, item, "as_int"), &number);
         buf_printf(&key, " %" PRId64, number);
     }
@@ -240,8 +236,9 @@ static bool add_number(Program *p, int32_t arg)
     int64_t example = 1;
     if (name.n == 0)
         return true;
-    json_view_each(key, json, values) if (str_eq(json_view_raw(json, key), name)) expr =
-        json_view_get(json, key + 1, "as_expr");
+    json_view_each (key, json, values)
+        if (str_eq(json_view_raw(json, key), name))
+            expr = json_view_get(json, key + 1, "as_expr");
     json_view_int(json, json_view_get(json, json_view_get(json, expr, "hint"), "as_int"), &example);
     export_define(e, name, term_int(example), true);
     add_note(p, LEVEL_NOTE, "fixed-input",
@@ -256,8 +253,8 @@ static bool is_loss_gradient(const Program *p, Str name, int32_t meta)
 {
     const JsonView *json = p->e.json;
     bool loss = false;
-    json_view_each(spec, json, json_view_get(json, p->signature, "output_specs")) loss |=
-        json_view_get(json, spec, "loss_output") >= 0;
+    json_view_each (spec, json, json_view_get(json, p->signature, "output_specs"))
+        loss |= json_view_get(json, spec, "loss_output") >= 0;
     return loss && str_starts(name, STR("tangents_")) && meta_rank(&p->e, meta) == 0 &&
            dtype_is_float(meta_dtype(&p->e, meta));
 }
@@ -349,16 +346,14 @@ static bool read_inputs(Program *p)
     Export *e = &p->e;
     const JsonView *json = e->json;
     int32_t specs = json_view_get(json, p->signature, "input_specs");
-    json_view_each(spec, json, specs)
-    {
+    json_view_each (spec, json, specs) {
         int32_t arg = json_view_get(json, json_view_get(json, spec, "user_input"), "arg");
         Str name =
             json_view_raw(json, json_view_get(json, json_view_get(json, arg, "as_tensor"), "name"));
         if (name.n > 0)
             name_symbols(p, name, export_meta(e, name));
     }
-    json_view_each(spec, json, specs)
-    {
+    json_view_each (spec, json, specs) {
         int32_t arg = json_view_get(json, json_view_get(json, spec, "user_input"), "arg");
         Str name =
             json_view_raw(json, json_view_get(json, json_view_get(json, arg, "as_tensor"), "name"));
@@ -368,7 +363,9 @@ static bool read_inputs(Program *p)
     read_ranges(p);
     bind_symbols(p);
     for (int users = 0; users < 2; users++) /* a user's input gives way to a parameter's name */
-        json_view_each(spec, json, specs) if (!read_input(p, spec, users == 1)) return false;
+        json_view_each (spec, json, specs)
+            if (!read_input(p, spec, users == 1))
+                return false;
     return true;
 }
 
@@ -401,8 +398,7 @@ static bool read_outputs(Program *p, bool mutations)
     const JsonView *json = e->json;
     int32_t specs = json_view_get(json, p->signature, "output_specs");
     int32_t spec = json_view_first(json, specs);
-    json_view_each(item, json, json_view_get(json, p->graph, "outputs"))
-    {
+    json_view_each (item, json, json_view_get(json, p->graph, "outputs")) {
         bool mutation = spec >= 0 && is_mutation(json, spec);
         if (spec >= 0)
             spec = json_view_next(json, specs, spec);

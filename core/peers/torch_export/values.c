@@ -50,9 +50,8 @@ void export_enter(Export *e, ExportScope *scope, int32_t graph, Str prefix)
     *scope = (ExportScope){.outer = e->scope, .graph = graph, .prefix = prefix};
     scope->names = intern_new(e->scratch);
     e->scope = scope;
-    json_view_each(key, e->json, json_view_get(e->json, graph, "tensor_values"))
-        own_value(e, json_view_raw(e->json, key))
-            ->meta = key + 1;
+    json_view_each (key, e->json, json_view_get(e->json, graph, "tensor_values"))
+        own_value(e, json_view_raw(e->json, key))->meta = key + 1;
 }
 
 void export_leave(Export *e)
@@ -113,8 +112,9 @@ int64_t meta_dim(const Export *e, int32_t meta, int dim)
 {
     int32_t sizes = json_view_get(e->json, meta, "sizes");
     int64_t size = -1;
-    json_view_each(item, e->json, sizes) if (dim-- == 0)
-        json_view_int(e->json, json_view_get(e->json, item, "as_int"), &size);
+    json_view_each (item, e->json, sizes)
+        if (dim-- == 0)
+            json_view_int(e->json, json_view_get(e->json, item, "as_int"), &size);
     return size;
 }
 
@@ -125,8 +125,7 @@ bool meta_declare(Export *e, int32_t meta, DeclaredDim dims[DIMS_MAX], int *n)
     *n = 0;
     if (json_view_size(json, sizes) > DIMS_MAX)
         return export_fail(e, sizes, "a tensor has more than %d dims", DIMS_MAX);
-    json_view_each(item, json, sizes)
-    {
+    json_view_each (item, json, sizes) {
         int32_t expr = json_view_get(json, json_view_get(json, item, "as_expr"), "expr_str");
         DeclaredDim dim = {.size = -1};
         if (expr >= 0) {
