@@ -514,14 +514,16 @@ static int graph_warn(lua_State *L)
 {
     enum { TEXT_BYTES_MAX = 2000 };
     Policy *policy = graph_check(L);
-    const char *hint = luaL_optstring(L, 3, "");
+    const char *hint = luaL_optstring(L, 3, ""), *code = luaL_optstring(L, 4, "policy-warns");
     Str text = {0};
     text.s = luaL_checklstring(L, 2, &text.n);
     text.n = text.n < TEXT_BYTES_MAX ? text.n : TEXT_BYTES_MAX;
     Buf shown = buf_new(policy->arena), shown_hint = buf_new(policy->arena);
+    Buf shown_code = buf_new(policy->arena);
     text_printable(text, &shown);
     text_printable(str_from(hint), &shown_hint);
-    policy_note(L, policy, LEVEL_WARNING, "policy-warns", shown.n ? shown.s : "",
+    text_printable(str_from(code), &shown_code);
+    policy_note(L, policy, LEVEL_WARNING, shown_code.n ? shown_code.s : "", shown.n ? shown.s : "",
                 shown_hint.n ? shown_hint.s : "");
     return 0;
 }
@@ -598,8 +600,9 @@ const LuaEntry graph_methods[] = {
     {"unmark", graph_unmark, "(what: target)",
      "Removes what graph:replicated, unreduced, tie and barrier decided for the tensor, or for "
      "those that match the pattern. Pins of dims stay."},
-    {"warn", graph_warn, "(text: string, hint?: string)",
-     "Adds a warning to the findings of the plan, with the line of the policy."},
+    {"warn", graph_warn, "(text: string, hint?: string, code?: string)",
+     "Adds a warning to the findings of the plan, with the line of the policy; code: its name in "
+     "brackets, \"policy-warns\" by default."},
     {"op", graph_op, "(name: string): node",
      "The op of that name, or of that module: the op that reads its weight, else the last op on "
      "its path. An unknown name is an error with the nearest path."},

@@ -341,7 +341,8 @@ void policy_note(lua_State *L, Policy *policy, Level level, const char *code, co
     Arena *arena = policy->session->journal_arena;
     if (policy->session->notes.n >= NOTES_MAX)
         return;
-    Finding finding = {.level = level, .code = code, .file = policy->file, .op = -1, .tensor = -1};
+    Finding finding = {.level = level, .file = policy->file, .op = -1, .tensor = -1};
+    finding.code = arena_str(arena, str_from(code));
     finding.text = arena_str(arena, str_from(text));
     finding.hint = arena_str(arena, str_from(hint));
     finding.line = sandbox_line(L);

@@ -6,6 +6,7 @@
 #include "core/cost/pipeline.h"
 #include "core/explain/mismatch.h"
 #include "core/explain/reason.h"
+#include "core/explain/configuration_check.h"
 #include "core/explain/step_check.h"
 #include "core/explain/store_findings.h"
 #include "core/plan/decide.h"
@@ -107,6 +108,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     plan->priced = priced;
     cost_fill(plan, priced);
     priced->pipeline = pipeline_price(plan);
+    configuration_check(plan);
     mesh_order_find(plan);
     if (!progress_goes_on(progress, err))
         return false;

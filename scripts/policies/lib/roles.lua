@@ -147,12 +147,31 @@ local function shard(graph, list, axis, size)
         if cut then
             graph:shard(role.weight, {[dim] = cut})
             role.sharded = describe(role, dim, cut)
+            role.copies = cut.axis ~= axis and size // role.units
         end
     end
 end
 
--- What was found and how it is sharded as a table of notes; what stays whole as a warning.
-local function report(graph, found)
+-- Warns of heads that several ranks along the axis hold and compute alike.
+local function warn_repeated(graph, found, axis, size)
+    local seen, texts, copies = {}, {}, 0
+    for _, role in ipairs(found) do
+        local name = pattern_of(tostring(role.weight))
+        if role.copies and not seen[name] then
+            seen[name] = true
+            texts[#texts + 1] = ("%s (%s)"):format(name, describe_units(role))
+            copies = math.max(copies, role.copies)
+        end
+    end
+    if copies == 0 then return end
+    graph:warn(("%s=%d is more than the heads of %s: %d ranks each hold and compute the same"):format(
+        axis, size, table.concat(texts, ", "), copies), "as many ranks as heads of keys and values, or fewer",
+        "few-heads")
+end
+
+-- What was found and how it is sharded by that axis as a table of notes; what stays whole, and what
+-- is on several ranks, as warnings.
+local function report(graph, found, axis, size)
     local rows, add_row = new_table()
     local whole, add_whole = new_table()
     for _, role in ipairs(found) do
@@ -168,6 +187,7 @@ local function report(graph, found)
         end
     end
     print_table(rows)
+    warn_repeated(graph, found, axis, size)
     warn_whole(graph, whole)
 end
 

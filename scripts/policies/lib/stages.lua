@@ -102,6 +102,23 @@ local function stages_of(list, text, n)
     return places
 end
 
+-- Warns where layers do not come out even on n stages that begin at those places of the list. Where
+-- stages at the ends have a layer less, what is beside the layers makes up for it.
+local function warn_uneven(graph, list, places, n)
+    local n_layers, fullest = 0, 0
+    for i, first in ipairs(places) do
+        local layers = 0
+        for k = first, (places[i + 1] or #list + 1) - 1 do
+            layers = layers + (list[k].is_layer and 1 or 0)
+        end
+        n_layers, fullest = n_layers + layers, math.max(fullest, layers)
+    end
+    if n_layers < n or fullest * n - n_layers <= 2 then return end
+    local text = "%d layers on %d stages: %d on the fullest, %.3g on average: other stages wait %.1f%% of its time"
+    graph:warn(text:format(n_layers, n, fullest, n_layers / n, 100 * (1 - n_layers / n / fullest)),
+        "a number of stages that divides the layers, or the layers and one at each end", "uneven-stages")
+end
+
 local in_a_v = {zbv = true, dualpipev = true}
 
 -- Stages for each coordinate of the axis, if the mesh has it, of layers in a row, equally many or of
@@ -116,8 +133,12 @@ local function place(graph, axis, resource)
     if options.virtual < 1 then error("virtual is a number of stages, at least 1") end
     local devices, list = n, layers(graph)
     n = devices * (in_a_v[name] and 2 or options.virtual)
-    if #list < n then
-        print(("%d stages, and %d parts of the model: layers are parted"):format(n, #list))
+    local layered = #list >= n
+    if not layered then
+        local n_layers = 0
+        for _, it in ipairs(list) do n_layers = n_layers + (it.is_layer and 1 or 0) end
+        graph:warn(("%d stages for %d layers: layers are parted between nodes"):format(n, n_layers),
+            "as many stages as layers, or fewer", "more-stages-than-layers")
         list = single_nodes(graph)
     end
     if options.balance == "layers" then
@@ -129,6 +150,7 @@ local function place(graph, axis, resource)
     local given = options.stage_layers
     local places = given ~= "" and stages_of(list, given, n) or even_runs(list, n)
     for i, place in ipairs(places) do firsts[i] = list[place].first end
+    if layered and given == "" then warn_uneven(graph, list, places, n) end
     graph:staging(firsts)
     for i, segment in ipairs(graph:segments()) do
         local at = (i - 1) % devices

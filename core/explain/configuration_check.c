@@ -1,0 +1,134 @@
+#include "core/explain/configuration_check.h"
+
+#include "core/base/units.h"
+#include "core/cost/pipeline.h"
+#include "core/plan/plan_findings.h"
+
+#include <math.h>
+
+/* ---- micro-batches ---- */
+
+/* The bubble of the schedule with another number of micro-batches; NAN if it cannot have so many.
+ */
+static double bubble_with(Arena *scratch, const Plan *plan, int n_micro_batches)
+{
+    const Stages *stages = plan->decided->stages;
+    const Pipeline *pipeline = plan->priced->pipeline;
+    Error err = {0};
+    Schedule *table = schedule_make(scratch, str_from(stages->schedule), stages->n, pipeline->lanes,
+                                    n_micro_batches, &err);
+    StageTime *takes = arena_array(scratch, StageTime, stages->n);
+    for (int s = 0; s < stages->n; s++)
+        takes[s] = (StageTime){.forward_us = stage_forward_us(&pipeline->stage[s]),
+                               .backward_us = stage_backward_us(&pipeline->stage[s]),
+                               .receive_us = pipeline->stage[s].receive_us,
+                               .weight_us = stage_weight_us(&pipeline->stage[s])};
+    if (!table)
+        return NAN;
+    schedule_time(scratch, table, takes);
+    return table->idle;
+}
+
+static void find_few_micro_batches(Plan *plan)
+{
+    enum { A_DEVICE = 4 };
+    const Schedule *table = plan_schedule(plan);
+    int lanes = plan->priced->pipeline->lanes->n, m = table->n_micro_batches;
+    if (!table->trains || lanes < 2 || m >= lanes)
+        return;
+    Arena *scratch = arena_new();
+    double more = bubble_with(scratch, plan, A_DEVICE * lanes);
+    Buf instead = buf_new(scratch);
+    if (!isnan(more))
+        buf_printf(&instead, ", and with %d micro-batches %.1f%%", A_DEVICE * lanes, 100 * more);
+    plan_find(plan, LEVEL_WARNING, "few-micro-batches", -1, -1,
+              "more and smaller micro-batches, or fewer stages",
+              "%d micro-batch%s for a pipeline of %d: devices wait %.1f%% of a step%s", m,
+              m == 1 ? "" : "es", lanes, 100 * table->idle, instead.n ? instead.s : "");
+    if (plan->decided->stages->scheduled)
+        plan_found_at(plan, &plan->decided->stages->scheduled->origin);
+    arena_free(scratch);
+}
+
+/* Megatron-LM refuses such a number, torch runs it: in equal rounds, else in one. */
+static void find_uneven_rounds(Plan *plan)
+{
+    const Schedule *table = plan_schedule(plan);
+    int lanes = plan->priced->pipeline->lanes->n, m = table->n_micro_batches;
+    if (strcmp(table->name, "1f1b_interleaved") != 0 || lanes < 2 || m % lanes == 0)
+        return;
+    int rounds = m > lanes ? m / lanes : 1;
+    plan_find(
+        plan, LEVEL_NOTE, "uneven-rounds", -1, -1,
+        "a multiple of the devices in a row keeps fewer activations",
+        "%d micro-batches are no multiple of the %d devices in a row: stages take turns every "
+        "%d micro-batches, where Megatron-LM asks for every %d",
+        m, lanes, m / rounds, lanes);
+    if (plan->decided->stages->scheduled)
+        plan_found_at(plan, &plan->decided->stages->scheduled->origin);
+}
+
+/* ---- parameters gathered again ---- */
+
+/* Of one stage, in one micro-batch. */
+typedef struct {
+    double n, us, bytes;
+} Gathers;
+
+typedef struct {
+    Gathers *stage;
+    int32_t first; /* the first parameter that is gathered; -1 */
+    int32_t tensor;
+} Gathering;
+
+static void add_gather(void *context, const PricedStep *step)
+{
+    Gathering *sum = context;
+    if (step->step->kind != STEP_ALL_GATHER || step->when == WHEN_ONCE)
+        return;
+    Gathers *of = &sum->stage[step->stage];
+    of->n += step->times;
+    of->us += step->us;
+    of->bytes += step->times * (double)step->step->wire_bytes;
+    sum->first = sum->first < 0 ? sum->tensor : sum->first;
+}
+
+static void find_gathered_again(Plan *plan)
+{
+    const Stages *stages = plan->decided->stages;
+    int m = stages->n_micro_batches, most = 0;
+    if (plan->priced->pipeline->lanes->n < 2 || m < 2 || !plan->inferred->forward)
+        return;
+    Arena *scratch = arena_new();
+    Gathering sum = {arena_array(scratch, Gathers, stages->n), -1, -1};
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        sum.tensor = plan->moved->reshards[r].tensor;
+        if (tensor_is_parameter(plan->inferred, sum.tensor) &&
+            plan_stores(plan, sum.tensor, STORED_PARAMETER))
+            pipeline_visit_steps(plan, &plan->moved->reshards[r], add_gather, &sum);
+    }
+    for (int s = 1; s < stages->n; s++)
+        most = sum.stage[s].us > sum.stage[most].us ? s : most;
+    const Gathers *of = &sum.stage[most];
+    if (of->n > 0) {
+        Buf sent = buf_new(scratch), took = buf_new(scratch);
+        units_format_bytes((int64_t)(of->bytes * (m - 1)), &sent);
+        units_format_us(of->us * (m - 1), &took);
+        plan_find(
+            plan, LEVEL_WARNING, "gathered-each-micro-batch", -1, sum.first,
+            "store gradients and states alone (zero=2), or keep what was gathered",
+            "stage %d gathers stored parameters %.0f times in each of %d micro-batches: once a "
+            "step would save %s sent, %s of collectives",
+            most, of->n, m, sent.s, took.s);
+    }
+    arena_free(scratch);
+}
+
+void configuration_check(Plan *plan)
+{
+    if (!plan->priced->pipeline || !plan_schedule(plan))
+        return;
+    find_few_micro_batches(plan);
+    find_uneven_rounds(plan);
+    find_gathered_again(plan);
+}
