@@ -2,7 +2,8 @@
 
 #include "core/base/version.h"
 #include "core/session/planfile.h"
-#include "viz/draw/draw.h"
+#include "viz/draw/facts.h"
+#include "viz/ids.h"
 
 #include <inttypes.h>
 
@@ -115,12 +116,14 @@ Diagram *diagram_make(Arena *arena, const DiagramRequest *request, Error *err)
         draw.box_of[i] = -1;
     if (!kinds[request->kind].draw(&draw, err))
         return NULL;
+    draw_facts(&draw);
     draw.diagram->boxes = draw.boxes.at;
     draw.diagram->n_boxes = draw.boxes.n;
     draw.diagram->frames = draw.frames.at;
     draw.diagram->n_frames = draw.frames.n;
     draw.diagram->lines = draw.lines.at;
     draw.diagram->n_lines = draw.lines.n;
+    diagram_name_all(arena, draw.diagram);
     draw.diagram->facts =
         facts_of(arena, session, request->kind == DIAGRAM_DIFF ? request->other : NULL);
     return draw.diagram;

@@ -57,6 +57,20 @@ const DiagramKindRow *diagram_kind(DiagramKind kind);
 bool diagram_kind_find(Str name, DiagramKind *out,
                        Error *err); /* On failure the hint lists the kinds. */
 
+/* What a box or a line stands for, for programs that read the drawing: attributes of DOT. A text
+ * is NULL and a number negative where there is none. Times and bytes are of one device. */
+typedef struct {
+    const char *op;       /* "Gemm"; "38 ops"; of a moved value "all_reduce" */
+    const char *path;     /* of the module; of a value its name */
+    const char *layer;    /* "3", "0-11": numbers of the repeated layers that it is in */
+    const char *sharding; /* of what an op makes, of a value; moved: "8/dp,768 +tp -> 8/dp,768" */
+    const char *axes;     /* "dp tp": that shard the op or the value, that it is moved over */
+    const char *phase;    /* "forward backward" */
+    const char *cause;    /* "megatron.lua:14": the pins that it follows from */
+    int64_t bytes;        /* of the value; of a collective its payload */
+    double us;
+} DiagramFacts;
+
 /* ---- boxes ---- */
 
 typedef enum {
@@ -120,10 +134,12 @@ typedef struct {
     int level;            /* boxes of one level are side by side; -1: placed by their lines */
     int n_columns;        /* of a table below those texts; 0 for none */
     int n_cells;
-    const DiagramCell *cells; /* row by row */
-    bool marked;              /* thick border: the subject of the drawing */
-    int side;                 /* in a diff: 0 if in both plans, else 'A' or 'B' */
-    DiagramPlace place;       /* of a diagram that is placed */
+    const DiagramCell *cells;  /* row by row */
+    bool marked;               /* thick border: the subject of the drawing */
+    int side;                  /* in a diff: 0 if in both plans, else 'A' or 'B' */
+    DiagramPlace place;        /* of a diagram that is placed */
+    const DiagramFacts *facts; /* NULL: none */
+    const char *id;            /* set by diagram_name_all() */
     int shade, ink; /* fill of a BOX_FILL or BOX_AREA: a tint as of a cell, or the axis of that
                        colour, -1 */
 } DiagramBox;
@@ -138,6 +154,7 @@ typedef struct {
     const char *why; /* tooltip, or NULL */
     int parent;      /* frame around it, which comes earlier; -1 if none */
     char side;       /* of its title: 'r', 'c'; else the left */
+    const char *id;  /* set by diagram_name_all() */
 } DiagramFrame;
 
 /* ---- lines ---- */
@@ -167,6 +184,8 @@ typedef struct {
     Text label;      /* "AR tp 12.0 MiB 0.101 ms", or "" */
     const char *why; /* tooltip: why it is moved; NULL if unknown */
     const char *link;
+    const DiagramFacts *facts; /* NULL: none */
+    const char *id;            /* set by diagram_name_all() */
 } DiagramLine;
 
 typedef struct {

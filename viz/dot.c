@@ -9,12 +9,13 @@
 
 #include <graphviz/cgraph.h>
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_PER_INCH = 72, LEGEND_GAP = 20 };
+enum { POINTS_PER_INCH = 72, LEGEND_GAP = 20, FACT_MAX = 400 };
 static const double LEGEND_ROW = 1.5; /* in ems */
 
 typedef struct {
@@ -79,6 +80,29 @@ static void set_html(Dot *dot, void *object, const char *name, const char *value
     agstrfree(dot->graph, html);
 }
 
+/* ---- facts ---- */
+
+/* Attributes that Graphviz itself does not know, for gvpr and other readers of DOT. */
+static void set_facts(Dot *dot, void *object, const DiagramFacts *facts)
+{
+    if (!facts)
+        return;
+    const struct {
+        const char *name, *value;
+    } texts[] = {
+        {"op", facts->op},       {"path", facts->path},   {"layer", facts->layer},
+        {"axes", facts->axes},   {"phase", facts->phase}, {"sharding", facts->sharding},
+        {"cause", facts->cause},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].value && *texts[i].value)
+            set_text(dot, object, texts[i].name, texts[i].value, FACT_MAX);
+    if (facts->bytes >= 0)
+        set(object, "bytes", arena_printf(dot->arena, "%" PRId64, facts->bytes));
+    if (facts->us >= 0)
+        set(object, "us", arena_printf(dot->arena, "%.6g", facts->us));
+}
+
 /* ---- boxes ---- */
 
 /* ORDER BOX_LOOK: shape and style; "" for the defaults. */
@@ -128,12 +152,11 @@ static void add_box(Dot *dot, int i)
 {
     const DiagramBox *box = &dot->diagram->boxes[i];
     Agraph_t *inside = box->frame >= 0 ? dot->frame[box->frame] : dot->graph;
-    char name[32];
+    Agnode_t *node = agnode(inside, text(box->id), 1);
 
-    snprintf(name, sizeof name, "n%d", i);
-    Agnode_t *node = agnode(inside, name, 1);
     dot->box[i] = node;
-    set(node, "id", name);
+    set(node, "id", box->id);
+    set_facts(dot, node, box->facts);
     const char *label = label_box(dot->arena, dot->diagram, box);
     if (*label)
         set_html(dot, node, "label", label);
@@ -201,11 +224,11 @@ static void add_frame(Dot *dot, int i)
 {
     const DiagramFrame *frame = &dot->diagram->frames[i];
     Agraph_t *around = frame->parent >= 0 ? dot->frame[frame->parent] : dot->graph;
-    Agraph_t *made = new_frame(around, arena_printf(dot->arena, "cluster_f%d", i));
+    Agraph_t *made = new_frame(around, arena_printf(dot->arena, "cluster_%s", frame->id));
 
     if (frame->look == FRAME_REPEATED) { /* double border: one frame close around another */
         set(made, "margin", "4");
-        made = new_frame(made, arena_printf(dot->arena, "cluster_f%d_inner", i));
+        made = new_frame(made, arena_printf(dot->arena, "cluster_%s_inner", frame->id));
     }
     set_lines(dot, made, "label", frame->title, LABEL_MAX * 2, "\\l");
     set_text(dot, made, "tooltip", frame->why ? frame->why : frame->title, TOOLTIP_MAX);
@@ -288,13 +311,13 @@ static const char *beside_line(const Dot *dot, Str rest)
 static void add_line(Dot *dot, int i)
 {
     const DiagramLine *line = &dot->diagram->lines[i];
-    char name[32], class[64];
-
-    snprintf(name, sizeof name, "e%d", i);
-    snprintf(class, sizeof class, "from-n%d to-n%d", line->from, line->to);
-    Agedge_t *edge = agedge(dot->graph, dot->box[line->from], dot->box[line->to], name, 1);
-    set(edge, "id", name);
-    set(edge, "class", class);
+    Agedge_t *edge =
+        agedge(dot->graph, dot->box[line->from], dot->box[line->to], text(line->id), 1);
+    set(edge, "id", line->id);
+    set(edge, "class",
+        arena_printf(dot->arena, "from-%s to-%s", dot->diagram->boxes[line->from].id,
+                     dot->diagram->boxes[line->to].id));
+    set_facts(dot, edge, line->facts);
     mark_line(dot, edge, line);
     if (line->label.str.n > 0)
         set_text(dot, edge, "label", beside_line(dot, line->label.str), LABEL_MAX);

@@ -1,8 +1,8 @@
 /* dot.h - a diagram as DOT text, made by cgraph; only dot.c uses cgraph. Where that library is not
  * installed dot_absent.c is built in its place.
  *
- * Boxes are called n0, n1 .., lines e0 .., frames f0 ..; the SVG has the same ids (svg.h). A legend
- * of the marks that are used is always part of it. Equal diagrams give equal bytes.
+ * Boxes, lines and frames are called by their ids (ids.h), which the SVG has too, and carry their
+ * DiagramFacts as attributes. A legend of the marks that are used is always part of it. Equal diagrams give equal bytes.
  *
  * cgraph is not thread-safe, not even for reading: only one thread at a time may call this.
  */

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/base/vec.h"
 #include "viz/fold.h"
+#include "viz/ids.h"
 
 #include <stdlib.h>
 
@@ -144,6 +145,7 @@ Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double wid
     copy->boxes = boxes;
     if (way == WAY_STACKED)
         stack(&paper, copy);
+    diagram_name_all(arena, copy);
     return copy;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/base/vec.h"
 #include "viz/fold.h"
+#include "viz/ids.h"
 
 #include <stdlib.h>
 
@@ -321,5 +322,6 @@ Diagram *paper_stack(Arena *arena, const Diagram *diagram, const Placed *order, 
     made->n_boxes = stack.boxes.n;
     made->lines = stack.lines.at;
     made->n_lines = stack.lines.n;
+    diagram_name_all(arena, made);
     return made;
 }

@@ -2,6 +2,7 @@
 
 #include "core/base/json.h"
 #include "core/base/vec.h"
+#include "viz/ids.h"
 
 #include <stdlib.h>
 
@@ -92,16 +93,11 @@ static PlacedLine line_of(Arena *arena, const Json *object)
     return line;
 }
 
-/* The number in "n12", "cluster_f3", "e4"; -1 if the name is another. */
-static int number_in(Str name, const char *prefix, int n)
+/* The number of an object's id among all of the diagram; -1 if none has it. */
+static int number_of_id(const Intern *ids, const Json *object)
 {
-    int64_t at;
-    size_t skip = strlen(prefix);
-
-    if (!str_starts(name, str_from(prefix)) ||
-        !str_to_int((Str){name.s + skip, name.n - skip}, &at) || at < 0 || at >= n)
-        return -1;
-    return (int)at;
+    Str id = json_str(json_get(object, "id"), "");
+    return id.n > 0 ? intern_find(ids, id.s, id.n) : -1;
 }
 
 bool placed_read(Arena *arena, Str json, const Diagram *diagram, Placed *out, Error *err)
@@ -115,14 +111,14 @@ bool placed_read(Arena *arena, Str json, const Diagram *diagram, Placed *out, Er
 
     if (!root)
         return false;
+    const Intern *ids = diagram_ids(arena, diagram);
     const Json *objects = json_get(root, "objects"), *edges = json_get(root, "edges");
     for (int i = 0; i < json_size(objects); i++) {
         const Json *object = json_at(objects, i);
-        Str id = json_str(json_get(object, "id"), "");
-        int at = number_in(id, "n", diagram->n_boxes), of = number_in(id, "f", diagram->n_frames);
-        if (at >= 0)
+        int at = number_of_id(ids, object), of = at - diagram->n_boxes;
+        if (at >= 0 && of < 0)
             box[at] = box_of(object);
-        if (of < 0)
+        if (at < 0 || of < 0)
             continue;
         frame[of] = rect_of(object);
         title[of] =
@@ -130,7 +126,7 @@ bool placed_read(Arena *arena, Str json, const Diagram *diagram, Placed *out, Er
     }
     for (int i = 0; i < json_size(edges); i++) {
         const Json *edge = json_at(edges, i);
-        int at = number_in(json_str(json_get(edge, "id"), ""), "e", diagram->n_lines);
+        int at = number_of_id(ids, edge) - diagram->n_boxes - diagram->n_frames;
         if (at >= 0 && diagram->lines[at].look != LINE_ORDER)
             line[at] = line_of(arena, edge);
     }

@@ -1,9 +1,22 @@
 #include "viz/svg.h"
 
 #include "viz/escape.h"
+#include "viz/ids.h"
 #include "viz/style.h"
 
 #include <stdlib.h>
+
+/* An id as a rule of CSS names it. */
+static const char *css_name(Arena *arena, const char *id)
+{
+    Buf name = buf_new(arena);
+
+    for (; *id; id++) {
+        buf_puts(&name, *id == '.' ? "\\" : "");
+        buf_putc(&name, *id);
+    }
+    return name.s;
+}
 
 /* CSS rules apply to a whole page, so they name the boxes of their own drawing only. */
 static void add_style(const Diagram *diagram, const char *prefix, Buf *out)
@@ -18,32 +31,31 @@ static void add_style(const Diagram *diagram, const char *prefix, Buf *out)
         into[diagram->lines[i].to] = true;
     }
     for (int i = 0; i < diagram->n_boxes; i++) {
+        const char *id = css_name(out->arena, diagram->boxes[i].id);
         if (into[i])
-            buf_printf(out, "#%sn%d:hover~.to-n%d path{stroke:#C5221F;stroke-width:3}", prefix, i,
-                       i);
+            buf_printf(out, "#%s%s:hover~.to-%s path{stroke:#C5221F;stroke-width:3}", prefix, id,
+                       id);
         if (out_of[i])
-            buf_printf(out, "#%sn%d:hover~.from-n%d path{stroke:#1A56DB;stroke-width:3}", prefix, i,
-                       i);
+            buf_printf(out, "#%s%s:hover~.from-%s path{stroke:#1A56DB;stroke-width:3}", prefix, id,
+                       id);
     }
     buf_puts(out, "</style>\n");
 }
 
-static const char *tooltip_of(const Diagram *diagram, Str id)
+static const char *tooltip_of(const Diagram *diagram, const Intern *ids, Str id)
 {
-    int64_t at;
-    if (id.n < 2 || !str_to_int((Str){id.s + 1, id.n - 1}, &at) || at < 0)
+    int at = id.n > 0 ? intern_find(ids, id.s, id.n) : -1;
+    if (at < 0)
         return NULL;
-    if (id.s[0] == 'n' && at < diagram->n_boxes) {
+    if (at < diagram->n_boxes) {
         const DiagramBox *box = &diagram->boxes[at];
         return box->why ? box->why : box->title;
     }
-    if (id.s[0] == 'e' && at < diagram->n_lines) {
-        const DiagramLine *line = &diagram->lines[at];
-        return line->why ? line->why : line->label.str.s;
-    }
-    if (id.s[0] == 'f' && at < diagram->n_frames)
+    at -= diagram->n_boxes;
+    if (at < diagram->n_frames)
         return diagram->frames[at].why ? diagram->frames[at].why : diagram->frames[at].title;
-    return NULL;
+    const DiagramLine *line = &diagram->lines[at - diagram->n_frames];
+    return line->why ? line->why : line->label.str.s;
 }
 
 static bool take_through(Str *rest, Str end, Str *taken)
@@ -94,6 +106,7 @@ static void add_text_tag(Str piece, Buf *out)
 
 void svg_finish(Str raw, const Diagram *diagram, const char *prefix, Buf *out)
 {
+    const Intern *ids = diagram_ids(out->arena, diagram);
     Str rest = raw, piece, id = {0};
     bool styled = false;
 
@@ -114,7 +127,7 @@ void svg_finish(Str raw, const Diagram *diagram, const char *prefix, Buf *out)
         }
         if (!str_eq(tag, STR("<title>")))
             continue;
-        const char *own = tooltip_of(diagram, id);
+        const char *own = tooltip_of(diagram, ids, id);
         Str old;
         if (!take_through(&rest, STR("</title>"), &old))
             break;

@@ -491,6 +491,49 @@ def check_read_back():
         check(f"ranks without a part, by {system}", got == want if system == "dtensor-exact" else refused, f"{got} for {want}: {done.stderr}")
 
 
+def facts(model, mesh, policy, *args):
+    """Boxes and lines of a drawing as gvpr reads them: {id: attributes}."""
+    names = "op", "path", "layer", "sharding", "axes", "bytes", "us", "phase", "cause"
+    made = run("export", model, "-m", mesh, "-p", policy, "--dot", *args).stdout
+    each = "{print(id, " + ", ".join(f'"|", {name}' for name in names) + ")}"
+    read = subprocess.run(["gvpr", "N" + each + " E" + each], input=made, capture_output=True)
+    rows = [line.split("|") for line in read.stdout.decode().splitlines()]
+    return {row[0]: dict(zip(names, row[1:])) for row in rows}
+
+
+def check_facts():
+    """Attributes of DOT are the plan's own numbers, and ids are the same under another policy."""
+    model, mesh = "samples/models/tiny-gpt.onnx", "dp=2,tp=2"
+    plan = json.loads(run("plan", model, "-m", mesh, "-p", "megatron", "--json").stdout)
+    block = {policy: facts(model, mesh, policy, "--kind", "block") for policy in ("megatron", "dp")}
+    ops = {policy: {name for name, fact in rows.items() if fact["phase"] and "--" not in name and not name.endswith("moved")}
+           for policy, rows in block.items()}
+    check("ids of ops do not depend on the policy", ops["dp"] and ops["dp"] == ops["megatron"], ops["dp"] ^ ops["megatron"])
+    steps = {(row["tensor"], step["kind"], step["bytes"], step["us"], "+".join(step["axes"]))
+             for row in plan["reshards"] for step in row["steps"] if step["kind"] != "slice"}
+    moved = [fact for name, fact in block["megatron"].items() if fact["op"] == "all_reduce"]
+    check("a layer's two all-reduces are in its block", len(moved) == 2, moved)
+    for fact in moved:
+        check("an all-reduce has the bytes, time and axes of the plan",
+              any(fact["op"] == kind and int(fact["bytes"]) == size and abs(float(fact["us"]) - us) < 1e-4 * us
+                  and fact["axes"] == axes for _, kind, size, us, axes in steps), fact)
+        check("and its cause", re.fullmatch(r"megatron\.lua:\d+", fact["cause"]), fact)
+    tensors = {row["name"]: row for row in plan["tensors"]}
+    weights = [op for op in plan["ops"] if op["path"] == "transformer.h.0.mlp.c_fc"]
+    fact = block["megatron"]["transformer.h.0.mlp.c_fc-Gemm"]
+    check("an op has its axes", set(fact["axes"].split()) == {axis for op in weights for cut in op["cuts"].values() for axis in cut}, fact)
+    made = tensors["/transformer/h.0/mlp/c_fc/Gemm_output_0"]
+    rows, columns = made["local_shape"]
+    check("and what it makes", fact["sharding"] == made["sharding"]["text"], fact)
+    check("and what a rank holds of that", int(fact["bytes"]) == 4 * rows * columns, fact)
+    whole = facts(model, mesh, "megatron", "--kind", "overview")
+    layers = [row for row in whole.values() if row["layer"] not in ("", "0")]
+    check("layers that are one box are a range", [row["layer"] for row in layers][:1] == ["0-1"], layers)
+    busy = sum(float(row["us"]) for name, row in whole.items() if row["us"] and "--" not in name)
+    check("the boxes' times are those of the step", abs(busy - plan["totals"]["compute_us"]) < 1e-3 * busy, (busy, plan["totals"]))
+
+
+check_facts()
 check_dot()
 check_ends()
 check_read_back()

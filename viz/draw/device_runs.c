@@ -1,6 +1,8 @@
 /* device_runs.c - draws the ops of a team in program order, and what is moved between them. */
 #include "viz/draw/device.h"
 
+#include "viz/draw/facts.h"
+
 #include "core/summary/comm.h"
 #include "core/cost/cost.h"
 #include "core/summary/label.h"
@@ -188,6 +190,7 @@ static int draw_segment(DevicePicture *picture, const Team *team, int s, int fra
     box.figures = arena_printf(draw->arena, "%s%s", draw_us(draw, us), layers ? " a layer" : "");
     box.link = arena_printf(draw->arena, "#op-%d", head);
     box.frame = frame;
+    box.facts = facts_of_ops(draw, segments->op + segment->first, segment->n);
     return draw_box(draw, box);
 }
 

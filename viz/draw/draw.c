@@ -1,4 +1,4 @@
-#include "viz/draw/draw.h"
+#include "viz/draw/facts.h"
 
 #include "core/base/units.h"
 #include "core/summary/comm.h"
@@ -136,6 +136,12 @@ Text draw_value(const Draw *draw, int32_t tensor, int32_t sharding)
     else if (tensor >= 0)
         inferred_put_shape(draw->plan->inferred, tensor, &text);
     return buf_text(&text);
+}
+
+int32_t draw_made(const Draw *draw, int32_t tensor)
+{
+    return draw->graph->tensors[tensor].maker >= 0 ? draw->plan->moved->made[tensor]
+                                                   : draw->plan->moved->sharding[tensor];
 }
 
 const char *draw_tensor_name(const Draw *draw, int32_t tensor)
@@ -343,6 +349,7 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
     box.why = draw_cause(draw, op);
     box.link = arena_printf(draw->arena, "#op-%d", op);
     box.frame = frame;
+    box.facts = facts_of_ops(draw, &op, 1);
     draw->box_of[op] = draw_box(draw, box);
     return draw->box_of[op];
 }
@@ -365,6 +372,7 @@ int draw_outside(Draw *draw, int32_t tensor)
         buf_puts(&held, " held");
         box.figures = held.s;
     }
+    box.facts = facts_of_tensor(draw, tensor, draw->plan->moved->sharding[tensor]);
     draw->outside[tensor] = draw_box(draw, box) + 1;
     return draw->outside[tensor] - 1;
 }
@@ -397,6 +405,7 @@ DiagramLine draw_moved_line(const Draw *draw, int from, int to, const Reshard *r
         line.why = draw_moved_why(draw, reshard);
         line.link =
             arena_printf(draw->arena, "#reshard-%d", (int)(reshard - draw->plan->moved->reshards));
+        line.facts = facts_of_reshard(draw, reshard);
         return line;
     }
     line.look = LINE_VALUE; /* only sliced: every rank already has the data */

@@ -61,6 +61,8 @@ Text draw_flow(const Draw *draw, int32_t op);
 /* "8/dp,1024 -> 8/dp,1024,768": of a part of the graph, these ops in program order, the first value
  * that it reads from outside and what it makes for others. */
 Text draw_part_flow(Draw *draw, const int32_t *op, int n);
+/* The sharding in which a value is made, or given: Shardings id. */
+int32_t draw_made(const Draw *draw, int32_t tensor);
 /* The name by label.h; a value computed from parameters only has the name of its op. */
 const char *draw_tensor_name(const Draw *draw, int32_t tensor);
 /* "weight 768,3072/tp  2.2 MiB", "bias 3072/tp": lines of an op's parameters in the shardings it

@@ -1,6 +1,6 @@
 /* group_lines.c - lines between boxes of many ops: from one box to another at most a thin line for
  * values that are not moved, and one line for all that are. */
-#include "viz/draw/draw.h"
+#include "viz/draw/facts.h"
 
 #include "core/summary/label.h"
 
@@ -51,8 +51,10 @@ static int outside_box(GroupLines *g, int32_t tensor, int n, int n_all, const ch
                                        : tensor_name(draw->graph, tensor));
 
     box.subtitle = what;
-    if (!rest)
+    if (!rest) {
         box.flow = draw_value(draw, tensor, draw->plan->moved->sharding[tensor]);
+        box.facts = facts_of_tensor(draw, tensor, draw->plan->moved->sharding[tensor]);
+    }
     return draw_box(draw, box);
 }
 
@@ -146,8 +148,10 @@ static void draw_group_line(Draw *draw, const GroupLine *line)
     out.partial = line->partial && !line->moved;
     if (line->moved && n == 0)
         out.label = text_from(arena_printf(draw->arena, "the same %s", step_kind_mark(out.kind)));
-    if (n > 1)
+    if (n > 1) {
         out.label = all_text(draw, line);
+        out.facts = facts_of_reshards(draw, line->reshards.at, n);
+    }
     draw_line(draw, out);
 }
 

@@ -11,6 +11,7 @@
  * drawing if the plan has none.
  */
 #include "viz/draw/canvas.h"
+#include "viz/draw/facts.h"
 #include "viz/draw/layer.h"
 
 #include "core/cost/cost.h"
@@ -369,8 +370,9 @@ static void put_module(Figure *figure, int m, double top, double height)
                    text_from(module->adds   ? "+"
                              : module->role ? ""
                                             : canvas_fit(canvas, module->title, at.w)));
-    canvas->draw->boxes.at[figure->box[m]].why =
-        draw_cause(canvas->draw, module->role ? module->role->op : module->op);
+    int32_t op = module->role ? module->role->op : module->op;
+    canvas->draw->boxes.at[figure->box[m]].why = draw_cause(canvas->draw, op);
+    canvas->draw->boxes.at[figure->box[m]].facts = facts_of_ops(canvas->draw, &op, 1);
     if (module->role)
         put_matmul(figure, m, at);
 }
@@ -479,10 +481,7 @@ static void put_value(Figure *figure, int v, Thread thread)
 {
     Draw *draw = figure->canvas.draw;
     const LayerValue *value = &figure->layer->values.at[v];
-    const Moved *moved = draw->plan->moved;
-    Text made =
-        draw_value(draw, value->tensor,
-                   value->maker < 0 ? moved->sharding[value->tensor] : moved->made[value->tensor]);
+    Text made = draw_value(draw, value->tensor, draw_made(draw, value->tensor));
     double gap = 0.5 * figure->line;
     LayerMove moves[2];
 
@@ -498,7 +497,9 @@ static void put_value(Figure *figure, int v, Thread thread)
                                        : made);
     }
     int corner = canvas_corner(&figure->canvas, thread.x, thread.y + gap);
-    canvas_line(&figure->canvas, thread.from, corner, value->leaves && value->readers.n == 0);
+    DiagramLine *line =
+        canvas_line(&figure->canvas, thread.from, corner, value->leaves && value->readers.n == 0);
+    line->facts = facts_of_tensor(draw, value->tensor, draw_made(draw, value->tensor));
     figure->outlet[v] = (Outlet){corner, thread.x, thread.y + gap};
 }
 

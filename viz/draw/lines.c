@@ -2,7 +2,7 @@
  * result. A state is a value in one sharding: as its maker makes it, or as a reshard that moves
  * data leaves it. A state that several boxes read branches at a point. One with very many readers
  * has no lines to them: its name is beside them. */
-#include "viz/draw/draw.h"
+#include "viz/draw/facts.h"
 
 #include "core/summary/label.h"
 
@@ -122,13 +122,13 @@ static DiagramBox name_box(const Branching *value, const State *state)
 {
     const Draw *draw = value->draw;
     int32_t t = value->tensor;
-    int32_t sharding = state->state >= 0 ? draw->plan->moved->reshards[state->state].to
-                       : draw->graph->tensors[t].maker >= 0 ? draw->plan->moved->made[t]
-                                                            : draw->plan->moved->sharding[t];
+    int32_t sharding =
+        state->state >= 0 ? draw->plan->moved->reshards[state->state].to : draw_made(draw, t);
     DiagramBox box = draw_new_box(BOX_OUTSIDE, draw_tensor_name(draw, t));
 
     box.subtitle = arena_printf(draw->arena, "read by %d", state->n_readers);
     box.flow = draw_value(draw, t, sharding);
+    box.facts = facts_of_tensor(draw, t, sharding);
     return box;
 }
 
@@ -139,6 +139,7 @@ static void take_value(Branching *value, int from, int to, bool partial)
     int n = intern_count(value->draw->pairs);
 
     line.partial = partial;
+    line.facts = facts_of_tensor(value->draw, value->tensor, draw_made(value->draw, value->tensor));
     if (from != to && intern_put(value->draw->pairs, key, sizeof key) == n)
         draw_line(value->draw, line);
 }
@@ -172,6 +173,8 @@ static int state_box(Branching *value, int32_t id, int frame)
     if (!is_long(state)) {
         box.why = draw_moved_why(value->draw, &value->draw->plan->moved->reshards[id]);
         box.frame = frame;
+        box.facts =
+            facts_of_tensor(value->draw, value->tensor, value->draw->plan->moved->reshards[id].to);
     }
     state->box = draw_box(value->draw, box);
     int at = state->box;
@@ -263,6 +266,7 @@ static void add_output(Branching *value)
     DiagramBox box = draw_new_box(BOX_OUTSIDE, tensor_name(draw->graph, t));
     box.subtitle = "output";
     box.flow = draw_value(draw, t, draw->plan->moved->sharding[t]);
+    box.facts = facts_of_tensor(draw, t, draw->plan->moved->sharding[t]);
     int at = draw_box(draw, box);
     add_reader(value, at, state, false);
 }

@@ -1,5 +1,7 @@
 #include "viz/draw/moves.h"
 
+#include "viz/draw/facts.h"
+
 #include "core/base/units.h"
 #include "core/summary/comm.h"
 #include "core/cost/cost.h"
@@ -189,6 +191,7 @@ DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
                 text_join(draw->arena, "@\n@", line.label, text_of(label_pin(draw->arena, pin)));
         line.why = draw_moved_why(draw, reshard);
         line.link = arena_printf(draw->arena, "#reshard-%d", dearest->dearest);
+        line.facts = facts_of_reshard(draw, reshard);
     }
     return line;
 }

@@ -1,0 +1,19 @@
+/* ids.h - the ids of boxes, frames and lines in DOT and SVG.
+ *
+ * They come from what a box stands for, "transformer.h.0.mlp.c_fc-Gemm", not from its place in a
+ * list: equal things have equal ids in drawings of two plans. Ids have letters, digits, '.', '_'
+ * and '-' only, so they need no quotes in a rule of CSS but the dot's backslash.
+ */
+#ifndef VIZ_IDS_H
+#define VIZ_IDS_H
+
+#include "core/base/intern.h"
+#include "viz/diagram.h"
+
+/* Gives every box, frame and line an id that no other has. The diagram's arrays are written. */
+void diagram_name_all(Arena *arena, Diagram *diagram);
+
+/* All ids: the numbers of boxes, then of frames, then of lines. */
+Intern *diagram_ids(Arena *arena, const Diagram *diagram);
+
+#endif
