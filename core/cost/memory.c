@@ -1,6 +1,7 @@
 #include "core/cost/memory_account.h"
 
 #include "core/base/intern.h"
+#include "core/plan/stage.h"
 
 #include <stdlib.h>
 
@@ -262,6 +263,22 @@ void memory_saved(const Account *a, int64_t rank, int64_t *bytes)
     for (int i = 0; i < a->spans.n; i++)
         if (span_at(a, i)->saved && has_span(&parts, span_at(a, i)))
             bytes[span_at(a, i)->op] += part_bytes(&parts, span_at(a, i));
+    arena_free(scratch);
+}
+
+void account_saved(const Account *a, int64_t rank, ClassBytes *of_stage)
+{
+    Arena *scratch = arena_new();
+    PartSizes parts = parts_new(scratch, a->plan, rank);
+    const MemoryClass *class = memory_classes(scratch, a->plan->inferred);
+    for (int i = 0; i < a->spans.n; i++) {
+        const LiveSpan *span = span_at(a, i);
+        if (!span->saved || !has_span(&parts, span))
+            continue;
+        int stage = a->plan->decided->stages ? stage_of(a->plan, span->op) : 0;
+        if (stage >= 0)
+            of_stage[stage].of[class[span->as]] += part_bytes(&parts, span);
+    }
     arena_free(scratch);
 }
 

@@ -60,6 +60,10 @@ static inline LiveSpan *span_at(const Account *a, int32_t at)
 /* copies: layout changes that could be absorbed are made, as in the run. NULL if cancelled. */
 Account *account_make(const Plan *plan, bool copies, Progress *progress);
 
+/* What a rank keeps of one micro-batch (memory_saved()), by class and stage: of_stage[stages],
+ * added to what is there. Without stages all is of the first. */
+void account_saved(const Account *a, int64_t rank, ClassBytes *of_stage);
+
 /* Gives gradients of parameters their buffers: one for each parameter, of the type in which they
  * are added up, there from the first op on, as data parallel trainers allocate them; where they are
  * stored in parts, of those parts. */
