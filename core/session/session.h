@@ -199,8 +199,8 @@ typedef struct {
     int n;               /* their number; CHANGE_STEP: decisions to redo, or if negative to undo, as
                             one step; CHANGE_CONSOLE: the line number of its decisions */
     const char *text;    /* CHANGE_MESH: the mesh; CHANGE_SETTING: "NAME=VALUE", an option of the
-                            policy, which runs again; CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE,
-                            CHANGE_POLICY:
+                            policy, which runs again, or a line for each of several;
+                            CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE, CHANGE_POLICY:
                             another policy, or NULL */
     const Journal *kept; /* CHANGE_MESH: the user's decisions on that mesh; NULL: the present ones,
                             by name, and a warning for each that the mesh has no place for */

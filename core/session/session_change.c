@@ -90,9 +90,12 @@ bool session_options_after(const Session *session, const Change *change, Arena *
     }
     if (change->kind != CHANGE_SETTING)
         return true;
-    if (!policy_settings_with(arena, &session->options.settings, str_from(change->text),
-                              &out->settings, err))
-        return false;
+    Str rest = str_from(change->text);
+    do {
+        if (!policy_settings_with(arena, &out->settings, str_take(&rest, '\n'), &out->settings,
+                                  err))
+            return false;
+    } while (rest.n > 0);
     if (!session->options.policy && policy_settings_first(&out->settings))
         return error_kind(err, ERROR_USAGE, "there is no policy, so no option can be set");
     return model_settings_check(&out->settings, err);
@@ -108,8 +111,12 @@ static bool same_sizes(const DimBindings *a, const DimBindings *b)
 
 static bool sets_model(const Change *change)
 {
-    Str rest = str_from(change->text);
-    return model_setting_is(str_trim(str_take(&rest, '=')));
+    bool found = false;
+    for (Str rest = str_from(change->text); rest.n > 0;) {
+        Str value = str_take(&rest, '\n');
+        found |= model_setting_is(str_trim(str_take(&value, '=')));
+    }
+    return found;
 }
 
 bool session_reopens(const Session *session, const Change *change, bool *out, Error *err)

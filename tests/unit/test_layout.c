@@ -10,38 +10,49 @@ typedef struct {
     ShowId show;
     bool zoomed;
     const char *want; /* panes: view and area; "too small" */
+    bool trains;
 } Row;
 
 static Row rows[] = {
-    {"80x24", 80, 24, SHOW_GRAPH, false, "graph 0,3 80x19"},
-    {"smallest", 40, 10, SHOW_OP, false, "op 0,3 40x5"},
-    {"one column less", 39, 10, SHOW_GRAPH, false, "too small"},
-    {"one row less", 40, 9, SHOW_GRAPH, false, "too small"},
-    {"nothing at all", 0, 0, SHOW_GRAPH, false, "too small"},
-    {"160x50", 160, 50, SHOW_GRAPH, false, "graph 1,4 95x43; op 98,4 61x19; tensor 98,25 61x22"},
+    {"80x24", 80, 24, SHOW_GRAPH, false, .want = "graph 0,3 80x19"},
+    {"smallest", 40, 10, SHOW_OP, false, .want = "op 0,3 40x5"},
+    {"one column less", 39, 10, SHOW_GRAPH, false, .want = "too small"},
+    {"one row less", 40, 9, SHOW_GRAPH, false, .want = "too small"},
+    {"nothing at all", 0, 0, SHOW_GRAPH, false, .want = "too small"},
+    {"160x50", 160, 50, SHOW_GRAPH, false,
+     .want = "graph 1,4 95x43; op 98,4 61x19; tensor 98,25 61x22"},
     {"focus on another pane", 160, 50, SHOW_TENSOR, false,
-     "graph 1,4 95x43; op 98,4 61x19; tensor 98,25 61x22"},
-    {"zoomed", 160, 50, SHOW_TENSOR, true, "tensor 0,3 160x45"},
+     .want = "graph 1,4 95x43; op 98,4 61x19; tensor 98,25 61x22"},
+    {"zoomed", 160, 50, SHOW_TENSOR, true, .want = "tensor 0,3 160x45"},
     {"collectives and the selected one", 160, 50, SHOW_COMM, false,
-     "comm 1,4 158x15; detail 1,21 89x26; links 92,21 67x26"},
-    {"the selected one below", 80, 24, SHOW_COMM, false, "comm 0,3 80x9; detail 0,13 80x9"},
-    {"focus on the part below", 80, 24, SHOW_COMM_DETAIL, false, "comm 0,3 80x9; detail 0,13 80x9"},
-    {"too low for both", 80, 16, SHOW_COMM, false, "comm 0,3 80x11"},
-    {"two plans", 80, 24, SHOW_DIFF, false, "totals 0,3 80x6; diff 0,10 80x8; fork 0,19 80x3"},
-    {"pages stand alone", 160, 50, SHOW_WHY, false, "why 0,3 160x45"},
-    {"wide but low", 160, 24, SHOW_GRAPH, false, "graph 0,3 160x19"},
+     .want = "comm 1,4 158x15; detail 1,21 89x26; links 92,21 67x26"},
+    {"the selected one below", 80, 24, SHOW_COMM, false, .want = "comm 0,3 80x9; detail 0,13 80x9"},
+    {"focus on the part below", 80, 24, SHOW_COMM_DETAIL, false,
+     .want = "comm 0,3 80x9; detail 0,13 80x9"},
+    {"too low for both", 80, 16, SHOW_COMM, false, .want = "comm 0,3 80x11"},
+    {"two plans", 80, 24, SHOW_DIFF, false,
+     .want = "totals 0,3 80x6; diff 0,10 80x8; fork 0,19 80x3"},
+    {"pages stand alone", 160, 50, SHOW_WHY, false, .want = "why 0,3 160x45"},
+    {"memory of a training step", 160, 50, SHOW_MEM, false,
+     .want = "mem 1,4 158x25; live 1,31 81x16; kept 84,31 75x16", .trains = true},
+    {"memory of a forward plan", 160, 50, SHOW_MEM, false,
+     .want = "mesh 1,4 89x24; mem 92,4 67x24; live 1,30 158x17"},
+    {"what is kept, on a small screen", 80, 24, SHOW_SAVED, false,
+     .want = "mem 0,3 80x10; kept 0,14 80x8", .trains = true},
+    {"wide but low", 160, 24, SHOW_GRAPH, false, .want = "graph 0,3 160x19"},
 };
 
 /* ORDER SHOW */
 static const char *const names[SHOW_COUNT] = {
-    "graph",    "op",     "tensor", "mesh",     "comm",   "mem",    "diff",    "policy",
-    "run",      "detail", "links",  "live",     "totals", "fork",   "console", "check",
-    "schedule", "near",   "why",    "findings", "events", "errors", "journal", "help"};
+    "graph",  "op",    "tensor",   "mesh",   "comm",   "mem",     "diff",    "policy", "run",
+    "detail", "links", "live",     "kept",   "totals", "fork",    "console", "check",  "schedule",
+    "near",   "why",   "findings", "events", "errors", "journal", "help"};
 
 static void panes_of_a_size(void **state)
 {
     const Row *row = *state;
-    Layout layout = layout_make(row->w, row->h, row->show, row->zoomed, NULL);
+    Layout layout =
+        layout_make(row->w, row->h, row->show, (LayoutLook){row->zoomed, row->trains}, NULL);
     char text[200] = "too small";
     int n = 0;
     for (int i = 0; i < layout.n_panes; i++) {
@@ -63,7 +74,8 @@ static void nothing_overlaps_at_any_size(void **state)
     for (int w = 1; w <= 300; w++) {
         for (int h = 1; h <= 100; h++) {
             for (int show = 0; show < SHOW_COUNT; show++) {
-                Layout layout = layout_make(w, h, (ShowId)show, false, NULL);
+                Layout layout =
+                    layout_make(w, h, (ShowId)show, (LayoutLook){.zoomed = false}, NULL);
                 bool shown = layout.too_small;
                 for (int i = 0; i < layout.n_panes; i++) {
                     const LayoutPane *pane = &layout.pane[i];
@@ -88,23 +100,23 @@ static void borders_move(void **state)
     (void)state;
     Splits splits = {0};
     Border border;
-    Layout layout = layout_make(160, 50, SHOW_GRAPH, false, &splits);
+    Layout layout = layout_make(160, 50, SHOW_GRAPH, (LayoutLook){.zoomed = false}, &splits);
     int x = layout.pane[1].frame.x;
     assert_true(layout_border(&layout, x, 10, &border));
     assert_true(layout_border(&layout, x - 1, 10, &border));
     assert_false(layout_border(&layout, x - 5, 10, &border));
     layout_drag(&layout, &splits, &border, 80, 10);
-    layout = layout_make(160, 50, SHOW_GRAPH, false, &splits);
+    layout = layout_make(160, 50, SHOW_GRAPH, (LayoutLook){.zoomed = false}, &splits);
     assert_int_equal(layout.pane[1].frame.x, 80);
     assert_int_equal(layout.pane[2].frame.x, 80);
     layout_drag(&layout, &splits, &border, -100, 10);
     layout_drag(&layout, &splits, &border, 2, 10);
-    layout = layout_make(160, 50, SHOW_GRAPH, false, &splits);
+    layout = layout_make(160, 50, SHOW_GRAPH, (LayoutLook){.zoomed = false}, &splits);
     assert_in_range(layout.pane[1].frame.x, 15, 25);
     assert_int_equal(splits.n, 1);
-    layout = layout_make(160, 50, SHOW_COMM, false, &splits);
+    layout = layout_make(160, 50, SHOW_COMM, (LayoutLook){.zoomed = false}, &splits);
     assert_int_equal(layout.pane[0].frame.w, 160);
-    layout = layout_make(80, 24, SHOW_GRAPH, false, &splits);
+    layout = layout_make(80, 24, SHOW_GRAPH, (LayoutLook){.zoomed = false}, &splits);
     assert_false(layout_border(&layout, 40, 10, &border));
 }
 

@@ -1,10 +1,11 @@
 /* Memory along a whole step: what the schedule has in flight at each time, against the account of
- * one micro-batch and against counting by hand. */
+ * one micro-batch and against counting by hand; and what is kept, by layer. */
 #include "tests/unit/unit.h"
 
 #include "core/cost/memory_moments.h"
 #include "core/cost/pipeline.h"
 #include "core/session/session.h"
+#include "core/summary/saved.h"
 #include "scripts/hooks.h"
 
 #include <math.h>
@@ -136,6 +137,34 @@ static void the_step_is_filled_block_by_block(void **state)
     arena_free(arena);
 }
 
+/* Layers are the sums of their values, and all of them what the account keeps. */
+static void kept_values_add_up(void **state)
+{
+    const MomentsRow *row = *state;
+    Arena *arena = arena_new();
+    Session *session = open_row(arena, row);
+    MemoryAccount *account = memory_account_new(session->plan);
+    RankMemories ranks = memory_ranks(arena, account, NULL);
+    for (int g = 0; g < ranks.n; g++) {
+        Saved saved = saved_by_layer(arena, session, account, ranks.at[g].rank);
+        StepMemory step = memory_of_step(account, ranks.at[g].rank);
+        int64_t layers = 0, values = 0, one = 0;
+        assert_true(saved.n > 1 && saved.row[0].layer);
+        for (int i = 0; i < saved.n; i++) {
+            layers += saved.row[i].layer ? saved.row[i].held : 0;
+            values += saved.row[i].layer ? 0 : saved.row[i].held;
+            one += saved.row[i].layer ? 0 : saved.row[i].bytes;
+        }
+        assert_int_equal(layers, step.activation);
+        assert_int_equal(values, step.activation);
+        assert_int_equal(saved.held, step.activation);
+        assert_int_equal(one, memory_moments(arena, account, ranks.at[g].rank).saved);
+    }
+    memory_account_free(account);
+    session_close(session);
+    arena_free(arena);
+}
+
 static void a_forward_plan_has_no_moments(void **state)
 {
     (void)state;
@@ -154,11 +183,14 @@ static void a_forward_plan_has_no_moments(void **state)
 int main(void)
 {
     enum { N = COUNT_OF(rows) };
-    struct CMUnitTest tests[N + 1];
-    for (int i = 0; i < N; i++)
-        tests[i] = (struct CMUnitTest){.name = rows[i].name,
-                                       .test_func = the_step_is_filled_block_by_block,
-                                       .initial_state = &rows[i]};
-    tests[N] = (struct CMUnitTest)cmocka_unit_test(a_forward_plan_has_no_moments);
+    struct CMUnitTest tests[2 * N + 1];
+    for (int i = 0; i < N; i++) {
+        tests[2 * i] = (struct CMUnitTest){.name = rows[i].name,
+                                           .test_func = the_step_is_filled_block_by_block,
+                                           .initial_state = &rows[i]};
+        tests[2 * i + 1] = (struct CMUnitTest){
+            .name = rows[i].name, .test_func = kept_values_add_up, .initial_state = &rows[i]};
+    }
+    tests[2 * N] = (struct CMUnitTest)cmocka_unit_test(a_forward_plan_has_no_moments);
     return cmocka_run_group_tests_name("memory_moments", tests, open_scripts, close_scripts);
 }

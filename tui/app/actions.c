@@ -445,6 +445,8 @@ static bool act_on_place(App *app, ActId act)
         show(ui, SHOW_FINDINGS);
     else if (act == ACT_EVENTS)
         show(ui, SHOW_EVENTS);
+    else if (act == ACT_KEPT)
+        show(ui, SHOW_SAVED);
     else if (act == ACT_LINKS)
         show(ui, SHOW_LINKS);
     else if (act == ACT_JOURNAL)

@@ -613,7 +613,9 @@ static void draw_once(App *app)
     grid_clear(grid);
     int tour = tour_lines(&app->tour, grid->w, grid->h);
     app->layout = layout_make(grid->w, grid->h - tour, ui->at.show,
-                              ui->look.zoomed || app->options.one_pane, &app->splits);
+                              (LayoutLook){.zoomed = ui->look.zoomed || app->options.one_pane,
+                                           .trains = ui_graph(ui)->phase != NULL},
+                              &app->splits);
     if (app->layout.too_small) {
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
         pen_printf(&pen, ROLE_TEXT, "too small: %dx%d, needs %dx%d (q quits)", grid->w, grid->h,
@@ -622,7 +624,8 @@ static void draw_once(App *app)
     }
     if (is_shown(&app->layout, SHOW_COMM_DETAIL))
         whatif_follow(ui);
-    if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE))
+    if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE) ||
+        is_shown(&app->layout, SHOW_SAVED))
         mem_follow(ui);
     if (is_shown(&app->layout, SHOW_COMM))
         comm_follow(ui);

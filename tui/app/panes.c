@@ -9,20 +9,32 @@ typedef struct {
 typedef struct {
     int n;
     WidePane pane[LAYOUT_PANES];
+    bool trains; /* of a training step; comes before the one that other plans have */
 } Workspace;
 
 static const Workspace workspaces[] = {
-    {3, {{SHOW_GRAPH, 0, 0, 61, 100}, {SHOW_OP, 61, 0, 39, 48}, {SHOW_TENSOR, 61, 48, 39, 52}}},
-    {3, {{SHOW_MESH, 0, 0, 57, 58}, {SHOW_MEM, 57, 0, 43, 58}, {SHOW_LIVE, 0, 58, 100, 42}}},
-    {3,
-     {{SHOW_COMM, 0, 0, 100, 38}, {SHOW_COMM_DETAIL, 0, 38, 57, 62}, {SHOW_LINKS, 57, 38, 43, 62}}},
-    {3,
-     {{SHOW_DIFF_TOTALS, 0, 0, 100, 20}, {SHOW_DIFF, 0, 20, 100, 56}, {SHOW_FORK, 0, 76, 100, 24}}},
-    {4,
-     {{SHOW_POLICY, 0, 0, 50, 55},
-      {SHOW_CONSOLE, 0, 55, 50, 45},
-      {SHOW_RUN, 50, 0, 50, 55},
-      {SHOW_CHECK, 50, 55, 50, 45}}},
+    {.n = 3,
+     .pane = {{SHOW_GRAPH, 0, 0, 61, 100},
+              {SHOW_OP, 61, 0, 39, 48},
+              {SHOW_TENSOR, 61, 48, 39, 52}}},
+    {.n = 3,
+     .pane = {{SHOW_MEM, 0, 0, 100, 60}, {SHOW_LIVE, 0, 60, 52, 40}, {SHOW_SAVED, 52, 60, 48, 40}},
+     .trains = true},
+    {.n = 3,
+     .pane = {{SHOW_MESH, 0, 0, 57, 58}, {SHOW_MEM, 57, 0, 43, 58}, {SHOW_LIVE, 0, 58, 100, 42}}},
+    {.n = 3,
+     .pane = {{SHOW_COMM, 0, 0, 100, 38},
+              {SHOW_COMM_DETAIL, 0, 38, 57, 62},
+              {SHOW_LINKS, 57, 38, 43, 62}}},
+    {.n = 3,
+     .pane = {{SHOW_DIFF_TOTALS, 0, 0, 100, 20},
+              {SHOW_DIFF, 0, 20, 100, 56},
+              {SHOW_FORK, 0, 76, 100, 24}}},
+    {.n = 4,
+     .pane = {{SHOW_POLICY, 0, 0, 50, 55},
+              {SHOW_CONSOLE, 0, 55, 50, 45},
+              {SHOW_RUN, 50, 0, 50, 55},
+              {SHOW_CHECK, 50, 55, 50, 45}}},
 };
 
 /* Views above each other on a narrow screen: lines of each, and percent of the body if that is
@@ -40,16 +52,17 @@ typedef struct {
 static const Stack stacks[] = {
     {2, {{SHOW_COMM, 0, 0}, {SHOW_COMM_DETAIL, 10, 45}}},
     {2, {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
+    {2, {{SHOW_MEM, 0, 0}, {SHOW_SAVED, 9, 45}}},
     {3, {{SHOW_DIFF_TOTALS, 6, 0}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}}},
     {2, {{SHOW_POLICY, 0, 0}, {SHOW_CONSOLE, 7, 35}}},
     {2, {{SHOW_RUN, 0, 0}, {SHOW_CHECK, 6, 30}}},
 };
 
-static const Workspace *workspace_of(ShowId show)
+static const Workspace *workspace_of(ShowId show, bool trains)
 {
     for (size_t i = 0; i < sizeof workspaces / sizeof workspaces[0]; i++)
         for (int p = 0; p < workspaces[i].n; p++)
-            if (workspaces[i].pane[p].show == show)
+            if (workspaces[i].pane[p].show == show && (trains || !workspaces[i].trains))
                 return &workspaces[i];
     return NULL;
 }
@@ -119,7 +132,7 @@ static void pile(Layout *layout, const Stack *stack, Rect body)
     }
 }
 
-Layout layout_make(int w, int h, ShowId show, bool zoomed, const Splits *splits)
+Layout layout_make(int w, int h, ShowId show, LayoutLook look, const Splits *splits)
 {
     Layout layout = {.status = {0, 0, w, 1},
                      .tabs = {0, 1, w, 1},
@@ -129,7 +142,7 @@ Layout layout_make(int w, int h, ShowId show, bool zoomed, const Splits *splits)
                      .body = {0, 3, w, h - 5},
                      .workspace = -1};
     Rect body = layout.body;
-    const Workspace *workspace = workspace_of(show);
+    const Workspace *workspace = workspace_of(show, look.trains);
     const Stack *stack = stack_of(show);
 
     if (splits)
@@ -137,9 +150,9 @@ Layout layout_make(int w, int h, ShowId show, bool zoomed, const Splits *splits)
     layout.too_small = w < LAYOUT_MIN_W || h < LAYOUT_MIN_H;
     if (layout.too_small)
         return layout;
-    if (workspace && !zoomed && w >= LAYOUT_WIDE && h >= LAYOUT_TALL)
+    if (workspace && !look.zoomed && w >= LAYOUT_WIDE && h >= LAYOUT_TALL)
         spread(&layout, workspace, body);
-    else if (stack && !zoomed && body.h >= LAYOUT_STACK_H)
+    else if (stack && !look.zoomed && body.h >= LAYOUT_STACK_H)
         pile(&layout, stack, body);
     else
         layout.pane[layout.n_panes++] = (LayoutPane){show, {0}, body};

@@ -8,10 +8,11 @@
  *     keys            the most useful keys; the prompt
  *
  * From LAYOUT_WIDE columns and LAYOUT_TALL rows on, views that belong together are panes beside
- * each other, one of five workspaces: graph + op + tensor, mesh + memory + what lives at its peak,
- * reshards + the selected one + links, two plans, policy + console + run. Below that a view has the
- * screen, or shares it with the parts that explain it, above each other. Below LAYOUT_MIN_W x
- * LAYOUT_MIN_H the screen is one line with a message.
+ * each other, one workspace: graph + op + tensor, mesh + memory + what lives at its peak (in a
+ * training step memory + that + what is kept), reshards + the selected one + links, two plans,
+ * policy + console + run. Below that a view has the screen, or shares it with the parts that
+ * explain it, above each other. Below LAYOUT_MIN_W x LAYOUT_MIN_H the screen is one line with a
+ * message.
  */
 #ifndef TUI_APP_PANES_H
 #define TUI_APP_PANES_H
@@ -60,9 +61,14 @@ typedef struct {
     LayoutPane pane[LAYOUT_PANES];
 } Layout;
 
-/* splits: NULL: as the table has them.
- * show: the view that has the focus; it is always in a pane. zoomed: it alone. */
-Layout layout_make(int w, int h, ShowId show, bool zoomed, const Splits *splits);
+typedef struct {
+    bool zoomed; /* the view that has the focus alone */
+    bool trains; /* the plan is of a training step: some workspaces have other panes */
+} LayoutLook;
+
+/* splits: NULL: as the table has them. show: the view that has the focus; it is always in a pane.
+ */
+Layout layout_make(int w, int h, ShowId show, LayoutLook look, const Splits *splits);
 
 /* The border between frames that is drawn there. */
 bool layout_border(const Layout *layout, int x, int y, Border *out);

@@ -93,6 +93,8 @@
     ACT(SCHEDULE, "schedule", "gp", "", "the pipeline: stages and micro-batches along time",       \
         "view")                                                                                    \
     ACT(NEAR, "near", "Z", "", "boxes around this op", "view")                                     \
+    ACT(KEPT, "kept", "gk", "",                                                                    \
+        "what a training step keeps for its backward pass, by layer", "view")                      \
     ACT(LINKS, "links", "", "", "who sends to whom, and the load of links", "view")                \
     ACT(JOURNAL, "journal", "", "", "decisions made here, line by line, and where undo is",        \
         "view")                                                                                    \

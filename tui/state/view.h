@@ -30,6 +30,7 @@ typedef enum {
     SHOW_COMM_DETAIL, /* the selected reshard: formula, cause, options */
     SHOW_LINKS,       /* its groups on the mesh, load of links, who talks to whom */
     SHOW_LIVE,        /* what is alive at the peak */
+    SHOW_SAVED,       /* what is kept for the backward pass, by layer */
     SHOW_DIFF_TOTALS,
     SHOW_FORK, /* why two plans differ first */
     SHOW_CONSOLE,
@@ -76,7 +77,7 @@ typedef struct {
 } View;
 
 extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,
-    view_policy, view_run, view_comm_detail, view_links, view_live, view_diff_totals, view_fork,
+    view_policy, view_run, view_comm_detail, view_links, view_live, view_saved, view_diff_totals, view_fork,
     view_console, view_check, view_schedule, view_near, view_why, view_findings, view_events,
     view_errors, view_journal, view_help;
 extern const View *const views[SHOW_COUNT]; /* tui/app/views.c */

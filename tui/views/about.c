@@ -33,7 +33,9 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_MEM] = "The peak memory of each device by class of values; equal devices are one row.\n"
                  "Parameters and inputs are always live, a value from the op that makes it to\n"
                  "its last reader, a resharded copy from its step on; scratch inside ops is not\n"
-                 "counted. Below are the live bytes over the program; < > move in time.",
+                 "counted. Below are the live bytes over the program; of a training step over all\n"
+                 "its micro-batches, by class, with the schedule's blocks. < > move in time; x\n"
+                 "plans other settings of the policy.",
     [SHOW_DIFF] = "Two plans in program order: ~ differs, + only in B, - only in A, = equal.\n"
                   "Tensors and ops are matched by name, so models and meshes may differ.\n"
                   "Shardings are equal when the same axes shard in the same order, whatever\n"
@@ -52,6 +54,11 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_LINKS] = "Where communication happens: its groups on the mesh, the bytes over each kind\n"
                    "of link in a step, and who sends to whom.",
     [SHOW_LIVE] = "The values alive at that time, the largest first, by class, layer or tensor.",
+    [SHOW_SAVED] =
+        "What a training step keeps for its backward pass on the selected devices, by\n"
+        "layer: bytes of one micro-batch, and of all that are in flight at the peak.\n"
+        "AGAIN: what the ops that make it take, for all micro-batches of a step; making\n"
+        "it again frees the bytes and costs that time, where what they read is there.",
     [SHOW_DIFF_TOTALS] = "Totals of both plans, and the decisions that only one of them makes.",
     [SHOW_FORK] = "The first decision that differs between the plans, and its effect on this row.",
     [SHOW_CONSOLE] =

@@ -26,7 +26,7 @@ const char *mem_grouping_name(MemGrouping grouping)
 
 void mem_open(Mem *mem, Arena *arena)
 {
-    *mem = (Mem){.place = -1, .kept = arena, .toggled = intern_new(arena)};
+    *mem = (Mem){.place = -1, .moment = -1, .kept = arena, .toggled = intern_new(arena)};
 }
 
 static void forget_place(Mem *mem)
@@ -36,9 +36,18 @@ static void forget_place(Mem *mem)
     mem->n_rows = 0;
 }
 
+static void forget_step(Mem *mem)
+{
+    arena_free(mem->step_arena);
+    mem->step_arena = NULL;
+    mem->step = (MemoryMoments){0};
+    mem->moment = -1;
+}
+
 void mem_forget(Mem *mem)
 {
     forget_place(mem);
+    forget_step(mem);
     memory_account_free(mem->account);
     arena_free(mem->arena);
     mem->account = NULL;
@@ -368,6 +377,11 @@ bool mem_list(Mem *mem, const Session *session, Progress *progress)
         return false;
     if (mem->live_arena)
         return true;
+    if (!mem->step_arena) {
+        mem->step_arena = arena_new();
+        mem->step = memory_moments(mem->step_arena, mem->account, mem_ranks(mem)->rank);
+        mem->saved = saved_by_layer(mem->step_arena, session, mem->account, mem_ranks(mem)->rank);
+    }
     mem->live_arena = arena_new();
     mem->live = memory_live_of(mem->live_arena, mem->account, mem_ranks(mem)->rank, mem_place(mem));
     Arena *scratch = arena_new();
@@ -394,6 +408,7 @@ bool mem_list(Mem *mem, const Session *session, Progress *progress)
 void mem_select(Mem *mem, int at)
 {
     forget_place(mem);
+    forget_step(mem);
     mem->at = at;
 }
 
@@ -404,6 +419,32 @@ void mem_move_time(Mem *mem, int by)
     mem->place = place < 0 ? 0 : place >= n ? n - 1 : place;
     if (n == 0 || mem->place == mem_ranks(mem)->use.peak_place)
         mem->place = -1;
+}
+
+const MemoryMoment *mem_moment(const Mem *mem)
+{
+    int at = mem->moment >= 0 ? mem->moment : mem->step.peak;
+    return mem->step.n > 0 && at >= 0 ? &mem->step.at[at] : NULL;
+}
+
+void mem_move_moment(Mem *mem, double us)
+{
+    const MemoryMoment *from = mem_moment(mem);
+    if (!from)
+        return;
+    int at = (int)(from - mem->step.at), by = us < 0 ? -1 : 1, found = at;
+    double wanted = from->from_us + us;
+    for (int i = at + by; 0 <= i && i < mem->step.n; i += by) {
+        const MemoryMoment *moment = &mem->step.at[i];
+        if (moment->place < 0)
+            continue;
+        found = i;
+        if (by < 0 ? moment->from_us <= wanted : moment->from_us >= wanted)
+            break;
+    }
+    forget_place(mem);
+    mem->moment = found == mem->step.peak ? -1 : found;
+    mem->place = mem->moment < 0 ? -1 : mem->step.at[found].place;
 }
 
 void mem_set_grouping(Mem *mem, MemGrouping grouping)

@@ -15,7 +15,9 @@
 #include "core/base/intern.h"
 #include "core/cost/memory.h"
 #include "core/cost/memory_class.h"
+#include "core/cost/memory_moments.h"
 #include "core/session/session.h"
+#include "core/summary/saved.h"
 #include "tui/state/ui.h"
 
 /* ORDER MEM_GROUPING */
@@ -34,8 +36,9 @@ typedef struct {
 } MemRow;
 
 typedef struct {
-    int at;    /* the selected group of devices */
-    int place; /* in the program; -1: where the selected devices need most */
+    int at;     /* the selected group of devices */
+    int place;  /* in the program; -1: where the selected devices need most */
+    int moment; /* of a training step, in `step`; -1: its fullest */
     MemGrouping grouping;
     Arena *kept;     /* of `toggled` */
     Intern *toggled; /* paths of rows that were opened or closed by hand, an odd number of times */
@@ -45,6 +48,10 @@ typedef struct {
     MemoryAccount *account;
     int n_places;
     RankMemories ranks;
+    /* of the selected devices, of a training step; NULL: to be made */
+    Arena *step_arena;
+    MemoryMoments step; /* n 0: the plan has no training step */
+    Saved saved;
     /* of the place; NULL: to be made */
     Arena *live_arena;
     LiveSet live;
@@ -66,6 +73,10 @@ int mem_place(const Mem *mem);               /* the place that is shown; -1: the
 /* The next change of what is shown. */
 void mem_select(Mem *mem, int at);
 void mem_move_time(Mem *mem, int by); /* by places; on the peak's place it stays the peak */
+/* Of a training step: to the next moment at least that much later, or earlier if below 0, at which
+ * an op runs. */
+void mem_move_moment(Mem *mem, double us);
+const MemoryMoment *mem_moment(const Mem *mem); /* the one that is shown; NULL: no training step */
 void mem_set_grouping(Mem *mem, MemGrouping grouping);
 void mem_toggle(Mem *mem, int row);
 
@@ -101,7 +112,16 @@ void mem_format_box(const Mem *mem, int at, const Mesh *mesh, Buf *out);
 /* The most live bytes among the places that a column of `of` stands for. */
 int64_t mem_column(const MemoryUse *use, int n_places, int column, int of);
 
-/* ---- what the two panes share; view_mem.c ---- */
+/* Of a training step: live bytes by class over all micro-batches, with the blocks of the schedule
+ * below; in the lines that are left. tui/views/step/mem_strip.c */
+void mem_strip_draw(const Ui *ui, int rows, Pen *pen);
+
+/* A menu of settings of the policy with the step and the peak that each gives, each planned:
+ * recomputation, ZeRO, micro-batches, schedules (core/summary/estimate.h). False if the policy
+ * declares none of them, or the plan is not of a training step. tui/views/step/settings_try.c */
+bool mem_settings_what_if(Ui *ui);
+
+/* ---- what the panes share; view_mem.c ---- */
 
 static inline Mem *mem_of(const Ui *ui)
 {

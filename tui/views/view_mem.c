@@ -10,7 +10,15 @@
 
 #include <stdio.h>
 
-enum { BAR_LEAST = 10, USED_W = 12, FREE_W = 7, GRAPH_LEAST = 3, NOTE_LEAST = 17 };
+enum {
+    BAR_LEAST = 10,
+    USED_W = 12,
+    FREE_W = 7,
+    GRAPH_LEAST = 3,
+    GRAPH_MOST = 20,
+    NOTE_LEAST = 17,
+    NOTES_WIDE = 100 /* columns from which on the notes take few lines */
+};
 
 /* ---- counting ---- */
 
@@ -42,6 +50,13 @@ static void count_done(Ui *ui, void *context, bool ok, const Error *err)
     mem->account = made->account;
     mem->n_places = made->n_places;
     mem->ranks = made->ranks;
+    if (mem->at == made->at && !mem->step_arena) {
+        mem->step_arena = made->step_arena;
+        mem->step = made->step;
+        mem->saved = made->saved;
+    } else if (mem->step_arena != made->step_arena) {
+        arena_free(made->step_arena);
+    }
     if (mem->at == made->at && mem->place == made->place && mem->grouping == made->grouping) {
         mem->live_arena = made->live_arena;
         mem->live = made->live;
@@ -282,7 +297,8 @@ static void draw_over(const Ui *ui, Pen *pen)
 static void draw_top(const Ui *ui, Pen *pen)
 {
     pen_printf(pen, ROLE_TEXT, " peak of the %s%s by device, limit ",
-               plan_counts_forward_only(ui_plan(ui)) ? "forward " : "", label_pass(ui_plan(ui)));
+               plan_counts_forward_only(ui_plan(ui)) ? "forward " : "",
+               ui_graph(ui)->phase ? "step" : label_pass(ui_plan(ui)));
     pen_put(pen, ROLE_TEXT, label_bytes(ui, limit_of(ui)));
     if (bar_bytes(ui) != limit_of(ui) && pen->area.w - pen->x > 26)
         pen_printf(pen, ROLE_DIM, "; a full bar is %.*s", STR_ARG(label_bytes(ui, bar_bytes(ui))));
@@ -316,9 +332,11 @@ static void draw(Ui *ui, Pen *pen)
     }
     draw_legend(ui, pen);
     draw_over(ui, pen);
-    int left = h - pen->y, notes = h >= NOTE_LEAST ? 7 : 0;
-    if (left - notes >= GRAPH_LEAST + 1)
-        draw_graph(ui, left - notes < 14 ? left - notes : 14, pen);
+    int left = h - pen->y, notes = h < NOTE_LEAST ? 0 : w >= NOTES_WIDE ? 4 : 7;
+    if (left - notes >= GRAPH_LEAST + 1 && mem_is_listed(ui) && mem->step.n > 0)
+        mem_strip_draw(ui, left - notes, pen);
+    else if (left - notes >= GRAPH_LEAST + 1)
+        draw_graph(ui, left - notes < GRAPH_MOST ? left - notes : GRAPH_MOST, pen);
     if (notes > 0) {
         draw_init(ui, pen);
         draw_statement(pen);
@@ -327,10 +345,11 @@ static void draw(Ui *ui, Pen *pen)
 
 /* ---- keys ---- */
 
+enum { USUAL_COLUMNS = 60 };
+
 /* Places that one key moves the time cursor by: a column of a graph of usual width. */
 static int time_step(const Ui *ui)
 {
-    enum { USUAL_COLUMNS = 60 };
     int n = mem_of(ui)->n_places / USUAL_COLUMNS;
     return n > 0 ? n : 1;
 }
@@ -380,7 +399,11 @@ bool mem_act(Ui *ui, ActId act)
     if (!mem_is_counted(ui))
         return false;
     if (act == ACT_DIM_NEXT || act == ACT_DIM_PREVIOUS) {
-        mem_move_time(mem, act == ACT_DIM_NEXT ? time_step(ui) : -time_step(ui));
+        int by = act == ACT_DIM_NEXT ? 1 : -1;
+        if (mem_is_listed(ui) && mem->step.n > 0)
+            mem_move_moment(mem, by * mem->step.us / USUAL_COLUMNS);
+        else
+            mem_move_time(mem, by * time_step(ui));
         return true;
     }
     if (act != ACT_GROUPING)
@@ -391,6 +414,22 @@ bool mem_act(Ui *ui, ActId act)
     return true;
 }
 
+/* " at 63.8 ms, forward of micro-batch 1 on stage 0, 2 in flight: 20.1 GiB of 74.5 GiB" */
+static void put_moment(const Ui *ui, const MemoryMoment *moment, Buf *out)
+{
+    const Schedule *table = plan_schedule(ui_plan(ui));
+    buf_printf(out, " at %.*s", STR_ARG(label_us(ui, moment->from_us)));
+    if (moment->block >= 0) {
+        const Block *block = &table->block[moment->block];
+        buf_printf(out, ", %s of micro-batch %d on stage %d, %d in flight",
+                   schedule_pass_name((BlockPass)block->pass), block->micro_batch, block->stage,
+                   moment->in_flight);
+    }
+    buf_printf(out, ", %.*s: %.*s of %.*s%s", STR_ARG(op_at(ui, moment->place)),
+               STR_ARG(label_bytes(ui, moment->bytes)), STR_ARG(label_bytes(ui, limit_of(ui))),
+               mem_of(ui)->moment < 0 ? ", the peak" : "");
+}
+
 void mem_note(Ui *ui, Buf *out)
 {
     Mem *mem = mem_of(ui);
@@ -399,6 +438,10 @@ void mem_note(Ui *ui, Buf *out)
         return;
     const MemoryUse *use = &mem_ranks(mem)->use;
     mem_format_devices(mem, mem->at, ui->session->mesh->n_devices, 16, out);
+    if (mem_moment(mem)) {
+        put_moment(ui, mem_moment(mem), out);
+        return;
+    }
     buf_printf(out, " at op %d of %d, %.*s: %.*s of %.*s%s", place + 1, mem->n_places,
                STR_ARG(op_at(ui, place)), STR_ARG(label_bytes(ui, use->live_bytes[place])),
                STR_ARG(label_bytes(ui, limit_of(ui))),
@@ -414,7 +457,8 @@ static bool act(Ui *ui, ActId act)
     if (mem_act(ui, act))
         return true;
     if (act == ACT_WHAT_IF && mem_is_counted(ui)) {
-        mem_what_if(ui, NULL);
+        if (!mem_settings_what_if(ui))
+            mem_what_if(ui, NULL);
         return true;
     }
     if (act == ACT_OPEN) {
