@@ -11,7 +11,8 @@ typedef struct {
     const Instance *instance;
     const int32_t *choice;
     Decisions *out;
-    Plan *plan;        /* under the decisions so far */
+    Plan *plan;        /* under the decisions so far, or: */
+    bool forward;      /* its forward pass alone, which takes a fraction of the time */
     uint8_t *n_pinned; /* per node: how often it was pinned */
     Error *err;
 } Decider;
@@ -27,19 +28,29 @@ static void add(Decider *d, DecisionKind kind, int32_t place, int dim, const Cut
     vec_push(d->arena, d->out, decision);
 }
 
-/* whole: not only the cuts. */
-static bool plan_again(Decider *d, bool whole)
+typedef enum {
+    OF_FORWARD,
+    OF_ALL,
+    WHOLE
+} Extent; /* cuts of the forward pass; of all ops; a plan */
+
+static bool plan_again(Decider *d, Extent extent)
 {
     const Session *session = d->instance->session;
     plan_free(d->plan);
     Journal journal = session_journal_with(session, d->arena, d->out->at, d->out->n);
     PlanRequest request = session_request(session, &journal);
-    d->plan = whole ? plan_make(&request, d->err) : plan_make_cuts(&request, d->err);
+    d->forward = extent == OF_FORWARD;
+    d->plan = extent == OF_FORWARD ? plan_make_forward_cuts(&request, d->err)
+              : extent == OF_ALL   ? plan_make_cuts(&request, d->err)
+                                   : plan_make(&request, d->err);
     return d->plan != NULL;
 }
 
 static const OpCut *chosen_cut(const Decider *d, int32_t op)
 {
+    if (d->forward && !op_is_forward(d->instance->inferred->graph, op))
+        return NULL;
     int32_t node = d->instance->node_of_op[op];
     const SearchNode *at = node < 0 ? NULL : &d->instance->nodes.at[node];
     bool own = at && (at->kind == NODE_SUM ||
@@ -49,7 +60,7 @@ static const OpCut *chosen_cut(const Decider *d, int32_t op)
 
 static bool cut_as_chosen(const Decider *d, int32_t op, int *dim)
 {
-    const OpCut *chosen = chosen_cut(d, op), *cut = plan_cut(d->plan, op);
+    const OpCut *chosen = chosen_cut(d, op), *cut = chosen ? plan_cut(d->plan, op) : NULL;
     for (*dim = 0; chosen && cut && *dim < chosen->n; ++*dim)
         if (!cut_equal(&chosen->index[*dim], &cut->index[*dim]))
             return false;
@@ -117,16 +128,24 @@ static void pin_node(Decider *d, int32_t op)
     }
 }
 
+/* Node by node, so that lines about equal layers follow each other. */
 static void store_parameters(Decider *d)
 {
-    const Graph *graph = d->instance->inferred->graph;
-    for (int32_t t = 0; t < graph->n_tensors; t++) {
-        int32_t node = d->instance->node_of_tensor[t];
-        const SearchNode *at = node < 0 ? NULL : &d->instance->nodes.at[node];
-        if (!at || at->kind != NODE_PARAMETER)
+    const Instance *instance = d->instance;
+    int32_t n_tensors = instance->inferred->graph->n_tensors;
+    int32_t *first = arena_array(d->arena, int32_t, instance->nodes.n);
+    int32_t *next = arena_array(d->arena, int32_t, n_tensors);
+    memset(first, -1, sizeof *first * (size_t)instance->nodes.n);
+    for (int32_t t = n_tensors - 1; t >= 0; t--)
+        if (instance->node_of_tensor[t] >= 0) {
+            next[t] = first[instance->node_of_tensor[t]];
+            first[instance->node_of_tensor[t]] = t;
+        }
+    for (int32_t n = 0; n < instance->nodes.n; n++) {
+        if (instance->nodes.at[n].kind != NODE_PARAMETER)
             continue;
-        const ParameterChoice *chosen = &at->stored[d->choice[node]];
-        if (chosen->values)
+        const ParameterChoice *chosen = &instance->nodes.at[n].stored[d->choice[n]];
+        for (int32_t t = first[n]; chosen->values && t >= 0; t = next[t])
             add(d, PIN_TENSOR_DIM, t, chosen->dim, chosen->by, chosen->values);
     }
 }
@@ -150,27 +169,55 @@ static void give_inputs(Decider *d)
 
 enum { ROUNDS_MAX = 400 };
 
+/* Pins nodes of the forward pass, one after another, until all its ops are cut as chosen. */
+static bool pin_forward(Decider *d)
+{
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        int32_t op = next_to_pin(d);
+        if (op < 0)
+            break;
+        pin_node(d, op);
+        if (!plan_again(d, OF_FORWARD))
+            return false;
+    }
+    return true;
+}
+
+/* Pins the others: nothing propagates behind the forward pass, so all of them at once. */
+static bool pin_sums(Decider *d)
+{
+    const Inferred *inferred = d->instance->inferred;
+    for (int round = 0; round < PINS_OF_NODE; round++) {
+        int n = d->out->n, dim;
+        bool *pinned = arena_array(d->arena, bool, d->instance->nodes.n);
+        for (int i = 0; i < inferred->n_program; i++) {
+            int32_t op = inferred->program[i], node = d->instance->node_of_op[op];
+            if (cut_as_chosen(d, op, &dim) || pinned[node] || d->n_pinned[node] >= PINS_OF_NODE)
+                continue;
+            pin_node(d, op);
+            pinned[node] = true;
+        }
+        if (d->out->n == n)
+            break;
+        if (!plan_again(d, OF_ALL))
+            return false;
+    }
+    return true;
+}
+
 bool decide(Arena *arena, const Instance *instance, const int32_t *choice, Decisions *out,
             Plan **made, Error *err)
 {
     Decider d = {.arena = arena, .instance = instance, .choice = choice, .out = out, .err = err};
     d.n_pinned = arena_array(arena, uint8_t, instance->nodes.n);
     store_parameters(&d);
-    if (!plan_again(&d, false))
+    if (!plan_again(&d, OF_FORWARD) || !pin_forward(&d) || !plan_again(&d, OF_ALL) || !pin_sums(&d))
         return false;
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        int32_t op = next_to_pin(&d);
-        if (op < 0)
-            break;
-        pin_node(&d, op);
-        if (!plan_again(&d, false))
-            return false;
-    }
     int n = out->n;
-    if (!plan_again(&d, true))
+    if (!plan_again(&d, WHOLE))
         return false;
     give_inputs(&d);
-    if (out->n > n && !plan_again(&d, true))
+    if (out->n > n && !plan_again(&d, WHOLE))
         return false;
     if (made)
         *made = d.plan;

@@ -178,18 +178,15 @@ static void add_up(Instance *instance)
 
 /* ---- all of it ---- */
 
-static Plan *plan_of_nothing(Arena *arena, const Session *session)
+static Plan *plan_of_nothing(Arena *arena, const Session *session, const Prices *prices)
 {
     Plan *plan = arena_make(arena, Plan);
     *plan = (Plan){.arena = arena,
                    .inferred = session->inferred,
-                   .mesh = session->mesh,
-                   .machine = session->machine};
-    plan->shardings = shardings_new(arena);
-    plan->resharder = resharder_new(arena, plan->mesh, plan->machine, plan->shardings);
-    ReshardOptions options = reshard_defaults();
-    options.whole_axes = true;
-    resharder_options(plan->resharder, &options);
+                   .mesh = prices->mesh,
+                   .machine = prices->machine,
+                   .shardings = prices->shardings,
+                   .resharder = prices->resharder};
     plan->decided = session->plan->decided;
     plan->priced = arena_make(arena, Priced);
     return plan;
@@ -214,8 +211,10 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
     Instance *to = arena_make(arena, Instance);
     const Graph *graph = session->graph;
     *to = (Instance){.arena = arena, .session = session, .inferred = session->inferred};
-    to->as = plan_of_nothing(arena, session);
-    to->prices = prices_new(arena, to->as->resharder);
+    to->prices = options->prices && prices_are_of(options->prices, session->mesh, session->machine)
+                     ? options->prices
+                     : prices_new(arena, session->mesh, session->machine);
+    to->as = plan_of_nothing(arena, session, to->prices);
     to->layouts = arena_make(arena, struct InstanceLayouts);
     to->layouts->asked = intern_new(arena);
     to->node_of_op = arena_array(arena, int32_t, graph->n_ops);

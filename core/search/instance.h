@@ -106,6 +106,7 @@ typedef struct {
     bool store; /* parameters may be stored sharded further also in a plan of the forward pass */
     const Plan *const *plans; /* whose cuts are among the choices */
     int n_plans;
+    Prices *prices; /* of an earlier instance; NULL, or of another mesh or machine: new ones */
     Progress *progress;
 } InstanceOptions;
 

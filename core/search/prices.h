@@ -2,15 +2,29 @@
  *
  * A move is the cheapest one by whole axes (ReshardOptions.whole_axes). A plan may find a cheaper
  * one that splits axes; then it costs less than the search adds up.
+ *
+ * Prices depend on mesh and machine alone, of which they keep copies: a search that is asked again
+ * takes those of the one before.
  */
 #ifndef CORE_SEARCH_PRICES_H
 #define CORE_SEARCH_PRICES_H
 
 #include "core/reshard/reshard.h"
 
-typedef struct Prices Prices;
+typedef struct {
+    Arena *arena;
+    const Mesh *mesh;
+    const Machine *machine;
+    Shardings *shardings;
+    Resharder *resharder;
+    struct PricesAsked *asked; /* private */
+} Prices;
 
-Prices *prices_new(Arena *arena, Resharder *resharder);
+/* In the arena. */
+Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine);
+
+/* Whether they hold on that mesh and machine. */
+bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine);
 
 /* The id of a move; the shardings differ. */
 int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to);

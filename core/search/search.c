@@ -272,6 +272,7 @@ bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *resul
                                .store = request->max_peak_bytes > 0,
                                .plans = plans,
                                .n_plans = 1,
+                               .prices = request->prices,
                                .progress = request->progress};
     s.instance = instance_make(arena, request->session, &options, err);
     if (!s.instance)
@@ -283,7 +284,7 @@ bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *resul
     if (!find_plan(&s, &answer, err) || !find_bound(&s, &answer, err))
         return false;
     result->proven = result->outcome == SEARCH_PLAN &&
-                     fabs(result->cost_us - result->bound_us) <= 1e-6 * result->cost_us;
+                     result->cost_us - result->bound_us <= 1e-6 * result->cost_us;
     if (request->price_choices && result->proven && s.choice && s.n_points == 0)
         price_choices(&s);
     result->seconds = clock_s() - s.began_s;

@@ -61,6 +61,19 @@ static Decided forward_decisions(const Plan *plan)
     return decided;
 }
 
+/* Of a training step the forward part: *forward is the plan as the propagator sees it. */
+static void propagate_step_forward(const Plan *plan, const PlanRequest *request, Decided *decided,
+                                   Plan *forward)
+{
+    PlanRequest asked = *request;
+    *forward = *plan;
+    *decided = forward_decisions(plan);
+    forward->decided = decided;
+    forward->inferred = asked.inferred =
+        plan->inferred->forward; /* shorter columns of it are read */
+    propagate_forward(forward, &asked);
+}
+
 /* Of a training step the propagator sees the forward part alone. */
 void plan_propagate(Plan *plan, const PlanRequest *request)
 {
@@ -68,13 +81,9 @@ void plan_propagate(Plan *plan, const PlanRequest *request)
         propagate_forward(plan, request);
         return;
     }
-    Plan forward = *plan;
-    PlanRequest asked = *request;
-    Decided decided = forward_decisions(plan);
-    forward.decided = &decided;
-    forward.inferred = asked.inferred =
-        plan->inferred->forward; /* shorter columns of it are read */
-    propagate_forward(&forward, &asked);
+    Plan forward;
+    Decided decided;
+    propagate_step_forward(plan, request, &decided, &forward);
     plan->findings = forward.findings;
     Propagated *out = arena_make(plan->arena, Propagated);
     plan->propagated = out;
@@ -139,6 +148,21 @@ Plan *plan_make_cuts(const PlanRequest *request, Error *err)
     Plan *plan = plan_begin(request, err);
     if (plan)
         plan_propagate(plan, request);
+    return plan;
+}
+
+Plan *plan_make_forward_cuts(const PlanRequest *request, Error *err)
+{
+    Plan *plan = plan_begin(request, err), forward;
+    Decided decided;
+    if (!plan || !plan->inferred->forward) {
+        if (plan)
+            plan_propagate(plan, request);
+        return plan;
+    }
+    propagate_step_forward(plan, request, &decided, &forward);
+    plan->propagated = forward.propagated;
+    plan->findings = forward.findings;
     return plan;
 }
 

@@ -11,6 +11,8 @@
 Plan *plan_make(const PlanRequest *request, Error *err);
 /* The same only as far as plan->propagated: which decisions hold, the cuts that follow. */
 Plan *plan_make_cuts(const PlanRequest *request, Error *err);
+/* The same of the forward pass alone: plan->propagated has no columns for what is behind it. */
+Plan *plan_make_forward_cuts(const PlanRequest *request, Error *err);
 void plan_free(Plan *plan); /* NULL is allowed */
 
 /* Computes only plan->propagated again, of a finished plan: for the bench. */
