@@ -29,10 +29,9 @@ static double bubble_with(Arena *scratch, const Plan *plan, int n_micro_batches)
     return table->idle;
 }
 
-static void find_few_micro_batches(Plan *plan)
+static void find_few_micro_batches(Plan *plan, const Schedule *table)
 {
     enum { A_DEVICE = 4 };
-    const Schedule *table = plan_schedule(plan);
     int lanes = plan->priced->pipeline->lanes->n, m = table->n_micro_batches;
     if (!table->trains || lanes < 2 || m >= lanes)
         return;
@@ -51,9 +50,8 @@ static void find_few_micro_batches(Plan *plan)
 }
 
 /* Megatron-LM refuses such a number, torch runs it: in equal rounds, else in one. */
-static void find_uneven_rounds(Plan *plan)
+static void find_uneven_rounds(Plan *plan, const Schedule *table)
 {
-    const Schedule *table = plan_schedule(plan);
     int lanes = plan->priced->pipeline->lanes->n, m = table->n_micro_batches;
     if (strcmp(table->name, "1f1b_interleaved") != 0 || lanes < 2 || m % lanes == 0)
         return;
@@ -126,9 +124,10 @@ static void find_gathered_again(Plan *plan)
 
 void configuration_check(Plan *plan)
 {
-    if (!plan->priced->pipeline || !plan_schedule(plan))
+    const Schedule *table = plan_schedule(plan);
+    if (!table)
         return;
-    find_few_micro_batches(plan);
-    find_uneven_rounds(plan);
+    find_few_micro_batches(plan, table);
+    find_uneven_rounds(plan, table);
     find_gathered_again(plan);
 }

@@ -29,7 +29,7 @@ typedef Vec(const char *) Texts;
 /* What was given; texts are argv's. */
 typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color, *fuse, *train;
-    const char *max_peak, *max_comm, *max_step, *max_grad_reduces;
+    const char *max_peak, *max_comm, *max_step, *max_grad_reduces, *against;
     const char *kind, *backend, *seed, *repeat, *warmup, *steps, *loss_csv, *trace_file, *stall,
         *weights, *shapes, *size, *script, *screen, *config;
     const char *hops, *width, *table, *to;

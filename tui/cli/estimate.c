@@ -8,6 +8,7 @@
 #include "core/cost/training_cost.h"
 #include "core/session/training_json.h"
 #include "core/summary/estimate.h"
+#include "tui/cli/estimate_against.h"
 #include "tui/cli/plan_text.h"
 #include "tui/cli/training_text.h"
 
@@ -21,6 +22,7 @@ typedef struct {
     TrainingCost cost;
     StepParts parts;
     EstimateChanges changes;
+    Against against;
 } Page;
 
 static const char *title_of(const Page *page, const StepPart *part)
@@ -179,6 +181,8 @@ static Json *page_json(const Page *page)
     json_set(out, "training", training_json(&page->cost));
     json_set(out, "parts", parts_json(page));
     json_set(out, "changes", changes_json(page));
+    if (page->against.n > 0)
+        json_set(out, "against", against_json(page->cli->arena, &page->against));
     return out;
 }
 
@@ -205,7 +209,9 @@ int cli_estimate(Cli *cli)
     page.parts = step_parts(cli->arena, session->plan);
     int code =
         plan_is_legal(session->plan) && estimate_fits(session->plan) ? CLI_FINE : CLI_ILLEGAL;
-    if (!estimate_changes(cli->arena, session, NULL, &page.changes, &cli->err)) {
+    if (!against_read(cli->arena, cli->options.against, session, &page.cost, &page.against,
+                      &cli->err) ||
+        !estimate_changes(cli->arena, session, NULL, &page.changes, &cli->err)) {
         code = cli_fail(cli);
     } else if (cli->options.json) {
         cli_write_json(cli, page_json(&page));
@@ -216,6 +222,7 @@ int cli_estimate(Cli *cli)
         training_text_memory(cli->arena, &page.cost, &cli->out);
         buf_putc(&cli->out, '\n');
         put_changes(&page, &cli->out);
+        against_text(cli->arena, &page.against, &cli->out);
     }
     session_close(session);
     return code;

@@ -48,6 +48,9 @@ const Option cli_options[] = {
     TEXT("max-step", 0, max_step, "TIME", VERB_CHECK, "limit of the step time: 5ms"),
     TEXT("max-grad-reduces", 0, max_grad_reduces, "N", VERB_CHECK,
          "with --train, limit of the collectives a step that reduce gradients of parameters"),
+    TEXT("against", 0, against, "NAME,...", VERB_ESTIMATE,
+         "beside it what published formulas say, and why they differ: megatron, deepspeed, "
+         "calculon, llm-analysis, cookbook or all"),
     FLAG("dot", 0, dot, VERB_EXPORT, "a Graphviz drawing"),
     FLAG("svg", 0, svg, VERB_EXPORT, "the drawing as SVG, laid out by the program dot"),
     FLAG("pdf", 0, pdf, VERB_EXPORT, "the drawing as PDF"),

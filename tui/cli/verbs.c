@@ -35,8 +35,10 @@ static const char estimate_text[] =
     "waits for other stages, the update. Then it plans other settings of the policy,\n"
     "one by one, and names the three that help most: what is made again, ZeRO,\n"
     "sequence parallelism, schedules, the size of micro-batches at as many samples a\n"
-    "step. Without -p it takes hybrid3d, without --train adamw. The exit code is 1 if\n"
-    "the step does not fit or the plan is illegal.";
+    "step. Without -p it takes hybrid3d, without --train adamw. --against prints what\n"
+    "published formulas say of a config.json in the same configuration (Megatron-LM,\n"
+    "DeepSpeed, Calculon, llm-analysis, EleutherAI's cookbook), and what each leaves\n"
+    "out. The exit code is 1 if the step does not fit or the plan is illegal.";
 static const char search_text[] =
     "Searches the plan of least time whose memory is within a limit, and proves it:\n"
     "with -m on that mesh, what policy and pins leave open; with --devices N whole\n"
