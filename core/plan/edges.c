@@ -154,10 +154,11 @@ static bool is_kept(const Edges *e, int32_t tensor)
     return e->kept && e->kept[tensor];
 }
 
-/* op: the reader; the maker where a pin asks for it. */
+/* op: the reader; the maker where a pin asks for it, and then the value is kept for all phases. */
 static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to, int32_t op)
 {
-    int phase = plan_phase(e->plan, op);
+    bool pinned = op == e->plan->inferred->graph->tensors[tensor].maker;
+    int phase = pinned ? 0 : plan_phase(e->plan, op);
     for (int32_t at = e->first_reshard[tensor]; at > 0; at = e->next_reshard.at[at - 1]) {
         Reshard *old = &e->reshards.at[at - 1];
         if (old->to == to.sharding && old->from == from.sharding && old->to_devices == to.devices &&
