@@ -171,16 +171,30 @@ static bool part_of(Joiner *joiner, int32_t slot, int64_t position, const Local 
                  : error_kind(err, ERROR_RUN, "out of memory");
 }
 
-/* Joins the parts of a slot with a sharding; one of each set of replicas is read. */
-static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, Joined *out,
-                       Error *err)
+/* The atoms along which a slot with a sharding is replicated. */
+static AtomSet replica_atoms(const Team *team, int32_t slot, const Sharding *sharding)
+{
+    int devices = team->program->slots[slot].devices;
+    AtomSet free = submesh_free(team->plan->mesh, team->plan->decided->submeshes[devices]);
+    return free & ~(sharding_atoms(sharding) | sharding_partials(sharding));
+}
+
+int64_t slot_replicas(const Team *team, int32_t slot)
+{
+    const Sharding *sharding = sharding_of(team, slot);
+    return sharding ? mesh_atoms_size(team->plan->mesh, replica_atoms(team, slot, sharding)) : 1;
+}
+
+/* Joins the parts of a slot with a sharding, those of one replica. */
+static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, int64_t replica,
+                       Joined *out, Error *err)
 {
     const Team *team = joiner->team;
     const Mesh *mesh = team->plan->mesh;
     const Slot *at = &team->program->slots[slot];
     SubMesh sub = team->plan->decided->submeshes[at->devices];
     AtomSet addends = sharding_partials(sharding);
-    AtomSet replicas = submesh_free(mesh, sub) & ~(sharding_atoms(sharding) | addends);
+    AtomSet replicas = replica_atoms(team, slot, sharding);
     const Inferred *inferred = team->plan->inferred;
     ReduceOp reduce;
     Dtype dtype = (Dtype)inferred->dtype[at->tensor];
@@ -194,7 +208,7 @@ static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, J
     for (int64_t p = 0; p < team->n_ranks; p++) {
         const Local *part;
         Local *received;
-        if (!submesh_has(mesh, sub, p) || !mesh_stands_first(mesh, replicas, p))
+        if (!submesh_has(mesh, sub, p) || mesh_atoms_coord(mesh, replicas, p) != replica)
             continue;
         if (!part_of(joiner, slot, p, &part, &received, err))
             return false;
@@ -266,7 +280,7 @@ static bool join_replicas(const Joiner *joiner, int32_t slot, Joined *out, Error
     return true;
 }
 
-bool slot_join(Rank *rank, int32_t slot, Joiner *joiner, Joined *out)
+bool slot_join_replica(Rank *rank, int32_t slot, int64_t replica, Joiner *joiner, Joined *out)
 {
     Team *team = rank->team;
     const Local **posted = &joiner->posted[rank->position - team->first_rank];
@@ -277,8 +291,13 @@ bool slot_join(Rank *rank, int32_t slot, Joiner *joiner, Joined *out)
         return false;
     const Sharding *sharding = sharding_of(team, slot);
     Error err = {0};
-    if (rank_leads(rank) && !(sharding ? join_parts(joiner, slot, sharding, out, &err)
+    if (rank_leads(rank) && !(sharding ? join_parts(joiner, slot, sharding, replica, out, &err)
                                        : join_replicas(joiner, slot, out, &err)))
         return rank_failed(rank, &err);
     return rank_meet(rank);
+}
+
+bool slot_join(Rank *rank, int32_t slot, Joiner *joiner, Joined *out)
+{
+    return slot_join_replica(rank, slot, 0, joiner, out);
 }

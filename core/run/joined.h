@@ -29,8 +29,17 @@ typedef struct {
 
 bool slot_is_partial(const Team *team, int32_t slot);
 
-/* Joins a slot. All ranks call it at once with the same *out; the first rank of the process sets it
- * before any call returns. Returns false after rank_failed(), or when another rank failed. */
+/* How many sets of parts make up the whole, each by itself: replicas, of which each should be
+ * equal.
+ */
+int64_t slot_replicas(const Team *team, int32_t slot);
+
+/* Joins one of these sets. All ranks call it at once with the same *out; the first rank of the
+ * process sets it before any call returns. Returns false after rank_failed(), or when another rank
+ * failed. */
+bool slot_join_replica(Rank *rank, int32_t slot, int64_t replica, Joiner *joiner, Joined *out);
+
+/* Joins the first set. */
 bool slot_join(Rank *rank, int32_t slot, Joiner *joiner, Joined *out);
 
 #endif

@@ -176,32 +176,45 @@ static int64_t position_of_counter(const Team *team, int devices)
     return first - first % team->n_local;
 }
 
+/* Compares what the addends of all ranks make up, in each replica of it. */
+static bool check_partial(Checked *c, int32_t slot, const Expected *want)
+{
+    Rank *rank = c->rank;
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    Joined *joined = &verify->joined[1];
+    int devices = team->program->slots[slot].devices;
+    int64_t n = slot_replicas(team, slot);
+    for (int64_t replica = 0; replica < n; replica++) {
+        if (!slot_join_replica(rank, slot, replica, &verify->joiner, joined))
+            return false;
+        if (!rank_leads(rank))
+            continue;
+        if (joined->whole && !want->unknown) {
+            c->element.rounding = (uint8_t)(joined->size ? ROUNDING_SUM : want->rounding);
+            compare(c, joined->whole, want->whole,
+                    with_addends(verify, joined->whole, want->bound, joined));
+        }
+        if (replica == 0 && position_of_counter(team, devices) == rank->position) {
+            rank->result->head->n_checked += joined->whole && !want->unknown;
+            rank->result->head->n_unchecked += joined->unknown || want->unknown;
+        }
+        local_free(joined->whole);
+    }
+    return true;
+}
+
 /* Compares a slot on all ranks at once. */
 static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
 {
     Team *team = rank->team;
-    Verify *verify = team->verify;
     const Slot *held = &team->program->slots[slot];
     Checked c = {.rank = rank, .at = at};
     c.element = (RunElement){
         .tensor = held->tensor, .moved = want->moved, .rounding = (uint8_t)want->rounding};
     RankHead *head = rank->result->head;
-    bool counts = position_of_counter(team, held->devices) == rank->position;
-    if (slot_is_partial(team, slot)) {
-        Joined *joined = &verify->joined[1];
-        if (!slot_join(rank, slot, &verify->joiner, joined))
-            return false;
-        if (rank_leads(rank) && joined->whole && !want->unknown) {
-            c.element.rounding = (uint8_t)(joined->size ? ROUNDING_SUM : want->rounding);
-            compare(&c, joined->whole, want->whole,
-                    with_addends(verify, joined->whole, want->bound, joined));
-            head->n_checked += counts;
-        }
-        if (rank_leads(rank))
-            local_free(joined->whole);
-        head->n_unchecked += counts && (joined->unknown || want->unknown);
-        return true;
-    }
+    if (slot_is_partial(team, slot))
+        return check_partial(&c, slot, want);
     if (!rank_has(rank, slot) || !rank->slot[slot])
         return true;
     bool first = rank->position == team->plan->decided->submeshes[held->devices].first;
