@@ -275,8 +275,8 @@ bool run_expecting(Arena *arena, const Plan *plan, const RunOptions *options, Lo
     team.results = &results;
     team.n_passes = run_passes(options);
     Arena *scratch = arena_new();
-    bool ok = (team.runner = runner_find(options->backend, err)) &&
-              check_size(plan, options, err) && place_ranks(&team, err) &&
+    team.runner = options->runner ? options->runner : runner_find(options->backend, err);
+    bool ok = team.runner && check_size(plan, options, err) && place_ranks(&team, err) &&
               program_lower(scratch, plan, &program, err) &&
               choose_runner(arena, &team, &program, err) &&
               results_open(scratch, plan, &program, team.n_ranks, options, &results, err) &&

@@ -27,6 +27,7 @@ typedef struct {
     bool draw_missing;   /* weights that are not in the checkpoint are drawn, not an error */
     bool trace;          /* fill RunReport.trace */
     const char *backend; /* "host", "mpi", "cuda", "auto"; NULL: host */
+    const struct Runner *runner; /* in place of the backend's; NULL: none */
     bool isolated;       /* in a child process: a crash or hang ends only the run (supervise.h) */
     double stall_s;      /* isolated: longest time without progress; 0: 3 s */
     struct World *world; /* processes of the run; NULL: this one */
