@@ -103,13 +103,15 @@ void comm_free(Comm *comm)
     arena_free(comm->arena);
 }
 
-/* The key by which reshards are folded, as bytes: path (one object for equal ones), shardings,
- * count, label. */
+/* The key by which reshards are folded, as bytes: pass, path (one object for equal ones),
+ * shardings, count, label. */
 static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, size_t *label_at)
 {
     Buf key = buf_new(scratch);
     double times = reshard_repeat(comm->session->plan, reshard);
+    CommPass pass = reshard_pass(comm->session->plan, reshard);
 
+    buf_add(&key, (Str){(const char *)&pass, sizeof pass});
     buf_add(&key, (Str){(const char *)&times, sizeof times});
     buf_add(&key, (Str){(const char *)&reshard->path, sizeof reshard->path});
     buf_add(&key, (Str){(const char *)&reshard->from, sizeof reshard->from});
@@ -150,6 +152,9 @@ static bool fold_rows(Comm *comm, Progress *progress)
         comm->row[row].times += times;
         comm->row[row].us += times * plan->moved->reshards[r].path->us;
         comm->row[row].exposed_us += exposed_us[r];
+        comm->row[row].pass = reshard_pass(plan, &plan->moved->reshards[r]);
+        comm->row[row].step_us +=
+            reshard_step_times(plan, &plan->moved->reshards[r]) * plan->moved->reshards[r].path->us;
     }
     arena_free(scratch);
     return !progress_stopped(progress);
@@ -168,6 +173,7 @@ bool comm_table(Comm *comm, Progress *progress)
     if (!fold_rows(comm, progress))
         return false;
     comm->n_all = comm->n_rows;
+    comm->passes = comm_passes(comm->session->plan);
     comm->sort = COMM_SORT_COUNT;
     comm_arrange(comm, COMM_BY_TOTAL, false, NULL, NULL, NULL);
     return true;
@@ -181,6 +187,7 @@ void comm_take_table(Comm *comm, const Comm *made)
     comm->next_alike = made->next_alike;
     comm->n_rows = made->n_rows;
     comm->n_all = made->n_all;
+    comm->passes = made->passes;
     comm->sort = made->sort;
     comm->reversed = made->reversed;
 }
@@ -208,7 +215,7 @@ int64_t comm_payload(const Reshard *reshard)
 static double weight_of(const Sorted *it)
 {
     if (it->sort == COMM_BY_TOTAL)
-        return it->row.us;
+        return it->row.step_us;
     if (it->sort == COMM_BY_EACH)
         return it->first->path->us;
     return it->sort == COMM_BY_BYTES ? it->row.times * (double)it->first->path->wire_bytes : 0;

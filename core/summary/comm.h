@@ -1,13 +1,14 @@
 /* comm.h - a plan's reshards as the screens show them: by op, in sums, and as a folded table.
  *
  * Reshards that differ only in the numbers in their names (one per layer) are one row xN: equal
- * steps, shardings, bytes and count per step, and equal labels once digits are wildcards. Rows are
- * sorted by total time, the most expensive first; equal times by first use.
+ * steps, shardings, bytes, pass and count per step, and equal labels once digits are wildcards.
+ * Rows are sorted by total time, the most expensive first; equal times by first use.
  */
 #ifndef CORE_SUMMARY_COMM_H
 #define CORE_SUMMARY_COMM_H
 
 #include "core/session/session.h"
+#include "core/cost/step_comm.h"
 #include "core/cost/traffic.h"
 
 typedef struct {
@@ -15,10 +16,12 @@ typedef struct {
     int n;
     double times, us;  /* of all of them: how often a step runs them, and the time that takes */
     double exposed_us; /* the part of it that ops wait for in the best case (cost.h) */
+    CommPass pass;     /* of a training step */
+    double step_us;    /* of all micro-batches of a step */
     const char *label; /* "h.*.attn.c_proj out" */
 } CommRow;
 
-/* ORDER COMM_SORT: total time, time, bytes, the largest first; names; first use. */
+/* ORDER COMM_SORT: total time of a step, time, bytes, the largest first; names; first use. */
 typedef enum {
     COMM_BY_TOTAL,
     COMM_BY_EACH,
@@ -48,6 +51,7 @@ typedef struct {
     bool reversed;
     const char *kept_by; /* the filter's text; NULL if all are listed */
     CommRow *row;
+    CommPasses passes;      /* of all reshards; with the table */
     const Traffic *traffic; /* NULL until asked for */
     int32_t *row_of;        /* per reshard */
     int32_t *next_alike;    /* per reshard */

@@ -471,6 +471,7 @@ const Topic cli_topics[] = {
      "partial:tp          an output is partial over the axis; partial:any\n"
      "kind:AR             a reshard at the op has such a step: AR AG RS A2A PP SL\n"
      "is:STATE            reshard pinned uneven replicated changed tagged\n"
+     "pass:update         of a training step: forward, backward or update\n"
      "ms us               compute, with > >= < <= =\n"
      "comm                reshards, in ms\n"
      "mib                 size of the output on a device\n"

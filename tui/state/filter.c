@@ -8,7 +8,8 @@ enum { WORD_MAX = 200 };
 
 /* ORDER FILTER_KEY */
 static const char *const keys[KEY_COUNT] = {
-    "", "name", "op", "dtype", "shape", "axis", "partial", "kind", "is", "ms", "us", "comm", "mib",
+    "",     "name", "op",   "dtype", "shape", "axis", "partial",
+    "kind", "is",   "pass", "ms",    "us",    "comm", "mib",
 };
 
 /* ORDER FILTER_STATE */
@@ -101,6 +102,13 @@ static bool read_value(const Filter *filter, FilterKey key, Str text, Choice *va
     if (key == KEY_DTYPE) {
         value->number = (int)dtype_from_name(text);
         return value->number != DT_NONE || error_set(err, "filter: no dtype '%.*s'", STR_ARG(text));
+    }
+    if (key == KEY_PASS) {
+        const char *names[COMM_PASS_COUNT];
+        for (CommPass pass = 0; pass < COMM_PASS_COUNT; pass++)
+            names[pass] = comm_pass_name(pass);
+        value->number = row_of(names, 0, COMM_PASS_COUNT, text);
+        return value->number >= 0 || unknown("pass", text, names, 0, COMM_PASS_COUNT, err);
     }
     if (key != KEY_IS)
         return true;
@@ -296,6 +304,8 @@ static void offer_values(Completion *completion, const Session *session, Str key
 
     for (int i = 0; i < IS_COUNT && row == KEY_IS; i++)
         offer(completion, states[i]);
+    for (CommPass pass = 0; pass < COMM_PASS_COUNT && row == KEY_PASS; pass++)
+        offer(completion, comm_pass_name(pass));
     for (int k = 0; k < STEP_KIND_COUNT && row == KEY_KIND; k++)
         offer(completion, step_kind_mark((StepKind)k));
     for (int a = 0; a < session->mesh->n_axes && (row == KEY_AXIS || row == KEY_PARTIAL); a++)

@@ -11,6 +11,7 @@
  *     axis: partial:            a mesh axis, or any: cuts the op or its outputs, is due on them
  *     kind:                     AR AG RS A2A PP SL: a reshard shown at the op has such a step
  *     is:                       reshard pinned uneven replicated changed tagged
+ *     pass:                     forward backward update: of the op, or of the reshard
  *     ms us comm mib            with > >= < <= =: compute, compute, reshards in ms, output on a
  *                               device
  *

@@ -203,6 +203,20 @@ static bool op_is(const Filter *filter, const Term *term, int32_t op)
     return false;
 }
 
+/* Of a forward plan all ops are of the forward pass; those that run again are of the backward one.
+ */
+static bool op_has_pass(const Term *term, const Plan *plan, int32_t op)
+{
+    int phase = plan_phase(plan, op);
+    CommPass pass = phase <= 1 + PHASE_FORWARD  ? COMM_FORWARD
+                    : phase == 1 + PHASE_UPDATE ? COMM_UPDATE
+                                                : COMM_BACKWARD;
+    for (int i = 0; i < term->n; i++)
+        if (term->value[i].number == (int)pass)
+            return true;
+    return false;
+}
+
 static bool op_fits(const Filter *filter, const Term *term, int32_t op)
 {
     const Session *session = filter->source->session;
@@ -231,6 +245,8 @@ static bool op_fits(const Filter *filter, const Term *term, int32_t op)
         return op_has_kind(filter, term, op);
     case KEY_IS:
         return op_is(filter, term, op);
+    case KEY_PASS:
+        return op_has_pass(term, plan, op);
     case KEY_MS:
         return compares(term, plan->priced->op_us[op] / 1000);
     case KEY_US:
@@ -282,7 +298,8 @@ bool filter_input(const Filter *filter, int32_t tensor)
 
 static bool reshard_fits(const Filter *filter, const Term *term, int32_t reshard)
 {
-    const ReshardPath *path = filter->source->session->plan->moved->reshards[reshard].path;
+    const Plan *plan = filter->source->session->plan;
+    const ReshardPath *path = plan->moved->reshards[reshard].path;
     int32_t op = filter->source->comm->at_op[reshard];
     AtomSet atoms = 0;
     int64_t bytes = 0;
@@ -293,6 +310,11 @@ static bool reshard_fits(const Filter *filter, const Term *term, int32_t reshard
     }
     if (term->key == KEY_KIND)
         return path_has_kind(term, path);
+    for (int i = 0; term->key == KEY_PASS && i < term->n; i++)
+        if (term->value[i].number == (int)reshard_pass(plan, &plan->moved->reshards[reshard]))
+            return true;
+    if (term->key == KEY_PASS)
+        return false;
     if (term->key == KEY_MS || term->key == KEY_COMM)
         return compares(term, path->us / 1000);
     if (term->key == KEY_US)

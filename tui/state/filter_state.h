@@ -19,6 +19,7 @@ typedef enum {
     KEY_PARTIAL,
     KEY_KIND,
     KEY_IS,
+    KEY_PASS,
     KEY_MS,
     KEY_US,
     KEY_COMM,

@@ -1,0 +1,143 @@
+/* Communication of a training step by pass: what the table and the totals say adds up to what the
+ * pipeline is priced from. */
+#include "tests/unit/screen.h"
+
+#include "core/cost/gradient_reduces.h"
+#include "core/cost/op_declared.h"
+#include "core/cost/pipeline.h"
+#include "core/cost/step_comm.h"
+
+#include <math.h>
+
+typedef struct {
+    const char *name, *mesh, *policy, *settings[3];
+} CommRowOf;
+
+static CommRowOf rows[] = {
+    {"two stages", "pp=2,dp=2,tp=2", "hybrid3d", {"micro_batches=4"}},
+    {"zero 1", "pp=2,dp=2", "hybrid3d", {"micro_batches=4", "zero=1"}},
+    {"zero 2", "pp=2,dp=2", "hybrid3d", {"micro_batches=4", "zero=2"}},
+    {"zero 3", "pp=2,dp=2", "hybrid3d", {"micro_batches=4", "zero=3"}},
+    {"no stages", "dp=2,tp=2", "megatron", {0}},
+    {"recomputed", "dp=2,tp=2", "hybrid3d", {"recompute=full"}},
+};
+
+static Session *open_row(const CommRowOf *row)
+{
+    Arena *arena = arena_new();
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
+                              .mesh = row->mesh,
+                              .policy = row->policy,
+                              .train = "auto"};
+    Error err = {0};
+    for (int i = 0; i < 3 && row->settings[i]; i++)
+        assert_true(policy_settings_with(arena, &options.settings, str_from(row->settings[i]),
+                                         &options.settings, &err));
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+    arena_free(arena);
+    return session;
+}
+
+/* The pipeline's own word on when each step of a reshard happens. */
+typedef struct {
+    double us[COMM_PASS_COUNT];
+} ByWhen;
+
+static void add_step(void *context, const PricedStep *step)
+{
+    ByWhen *sum = context;
+    CommPass pass = step->when == WHEN_ONCE       ? COMM_UPDATE
+                    : step->when == WHEN_BACKWARD ? COMM_BACKWARD
+                                                  : COMM_FORWARD;
+    sum->us[pass] += step->us;
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-9;
+}
+
+static void passes_add_up(void **state)
+{
+    Session *session = open_row(*state);
+    const Plan *plan = session->plan;
+    CommPasses passes = comm_passes(plan);
+    ByWhen when = {{0}};
+    double inside = 0;
+    for (int r = 0; r < plan->moved->n_reshards; r++)
+        pipeline_visit_steps(plan, &plan->moved->reshards[r], add_step, &when);
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        inside += op_comm_us(plan, plan->inferred->program[i]);
+    int n = 0;
+    double us = 0;
+    for (CommPass pass = 0; pass < COMM_PASS_COUNT; pass++) {
+        if (plan->decided
+                ->stages) /* backward sends are of their reader's stage, none is left out */
+            assert_true(near(passes.us[pass], when.us[pass]));
+        n += passes.n[pass];
+        us += passes.us[pass];
+    }
+    assert_int_equal(n, plan->moved->n_reshards);
+    assert_true(near(us + inside, plan->priced->totals.comm_us));
+    session_close(session);
+}
+
+/* The rows of the table, each of one pass, add up to a step. */
+static void rows_add_up(void **state)
+{
+    Session *session = open_row(*state);
+    Comm *comm = comm_new(session);
+    assert_true(comm_table(comm, NULL));
+    double by_pass[COMM_PASS_COUNT] = {0}, step_us = 0;
+    for (int i = 0; i < comm->n_all; i++) {
+        const CommRow *row = &comm->row[i];
+        by_pass[row->pass] += row->us;
+        step_us += row->step_us;
+        for (int32_t r = row->first; r >= 0; r = comm->next_alike[r])
+            assert_int_equal(reshard_pass(session->plan, &session->plan->moved->reshards[r]),
+                             row->pass);
+    }
+    for (CommPass pass = 0; pass < COMM_PASS_COUNT; pass++)
+        assert_true(near(by_pass[pass], comm->passes.us[pass]));
+    assert_true(near(step_us, comm->passes.step_us));
+    comm_free(comm);
+    session_close(session);
+}
+
+/* As gradient_reduces() counts them, reduction by reduction. */
+static void gradients_are_reduced_in_the_pass_they_are_counted_in(void **state)
+{
+    Session *session = open_row(*state);
+    const Plan *plan = session->plan;
+    GradientReduces reduces = gradient_reduces(plan);
+    int n[COMM_PASS_COUNT] = {0};
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
+        for (int s = 0; s < reshard->path->n_steps; s++) {
+            StepKind kind = reshard->path->step[s].kind;
+            bool sums = kind == STEP_ALL_REDUCE || kind == STEP_REDUCE_SCATTER;
+            n[reshard_pass(plan, reshard)] +=
+                sums && gradient_is_of_parameters(plan, reshard->tensor);
+        }
+    }
+    assert_int_equal(n[COMM_FORWARD], 0);
+    assert_int_equal(n[COMM_BACKWARD], reduces.n_each);
+    assert_int_equal(n[COMM_UPDATE], reduces.n_once);
+    assert_true(reduces.n_each + reduces.n_once > 0);
+    session_close(session);
+}
+
+int main(void)
+{
+    enum { N = COUNT_OF(rows), EACH = 3 };
+    struct CMUnitTest tests[EACH * N];
+    static const CMUnitTestFunction claims[EACH] = {
+        passes_add_up, rows_add_up, gradients_are_reduced_in_the_pass_they_are_counted_in};
+    for (int i = 0; i < EACH * N; i++)
+        tests[i] = (struct CMUnitTest){.name = rows[i / EACH].name,
+                                       .test_func = claims[i % EACH],
+                                       .initial_state = &rows[i / EACH]};
+    return cmocka_run_group_tests_name("step_comm", tests, open_scripts, close_scripts);
+}
