@@ -627,7 +627,7 @@ static void draw_once(App *app)
     if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE) ||
         is_shown(&app->layout, SHOW_SAVED))
         mem_follow(ui);
-    if (is_shown(&app->layout, SHOW_COMM))
+    if (is_shown(&app->layout, SHOW_COMM) || is_shown(&app->layout, SHOW_SCHEDULE))
         comm_follow(ui);
     if (asks_why(&app->layout))
         reasons_follow(ui);

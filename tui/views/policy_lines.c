@@ -111,8 +111,10 @@ static void price_lines(PolicyLines *lines, Ui *ui)
         const Reshard *first = &ui_plan(ui)->moved->reshards[comm->row[i].first];
         const Decision *cause = comm_cause(scratch, session, first);
         PolicyLine *line = cause ? line_of_origin(lines, &cause->origin) : NULL;
-        if (line)
-            line->us += comm->row[i].us;
+        if (line) {
+            line->us += ui_graph(ui)->phase ? comm->row[i].step_us : comm->row[i].us;
+            line->pass_us[comm->row[i].pass] += comm->row[i].us;
+        }
         arena_free(scratch);
     }
 }

@@ -26,7 +26,8 @@ typedef struct {
     int hits, made;
     bool calls;             /* something that decides, as far as the text says */
     const Finding *finding; /* of the policy, the gravest of the line; NULL */
-    double us;
+    double us; /* of the reshards it causes; of a training step, in all its micro-batches */
+    double pass_us[COMM_PASS_COUNT]; /* the same for one micro-batch, by pass */
 } PolicyLine;
 
 /* A change that was made here, not by the policy: one per line of its journal. Lines that differ

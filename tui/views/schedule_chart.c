@@ -1,5 +1,6 @@
 #include "tui/views/schedule_chart.h"
 
+#include "core/cost/pipeline.h"
 #include "core/summary/comm.h"
 #include "tui/views/label.h"
 
@@ -159,19 +160,34 @@ static bool has_chunks(const ScheduleState *state)
 
 /* ---- rows ---- */
 
-static uint32_t pass_rune(bool backward)
+/* ORDER WORK_OF: what is drawn alike: forward, backward, and of it the gradients of weights where
+ * the plan knows their time. */
+typedef enum { OF_FORWARD, OF_BACKWARD, OF_WEIGHTS, N_WORK_OF } WorkOf;
+
+static uint32_t work_rune(WorkOf work)
 {
-    return backward ? 0x2550 : 0x2500;
+    static const uint32_t runes[N_WORK_OF] = {0x2500, 0x2550, 0x2592};
+    return runes[work];
 }
 
-static Style pass_style(bool backward)
+static Style work_style(WorkOf work)
 {
-    return backward ? ROLE_BACKWARD : ROLE_FORWARD;
+    return work == OF_FORWARD ? ROLE_FORWARD : ROLE_BACKWARD;
+}
+
+/* The share of a block's time, at its end, in which it makes gradients of weights. */
+static double weights_share(const Ui *ui, const ScheduleState *state, const Block *block)
+{
+    const StagePrice *price = &ui_plan(ui)->priced->pipeline->stage[block->stage];
+    if (block->pass == BLOCK_WEIGHT)
+        return 1;
+    bool whole = block->pass == BLOCK_BACKWARD && price->trains && !state->by_step;
+    return whole && price->backward_us > 0 ? price->weight_us / price->backward_us : 0;
 }
 
 typedef struct {
-    double busy[2]; /* share of the column, forward and backward */
-    char letter;    /* of a block's name; 0: none */
+    double busy[N_WORK_OF]; /* shares of the column */
+    char letter;            /* of a block's name; 0: none */
     Style marks;
 } Column;
 
@@ -182,16 +198,24 @@ static int column_at(const ScheduleState *state, double at, int w)
     return x < 0 ? 0 : x > w ? w : (int)x;
 }
 
-/* Adds a block to the columns that it covers a part of. */
-static void cover(const ScheduleState *state, const Block *block, Column *column, int w)
+static void cover_part(double from, double to, WorkOf work, Column *column, int w)
 {
-    double from = (schedule_from(state, block) - state->from) / state->len * w;
-    double to = (schedule_to(state, block) - state->from) / state->len * w;
-
     from = fmax(from, 0);
     to = fmin(to, w);
     for (int x = (int)from; x < to && x < w; x++)
-        column[x].busy[block->backward] += fmin(to, x + 1) - fmax(from, x);
+        column[x].busy[work] += fmin(to, x + 1) - fmax(from, x);
+}
+
+/* Adds a block to the columns that it covers a part of. */
+static void cover(const Ui *ui, const ScheduleState *state, const Block *block, Column *column,
+                  int w)
+{
+    double from = (schedule_from(state, block) - state->from) / state->len * w;
+    double to = (schedule_to(state, block) - state->from) / state->len * w;
+    double weights = to - (to - from) * weights_share(ui, state, block);
+
+    cover_part(from, weights, block->backward ? OF_BACKWARD : OF_FORWARD, column, w);
+    cover_part(weights, to, OF_WEIGHTS, column, w);
 }
 
 /* Its micro-batch where that has room, then the chunk; the blocks of the cursor's micro-batch. */
@@ -228,17 +252,20 @@ static void draw_row(const Ui *ui, const ScheduleState *state, int row, int w, P
         const Block *block = &state->table->block[id];
         if (schedule_from(state, block) >= state->from + state->len)
             break;
-        cover(state, block, column, w);
+        cover(ui, state, block, column, w);
         name_block(ui, state, row, id, column, w);
     }
     for (int x = 0; x < w; x++) {
-        bool backward = column[x].busy[1] > column[x].busy[0];
-        double busy = column[x].busy[0] + column[x].busy[1];
+        WorkOf most = OF_FORWARD;
+        double busy = 0;
+        for (WorkOf work = 0; work < N_WORK_OF; work++) {
+            busy += column[x].busy[work];
+            most = column[x].busy[work] > column[x].busy[most] ? work : most;
+        }
         if (column[x].letter)
-            pen_rune(pen, (Style)(pass_style(backward) | column[x].marks),
-                     (uint32_t)column[x].letter);
+            pen_rune(pen, (Style)(work_style(most) | column[x].marks), (uint32_t)column[x].letter);
         else if (busy >= 0.5 || column[x].marks & STYLE_SELECTED)
-            pen_rune(pen, (Style)(pass_style(backward) | column[x].marks), pass_rune(backward));
+            pen_rune(pen, (Style)(work_style(most) | column[x].marks), work_rune(most));
         else
             pen_rune(pen, ROLE_DIM, 0xb7);
     }
@@ -291,14 +318,26 @@ void chart_draw_scale(const Ui *ui, const ScheduleState *state, int label, int w
     pen_line(pen);
 }
 
-void chart_draw_legend(const ScheduleState *state, Pen *pen)
+static bool has_weights(const Ui *ui, const ScheduleState *state)
 {
+    for (int i = 0; i < state->table->n_blocks; i++)
+        if (weights_share(ui, state, &state->table->block[i]) > 0)
+            return true;
+    return false;
+}
+
+void chart_draw_legend(const Ui *ui, const ScheduleState *state, Pen *pen)
+{
+    /* ORDER WORK_OF */
+    static const char *const names[N_WORK_OF] = {"forward of micro-batch 3", "backward",
+                                                 "of it gradients of weights"};
+    int n = !state->table->trains ? 1 : has_weights(ui, state) ? N_WORK_OF : OF_WEIGHTS;
     pen_puts(pen, ROLE_DIM, " ");
-    for (int backward = 0; backward < (state->table->trains ? 2 : 1); backward++) {
-        pen_puts(pen, pass_style(backward), "3");
+    for (WorkOf work = 0; work < (WorkOf)n; work++) {
+        pen_puts(pen, work_style(work), work == OF_WEIGHTS ? "" : "3");
         for (int i = 0; i < 2; i++)
-            pen_rune(pen, pass_style(backward), pass_rune(backward));
-        pen_printf(pen, ROLE_DIM, " %s  ", backward ? "backward" : "forward of micro-batch 3");
+            pen_rune(pen, work_style(work), work_rune(work));
+        pen_printf(pen, ROLE_DIM, " %s  ", names[work]);
     }
     pen_rune(pen, ROLE_DIM, 0xb7);
     pen_puts(pen, ROLE_DIM, has_chunks(state) ? " waits  a b stages of a row" : " waits");

@@ -1,7 +1,8 @@
 /* schedule_chart.h - the blocks of a schedule, drawn in rows along time or steps.
  *
  * A column shows what takes most of it. A block begins with the number of its micro-batch where it
- * has room, then a rule, double where it is a backward; the blocks of the cursor's micro-batch are
+ * has room, then a rule, double where it is a backward, and of a training step shaded at its end
+ * for the time of the weights' gradients; the blocks of the cursor's micro-batch are
  * underlined. On rows of lanes a letter says which of the lane's stages it is.
  */
 #ifndef TUI_VIEWS_SCHEDULE_CHART_H
@@ -19,7 +20,7 @@ void chart_zoom(ScheduleState *state, double factor);
 
 void chart_draw_scale(const Ui *ui, const ScheduleState *state, int label, int w, Pen *pen);
 void chart_draw_rows(Ui *ui, const ScheduleState *state, int h, int label, int w, Pen *pen);
-void chart_draw_legend(const ScheduleState *state, Pen *pen);
+void chart_draw_legend(const Ui *ui, const ScheduleState *state, Pen *pen);
 
 /* "pp=0", "all" */
 void chart_put_devices(const Ui *ui, int stage, Buf *out);

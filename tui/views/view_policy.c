@@ -1,4 +1,5 @@
 /* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
+#include "core/cost/pipeline.h"
 #include "core/plan/origin.h"
 #include "core/summary/diff.h"
 #include "tui/state/menu.h"
@@ -252,6 +253,14 @@ static void draw_source(const Ui *ui, Str text, Pen *pen)
         pen_fit(pen, ROLE_DIM, comment.str, columns - wide);
 }
 
+/* The time that shares are of: of a training step, what its devices have in all stages. */
+static double whole_us(const Ui *ui)
+{
+    const Pipeline *pipeline = ui_plan(ui)->priced->pipeline;
+    return !ui_graph(ui)->phase ? ui_plan(ui)->priced->totals.step_us
+                                : plan_step_us(ui_plan(ui)) * (pipeline ? pipeline->lanes->n : 1);
+}
+
 static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const Columns *columns,
                       Pen *pen)
 {
@@ -270,7 +279,7 @@ static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const 
                    "%6d", line->hits);
     pen_tab(pen, 13);
     if (columns->us && line->us > 0) {
-        bool dear = line->us > ui_plan(ui)->priced->totals.step_us * 0.05;
+        bool dear = line->us > whole_us(ui) * 0.05;
         pen_right(pen, dear ? ROLE_DEAR : ROLE_TEXT, label_us(ui, line->us), columns->us);
         pen_rune(pen, ROLE_TEXT, ' ');
         if (columns->bar)
@@ -325,6 +334,26 @@ static void draw_finding(const PolicyLine *line, Pen *pen)
     pen_line(pen);
 }
 
+static void draw_cost(const Ui *ui, const PolicyLine *line, Pen *pen)
+{
+    bool trains = ui_graph(ui)->phase;
+    pen_puts(pen, ROLE_HEAD, "         causes");
+    pen_tab(pen, 18);
+    pen_put(pen, ROLE_TEXT, label_us(ui, line->us));
+    pen_printf(pen, ROLE_TEXT, " of reshards%s, %.1f%% of %s", trains ? " a step" : "",
+               100 * line->us / whole_us(ui), trains ? "the devices' time" : "the step");
+    pen_line(pen);
+    if (!trains)
+        return;
+    pen_tab(pen, 18);
+    for (CommPass pass = 0; pass < COMM_PASS_COUNT; pass++)
+        if (line->pass_us[pass] > 0)
+            pen_printf(pen, ROLE_TEXT, "%s %.*s ×%d  ", comm_pass_name(pass),
+                       STR_ARG(label_us(ui, line->pass_us[pass])),
+                       pass == COMM_UPDATE ? 1 : plan_micro_batches(ui_plan(ui)));
+    pen_line(pen);
+}
+
 static void draw_decided(Ui *ui, int number, int h, Pen *pen)
 {
     const PolicyLine *line = &policy_lines(ui)->line[number - 1];
@@ -333,7 +362,8 @@ static void draw_decided(Ui *ui, int number, int h, Pen *pen)
 
     pen_printf(pen, ROLE_HEAD, " LINE %d decided", number);
     for (int i = 0; i < n; i++) {
-        if (pen->y == h - (line->us > 0) - 1 && i < n - 1) {
+        int below = line->us > 0 ? 1 + (ui_graph(ui)->phase != NULL) : 0;
+        if (pen->y == h - below - 1 && i < n - 1) {
             pen_tab(pen, 18);
             pen_printf(pen, ROLE_DIM, "and %d more kinds: Enter lists them", n - i);
             pen_line(pen);
@@ -348,12 +378,7 @@ static void draw_decided(Ui *ui, int number, int h, Pen *pen)
     }
     if (line->us <= 0)
         return;
-    pen_puts(pen, ROLE_HEAD, "         causes");
-    pen_tab(pen, 18);
-    pen_put(pen, ROLE_TEXT, label_us(ui, line->us));
-    pen_printf(pen, ROLE_TEXT, " of reshards, %.1f%% of the step",
-               100 * line->us / ui_plan(ui)->priced->totals.step_us);
-    pen_line(pen);
+    draw_cost(ui, line, pen);
 }
 
 /* What the line under the cursor did, or why it did nothing. */

@@ -1,6 +1,7 @@
 /* view_schedule.c - the pipeline: who works on which micro-batch when, and what a stage takes. */
 #include "tui/views/label.h"
 #include "tui/views/schedule_chart.h"
+#include "tui/views/step/step_account.h"
 
 #include "core/summary/sheets.h"
 #include "core/cost/pipeline.h"
@@ -41,6 +42,9 @@ static void draw_head(const Ui *ui, const ScheduleState *state, Pen *pen)
     pen_line(pen);
     if (table->trains) {
         pen_printf(pen, ROLE_NOTE, " %s", pipeline_backward_note(ui_plan(ui)));
+        double step_us = plan_step_us(ui_plan(ui));
+        if (step_us > table->us)
+            pen_printf(pen, ROLE_TEXT, "; with the update %.*s", STR_ARG(label_us(ui, step_us)));
         pen_line(pen);
     }
 }
@@ -161,12 +165,12 @@ static void draw_stage_row(const Ui *ui, const ScheduleState *state, int s, bool
     pen_line(pen);
 }
 
-static void draw_stages(Ui *ui, const ScheduleState *state, Pen *pen)
+static void draw_stages(Ui *ui, const ScheduleState *state, int lines, Pen *pen)
 {
     int n = state->table->n_stages, at = state->table->block[state->at].stage;
 
     draw_stage_row(ui, state, 0, true, pen);
-    int h = pen->area.h - pen->y;
+    int h = lines - 1;
     List *chart = &ui->list[SHOW_SCHEDULE], stages = {.top = at - h / 2};
     list_show(&stages, at, n, h);
     if (chart->n <= chart->height) /* all rows of the chart are shown: the range is of the stages */
@@ -256,10 +260,17 @@ static void draw(Ui *ui, Pen *pen)
     int below = tall ? CURSOR_LINES + 1 : 1;
     chart_draw_rows(ui, state, rows_height(state, pen->area.h - pen->y, below), label, w, pen);
     if (tall)
-        chart_draw_legend(state, pen);
+        chart_draw_legend(ui, state, pen);
     draw_cursor(ui, state, tall ? CURSOR_LINES : 1, pen);
-    if (pen->area.h - pen->y >= TABLE_LEAST - 2)
-        draw_stages(ui, state, pen);
+    int left = pen->area.h - pen->y, stages = state->table->n_stages + 1;
+    if (left - stages - 1 < STEP_ACCOUNT_LEAST)
+        stages = left - STEP_ACCOUNT_LEAST - 1 > TABLE_LEAST ? left - STEP_ACCOUNT_LEAST - 1 : left;
+    if (left >= TABLE_LEAST - 2)
+        draw_stages(ui, state, stages, pen);
+    if (pen->area.h - pen->y > STEP_ACCOUNT_LEAST) {
+        pen_line(pen);
+        step_account_draw(ui, pen);
+    }
 }
 
 /* ---- acting ---- */
@@ -365,7 +376,8 @@ static void note(Ui *ui, Buf *out)
 
     if (table)
         buf_printf(out, "blocks begin in the order of their steps; sending keeps no device busy%s",
-                   table->trains ? "; a backward counts twice its forward" : "");
+                   table->trains && !ui_graph(ui)->phase ? "; a backward counts twice its forward"
+                                                         : "");
 }
 
 static void table(Ui *ui, Sheet *out)
