@@ -349,6 +349,7 @@ static void add_legend(Dot *dot)
     set(legend, "style", "rounded");
     set(legend, "color", STYLE_NEUTRAL);
     set(legend, "tooltip", "legend");
+    set(legend, "id", "legend");
     Agnode_t *box = agnode(legend, text("legend"), 1);
     set(box, "shape", "plain");
     set(box, "style", "");

@@ -1,7 +1,6 @@
 """part_html.py BROWSER FOLDER NAME...: FOLDER/NAME.html as a real browser shows them."""
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -122,11 +121,86 @@ def links(browser, name):
          answer)
 
 
+# Fills and lines of drawings that stay as they are on white where the screen is dark.
+PALE = """(() => {
+  const bad = new Set(), same = (a, b) => { const s = document.createElement('i').style;
+    s.color = a; document.body.style.outlineColor = a;
+    return getComputedStyle(document.body).outlineColor === b; };
+  for (const e of document.querySelectorAll('.drawing svg *'))
+    for (const name of ['fill', 'stroke']) {
+      const own = e.getAttribute(name);
+      if (own && own !== 'none' && own !== 'transparent' && same(own, getComputedStyle(e)[name]))
+        bad.add(name + ' ' + own); }
+  return [...bad].join(', ');
+})()"""
+
+# Tables of which a part is not seen.
+CUT = """[...document.querySelectorAll('.wide')].filter(w => w.scrollWidth > w.clientWidth + 1)
+  .map(w => w.querySelector('table').id + ' ' + w.scrollWidth).join(', ')"""
+
+
+def fits(browser, path, name):
+    browser.size(1280, 900)
+    browser.open(path)
+    room = browser.run("document.querySelector('.wide').clientWidth")
+    told(room == 1006, name + ": tables have 1006 px", room)
+    cut = browser.run(CUT)
+    told(cut == "", name + ": tables fit where there are 1006 px", cut)
+    columns = "[...document.querySelectorAll('#ops-table thead th')].map(h => h.offsetWidth > 0)"
+    told(False in browser.run(columns), name + ": some columns are left out")
+    browser.run("document.getElementById('ops-table-all').click()")
+    told(False not in browser.run(columns), name + ": all are there on demand")
+    browser.size(2400, 900)
+    browser.open(path)
+    told(False not in browser.run(columns), name + ": and where there is room")
+    browser.size(1280, 900)
+
+
+def pictures(browser, path, name):
+    """Pictures are moved, brought nearer and folded; dark where the screen is."""
+    browser.scheme("dark")
+    browser.open(path)
+    pale = browser.run(PALE)
+    told(pale == "", name + ": pictures are dark where the screen is", pale)
+    browser.scheme("light")
+    browser.open(path)
+    view = "document.querySelector('#drawing-overview svg').getAttribute('viewBox').split(' ').map(Number)"
+    press = "document.querySelectorAll('#drawing-overview .tools button')[%d].click()"
+    was = browser.run(view)
+    browser.run(press % 0)
+    near = browser.run(view)
+    told(near[2] < 0.8 * was[2] and near[3] < 0.8 * was[3], name + ": a picture is brought nearer", near)
+    browser.run("scrollTo(0, document.querySelector('#drawing-overview').offsetTop)")
+    place = browser.run("(r => [r.x + r.width / 2, r.y + Math.min(r.height, 300) / 2])"
+                        "(document.querySelector('#drawing-overview svg').getBoundingClientRect())")
+    for kind, x, y in ("mousePressed", 0, 0), ("mouseMoved", 30, 20), ("mouseMoved", 60, 40), ("mouseReleased", 60, 40):
+        browser.send("Input.dispatchMouseEvent", type=kind, x=place[0] + x, y=place[1] + y, button="left",
+                     buttons=0 if kind == "mouseReleased" else 1, clickCount=1)
+    moved = browser.run(view)
+    told(moved[0] < near[0] and moved[1] < near[1] and moved[2:] == near[2:], name + ": and moved", (near, moved))
+    browser.run(press % 2)
+    told(browser.run(view) == was, name + ": and whole again", browser.run(view))
+    seen = "(q => [...document.querySelectorAll('#drawing-block ' + q)].filter(n => n.style.display !== 'none').length)"
+    fold = "document.querySelectorAll('#drawing-block .cluster [role=button]')[%d].dispatchEvent(new MouseEvent('click'))"
+    high = "document.querySelector('#drawing-block svg').getBoundingClientRect().height"
+    texts = "[...document.querySelectorAll('#drawing-block .cluster [role=button]')].map(t => t.textContent)"
+    at = [text.lstrip("\u25B8\u25BE ") for text in browser.run(texts)].index("mlp")
+    before = [browser.run(seen + "('.node')"), browser.run(seen + "('.edge')"), browser.run(high)]
+    browser.run(fold % at)
+    after = [browser.run(seen + "('.node')"), browser.run(seen + "('.edge')"), browser.run(high)]
+    told(all(a < b for a, b in zip(after, before)), name + ": a frame folds, and the picture is less high", (before, after))
+    told(browser.run(texts)[at] == "\u25B8 mlp", name + ": and says so", browser.run(texts))
+    browser.run(fold % at)
+    again = [browser.run(seen + "('.node')"), browser.run(seen + "('.edge')"), browser.run(high)]
+    told(again == before, name + ": and opens", (before, again))
+    told(not browser.complaints(), name + ": the console is silent", browser.complaints())
+
+
 def without_scripts(browser, path, name):
     browser.scripts(False)
     browser.open(path)
     said = browser.run("[document.querySelectorAll('main tbody tr').length,"
-                       "document.querySelectorAll('button, input').length,"
+                       "document.querySelectorAll('button, input:not(.all)').length,"
                        "[...document.querySelectorAll('main tbody tr')].every("
                        "r => r.closest('details') || r.offsetHeight > 0)]")
     told(said[0] > 20 and said[1] == 0 and said[2], name + ": all rows are there without scripts",
@@ -150,21 +224,21 @@ def on_paper(browser, path, name, folder):
 
 def drawing(browser, path):
     """A box under the pointer has the lines into it in one colour, those out of it in another."""
-    strokes = "JSON.stringify([...document.querySelectorAll('.to-n%d path, .from-n%d path')]" \
-        ".map(p => getComputedStyle(p).stroke))"
+    box = "transformer.h.0.attn.c_attn-Gemm"
+    strokes = "JSON.stringify([...document.querySelectorAll('.to-%s path, .from-%s path')]" \
+        ".map(p => getComputedStyle(p).stroke))" % ((box.replace(".", "\\\\."),) * 2)
     browser.size(2000, 4000)
     browser.open(path)
-    box = next(i for i in range(100) if len(json.loads(browser.run(strokes % (i, i)))) > 1)
     place = json.loads(browser.run(
-        "(() => {const r = document.querySelector('#n%d').getBoundingClientRect();"
+        "(() => {const r = document.getElementById('%s').getBoundingClientRect();"
         "return JSON.stringify([r.x + r.width / 2, r.y + r.height / 2])})()" % box))
-    before = set(json.loads(browser.run(strokes % (box, box))))
+    before = set(json.loads(browser.run(strokes)))
     browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
-    after = set(json.loads(browser.run(strokes % (box, box))))
+    after = set(json.loads(browser.run(strokes)))
     told(len(after) == 2 and not before & after, "a drawing shows what a box reads and gives",
          (before, after))
-    title = browser.run("document.querySelector('#n%d title').textContent" % box)
-    told(not re.fullmatch(r"n\d+", title), "a box is told of by its own text", title)
+    title = browser.run("document.getElementById('%s').querySelector('title').textContent" % box)
+    told(title != box, "a box is told of by its own text", title)
     told(not browser.complaints(), "nothing is wrong in a drawing", browser.complaints())
 
 
@@ -182,6 +256,9 @@ def main():
                       if e.get("method") == "Network.requestWillBeSent"}
             sorts(browser, name)
             links(browser, name)
+            if name in ("gpt2", "stages"):
+                fits(browser, path, name)
+                pictures(browser, path, name)
             if name != "odd":
                 finds(browser, name, "mlp")
                 without_scripts(browser, path, name)

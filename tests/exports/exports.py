@@ -533,7 +533,31 @@ def check_facts():
     check("the boxes' times are those of the step", abs(busy - plan["totals"]["compute_us"]) < 1e-3 * busy, (busy, plan["totals"]))
 
 
+NODE = re.compile(r'  n(\d+)(?:\["[^"]*"\]|\[\["[^"]*"\]\]|\(\["[^"]*"\]\))')
+LINK = re.compile(r'  n(\d+) (?:-->|==>|-\.->)(?:\|"[^"]*"\|)? n(\d+)')
+INSIDE = re.compile(r"(?:[^\"<>&`\\#]|#\d+;|<br/>)*")
+
+
+def check_mermaid():
+    """The flowchart of a review: every line is one of Mermaid's, and links join boxes that are there."""
+    for model, *args in (["samples/models/gpt2.onnx", "-m", "pp=2,dp=2,tp=2", "-p", "hybrid3d"], [hostile_model(), "-m", "dp=2"]):
+        text = run("export", model, *args, "--md").stdout.decode()
+        lines = re.search(r"^```mermaid\n(.*?)^```$", text, re.M | re.S)[1].splitlines()
+        check("it is a flowchart", lines[0] == "flowchart TD", lines[0])
+        nodes, links, depth = set(), set(), 0
+        for line in lines[1:]:
+            node, link = NODE.fullmatch(line), LINK.fullmatch(line)
+            opens = re.fullmatch(r'  subgraph f\d+\["[^"]+"\]', line)
+            depth += bool(opens) - (line == "  end")
+            check("a line of Mermaid", node or link or opens or line == "  end", line)
+            check("its texts are escaped", all(INSIDE.fullmatch(said) for said in re.findall('"([^"]*)"', line)), line)
+            nodes |= {node[1]} if node else set()
+            links |= set(link.groups()) if link else set()
+        check("links join boxes", nodes and links <= nodes and depth == 0, (nodes, links))
+
+
 check_facts()
+check_mermaid()
 check_dot()
 check_ends()
 check_read_back()

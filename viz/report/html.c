@@ -347,6 +347,8 @@ static void put_block(Html *html, const ReportBlock *block, bool *inside)
     case BLOCK_DRAWING:
         html_drawing(html, block);
         return;
+    case BLOCK_FLOWCHART:
+        return;
     }
 }
 

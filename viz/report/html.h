@@ -8,7 +8,8 @@
  * Content-Security-Policy requires: no other script may run. */
 extern const char *const html_style[]; /* pieces, ended by NULL; the next too */
 extern const char *const html_script[];
-extern const char html_script_hash[]; /* base64 of its SHA-256 */
+extern const char html_folding[], html_moving[]; /* the pieces for pictures */
+extern const char html_script_hash[];            /* base64 of its SHA-256 */
 
 typedef struct {
     const Page *page;

@@ -68,6 +68,6 @@ static const char finding[] =
     "addEventListener('afterprint',function(){closed.forEach(function(x){x.open=false;});});\n"
     "})();\n";
 
-const char *const html_script[] = {sorting, finding, NULL};
+const char *const html_script[] = {sorting, finding, html_folding, html_moving, NULL};
 
-const char html_script_hash[] = "t4o1xvcr5v/YY/oe/9sY6Vgug/PSIjNhpzobNKvwDOY=";
+const char html_script_hash[] = "ha7xtqGkIy6gVQTGoUwaa4lcROlVYlYfRhp0a727Y2M=";

@@ -4,6 +4,21 @@
 
 #include "viz/style.h"
 
+/* Colours of drawings on a dark ground: each is what style.c has for white. */
+#define DARK(light, dark)                                                                          \
+    ".drawing [fill=\"" light "\" i]{fill:" dark "}.drawing [stroke=\"" light "\" i]{stroke:" dark \
+    "}"
+static const char dark[] =
+    "@media screen and (prefers-color-scheme:dark){"
+    ".drawing{background:#15171a;color:#e4e6ea}.drawing text:not([fill]){fill:#e4e6ea}" DARK(
+        "white", "#15171a") DARK("#FFFFFF", "#15171a") DARK("black", "#e4e6ea")
+        DARK(STYLE_TEXT, "#e4e6ea") DARK(STYLE_NEUTRAL, "#a6aeb8") DARK(STYLE_GROUP, "#262a30")
+            DARK(STYLE_LINE, "#6f7782") DARK("#0072B2", "#5db8f0") DARK("#8A5A00", "#e0ac4a")
+                DARK("#00694D", "#4fc7a3") DARK("#9A3E73", "#e08bbd") DARK("#D6E6F5", "#24405c")
+                    DARK("#FBEBC8", "#574619") DARK("#CDE8DD", "#1f4a3a") DARK("#F3D9E6", "#54314a")
+                        DARK("#E4E4F7", "#37375c") DARK("#F7E1D0", "#5a3d28")
+                            DARK("#DDEBC9", "#3c4d24") DARK("#E3E3E3", "#3a3e44") "}\n";
+
 static const char frame[] =
     ":root{color-scheme:light dark;--ground:#fff;--card:#f6f7f9;--text:#1b1d21;--soft:#565d66;"
     "--line:#dfe3e8;--link:#0b57a4;--lit:#fff3c4;--bad:#a3201a;--badground:#fdecea;"
@@ -18,7 +33,7 @@ static const char frame[] =
     "system-ui,-apple-system,"
     "'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif;display:grid;"
     "grid-template-columns:minmax(0,1fr)}\n"
-    "main{padding:1rem;max-width:90rem;min-width:0}\n"
+    "main{padding:1rem;max-width:112rem;min-width:0}\n"
     "h1,h2,h3{line-height:1.25;font-weight:600;margin:0}\n"
     "h1{font-size:1.75rem;overflow-wrap:anywhere}\n"
     "h2{font-size:1.3rem;margin:2.75rem 0 .75rem;padding-top:.75rem;"
@@ -27,7 +42,7 @@ static const char frame[] =
     "header p,.caption,figcaption,small{color:var(--soft)}\n"
     "header p{margin:.25rem 0 0}\n"
     ".caption,figcaption{margin:.15rem 0 .5rem;max-width:75ch;font-size:.9rem}\n"
-    "p{overflow-wrap:anywhere}\n"
+    "p{overflow-wrap:anywhere;max-width:110ch}\n"
     "a{color:var(--link);text-underline-offset:.15em;text-decoration-thickness:from-font}\n"
     "code,pre,.n,dl.facts dd{font-family:ui-monospace," STYLE_FONTS "}\n"
     "code,dl.facts dd{font-size:.92em}\n"
@@ -65,13 +80,19 @@ static const char contents[] =
     "padding:.6rem .8rem;font-weight:600}\n";
 
 static const char tables[] =
-    ".wide{overflow:auto;border:1px solid var(--line);border-radius:6px;margin:.4rem 0}\n"
+    ".wide{container-type:inline-size;overflow:auto;border:1px solid "
+    "var(--line);border-radius:6px;margin:.4rem 0}\n"
     ".high{max-height:38rem}\n"
     "table{border-collapse:separate;border-spacing:0;font-size:.84rem;width:100%}\n"
     "caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}\n"
     "th,td{padding:.28rem .65rem;text-align:left;vertical-align:top;font-weight:400;"
     "white-space:nowrap;border-bottom:1px solid var(--line)}\n"
-    ".w{white-space:normal;min-width:15rem;max-width:44rem;overflow-wrap:anywhere}\n"
+    ".w{white-space:normal;min-width:11rem;max-width:44rem;overflow-wrap:anywhere}\n"
+    ".n.w{min-width:8rem}\n"
+    ".all,.all+label{font-size:.8rem;color:var(--soft);vertical-align:middle}\n"
+    ".all{margin:0 .4em 0 0}\n"
+    "@container (max-width:95rem){.m{display:none}}\n"
+    ".all:checked~.wide>table[id] .m{display:table-cell}\n"
     "tbody tr:last-child>*{border-bottom:0}\n"
     "thead th{position:sticky;top:0;background:var(--card);color:var(--soft);font-size:.8rem;"
     "z-index:1}\n"
@@ -91,7 +112,7 @@ static const char tables[] =
     "[aria-sort] button{color:var(--text);font-weight:600}\n"
     "[aria-sort=ascending] button::after{content:' \\25B4'}\n"
     "[aria-sort=descending] button::after{content:' \\25BE'}\n"
-    ".share{display:inline-block;width:4rem;height:.65em;margin-left:.5em;border-radius:2px;"
+    ".share{display:inline-block;width:2.8rem;height:.65em;margin-left:.5em;border-radius:2px;"
     "background:linear-gradient(var(--bar) 0 0) 0/var(--w) 100% no-repeat,var(--share)}\n"
     ".a0{color:var(--a0)}.a1{color:var(--a1)}.a2{color:var(--a2)}.a3{color:var(--a3)}\n"
     ".bar{display:flex;height:1.1rem;border-radius:4px;overflow:hidden;background:var(--line);"
@@ -104,10 +125,15 @@ static const char tables[] =
     "font-size:.88rem}\n"
     ".key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.45em}\n"
     "figure{margin:.4rem 0}\n"
-    ".drawing{background:#fff;color:#202124;color-scheme:light;border:1px solid var(--line);"
+    ".drawing{background:#fff;color:#202124;border:1px solid var(--line);"
     "border-radius:6px;padding:.5rem;overflow:auto}\n"
     ".drawing svg{display:block;max-width:100%;height:auto;margin:0 auto}\n"
     ".drawing svg a:hover text{text-decoration:underline}\n"
+    ".drawing.near{cursor:grab;touch-action:none}\n"
+    ".drawing .cluster [role=button]{cursor:pointer}\n"
+    ".tools{float:right;display:flex;gap:.25rem;margin-top:-1.7rem}\n"
+    ".tools button{font:inherit;line-height:1;width:1.7rem;height:1.5rem;color:inherit;"
+    "background:var(--card);border:1px solid var(--line);border-radius:4px;cursor:pointer}\n"
     ".curve{border-bottom:1px solid var(--soft);max-width:60rem}\n"
     ".curve svg{display:block;width:100%;height:7rem}\n"
     ".curve path{fill:var(--share)}\n"
@@ -130,7 +156,7 @@ static const char paper[] =
     "--link:#000;--a0:#0072b2;--a1:#8a5a00;--a2:#00694d;--a3:#9a3e73;--share:#dbe7f3;"
     "--bar:#3b76b8;color-scheme:light}"
     "body{display:block;font-size:9.5pt}main{padding:0;max-width:none}"
-    "nav,.about{display:none}"
+    "nav,.about,.tools,.all,.all+label{display:none}.wide .m{display:table-cell}"
     ".wide,.high,.drawing,pre{overflow:visible;max-height:none}"
     "table{font-size:7pt}th,td{white-space:normal;overflow-wrap:anywhere;padding:.15rem .35rem}"
     "thead th{position:static}.r{white-space:nowrap}.share{width:2rem}"
@@ -144,4 +170,4 @@ static const char paper[] =
     "h2,h3,.caption{break-after:avoid}tr,dl.figures div{break-inside:avoid}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
-const char *const html_style[] = {frame, contents, tables, paper, NULL};
+const char *const html_style[] = {frame, contents, tables, dark, paper, NULL};

@@ -76,8 +76,9 @@ static void put_exact(Buf *out, double number)
 /* Returns whether the text is long enough to be wrapped. */
 static bool is_long(const ReportCell *cell, ReportLook look)
 {
-    enum { SHORT = 28 };
-    return look == LOOK_TEXT && characters(cell->text.str.s) > SHORT;
+    enum { SHORT = 18 };
+    return (look == LOOK_TEXT || look == LOOK_NAME || look == LOOK_SHARDING) &&
+           characters(cell->text.str.s) > SHORT;
 }
 
 static const char *class_of(ReportLook look)
@@ -87,16 +88,27 @@ static const char *class_of(ReportLook look)
     return classes[look];
 }
 
-static void open_cell(Html *html, const ReportRow *row, const ReportCell *cell, ReportLook look,
-                      bool first)
+/* cell: NULL for the head of the column. */
+static void put_class(const ReportColumn *column, const ReportCell *cell, Buf *out)
+{
+    const char *own = cell || *class_of(column->look) == 'r' ? class_of(column->look) : "";
+    const char *classes[] = {own, cell && is_long(cell, column->look) ? "w" : "",
+                             column->more ? "m" : ""};
+    Buf text = buf_new(out->arena);
+
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        buf_printf(&text, "%s%s", text.n > 0 && *classes[i] ? " " : "", classes[i]);
+    if (text.n > 0)
+        buf_printf(out, " class=\"%s\"", text.s);
+}
+
+static void open_cell(Html *html, const ReportRow *row, const ReportCell *cell,
+                      const ReportColumn *column, bool first)
 {
     Buf *out = html->out;
 
     buf_puts(out, first ? "<th scope=\"row\"" : "<td");
-    if (*class_of(look))
-        buf_printf(out, " class=\"%s\"", class_of(look));
-    else if (is_long(cell, look))
-        buf_puts(out, " class=\"w\"");
+    put_class(column, cell, out);
     if (!isnan(cell->number)) {
         buf_puts(out, " data-n=\"");
         put_exact(out, cell->number);
@@ -104,7 +116,7 @@ static void open_cell(Html *html, const ReportRow *row, const ReportCell *cell, 
     }
     if (first && row->depth > 0)
         buf_printf(out, " style=\"--d:%d\"", row->depth);
-    if (is_cut(cell, look)) {
+    if (is_cut(cell, column->look)) {
         buf_puts(out, " title=\"");
         escape_markup(cell->text.str, TOOLTIP_MAX, out);
         buf_putc(out, '"');
@@ -122,13 +134,14 @@ static void put_more_ids(Buf *out, Str ids)
     }
 }
 
-static void put_cell(Html *html, const ReportRow *row, const ReportCell *cell, ReportLook look,
-                     bool first)
+static void put_cell(Html *html, const ReportRow *row, const ReportCell *cell,
+                     const ReportColumn *column, bool first)
 {
     Buf *out = html->out;
+    ReportLook look = column->look;
     bool linked = cell->link && cell->text.str.n > 0 && html_has_id(html, cell->link);
 
-    open_cell(html, row, cell, look, first);
+    open_cell(html, row, cell, column, first);
     if (first && row->ids)
         put_more_ids(out, str_from(row->ids));
     if (linked)
@@ -151,8 +164,7 @@ static void put_row(Html *html, const ReportTable *table, int at)
         buf_printf(html->out, " id=\"%.*s\"", STR_ARG(id));
     buf_puts(html->out, row->head ? " class=\"head\">" : ">");
     for (int c = 0; c < table->n_columns; c++)
-        put_cell(html, row, &table->cells.at[at * table->n_columns + c], table->column[c].look,
-                 c == 0);
+        put_cell(html, row, &table->cells.at[at * table->n_columns + c], &table->column[c], c == 0);
     buf_puts(html->out, "</tr>\n");
 }
 
@@ -164,8 +176,7 @@ static void put_head(Html *html, const ReportTable *table)
     for (int c = 0; c < table->n_columns; c++) {
         const ReportColumn *column = &table->column[c];
         buf_puts(html->out, "<th scope=\"col\"");
-        if (*class_of(column->look) == 'r')
-            buf_puts(html->out, " class=\"r\"");
+        put_class(column, NULL, html->out);
         if (column->what) {
             buf_puts(html->out, " title=\"");
             html_text(html, column->what);
@@ -197,11 +208,25 @@ static void put_about(Html *html, const ReportTable *table)
     buf_puts(html->out, any ? "</dl></details>\n" : "");
 }
 
+/* A box to tick for the columns that are left out where they do not fit. */
+static void put_choice(Html *html, const ReportTable *table)
+{
+    int n = 0;
+
+    for (int c = 0; c < table->n_columns; c++)
+        n += table->column[c].more;
+    if (n > 0)
+        buf_printf(html->out,
+                   "<input type=\"checkbox\" class=\"all\" id=\"%s-all\"/><label for=\"%s-all\">"
+                   "all %d columns</label>\n",
+                   table->id, table->id, table->n_columns);
+}
+
 void html_table(Html *html, const ReportTable *table)
 {
     Buf *out = html->out;
 
-    buf_puts(out, "<h3>");
+    buf_puts(out, "<div><h3>");
     html_text(html, table->title);
     buf_puts(out, "</h3>\n");
     if (table->caption && *table->caption) {
@@ -209,6 +234,7 @@ void html_table(Html *html, const ReportTable *table)
         html_text(html, table->caption);
         buf_puts(out, "</p>\n");
     }
+    put_choice(html, table);
     buf_printf(out, "<div class=\"wide%s\" role=\"region\" tabindex=\"0\" aria-label=\"",
                table->high ? " high" : "");
     html_text(html, table->title);
@@ -226,4 +252,5 @@ void html_table(Html *html, const ReportTable *table)
                    "all of them</p>\n",
                    table->n_left_out);
     put_about(html, table);
+    buf_puts(out, "</div>\n");
 }

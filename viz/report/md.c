@@ -227,6 +227,9 @@ static void put_block(const ReportBlock *block, Buf *out)
     case BLOCK_BAR:
         put_parts(block, out);
         return;
+    case BLOCK_FLOWCHART:
+        buf_printf(out, "```mermaid\n%s```\n\n", block->text);
+        return;
     case BLOCK_CURVE:
     case BLOCK_DRAWING:
         return;

@@ -78,6 +78,12 @@ void table_page_column(ReportTable *table, const char *head, ReportLook look, co
 {
     table_column(table, head, look, what);
     table->column[table->n_columns - 1].page_only = true;
+    table_more(table);
+}
+
+void table_more(ReportTable *table)
+{
+    table->column[table->n_columns - 1].more = true;
 }
 
 bool table_row(ReportTable *table, int depth)
@@ -153,6 +159,14 @@ void table_us(ReportTable *table, double us)
 void table_count(ReportTable *table, double count)
 {
     put(table, text_count(table->arena, count), count);
+}
+
+void table_flops(ReportTable *table, double flops)
+{
+    Buf text = buf_new(table->arena);
+
+    units_format_flops(flops, &text);
+    put(table, text.s, flops);
 }
 
 void table_share(ReportTable *table, double part, double whole)

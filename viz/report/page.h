@@ -31,6 +31,7 @@ typedef struct {
     const char *what; /* meaning of the column, half a sentence; NULL if the head is clear */
     ReportLook look;
     bool page_only; /* not in Markdown */
+    bool more;      /* on a page only where there is room, or on demand */
 } ReportColumn;
 
 typedef struct {
@@ -83,9 +84,10 @@ typedef enum {
     BLOCK_ALARM,    /* a sentence that must be noticed */
     BLOCK_LINES,    /* lines as the engine writes them, folded under a title */
     BLOCK_TABLE,
-    BLOCK_BAR,    /* parts of a whole, side by side */
-    BLOCK_CURVE,  /* a number per op of the program */
-    BLOCK_DRAWING /* SVG */
+    BLOCK_BAR,      /* parts of a whole, side by side */
+    BLOCK_CURVE,    /* a number per op of the program */
+    BLOCK_DRAWING,  /* SVG */
+    BLOCK_FLOWCHART /* lines of Mermaid, in Markdown only */
 } BlockKind;
 
 typedef struct {
@@ -124,13 +126,18 @@ void page_sentence(Page *page, const char *format, ...) __attribute__((format(pr
 /* A drawing, or a table of its boxes and lines if dot cannot lay it out; nothing if the plan has
  * nothing of the kind, and in Markdown. */
 void page_drawing(Page *page, DiagramKind kind, const char *title, const char *caption);
+/* The same as a flowchart in Markdown; false if there is none, or it is too large for a review. */
+bool page_flowchart(Page *page, DiagramKind kind);
 void block_fact(Page *page, ReportBlock *block, const char *name, const char *value,
                 const char *caption);
 void block_part(Page *page, ReportBlock *block, const char *name, const char *text, double number,
                 int tint);
 
 void table_column(ReportTable *table, const char *head, ReportLook look, const char *what);
+/* Not in Markdown, and on a page only where there is room. */
 void table_page_column(ReportTable *table, const char *head, ReportLook look, const char *what);
+/* The last column is on a page only where there is room. */
+void table_more(ReportTable *table);
 /* Returns false if the table is full; the row is then counted as left out. */
 bool table_row(ReportTable *table, int depth);
 void row_id(ReportTable *table, const char *id); /* for the last row; "op-1 op-40" */
@@ -142,6 +149,7 @@ void table_link(ReportTable *table, const char *text, const char *link);
 void table_bytes(ReportTable *table, int64_t bytes);
 void table_us(ReportTable *table, double us);       /* empty for 0 */
 void table_count(ReportTable *table, double count); /* "124,439,808" */
+void table_flops(ReportTable *table, double flops); /* "0.137 TFLOP" */
 void table_share(ReportTable *table, double part, double whole);
 void table_none(ReportTable *table);
 void table_marked(ReportTable *table, Text text); /* with axes in their colours */

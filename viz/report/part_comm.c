@@ -122,6 +122,7 @@ static ReportTable *new_table(Page *page)
     table_column(table, "to", LOOK_SHARDING, "sharding its reader needs");
     table_page_column(table, "for", LOOK_NAME, "the first op that reads the result");
     table_column(table, "payload", LOOK_NUMBER, "payload of one rank in the largest step");
+    table_more(table);
     table_page_column(table, "sent", LOOK_NUMBER, "bytes that one rank sends, per run");
     table_page_column(table, "each", LOOK_NUMBER, "time of one run");
     table_page_column(table, "exposed", LOOK_NUMBER, "time that ops wait for it in the best case");

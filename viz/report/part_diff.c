@@ -127,7 +127,12 @@ static void add_totals(Page *page, const PlanDiff *diff)
     add_us(table, "with best overlap", a->overlap_us, b->overlap_us);
     add_bytes(table, "sent per device", a->comm_bytes, b->comm_bytes);
     add_bytes(table, "peak memory", a->peak_bytes, b->peak_bytes);
-    add_count(table, "flops per device", a->flops, b->flops);
+    if (table_row(table, 0)) {
+        table_text(table, "flops per device");
+        table_flops(table, a->flops);
+        table_flops(table, b->flops);
+        put_change(table, a->flops, b->flops);
+    }
     for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++)
         add_count(table, step_kind_name(kind), diff->n_steps[0][kind], diff->n_steps[1][kind]);
 }

@@ -77,7 +77,8 @@ void page_drawing(Page *page, DiagramKind kind, const char *title, const char *c
 void part_graph(Page *page)
 {
     page_section(page, "graph", "Graph");
-    page->blocks.at[page->blocks.n - 1]->page_only = true;
+    ReportBlock *section = page->blocks.at[page->blocks.n - 1];
+    section->page_only = !page_flowchart(page, DIAGRAM_OVERVIEW);
     page_drawing(page, DIAGRAM_OVERVIEW, "The model, equal layers folded",
                  "A box is a group of ops; its second line has the shardings of its input and its "
                  "output. Its link leads to the rows below.");

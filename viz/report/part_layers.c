@@ -129,7 +129,7 @@ static void add_run(LayerReport *report, const char *title, int32_t first, int32
     table_count(report->table, sum.count);
     table_bytes(report->table, parameters);
     table_bytes(report->table, made);
-    table_count(report->table, flops);
+    table_flops(report->table, flops);
 }
 
 /* "transformer", "a .. b": a title for ops outside of groups. */
@@ -363,8 +363,10 @@ void part_ops(Page *page)
     table_column(table, "makes", LOOK_SHARDING,
                  "its first output, in the sharding it is made with");
     table_column(table, "local", LOOK_NUMBER, "bytes of the output on a device");
+    table_more(table);
     table_column(table, "times", LOOK_NUMBER, "number of equal ops, one per layer");
     table_column(table, "each", LOOK_NUMBER, "time of one run");
+    table_more(table);
     table_column(table, "total", LOOK_NUMBER, "time of all");
     table_column(table, "moved", LOOK_SHARDING, "reshards of its outputs");
     add_tree(&report, 0, 0, 1);
