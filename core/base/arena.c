@@ -1,5 +1,6 @@
 #include "core/base/arena.h"
 
+#include "core/base/arena_child.h"
 #include "core/base/memory.h"
 
 #include <assert.h>
@@ -41,6 +42,7 @@ struct Arena {
     ArenaBlock *blocks;
     char *at, *end; /* the room left in the open block */
     size_t block_bytes, total_bytes;
+    Arena *child, *next; /* the first of its own; the next of its parent's */
 };
 
 static char *block_add(Arena *arena, size_t n_bytes)
@@ -63,10 +65,23 @@ Arena *arena_new(void)
     return arena;
 }
 
+Arena *arena_child(Arena *parent)
+{
+    Arena *child = arena_new();
+    child->next = parent->child;
+    parent->child = child;
+    return child;
+}
+
 void arena_free(Arena *arena)
 {
     if (!arena)
         return;
+    for (Arena *child = arena->child; child;) {
+        Arena *next = child->next;
+        arena_free(child);
+        child = next;
+    }
     for (ArenaBlock *block = arena->blocks; block;) {
         ArenaBlock *next = block->next;
         free(block);

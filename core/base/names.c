@@ -1,8 +1,11 @@
-#include "core/base/names.h"
+#include "core/base/names_more.h"
 
+#include "core/base/arena_child.h"
 #include "core/base/intern.h"
+#include "core/base/vec.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <string.h>
 
 /* A text is a record in a block: its length, the text, a NUL. Short lengths take a byte, others
@@ -19,18 +22,49 @@ enum {
     ROOM_FIRST = 32
 };
 
+/* Texts of names with ends, and which name has which stem and end: made when somebody asks, by any
+ * thread. */
+enum { LATE_PAGE = 256 };
+typedef struct {
+    pthread_mutex_t lock;
+    Arena *arena;
+    const char ***page; /* by id / LATE_PAGE: records; NULL: none is made yet */
+    uint32_t n_pages;
+    uint32_t *slot;                    /* ids; 0 for a free slot */
+    uint32_t n_slots, n_indexed, next; /* the names before `next` are in the slots */
+} NamesLate;
+
+enum { ENDS_MAX = 256, ENDS_KNOWN = 64, END_BITS = 16, ALL_ENDS = (1 << END_BITS) - 1 };
+
+/* A text with a '~' may be a stem and an end, too. What of the kind is kept as a text of its own is
+ * in `marked`; by a hash of what is before its last '~' in `filter`. */
+enum { FILTER_WORDS = 16, FILTER_BITS = FILTER_WORDS * 64 };
+
 struct Names {
     Arena *arena;
     char **block;
     uint32_t n_blocks, block_room;
-    size_t at, end; /* the room left in the last block, in bytes from its start */
-    uint32_t *place;
+    size_t block_at, block_end; /* the room left in the last block, in bytes from its start */
+    uint32_t *place;            /* of a name with an end: the id of its stem */
     uint32_t n, room;
+    /* Per name, NULL as long as no name has an end: the number of its end, 0 for a text of its own;
+     * by the number of an end, the last bit for all others, whether it may be the stem of a name.
+     */
+    uint8_t *end;
+    uint16_t *ends_of;
+    Str *ends; /* by number, from 1 */
+    int n_ends;
+    uint8_t known_end[ENDS_KNOWN]; /* by a hash of the end: the last such number */
+    NamesLate *late;
+    Vec(int32_t) marked;
+    uint64_t filter[FILTER_WORDS];
+    uint64_t deep; /* by a hash of "~m": some text of its own is like "T~m~next" */
     /* The table by text: ids; beside it eight bits of the text's hash, 0 for a free slot, so that a
      * wrong slot is passed by without touching the id or the text. */
     uint32_t *slot;
     uint8_t *tag;
-    uint32_t n_slots; /* at most three quarters are taken */
+    uint32_t n_slots;         /* at most three quarters are taken */
+    uint32_t n_own, own_room; /* names in the table */
 };
 
 /* ---- records ---- */
@@ -47,12 +81,32 @@ static Str record_text(const char *record)
     return (Str){record, n};
 }
 
-static Str text_at(const Names *names, int32_t id)
+static bool has_end(const Names *names, int32_t id)
 {
-    assert(0 <= id && (uint32_t)id < names->n);
+    return names->end && names->end[id] != 0;
+}
+
+/* Of a text of its own. */
+static Str own_text(const Names *names, int32_t id)
+{
     uint32_t place = names->place[id];
     return record_text(names->block[place >> AT_BITS] +
                        (size_t)UNIT * (place & ((1u << AT_BITS) - 1)));
+}
+
+/* How many bytes the length takes before such a text. */
+static size_t head_bytes(size_t n)
+{
+    return n < LENGTH_LONG ? 1 : 1 + sizeof(uint32_t);
+}
+
+static void put_head(char *record, size_t n)
+{
+    assert(n < UINT32_MAX);
+    uint32_t length = (uint32_t)n;
+    *record = (char)(n < LENGTH_LONG ? length : LENGTH_LONG);
+    if (n >= LENGTH_LONG)
+        memcpy(record + 1, &length, sizeof length);
 }
 
 static void add_block(Names *names, size_t n_bytes)
@@ -71,28 +125,24 @@ static void add_block(Names *names, size_t n_bytes)
         size *= 2;
     size = n_bytes > size ? n_bytes : size;
     names->block[names->n_blocks++] = arena_alloc(names->arena, size);
-    names->at = 0;
-    names->end = size < BLOCK_LAST_BYTES ? size : BLOCK_LAST_BYTES;
+    names->block_at = 0;
+    names->block_end = size < BLOCK_LAST_BYTES ? size : BLOCK_LAST_BYTES;
 }
 
 /* Keeps a copy of the text and returns its place. */
 static uint32_t add_record(Names *names, Str text)
 {
-    assert(text.n < UINT32_MAX);
-    uint32_t length = (uint32_t)text.n;
-    size_t head = length < LENGTH_LONG ? 1 : 1 + sizeof length;
+    size_t head = head_bytes(text.n);
     size_t n_bytes = head + text.n + 1;
-    if (names->n_blocks == 0 || n_bytes > names->end - names->at)
+    if (names->n_blocks == 0 || n_bytes > names->block_end - names->block_at)
         add_block(names, n_bytes);
-    uint32_t place = (names->n_blocks - 1) << AT_BITS | (uint32_t)(names->at / UNIT);
-    char *record = names->block[names->n_blocks - 1] + names->at;
-    *record = (char)(head == 1 ? length : LENGTH_LONG);
-    if (head > 1)
-        memcpy(record + 1, &length, sizeof length);
+    uint32_t place = (names->n_blocks - 1) << AT_BITS | (uint32_t)(names->block_at / UNIT);
+    char *record = names->block[names->n_blocks - 1] + names->block_at;
+    put_head(record, text.n);
     if (text.n > 0)
         memcpy(record + head, text.s, text.n);
-    names->at += (n_bytes + UNIT - 1) / UNIT * UNIT;
-    names->at = names->at < names->end ? names->at : names->end;
+    names->block_at += (n_bytes + UNIT - 1) / UNIT * UNIT;
+    names->block_at = names->block_at < names->block_end ? names->block_at : names->block_end;
     return place;
 }
 
@@ -127,27 +177,58 @@ static void put_slot(Names *names, uint32_t slot, uint64_t hash, uint32_t id)
     names->tag[slot] = tag_of(hash);
 }
 
-void names_reserve(Names *names, int n)
+/* Room for so many names, with ends or without. */
+static void reserve_places(Names *names, uint32_t room)
 {
-    uint32_t room = n > ROOM_FIRST ? (uint32_t)n : ROOM_FIRST;
     if (room <= names->room)
         return;
     uint32_t *place = arena_array(names->arena, uint32_t, room);
     if (names->n > 0)
         memcpy(place, names->place, names->n * sizeof *place);
     arena_release(names->arena, names->place);
-    arena_release(names->arena, names->slot);
-    arena_release(names->arena, names->tag);
     names->place = place;
     names->room = room;
+    if (!names->end)
+        return;
+    uint8_t *end = arena_array(names->arena, uint8_t, room);
+    uint16_t *ends_of = arena_array(names->arena, uint16_t, room);
+    memcpy(end, names->end, names->n * sizeof *end);
+    memcpy(ends_of, names->ends_of, names->n * sizeof *ends_of);
+    arena_release(names->arena, names->end);
+    arena_release(names->arena, names->ends_of);
+    names->end = end;
+    names->ends_of = ends_of;
+}
+
+static void reserve_slots(Names *names, uint32_t room)
+{
+    if (room <= names->own_room)
+        return;
+    arena_release(names->arena, names->slot);
+    arena_release(names->arena, names->tag);
+    names->own_room = room;
     names->n_slots = room / 3 * 4 + 4;
     names->slot = arena_array(names->arena, uint32_t, names->n_slots);
     names->tag = arena_array(names->arena, uint8_t, names->n_slots);
     for (uint32_t id = 0; id < names->n; id++) {
-        Str text = text_at(names, (int32_t)id);
+        if (has_end(names, (int32_t)id))
+            continue;
+        Str text = own_text(names, (int32_t)id);
         uint64_t hash = hash_bytes(text.s, text.n);
         put_slot(names, free_slot(names, hash), hash, id);
     }
+}
+
+void names_reserve(Names *names, int n)
+{
+    uint32_t room = n > ROOM_FIRST ? (uint32_t)n : ROOM_FIRST;
+    reserve_places(names, room);
+    reserve_slots(names, room);
+}
+
+void names_reserve_more(Names *names, int n)
+{
+    reserve_places(names, names->n + (n > 0 ? (uint32_t)n : 0));
 }
 
 /* The id, or -1 and the slot where it would be. */
@@ -158,10 +239,212 @@ static int32_t find(const Names *names, Str text, uint64_t hash, uint32_t *slot)
         if (names->tag[*slot] != tag)
             continue;
         int32_t id = (int32_t)names->slot[*slot];
-        if (str_eq(text_at(names, id), text))
+        if (str_eq(own_text(names, id), text))
             return id;
     }
     return -1;
+}
+
+/* ---- names with ends ---- */
+
+static uint64_t hash_pair(uint32_t stem, uint8_t end)
+{
+    const uint32_t pair[2] = {stem, end};
+    return hash_bytes(pair, sizeof pair);
+}
+
+/* The slot of the name with that stem and end, or the free one where it would be. */
+static uint32_t late_slot(const Names *names, uint32_t stem, uint8_t end)
+{
+    const NamesLate *late = names->late;
+    uint32_t slot = (uint32_t)((hash_pair(stem, end) >> 32) * late->n_slots >> 32);
+    for (; late->slot[slot] != 0; slot = slot + 1 < late->n_slots ? slot + 1 : 0) {
+        uint32_t id = late->slot[slot];
+        if (names->place[id] == stem && names->end[id] == end)
+            break;
+    }
+    return slot;
+}
+
+static void index_one(const Names *names, uint32_t id)
+{
+    NamesLate *late = names->late;
+    if (names->end[id] == 0)
+        return;
+    late->slot[late_slot(names, names->place[id], names->end[id])] = id;
+    late->n_indexed++;
+}
+
+/* Puts the names that came since the last time into the index. */
+static void index_names(const Names *names)
+{
+    NamesLate *late = names->late;
+    uint32_t n = names->n - names->n_own;
+    if (n + n / 2 > late->n_slots || late->n_slots == 0) {
+        arena_release(late->arena, late->slot);
+        late->n_slots = 2 * n + ROOM_FIRST;
+        late->slot = arena_array(late->arena, uint32_t, late->n_slots);
+        late->n_indexed = late->next = 0;
+    }
+    for (; late->next < names->n; late->next++)
+        index_one(names, late->next);
+}
+
+static int32_t find_pair(const Names *names, int32_t stem, uint8_t end)
+{
+    pthread_mutex_lock(&names->late->lock);
+    index_names(names);
+    uint32_t id = names->late->slot[late_slot(names, (uint32_t)stem, end)];
+    pthread_mutex_unlock(&names->late->lock);
+    return id != 0 ? (int32_t)id : -1;
+}
+
+/* The place in `known_end` for an end. */
+static int known_place(Str end)
+{
+    size_t middle = end.n / 2;
+    return ((unsigned char)end.s[middle] * 7 + (unsigned char)end.s[end.n - 1] + (int)end.n) %
+           ENDS_KNOWN;
+}
+
+/* The number of the end; 0: it has none. */
+static uint8_t find_end(const Names *names, Str end)
+{
+    if (end.n == 0 || !names->late)
+        return 0;
+    uint8_t known = names->known_end[known_place(end)];
+    if (known != 0 && str_eq(names->ends[known], end))
+        return known;
+    for (int i = 1; i <= names->n_ends; i++)
+        if (str_eq(names->ends[i], end))
+            return (uint8_t)i;
+    return 0;
+}
+
+static uint16_t end_bit(uint8_t end)
+{
+    return (uint16_t)(1U << (end < END_BITS ? end - 1 : END_BITS - 1));
+}
+
+/* The place of the last '~', or text.n. */
+static size_t last_tilde(Str text)
+{
+    const char *at = text.n > 0 ? memrchr(text.s, '~', text.n) : NULL;
+    return at ? (size_t)(at - text.s) : text.n;
+}
+
+/* A text that is no text of its own. */
+static int32_t find_with_end(const Names *names, Str text)
+{
+    size_t at = last_tilde(text);
+    uint8_t end = find_end(names, (Str){text.s + at, text.n - at});
+    int32_t stem = end != 0 ? names_find(names, (Str){text.s, at}) : -1;
+    return stem >= 0 && (names->ends_of[stem] & end_bit(end)) ? find_pair(names, stem, end) : -1;
+}
+
+static uint64_t deep_bit(Str end)
+{
+    return UINT64_C(1) << hash_bytes(end.s, end.n) % 64;
+}
+
+static void late_new(Names *names)
+{
+    NamesLate *late = arena_make(names->arena, NamesLate);
+    pthread_mutex_init(&late->lock, NULL);
+    late->arena = arena_child(names->arena);
+    names->late = late;
+}
+
+/* The stem that the text has beside its end may get that end again. */
+static void mark_stem(Names *names, Str text)
+{
+    Str stem = {text.s, last_tilde(text)};
+    uint64_t bit = hash_bytes(stem.s, stem.n) % FILTER_BITS;
+    int32_t known = names_find(names, stem);
+    size_t before = last_tilde(stem);
+    names->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    if (before < stem.n)
+        names->deep |= deep_bit((Str){stem.s + before, stem.n - before});
+    if (known >= 0 && names->ends_of)
+        names->ends_of[known] = ALL_ENDS;
+}
+
+/* Of a new text of its own. */
+static void note_text(Names *names, Str text, uint64_t hash, int32_t id)
+{
+    uint64_t bit = hash % FILTER_BITS;
+    if (names->ends_of && names->filter[bit / 64] >> bit % 64 & 1)
+        names->ends_of[id] = ALL_ENDS;
+    if (last_tilde(text) == text.n)
+        return;
+    vec_push(names->arena, &names->marked, id);
+    mark_stem(names, text);
+}
+
+static void start_ends(Names *names)
+{
+    late_new(names);
+    names->ends = arena_array(names->arena, Str, ENDS_MAX);
+    names->end = arena_array(names->arena, uint8_t, names->room);
+    names->ends_of = arena_array(names->arena, uint16_t, names->room);
+    for (int i = 0; i < names->marked.n; i++)
+        mark_stem(names, own_text(names, names->marked.at[i]));
+}
+
+/* The number of an end like "~grad"; 0: a name with that end has a text of its own. */
+static uint8_t number_of_end(Names *names, Str end)
+{
+    if (end.n == 0 || end.s[0] != '~' || last_tilde(end) != 0)
+        return 0;
+    if (!names->late)
+        start_ends(names);
+    uint8_t known = find_end(names, end);
+    if (known == 0 && names->n_ends + 1 < ENDS_MAX) {
+        known = (uint8_t)++names->n_ends;
+        names->ends[known] = (Str){arena_str(names->arena, end), end.n};
+    }
+    names->known_end[known_place(end)] = known;
+    return known;
+}
+
+/* The text with its length before it, made at the first time; the lock is held. */
+static const char *late_record(const Names *names, int32_t id)
+{
+    NamesLate *late = names->late;
+    uint32_t at = (uint32_t)id / LATE_PAGE;
+    if (at >= late->n_pages) {
+        const char ***page = arena_array(late->arena, const char **, names->n / LATE_PAGE + 1);
+        if (late->n_pages > 0)
+            memcpy(page, late->page, late->n_pages * sizeof *page);
+        late->page = page;
+        late->n_pages = names->n / LATE_PAGE + 1;
+    }
+    if (!late->page[at])
+        late->page[at] = arena_array(late->arena, const char *, LATE_PAGE);
+    const char **record = &late->page[at][id % LATE_PAGE];
+    if (*record)
+        return *record;
+    int32_t stem = (int32_t)names->place[id];
+    Str first =
+        has_end(names, stem) ? record_text(late_record(names, stem)) : own_text(names, stem);
+    Str end = names->ends[names->end[id]];
+    size_t n = first.n + end.n, head = head_bytes(n);
+    char *made = arena_alloc(late->arena, head + n + 1);
+    put_head(made, n);
+    memcpy(made + head, first.s, first.n);
+    memcpy(made + head + first.n, end.s, end.n);
+    return *record = made;
+}
+
+static Str text_at(const Names *names, int32_t id)
+{
+    assert(0 <= id && (uint32_t)id < names->n);
+    if (!has_end(names, id))
+        return own_text(names, id);
+    pthread_mutex_lock(&names->late->lock);
+    const char *record = late_record(names, id);
+    pthread_mutex_unlock(&names->late->lock);
+    return record_text(record);
 }
 
 /* ---- asking ---- */
@@ -191,8 +474,27 @@ Names *names_copy(Arena *arena, const Names *names)
     memcpy(copy->place, names->place, names->n * sizeof *names->place);
     memcpy(copy->slot, names->slot, names->n_slots * sizeof *names->slot);
     memcpy(copy->tag, names->tag, names->n_slots * sizeof *names->tag);
-    copy->at = copy->end = 0;
+    copy->block_at = copy->block_end = 0;
+    copy->marked.at = NULL;
+    copy->marked.n = copy->marked.room = 0;
+    for (int i = 0; i < names->marked.n; i++)
+        vec_push(arena, &copy->marked, names->marked.at[i]);
+    if (names->late) {
+        late_new(copy);
+        copy->ends = arena_array(arena, Str, ENDS_MAX);
+        copy->end = arena_array(arena, uint8_t, names->room);
+        copy->ends_of = arena_array(arena, uint16_t, names->room);
+        memcpy(copy->ends, names->ends, ENDS_MAX * sizeof *names->ends);
+        memcpy(copy->end, names->end, names->n * sizeof *names->end);
+        memcpy(copy->ends_of, names->ends_of, names->n * sizeof *names->ends_of);
+    }
     return copy;
+}
+
+static void grow_places(Names *names)
+{
+    if (names->n == names->room)
+        reserve_places(names, names->room + names->room / 2);
 }
 
 int32_t names_intern(Names *names, Str text)
@@ -200,19 +502,24 @@ int32_t names_intern(Names *names, Str text)
     uint64_t hash = hash_bytes(text.s, text.n);
     uint32_t slot;
     int32_t known = find(names, text, hash, &slot);
+    if (known < 0 && names->late)
+        known = find_with_end(names, text);
     if (known >= 0)
         return known;
-    if (names->n == names->room) {
-        names_reserve(names, (int)(names->room + names->room / 2));
+    grow_places(names);
+    if (names->n_own == names->own_room) {
+        reserve_slots(names, names->own_room + names->own_room / 2);
         slot = free_slot(names, hash);
     }
     uint32_t id = names->n++;
+    names->n_own++;
     names->place[id] = add_record(names, text);
     put_slot(names, slot, hash, id);
+    note_text(names, text, hash, (int32_t)id);
     return (int32_t)id;
 }
 
-int32_t names_intern_with(Names *names, int32_t stem, Str end)
+static int32_t intern_joined(Names *names, int32_t stem, Str end)
 {
     enum { SHORT = 256 };
     char joined[SHORT];
@@ -224,10 +531,49 @@ int32_t names_intern_with(Names *names, int32_t stem, Str end)
     return names_intern(names, (Str){joined, text.n + end.n});
 }
 
+/* Whether there may be such a name already. */
+static bool may_have(const Names *names, int32_t stem, uint8_t end)
+{
+    return (names->ends_of[stem] & end_bit(end)) ||
+           (names->deep != 0 && has_end(names, stem) &&
+            (names->deep & deep_bit(names->ends[names->end[stem]])));
+}
+
+/* The name with that text, or that stem and end; -1. */
+static int32_t find_joined(const Names *names, int32_t stem, uint8_t end)
+{
+    Arena *scratch = arena_new();
+    uint32_t slot;
+    Str text = str_from(arena_join(scratch, names_text(names, stem), names->ends[end].s));
+    int32_t known = find(names, text, hash_bytes(text.s, text.n), &slot);
+    arena_free(scratch);
+    return known >= 0 ? known : find_pair(names, stem, end);
+}
+
+int32_t names_intern_with(Names *names, int32_t stem, Str end)
+{
+    if (end.n == 0)
+        return stem;
+    uint8_t number = number_of_end(names, end);
+    if (number == 0)
+        return intern_joined(names, stem, end);
+    int32_t known = may_have(names, stem, number) ? find_joined(names, stem, number) : -1;
+    if (known >= 0)
+        return known;
+    grow_places(names);
+    uint32_t id = names->n++;
+    names->place[id] = (uint32_t)stem;
+    names->end[id] = number;
+    names->ends_of[stem] |= end_bit(number);
+    names->ends_of[id] = 0;
+    return (int32_t)id;
+}
+
 int32_t names_find(const Names *names, Str text)
 {
     uint32_t slot;
-    return find(names, text, hash_bytes(text.s, text.n), &slot);
+    int32_t known = find(names, text, hash_bytes(text.s, text.n), &slot);
+    return known >= 0 || !names->late ? known : find_with_end(names, text);
 }
 
 const char *names_text(const Names *names, int32_t id)

@@ -1,8 +1,8 @@
 /* names.h - interned texts: equal names have equal ids, and ids are small.
  *
  * Id 0 is the empty name. names_text() stays valid as long as the arena. A model of 1e6 ops has
- * more than 2e6 names, so a name takes little memory beside its text: 4 bytes for the index by id,
- * 1 or 5 for its length, 8 for the hash table by text.
+ * more than 2e6 names: a name takes 4 bytes for the index by id, 8 for the hash table by text, and
+ * its text. A name with an end, "T~grad", takes 7 (names_more.h).
  */
 #ifndef CORE_BASE_NAMES_H
 #define CORE_BASE_NAMES_H

@@ -27,10 +27,15 @@ struct GraphBuilder {
     Vec(int32_t) list_of_key; /* key id -> list id */
     int32_t nowhere;          /* 1 + index in data of elements without bytes and without a file; 0
                                  if none */
+    Dtype filled;             /* of the last data */
     Intern *dims_keys;
     Vec(int32_t) dims_of_key; /* key id -> place in declared */
     Buf key;                  /* scratch */
     Error problem;
 };
+
+/* Puts what the graph holds, under the same ids, into a builder of graph_builder_like() that is
+ * still empty. */
+void graph_builder_fill(GraphBuilder *builder, const Graph *graph);
 
 #endif

@@ -1,6 +1,9 @@
 #include "core/model/builder.h"
 
+#include "core/base/names_more.h"
+
 #include <assert.h>
+#include <math.h>
 
 /* More items than this are an error, so that sums of counts fit an int. */
 enum { ITEMS_MAX = 1 << 28 };
@@ -21,13 +24,20 @@ GraphBuilder *graph_builder_new(Arena *arena, const char *file)
     return builder;
 }
 
-#define vec_copy(arena, vec, from, n_items)                                                        \
+/* Appends items: the array is made long enough at once if it has no room. */
+#define vec_append(arena, vec, from, n_items)                                                      \
     do {                                                                                           \
-        (vec)->n = (n_items);                                                                      \
-        (vec)->room = (n_items);                                                                   \
-        (vec)->at = arena_alloc((arena), arena_array_bytes((size_t)(n_items), sizeof *(vec)->at)); \
+        if ((vec)->n + (n_items) > (vec)->room) {                                                  \
+            void *short_one = (vec)->at;                                                           \
+            (vec)->room = (vec)->n + (n_items);                                                    \
+            (vec)->at =                                                                            \
+                arena_alloc((arena), arena_array_bytes((size_t)(vec)->room, sizeof *(vec)->at));   \
+            if ((vec)->n > 0)                                                                      \
+                memcpy((vec)->at, short_one, (size_t)(vec)->n * sizeof *(vec)->at);                \
+        }                                                                                          \
         if ((n_items) > 0)                                                                         \
-            memcpy((vec)->at, (from), (size_t)(n_items) * sizeof *(vec)->at);                      \
+            memcpy((vec)->at + (vec)->n, (from), (size_t)(n_items) * sizeof *(vec)->at);           \
+        (vec)->n += (n_items);                                                                     \
     } while (0)
 
 static int count_attr_lists(const Graph *graph)
@@ -72,27 +82,34 @@ GraphBuilder *graph_builder_like(Arena *arena, const Graph *graph)
     out->n_also = graph->n_also;
     out->ranges = graph->ranges;
     out->n_ranges = graph->n_ranges;
-    vec_copy(arena, &builder->lists, graph->attr_lists, count_attr_lists(graph));
+    builder->lists.n = 0; /* theirs begin with the empty one, too */
+    vec_append(arena, &builder->lists, graph->attr_lists, count_attr_lists(graph));
     return builder;
+}
+
+void graph_builder_fill(GraphBuilder *builder, const Graph *graph)
+{
+    Arena *arena = builder->graph->arena;
+    builder->graph->lines = graph->lines;
+    vec_append(arena, &builder->ops, graph->ops, graph->n_ops);
+    vec_append(arena, &builder->tensors, graph->tensors, graph->n_tensors);
+    vec_append(arena, &builder->operands, graph->operands, graph->n_operands);
+    vec_append(arena, &builder->declared, graph->declared, count_declared(graph));
+    vec_append(arena, &builder->data, graph->data, count_data(graph));
+    vec_append(arena, &builder->bodies, graph->bodies, graph->n_bodies);
+    vec_append(arena, &builder->carries, graph->carries, graph->n_carries);
+    vec_append(arena, &builder->inputs, graph->inputs, graph->n_inputs);
+    vec_append(arena, &builder->outputs, graph->outputs, graph->n_outputs);
+    vec_append(arena, &builder->tensor_of_name, graph->owner_of_name, graph->n_names);
+    for (int i = 0; i < builder->tensor_of_name.n; i++)
+        if (builder->tensor_of_name.at[i] < 0)
+            builder->tensor_of_name.at[i] = -1;
 }
 
 GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph)
 {
     GraphBuilder *builder = graph_builder_like(arena, graph);
-    builder->graph->lines = graph->lines;
-    vec_copy(arena, &builder->ops, graph->ops, graph->n_ops);
-    vec_copy(arena, &builder->tensors, graph->tensors, graph->n_tensors);
-    vec_copy(arena, &builder->operands, graph->operands, graph->n_operands);
-    vec_copy(arena, &builder->declared, graph->declared, count_declared(graph));
-    vec_copy(arena, &builder->data, graph->data, count_data(graph));
-    vec_copy(arena, &builder->bodies, graph->bodies, graph->n_bodies);
-    vec_copy(arena, &builder->carries, graph->carries, graph->n_carries);
-    vec_copy(arena, &builder->inputs, graph->inputs, graph->n_inputs);
-    vec_copy(arena, &builder->outputs, graph->outputs, graph->n_outputs);
-    vec_copy(arena, &builder->tensor_of_name, graph->owner_of_name, graph->n_names);
-    for (int i = 0; i < builder->tensor_of_name.n; i++)
-        if (builder->tensor_of_name.at[i] < 0)
-            builder->tensor_of_name.at[i] = -1;
+    graph_builder_fill(builder, graph);
     return builder;
 }
 
@@ -140,7 +157,7 @@ void graph_reserve_more(GraphBuilder *builder, int n_ops, int n_tensors, int n_o
     vec_reserve_more(arena, &builder->tensors, n_tensors + 1);
     vec_reserve_more(arena, &builder->operands, n_operands);
     vec_reserve_more(arena, &builder->tensor_of_name, n_names);
-    names_reserve(builder->graph->names, names_count(builder->graph->names) + n_names);
+    names_reserve_more(builder->graph->names, n_names);
 }
 
 static const char *text_of(const GraphBuilder *builder, int32_t name)
@@ -290,13 +307,28 @@ void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const D
     declare(builder, tensor, dtype, dims, n_dims);
 }
 
-/* The index of the data; all tensors without elements share one. */
-static int32_t place_of_data(GraphBuilder *builder, const TensorData *data)
+/* Whether the last data are that number, too. */
+static bool is_last_fill(const GraphBuilder *builder, const TensorData *data, Dtype dtype)
+{
+    if (builder->data.n == 0 || builder->filled != dtype || data->form != DATA_FILL)
+        return false;
+    const TensorData *last = &builder->data.at[builder->data.n - 1];
+    return last->form == DATA_FILL && data->fill == last->fill &&
+           signbit(data->fill) == signbit(last->fill) && data->stored == last->stored &&
+           !data->parts && !last->parts;
+}
+
+/* The index of the data; all tensors without elements share one, and so do those of one number that
+ * follow each other, as the states of an optimizer do. */
+static int32_t place_of_data(GraphBuilder *builder, const TensorData *data, Dtype dtype)
 {
     bool nowhere =
         data->form == DATA_ABSENT && data->bytes.n == 0 && !data->location && !data->parts;
     if (nowhere && builder->nowhere > 0)
         return builder->nowhere - 1;
+    if (is_last_fill(builder, data, dtype))
+        return builder->data.n - 1;
+    builder->filled = dtype;
     vec_push_own(builder->graph->arena, &builder->data, *data);
     if (nowhere)
         builder->nowhere = builder->data.n;
@@ -314,7 +346,7 @@ void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, c
         return;
     }
     initializer->kind = TENSOR_INITIALIZER;
-    initializer->data = place_of_data(builder, &data);
+    initializer->data = place_of_data(builder, &data, dtype);
 
     DeclaredDim dims[DIMS_MAX];
     for (int64_t d = 0; d < shape->n_dims; d++)

@@ -238,30 +238,14 @@ static void name_new_tensors(GraphBuilder *builder)
     }
 }
 
-/* Counts ops without a name, or with the name of an earlier op. */
-static int32_t count_nameless(const Graph *graph)
-{
-    Arena *scratch = arena_new();
-    bool *taken = arena_array(scratch, bool, names_count(graph->names));
-    int32_t n = 0;
-    taken[0] = true;
-    for (int32_t op = 0; op < graph->n_ops; op++) {
-        n += taken[graph->ops[op].name];
-        taken[graph->ops[op].name] = true;
-    }
-    arena_free(scratch);
-    return n;
-}
-
 /* Names from the file are assigned first, in program order; then those that were missing or
  * taken. */
 static void name_ops(GraphBuilder *builder, Arena *scratch)
 {
     Graph *graph = builder->graph;
-    int32_t n_room = names_count(graph->names) + count_nameless(graph);
-    int n_nameless = graph->n_ops;
-    builder->op_of_name = arena_array(scratch, int32_t, n_room);
-    memset(builder->op_of_name, -1, (size_t)n_room * sizeof *builder->op_of_name);
+    int32_t n_names = names_count(graph->names), n_nameless = graph->n_ops;
+    builder->op_of_name = arena_array(scratch, int32_t, n_names);
+    memset(builder->op_of_name, -1, (size_t)n_names * sizeof *builder->op_of_name);
     for (int32_t op = 0; op < graph->n_ops; op++) {
         int32_t name = graph->ops[op].name;
         if (name == 0 || builder->op_of_name[name] >= 0)
@@ -269,7 +253,14 @@ static void name_ops(GraphBuilder *builder, Arena *scratch)
         builder->op_of_name[name] = op;
         n_nameless--;
     }
+    if (n_nameless > 0) {
+        int32_t *longer = arena_array(scratch, int32_t, n_names + n_nameless);
+        memcpy(longer, builder->op_of_name, (size_t)n_names * sizeof *longer);
+        memset(longer + n_names, -1, (size_t)n_nameless * sizeof *longer);
+        builder->op_of_name = longer;
+    }
     Buf text = buf_new(graph->arena);
+    int32_t n_room = n_names + n_nameless;
     for (int32_t op = 0; op < graph->n_ops && n_nameless > 0; op++) {
         if (has_own_name(builder, op))
             continue;

@@ -198,6 +198,8 @@ static OpSpace *sum_space(Deriving *d, const Shape *shape, int n)
 
 int32_t derive_sum(Deriving *d, int32_t tensor, const char *end, const Vec32 *parts, int32_t of)
 {
+    if (!derive_knows_shape(d, tensor))
+        return -1;
     d->key.n = 0;
     vec_push(d->scratch, &d->key, -1);
     vec_push(d->scratch, &d->key, d->model->shape[tensor]);
@@ -428,7 +430,7 @@ static int32_t gradient_type(Deriving *d, int32_t op, int operand)
     int32_t op_type = d->graph->ops[op].op_type, made = 0;
     int32_t *known = operand < KEPT ? &d->kinds[op_type].gradient_type[operand] : &made;
     if (*known == 0)
-        *known = names_intern_with(d->graph->names, op_type, str_from(end_of(d, operand)));
+        *known = extension_joined(d->more, op_type, end_of(d, operand));
     return *known;
 }
 
@@ -448,14 +450,16 @@ static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *cla
     find_reads(d, op, clause, written);
     const ReadList *reads = &d->reads;
     outputs->n = 0;
+    int32_t at = written->at[0];
+    int32_t own = extension_joined(d->more, d->graph->ops[op].name, end_of(d, at));
     for (int i = 0; i < written->n; i++) {
         int32_t t = op_inputs(d->graph, op)[written->at[i]];
-        vec_push(d->scratch, outputs,
-                 derive_tensor(d, derive_addend_name(d, op, written->at[i]), t, true));
+        int32_t name = i == 0 && d->n_addends[t] != 1 ? extension_free_name(d->more, own)
+                                                      : derive_addend_name(d, op, written->at[i]);
+        vec_push(d->scratch, outputs, derive_tensor(d, name, t, true));
     }
-    int32_t space = space_of(d, op, clause, written, reads), at = written->at[0];
-    NewStepOp new = {.op_type = gradient_type(d, op, at)};
-    new.name = names_intern_with(d->graph->names, d->graph->ops[op].name, str_from(end_of(d, at)));
+    int32_t space = space_of(d, op, clause, written, reads);
+    NewStepOp new = {.op_type = gradient_type(d, op, at), .name = own};
     new.inputs = reads->tensors.at;
     new.n_inputs = reads->tensors.n;
     new.outputs = outputs->at;
@@ -531,6 +535,8 @@ static bool derive_op(Deriving *d, int32_t op)
         gradient[o] = t < 0 ? -1 : d->gradient[t];
         any |= gradient[o] >= 0;
     }
+    if (d->failed)
+        return false;
     if (!any) /* what reads them does not vary with them after all */
         return true;
     derive_group_again(d, op);
@@ -549,7 +555,7 @@ bool derive_range(Deriving *d, int32_t first, int32_t end, int body)
                 return false;
             continue;
         }
-        if (!branch_derive(d, branch))
+        if (!branch_derive(d, branch) || d->failed)
             return false;
         op = d->graph->bodies[branch].first;
     }
@@ -591,8 +597,7 @@ static void reserve(Deriving *d)
     int64_t n = 0;
     for (int32_t t = 0; t < d->graph->n_tensors; t++)
         n += d->n_addends[t] + (d->n_addends[t] > 1);
-    if (n < INT32_MAX / OPERANDS)
-        extension_reserve(d->more, (int)n, (int)n, (int)n * OPERANDS);
+    extension_reserve(d->more, n, n, n * OPERANDS);
 }
 
 static bool derive(Deriving *d)
@@ -610,7 +615,7 @@ static bool derive(Deriving *d)
         if (d->gradient[t] >= 0 && d->request->outputs)
             graph_add_output(d->more->builder, d->gradient[t]);
     }
-    return true;
+    return !d->failed;
 }
 
 static void start(Deriving *d)

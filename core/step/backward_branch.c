@@ -76,6 +76,8 @@ static int32_t join_space(Deriving *d, int32_t condition, int32_t tensor, bool t
 static int32_t join(Deriving *d, int32_t condition, bool then, int32_t tensor, int32_t gradient,
                     int32_t of)
 {
+    if (!derive_knows_shape(d, tensor))
+        return gradient;
     int32_t stem = d->graph->tensors[tensor].name;
     int32_t name = extension_name(d->more, stem, then ? "~then" : "~else");
     int32_t inputs[3] = {condition, then ? gradient : -1, then ? -1 : gradient};
@@ -125,7 +127,7 @@ bool branch_derive(Deriving *d, int b)
     const GraphBody *body = &d->graph->bodies[b];
     BranchScope scope = {.body = body, .around = d->branch};
     int n_before = d->more->space.n;
-    GraphBody made = {.first = d->graph->n_ops + n_before, .of = body->of, .kind = body->kind};
+    GraphBody made = {.first = n_before, .of = body->of, .kind = body->kind};
     d->branch = &scope;
     bool ok = derive_range(d, body->first, body->end, b);
     if (ok)

@@ -57,3 +57,19 @@ bool derive_refuse(Deriving *d, int32_t op, int operand, const DerivativeClause 
     put_remedy(row, op_operator(d->graph, op), d->graph->ops[op].n_inputs, &hint);
     return error_hint(d->err, "%s", hint.s);
 }
+
+bool derive_knows_shape(Deriving *d, int32_t tensor)
+{
+    if (inferred_shape(d->model, tensor))
+        return true;
+    int32_t maker = d->graph->tensors[tensor].maker;
+    d->failed = true;
+    error_kind(d->err, ERROR_UNSUPPORTED,
+               "the gradients of '%s' cannot be added up: its shape is known only at run time",
+               tensor_name(d->graph, tensor));
+    return error_hint(d->err,
+                      "it is made by op '%s' (%s); --dim gives a size that depends on data "
+                      "a value",
+                      maker >= 0 ? op_name(d->graph, maker) : "",
+                      maker >= 0 ? op_operator(d->graph, maker) : "");
+}

@@ -69,6 +69,7 @@ typedef struct {
     Vec(BuiltGradient) built; /* by key */
     Vec(GradientPart) parts_of;
     BranchScope *branch; /* around what is derived; NULL: none */
+    bool failed;         /* derive_knows_shape() */
     Error *err;
 } Deriving;
 
@@ -79,7 +80,8 @@ typedef struct {
 bool derive_range(Deriving *d, int32_t first, int32_t end, int body);
 /* Records a gradient of the tensor, by its reader `of`. */
 void derive_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of);
-/* Adds their sum, named by the end of a name; `of`: the op of the model that it comes of. */
+/* Adds their sum, named by the end of a name; `of`: the op of the model that it comes of. -1, with
+ * `failed` and *err: the shape is not known. */
 int32_t derive_sum(Deriving *d, int32_t tensor, const char *end, const Vec32 *parts, int32_t of);
 /* A new tensor typed and shaped like one of the model, whose gradient it is, or its copy. */
 int32_t derive_tensor(Deriving *d, int32_t name, int32_t like, bool gradient);
@@ -100,6 +102,9 @@ int32_t derive_addend_name(Deriving *d, int32_t op, int operand);
  * the operator, or NULL. */
 bool derive_refuse(Deriving *d, int32_t op, int operand, const DerivativeClause *clause,
                    const Operator *row);
+/* False, with `failed` and *err, of a tensor whose shape is known only at run time: gradients of it
+ * cannot be added up, nor be zeros. */
+bool derive_knows_shape(Deriving *d, int32_t tensor);
 
 /* ---- backward_again.c ---- */
 

@@ -1,17 +1,61 @@
 #include "core/step/extension.h"
 
+#include "core/model/builder.h"
+
 void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extension *out)
 {
     *out = (Extension){.arena = arena, .scratch = scratch, .base = base};
-    out->builder = graph_builder_from(arena, base->graph);
     out->space_keys = intern_new(scratch);
     for (int i = 0; i < base->n_spaces; i++)
         vec_push(arena, &out->spaces, base->spaces[i]);
 }
 
-void extension_reserve(Extension *more, int n_ops, int n_tensors, int n_operands)
+void extension_expect(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands)
 {
-    graph_reserve_more(more->builder, n_ops, n_tensors, n_operands, n_ops + n_tensors);
+    more->later_ops += n_ops;
+    more->later_tensors += n_tensors;
+    more->later_operands += n_operands;
+}
+
+/* A column of n items with room for more; NULL: each of the n is `else_`. */
+#define OPEN_COLUMN(column, from, n_items, n_room, else_)                                          \
+    do {                                                                                           \
+        (column)->room = (n_room);                                                                 \
+        (column)->at =                                                                             \
+            arena_alloc(more->arena, arena_array_bytes((size_t)(n_room), sizeof *(column)->at));   \
+        (column)->n = (n_items);                                                                   \
+        if ((from) && (n_items) > 0)                                                               \
+            memcpy((column)->at, (from), (size_t)(n_items) * sizeof *(column)->at);                \
+        else                                                                                       \
+            memset((column)->at, (else_), (size_t)(n_items) * sizeof *(column)->at);               \
+    } while (0)
+
+/* Larger graphs grow as they are made, until they are refused. */
+static int room_of(int64_t n)
+{
+    return n < INT32_MAX / 4 ? (int)n : 0;
+}
+
+void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands)
+{
+    const Inferred *base = more->base;
+    const Graph *graph = base->graph;
+    int ops = room_of(n_ops + more->later_ops), all_ops = graph->n_ops + ops;
+    int tensors = room_of(n_tensors + more->later_tensors);
+    int all_tensors = graph->n_tensors + tensors;
+    int operands = room_of(n_operands + more->later_operands);
+    more->builder = graph_builder_like(more->arena, graph);
+    graph_reserve_more(more->builder, all_ops, all_tensors, graph->n_operands + operands, 0);
+    graph_builder_fill(more->builder, graph);
+    graph_reserve_more(more->builder, 0, 0, 0, ops + tensors);
+    OPEN_COLUMN(&more->shape, base->shape, graph->n_tensors, all_tensors, -1);
+    OPEN_COLUMN(&more->dtype, base->dtype, graph->n_tensors, all_tensors, 0);
+    OPEN_COLUMN(&more->gradient_of, graph->gradient_of, graph->n_tensors, all_tensors, -1);
+    OPEN_COLUMN(&more->next_of, graph->next_of, graph->n_tensors, all_tensors, -1);
+    OPEN_COLUMN(&more->space, base->space, graph->n_ops, all_ops, -1);
+    OPEN_COLUMN(&more->of, graph->of, graph->n_ops, all_ops, -1);
+    OPEN_COLUMN(&more->phase, graph->phase, graph->n_ops, all_ops, PHASE_FORWARD);
+    OPEN_COLUMN(&more->on_parameters, base->on_parameters, graph->n_ops, all_ops, 0);
 }
 
 int32_t extension_word(const Extension *more, const char *text)
@@ -19,41 +63,52 @@ int32_t extension_word(const Extension *more, const char *text)
     return names_intern(more->base->graph->names, str_from(text));
 }
 
+int32_t extension_joined(const Extension *more, int32_t stem, const char *end)
+{
+    return names_intern_with(more->base->graph->names, stem, str_from(end));
+}
+
+int32_t extension_name_of(const Extension *more, int32_t tensor)
+{
+    return more->builder->tensors.at[tensor].name;
+}
+
+int32_t extension_free_name(const Extension *more, int32_t name)
+{
+    while (graph_has_tensor_named(more->builder, name))
+        name = extension_joined(more, name, "_");
+    return name;
+}
+
 int32_t extension_name(const Extension *more, int32_t stem, const char *end)
 {
-    Names *names = more->base->graph->names;
-    int32_t name = names_intern_with(names, stem, str_from(end));
-    while (graph_has_tensor_named(more->builder, name))
-        name = names_intern_with(names, name, STR("_"));
-    return name;
+    return extension_free_name(more, extension_joined(more, stem, end));
 }
 
 int32_t extension_tensor(Extension *more, int32_t name, int32_t shape, Dtype dtype,
                          int32_t gradient_of)
 {
-    vec_push_own(more->scratch, &more->shape, shape);
-    vec_push_own(more->scratch, &more->dtype, (uint8_t)dtype);
-    vec_push_own(more->scratch, &more->gradient_of, gradient_of);
-    vec_push_own(more->scratch, &more->next_of, -1);
+    vec_push_own(more->arena, &more->shape, shape);
+    vec_push_own(more->arena, &more->dtype, (uint8_t)dtype);
+    vec_push_own(more->arena, &more->gradient_of, gradient_of);
+    vec_push_own(more->arena, &more->next_of, -1);
     return graph_tensor_named(more->builder, name);
 }
 
 void extension_set_next(Extension *more, int32_t tensor, int32_t next_of)
 {
-    more->next_of.at[tensor - more->base->graph->n_tensors] = next_of;
+    more->next_of.at[tensor] = next_of;
     more->updates = true;
 }
 
 int32_t extension_shape_of(const Extension *more, int32_t tensor)
 {
-    int n = more->base->graph->n_tensors;
-    return tensor < n ? more->base->shape[tensor] : more->shape.at[tensor - n];
+    return more->shape.at[tensor];
 }
 
 Dtype extension_dtype_of(const Extension *more, int32_t tensor)
 {
-    int n = more->base->graph->n_tensors;
-    return (Dtype)(tensor < n ? more->base->dtype[tensor] : more->dtype.at[tensor - n]);
+    return (Dtype)more->dtype.at[tensor];
 }
 
 void extension_set_value(Extension *more, int32_t tensor, const Value *value)
@@ -87,10 +142,10 @@ void extension_op(Extension *more, const NewStepOp *op)
                     .n_inputs = (uint16_t)op->n_inputs,
                     .n_outputs = (uint16_t)op->n_outputs};
     graph_add_op_like(more->builder, like, op->inputs, op->outputs);
-    vec_push_own(more->scratch, &more->space, op->space);
-    vec_push_own(more->scratch, &more->of, op->of);
-    vec_push_own(more->scratch, &more->phase, (uint8_t)op->phase);
-    vec_push_own(more->scratch, &more->on_parameters, op->on_parameters);
+    vec_push_own(more->arena, &more->space, op->space);
+    vec_push_own(more->arena, &more->of, op->of);
+    vec_push_own(more->arena, &more->phase, (uint8_t)op->phase);
+    vec_push_own(more->arena, &more->on_parameters, op->on_parameters);
 }
 
 /* ---- closing ---- */
@@ -128,12 +183,12 @@ static Inferred *grow_inferred(const Extension *more, const Graph *graph)
     out->graph = graph;
     out->arena = more->arena;
     out->forward = base->forward ? base->forward : base;
-    out->shape = GROWN(shape, n_tensors, graph->n_tensors);
-    out->dtype = GROWN(dtype, n_tensors, graph->n_tensors);
+    out->shape = more->shape.at;
+    out->dtype = more->dtype.at;
     out->values = GROWN(values, n_tensors / VALUE_PAGE + 1, graph->n_tensors / VALUE_PAGE + 1);
-    out->space = GROWN(space, n_ops, graph->n_ops);
-    out->program = GROWN(program, base->n_program, graph->n_ops);
-    out->on_parameters = GROWN(on_parameters, n_ops, graph->n_ops);
+    out->space = more->space.at;
+    out->program = GROWN(program, base->n_program, base->n_program + graph->n_ops - n_ops);
+    out->on_parameters = more->on_parameters.at;
     if (base->given)
         out->given = GROWN(given, n_tensors, graph->n_tensors);
     if (base->listed)
@@ -143,17 +198,11 @@ static Inferred *grow_inferred(const Extension *more, const Graph *graph)
         out->trips = GROWN(trips, base->graph->n_bodies, graph->n_bodies);
         out->trips_assumed = GROWN(trips_assumed, base->graph->n_bodies, graph->n_bodies);
     }
-    for (int i = 0; i < more->shape.n; i++) {
-        out->shape[n_tensors + i] = more->shape.at[i];
-        out->dtype[n_tensors + i] = more->dtype.at[i];
-    }
-    for (int i = 0; i < more->space.n; i++) {
-        out->space[n_ops + i] = more->space.at[i];
-        if (more->space.at[i] >= 0)
-            out->program[out->n_program++] = n_ops + i;
-        out->on_parameters[n_ops + i] = more->on_parameters.at[i];
+    for (int32_t op = n_ops; op < graph->n_ops; op++) {
+        if (out->space[op] >= 0)
+            out->program[out->n_program++] = op;
         if (out->repeat)
-            out->repeat[n_ops + i] = 1;
+            out->repeat[op] = 1;
     }
     set_values(more, out);
     out->spaces = more->spaces.at;
@@ -161,33 +210,17 @@ static Inferred *grow_inferred(const Extension *more, const Graph *graph)
     return out;
 }
 
-static void grow_columns(const Extension *more, Graph *graph)
+/* Columns whose room was estimated too large are cut. */
+static void trim_columns(Extension *more)
 {
-    const Graph *base = more->base->graph;
-    uint8_t *phase = arena_array(more->arena, uint8_t, graph->n_ops);
-    int32_t *of = arena_array(more->arena, int32_t, graph->n_ops);
-    int32_t *gradient_of = arena_array(more->arena, int32_t, graph->n_tensors);
-    for (int32_t op = 0; op < graph->n_ops; op++) {
-        int at = op - base->n_ops;
-        phase[op] = at >= 0 ? more->phase.at[at] : base->phase ? base->phase[op] : PHASE_FORWARD;
-        of[op] = at >= 0 ? more->of.at[at] : base->of ? base->of[op] : -1;
-    }
-    for (int32_t t = 0; t < graph->n_tensors; t++) {
-        int at = t - base->n_tensors;
-        gradient_of[t] = at >= 0             ? more->gradient_of.at[at]
-                         : base->gradient_of ? base->gradient_of[t]
-                                             : -1;
-    }
-    if (more->updates) {
-        int32_t *next_of = arena_array(more->arena, int32_t, graph->n_tensors);
-        memset(next_of, -1, (size_t)base->n_tensors * sizeof *next_of);
-        memcpy(next_of + base->n_tensors, more->next_of.at,
-               (size_t)more->next_of.n * sizeof *next_of);
-        graph->next_of = next_of;
-    }
-    graph->phase = phase;
-    graph->of = of;
-    graph->gradient_of = gradient_of;
+    vec_trim(more->arena, &more->shape);
+    vec_trim(more->arena, &more->dtype);
+    vec_trim(more->arena, &more->gradient_of);
+    vec_trim(more->arena, &more->next_of);
+    vec_trim(more->arena, &more->space);
+    vec_trim(more->arena, &more->of);
+    vec_trim(more->arena, &more->phase);
+    vec_trim(more->arena, &more->on_parameters);
 }
 
 bool extension_close(Extension *more, Graph **graph, Inferred **inferred, Error *err)
@@ -195,7 +228,11 @@ bool extension_close(Extension *more, Graph **graph, Inferred **inferred, Error 
     *graph = graph_seal(more->builder, err);
     if (!*graph)
         return false;
-    grow_columns(more, *graph);
+    trim_columns(more);
+    (*graph)->phase = more->phase.at;
+    (*graph)->of = more->of.at;
+    (*graph)->gradient_of = more->gradient_of.at;
+    (*graph)->next_of = more->updates ? more->next_of.at : NULL;
     *inferred = grow_inferred(more, *graph);
     return true;
 }

@@ -34,12 +34,13 @@ typedef struct Extension {
     Intern *space_keys;
     Vec32 space_of_key;
     Vec(const OpSpace *) spaces; /* all, the base's first */
-    /* columns of the new tensors and ops */
+    /* columns per tensor and per op, the base's first */
     Vec32 shape, gradient_of, next_of, space, of;
-    Vec(ExtensionValue) values;
     Vec(uint8_t) dtype, phase;
     Vec(bool) on_parameters;
-    bool updates; /* a tensor is the next value of another */
+    Vec(ExtensionValue) values;
+    int64_t later_ops, later_tensors, later_operands; /* extension_expect() */
+    bool updates;                                     /* a tensor is the next value of another */
 } Extension;
 
 typedef struct {
@@ -54,11 +55,20 @@ typedef struct {
 /* The base outlives the extension, which allocates what it leaves in `arena`. */
 void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extension *out);
 
-/* Room for so many ops, which read and make so many tensors. */
-void extension_reserve(Extension *more, int n_ops, int n_tensors, int n_operands);
+/* About so many more will be added after the first ones. */
+void extension_expect(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands);
+/* Makes room for what is expected and for so many more, which read and make so many operands: once,
+ * before anything is added. */
+void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands);
 
 int32_t extension_word(const Extension *more, const char *text);
-/* A name that no tensor has: stem, end, and underscores where it is taken. */
+/* The name with an end behind it. */
+int32_t extension_joined(const Extension *more, int32_t stem, const char *end);
+/* The name of a tensor of the base or of the extension. */
+int32_t extension_name_of(const Extension *more, int32_t tensor);
+/* A name that no tensor has: the given one, or it with underscores. */
+int32_t extension_free_name(const Extension *more, int32_t name);
+/* The same for a stem with an end. */
 int32_t extension_name(const Extension *more, int32_t stem, const char *end);
 
 /* A new tensor; shape: an id of the base's Shapes. gradient_of: Graph.gradient_of. */

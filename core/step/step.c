@@ -93,6 +93,8 @@ static bool make(Arena *arena, const Inferred *model, const BackwardRequest *req
     Arena *scratch = arena_new();
     Extension more;
     extension_open(arena, scratch, model, &more);
+    if (spec)
+        update_expect(&more, spec, request->n_wanted);
     bool ok = backward_add(&more, request, &backward, err);
     *out = (TrainingStep){.seed = loss ? loss->seed : -1,
                           .scale = loss ? loss->scale : -1,

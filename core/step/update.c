@@ -9,6 +9,32 @@
 enum { UPDATE_OPSET = 13, OP_ATTRS = HYPER_COUNT + 2 };
 
 typedef struct {
+    const char *name;
+    bool whole;
+    double value;
+} UpdateAttr;
+
+typedef struct {
+    const char *op_type, *path;
+    int32_t name; /* Names id */
+    int32_t input[UPDATE_STATES + OPTIMIZER_STATES_MAX];
+    int n_inputs;
+    const int32_t *inputs; /* instead of `input`; NULL */
+    int32_t output[UPDATE_VALUES_MAX];
+    int n_outputs;
+    int n_attrs;
+    UpdateAttr attr[OP_ATTRS];
+} UpdateOp;
+
+/* What ops of one kind share. */
+typedef struct {
+    const char *op_type, *path;
+    int n_attrs;
+    UpdateAttr attr[OP_ATTRS];
+    int32_t op_type_name, path_name, attrs; /* ids */
+} UpdateKind;
+
+typedef struct {
     Arena *arena, *scratch;
     const UpdateSpec *spec;
     int32_t rate, step;   /* tensors with one element */
@@ -19,20 +45,23 @@ typedef struct {
     int32_t reader;      /* an op of the model beside which ops are added; -1 */
     int32_t gradient_of; /* of new tensors: Graph.gradient_of */
     int32_t factor;      /* what gradients are multiplied by; -1 */
+    UpdateKind kind;     /* of the last op: most are like the one before */
+    Vec32 key;           /* of the space that is looked for */
     Error *err;
 } Updating;
 
 /* ---- tensors ---- */
 
-static const char *name_of(const Updating *u, int32_t tensor)
+static int32_t word(const Updating *u, const char *text)
 {
-    return graph_builder_name(u->more->builder, tensor);
+    return extension_word(u->more, text);
 }
 
-static int32_t new_tensor(Updating *u, const char *stem, const char *end, int32_t shape,
-                          Dtype dtype, int32_t next_of)
+/* stem: a Names id. */
+static int32_t new_tensor(Updating *u, int32_t stem, const char *end, int32_t shape, Dtype dtype,
+                          int32_t next_of)
 {
-    int32_t name = extension_name(u->more, extension_word(u->more, stem), end);
+    int32_t name = extension_name(u->more, stem, end);
     int32_t t = extension_tensor(u->more, name, shape, dtype, u->gradient_of);
     if (next_of >= 0)
         extension_set_next(u->more, t, next_of);
@@ -42,17 +71,27 @@ static int32_t new_tensor(Updating *u, const char *stem, const char *end, int32_
 /* A parameter as one part of the mesh updates it. */
 typedef struct {
     int32_t parameter, gradient;
-    int32_t reader;   /* the first op that reads it there; -1 */
-    const char *stem; /* of the names of what is added: the parameter's, or "T~copy1" */
-    int number, n;    /* of the parts, where there are several */
+    int32_t reader; /* the first op that reads it there; -1 */
+    int32_t stem;   /* of the names of what is added: the parameter's, or "T~copy1" */
+    int number, n;  /* of the parts, where there are several */
 } Updated;
 typedef Vec(Updated) UpdatedList;
+
+/* "~m" */
+static const char *state_end(Updating *u, const UpdateValue *value)
+{
+    static const char *const known[] = {"~m", "~v", "~master"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i] + 1, value->name) == 0)
+            return known[i];
+    return arena_join(u->scratch, "~", value->name);
+}
 
 /* "T~m": an initializer that the file does not have. */
 static int32_t add_state(Updating *u, const Updated *of, const UpdateValue *value)
 {
     int32_t parameter = of->parameter;
-    const char *end = arena_join(u->scratch, "~", value->name);
+    const char *end = state_end(u, value);
     int32_t t = new_tensor(u, of->stem, end, u->base->shape[parameter], value->dtype, -1);
     TensorData data = {.form = value->state == VALUE_MASTER ? DATA_ABSENT : DATA_FILL,
                        .fill = value->start};
@@ -62,22 +101,6 @@ static int32_t add_state(Updating *u, const Updated *of, const UpdateValue *valu
 }
 
 /* ---- ops ---- */
-
-typedef struct {
-    const char *op_type, *path;
-    Str name;
-    int32_t input[UPDATE_STATES + OPTIMIZER_STATES_MAX];
-    int n_inputs;
-    const int32_t *inputs; /* instead of `input`; NULL */
-    int32_t output[UPDATE_VALUES_MAX];
-    int n_outputs;
-    int n_attrs;
-    struct {
-        const char *name;
-        bool whole;
-        double value;
-    } attr[OP_ATTRS];
-} UpdateOp;
 
 static void add_attr(UpdateOp *op, const char *name, bool whole, double value)
 {
@@ -128,10 +151,9 @@ static OpSpace *rule_space_of(Updating *u, const UpdateOp *op)
 
 static int32_t attrs_of(Updating *u, const UpdateOp *op)
 {
-    Names *names = u->base->graph->names;
     Attr attr[OP_ATTRS];
     for (int i = 0; i < op->n_attrs; i++) {
-        attr[i] = (Attr){.name = names_intern(names, str_from(op->attr[i].name)),
+        attr[i] = (Attr){.name = word(u, op->attr[i].name),
                          .type = op->attr[i].whole ? ATTR_INT : ATTR_FLOAT};
         if (op->attr[i].whole)
             attr[i].i = (int64_t)op->attr[i].value;
@@ -141,19 +163,44 @@ static int32_t attrs_of(Updating *u, const UpdateOp *op)
     return graph_add_attrs_of_opset(u->more->builder, attr, op->n_attrs, UPDATE_OPSET);
 }
 
+static bool is_of_kind(const UpdateOp *op, const UpdateKind *kind)
+{
+    bool same = kind->op_type && strcmp(op->op_type, kind->op_type) == 0 &&
+                strcmp(op->path, kind->path) == 0 && op->n_attrs == kind->n_attrs;
+    for (int i = 0; same && i < op->n_attrs; i++) {
+        const UpdateAttr *a = &op->attr[i], *b = &kind->attr[i];
+        same = strcmp(a->name, b->name) == 0 && a->whole == b->whole && a->value == b->value;
+    }
+    return same;
+}
+
+static const UpdateKind *kind_of(Updating *u, const UpdateOp *op)
+{
+    UpdateKind *kind = &u->kind;
+    if (is_of_kind(op, kind))
+        return kind;
+    *kind = (UpdateKind){.op_type = op->op_type, .path = op->path, .n_attrs = op->n_attrs};
+    memcpy(kind->attr, op->attr, sizeof kind->attr);
+    kind->op_type_name = word(u, op->op_type);
+    kind->path_name = word(u, op->path);
+    kind->attrs = attrs_of(u, op);
+    return kind;
+}
+
 static bool add_op(Updating *u, const UpdateOp *op)
 {
-    int32_t attrs = attrs_of(u, op);
-    Vec32 key = {0};
-    vec_push(u->scratch, &key, names_intern(u->base->graph->names, str_from(op->op_type)));
-    vec_push(u->scratch, &key, attrs);
-    vec_push(u->scratch, &key, op->n_outputs);
+    const UpdateKind *kind = kind_of(u, op);
+    Vec32 *key = &u->key;
+    key->n = 0;
+    vec_push_own(u->scratch, key, kind->op_type_name);
+    vec_push_own(u->scratch, key, kind->attrs);
+    vec_push_own(u->scratch, key, op->n_outputs);
     for (int i = 0; i < op->n_inputs; i++) {
         int32_t t = inputs_of(op)[i];
-        vec_push(u->scratch, &key, t < 0 ? -1 : extension_shape_of(u->more, t));
-        vec_push(u->scratch, &key, t < 0 ? -1 : (int32_t)extension_dtype_of(u->more, t));
+        vec_push_own(u->scratch, key, t < 0 ? -1 : extension_shape_of(u->more, t));
+        vec_push_own(u->scratch, key, t < 0 ? -1 : (int32_t)extension_dtype_of(u->more, t));
     }
-    int32_t space = extension_space(u->more, &key);
+    int32_t space = extension_space(u->more, key);
     if (space < 0) {
         OpSpace *made = rule_space_of(u, op);
         if (!made)
@@ -162,14 +209,14 @@ static bool add_op(Updating *u, const UpdateOp *op)
             made->operand[0].linear = LINEAR_ALONE;
         space = extension_add_space(u->more, made);
     }
-    NewStepOp new = {.op_type = key.at[0], .path = extension_word(u->more, op->path)};
-    new.name = names_intern(u->base->graph->names, op->name);
+    NewStepOp new = {.op_type = kind->op_type_name, .path = kind->path_name};
+    new.name = op->name;
     new.of = u->reader;
     new.inputs = inputs_of(op);
     new.n_inputs = op->n_inputs;
     new.outputs = op->output;
     new.n_outputs = op->n_outputs;
-    new.attrs = attrs;
+    new.attrs = kind->attrs;
     new.space = space;
     new.phase = u->gradient_of >= 0 ? PHASE_BACKWARD : PHASE_UPDATE;
     extension_op(u->more, &new);
@@ -177,7 +224,7 @@ static bool add_op(Updating *u, const UpdateOp *op)
 }
 
 /* An op with one input and one output, typed so; returns the output, -1 with *err. */
-static int32_t add_unary(Updating *u, const char *op_type, int32_t from, const char *stem,
+static int32_t add_unary(Updating *u, const char *op_type, int32_t from, int32_t stem,
                          const char *end, int32_t shape, Dtype dtype, const char *attr,
                          double value, int32_t next_of)
 {
@@ -188,7 +235,7 @@ static int32_t add_unary(Updating *u, const char *op_type, int32_t from, const c
                    .n_inputs = 1,
                    .output = {made},
                    .n_outputs = 1};
-    op.name = str_from(arena_join(u->scratch, stem, end));
+    op.name = extension_name_of(u->more, made);
     add_attr(&op, attr, true, value);
     return add_op(u, &op) ? made : -1;
 }
@@ -198,7 +245,7 @@ static int32_t add_unary(Updating *u, const char *op_type, int32_t from, const c
 static int32_t add_scalar_state(Updating *u, const char *name)
 {
     static const Shape one = {.n_dims = 1, .dim = {1}};
-    int32_t t = new_tensor(u, name, "", shapes_put(u->base->shapes, &one), DT_F32, -1);
+    int32_t t = new_tensor(u, word(u, name), "", shapes_put(u->base->shapes, &one), DT_F32, -1);
     graph_add_initializer(u->more->builder, t, DT_F32, &one, (TensorData){.form = DATA_FILL});
     return t;
 }
@@ -210,12 +257,12 @@ static bool add_scale_update(Updating *u, int32_t squares)
     int32_t shape = extension_shape_of(u->more, scale);
     UpdateOp op = {.op_type = "LossScaleUpdate",
                    .path = "update",
-                   .name = STR("loss~scale~update"),
+                   .name = word(u, "loss~scale~update"),
                    .input = {squares, scale, growth},
                    .n_inputs = 3,
                    .n_outputs = 2};
-    op.output[0] = new_tensor(u, "loss~scale", "~next", shape, DT_F32, scale);
-    op.output[1] = new_tensor(u, "loss~growth", "~next", shape, DT_F32, growth);
+    op.output[0] = new_tensor(u, word(u, "loss~scale"), "~next", shape, DT_F32, scale);
+    op.output[1] = new_tensor(u, word(u, "loss~growth"), "~next", shape, DT_F32, growth);
     for (int o = 0; o < 2; o++)
         graph_add_output(u->more->builder, op.output[o]);
     return add_op(u, &op);
@@ -227,7 +274,7 @@ static void add_unscaling(Updating *u)
     static const Shape scalar = {0};
     float *factor = arena_make(u->arena, float);
     *factor = (float)(1 / u->spec->scale);
-    u->factor = new_tensor(u, "update~factor", "", u->scalar, DT_F32, -1);
+    u->factor = new_tensor(u, word(u, "update~factor"), "", u->scalar, DT_F32, -1);
     graph_add_initializer(
         u->more->builder, u->factor, DT_F32, &scalar,
         (TensorData){.form = DATA_RAW, .bytes = {(const char *)factor, sizeof *factor}});
@@ -239,7 +286,7 @@ static bool add_factor(Updating *u, const UpdatedList *updated)
     Vec32 squares = {0};
     for (int i = 0; i < updated->n; i++) {
         int32_t gradient = updated->at[i].gradient;
-        const char *name = graph_builder_name(u->more->builder, gradient);
+        int32_t name = extension_name_of(u->more, gradient);
         if (updated->at[i].number > 0)
             continue; /* the same gradient on another part of the mesh */
         u->reader = updated->at[i].reader;
@@ -253,10 +300,11 @@ static bool add_factor(Updating *u, const UpdatedList *updated)
     assert(squares.at);
     int32_t sum = squares.at[0];
     if (squares.n > 1) {
-        sum = new_tensor(u, "update~squares", "", u->scalar, extension_dtype_of(u->more, sum), -1);
+        sum = new_tensor(u, word(u, "update~squares"), "", u->scalar,
+                         extension_dtype_of(u->more, sum), -1);
         UpdateOp op = {.op_type = "Sum",
                        .path = "update",
-                       .name = STR("update~squares"),
+                       .name = word(u, "update~squares"),
                        .inputs = squares.at,
                        .n_inputs = squares.n,
                        .output = {sum},
@@ -264,10 +312,11 @@ static bool add_factor(Updating *u, const UpdatedList *updated)
         if (!add_op(u, &op))
             return false;
     }
-    u->factor = new_tensor(u, "update~factor", "", u->scalar, extension_dtype_of(u->more, sum), -1);
+    u->factor = new_tensor(u, word(u, "update~factor"), "", u->scalar,
+                           extension_dtype_of(u->more, sum), -1);
     UpdateOp op = {.op_type = "ClipFactor",
                    .path = "update",
-                   .name = STR("update~factor"),
+                   .name = word(u, "update~factor"),
                    .input = {sum},
                    .n_inputs = 1,
                    .output = {u->factor},
@@ -295,7 +344,7 @@ static void add_hypers(const Updating *u, UpdateOp *op)
 static bool add_update(Updating *u, const Updated *of)
 {
     int32_t parameter = of->parameter, gradient = of->gradient;
-    const char *name = of->stem;
+    int32_t name = of->stem;
     UpdateValue value[UPDATE_VALUES_MAX];
     Dtype dtype = (Dtype)u->base->dtype[parameter];
     int32_t shape = u->base->shape[parameter];
@@ -303,7 +352,7 @@ static bool add_update(Updating *u, const Updated *of)
     bool master = n > 0 && value[0].state == VALUE_MASTER;
     int32_t updated = master ? add_state(u, of, &value[0]) : parameter;
     UpdateOp op = {.op_type = u->spec->optimizer->op, .path = "update"};
-    op.name = str_from(arena_join(u->scratch, name, "~update"));
+    op.name = extension_joined(u->more, name, "~update");
     const int32_t first[UPDATE_STATES] = {[UPDATE_PARAMETER] = updated,
                                           [UPDATE_GRADIENT] = gradient,
                                           [UPDATE_RATE] = u->rate,
@@ -311,14 +360,14 @@ static bool add_update(Updating *u, const Updated *of)
                                           [UPDATE_FACTOR] = u->factor};
     memcpy(op.input, first, sizeof first);
     op.n_inputs = UPDATE_STATES;
-    op.output[op.n_outputs++] = new_tensor(u, name, master ? "~master~next" : "~next", shape,
-                                           extension_dtype_of(u->more, updated), updated);
+    int32_t stem = extension_name_of(u->more, updated);
+    op.output[op.n_outputs++] =
+        new_tensor(u, stem, "~next", shape, extension_dtype_of(u->more, updated), updated);
     for (int i = master; i < n; i++) {
         int32_t state = add_state(u, of, &value[i]);
         op.input[op.n_inputs++] = state;
-        op.output[op.n_outputs++] =
-            new_tensor(u, name, arena_printf(u->scratch, "~%s~next", value[i].name), shape,
-                       value[i].dtype, state);
+        stem = extension_name_of(u->more, state);
+        op.output[op.n_outputs++] = new_tensor(u, stem, "~next", shape, value[i].dtype, state);
     }
     add_hypers(u, &op);
     if (u->factor < 0 && n == master) /* trailing operands that are not there */
@@ -357,7 +406,7 @@ static void find_updated(const Updating *u, const TrainingStep *step, UpdatedLis
         int32_t t = step->parameter[i];
         int first = 0, n = parts_of(step, t, &first);
         Updated own = {.parameter = t, .gradient = step->gradient[t], .reader = -1};
-        own.stem = tensor_name(graph, t);
+        own.stem = graph->tensors[t].name;
         if (tensor_n_uses(graph, t) > 0)
             own.reader = graph->uses[graph->tensors[t].use];
         if (n == 0 && own.gradient >= 0)
@@ -366,7 +415,8 @@ static void find_updated(const Updating *u, const TrainingStep *step, UpdatedLis
             const GradientPart *part = &step->part[first + k];
             own = (Updated){t, part->gradient, part->reader, own.stem, k, n};
             if (k > 0)
-                own.stem = arena_printf(u->scratch, "%s~copy%d", tensor_name(graph, t), k);
+                own.stem =
+                    extension_joined(u->more, own.stem, arena_printf(u->scratch, "~copy%d", k));
             vec_push(u->scratch, out, own);
         }
     }
@@ -384,7 +434,7 @@ static bool cast_gradients(Updating *u, UpdatedList *updated)
         u->reader = own->reader;
         u->gradient_of = own->parameter;
         own->gradient =
-            add_unary(u, "Cast", own->gradient, name_of(u, own->gradient), "~cast",
+            add_unary(u, "Cast", own->gradient, extension_name_of(u->more, own->gradient), "~cast",
                       u->base->shape[own->parameter], want, "to", dtype_to_onnx(want), -1);
         if (own->gradient < 0)
             return false;
@@ -411,7 +461,7 @@ static bool join_parts(Updating *u, UpdatedList *updated)
         sums.at[i] = op.output[0] =
             new_tensor(u, own->stem, "~grad", u->base->shape[own->parameter],
                        extension_dtype_of(u->more, own->gradient), -1);
-        op.name = str_from(arena_join(u->scratch, own->stem, "~grad"));
+        op.name = extension_name_of(u->more, op.output[0]);
         op.inputs = inputs;
         if (!add_op(u, &op))
             return false;
@@ -442,7 +492,7 @@ static bool check_precision(const Updating *u, const TrainingStep *step)
 static int32_t add_number(Updating *u, const char *name, Dtype dtype, double value)
 {
     static const Shape scalar = {0};
-    int32_t t = new_tensor(u, name, "", u->scalar, dtype, -1);
+    int32_t t = new_tensor(u, word(u, name), "", u->scalar, dtype, -1);
     graph_add_initializer(u->more->builder, t, dtype, &scalar,
                           (TensorData){.form = DATA_FILL, .fill = value});
     return t;
@@ -452,10 +502,10 @@ static int32_t add_number(Updating *u, const char *name, Dtype dtype, double val
 static int32_t add_scalar_op(Updating *u, const char *op_type, const char *name, Dtype dtype,
                              const int32_t *inputs, int n, int32_t next_of)
 {
-    int32_t made = new_tensor(u, name, "", u->scalar, dtype, next_of);
+    int32_t id = word(u, name), made = new_tensor(u, id, "", u->scalar, dtype, next_of);
     UpdateOp op = {.op_type = op_type,
                    .path = "update",
-                   .name = str_from(name),
+                   .name = id,
                    .inputs = inputs,
                    .n_inputs = n,
                    .output = {made},
@@ -511,6 +561,20 @@ static bool add_all(Updating *u, const TrainingStep *step)
             return false;
     }
     return true;
+}
+
+void update_expect(Extension *more, const UpdateSpec *spec, int n_parameters)
+{
+    enum { OTHERS = 16 };
+    UpdateValue value[UPDATE_VALUES_MAX];
+    Dtype dtype = spec->precision == DT_NONE ? DT_F32 : spec->precision;
+    int64_t n_values = update_values(spec, dtype, value);
+    bool master = n_values > 0 && value[0].state == VALUE_MASTER;
+    int64_t unary = master + (update_gradient_dtype(spec, dtype) != dtype) +
+                    (spec->clip > 0 || spec->dynamic),
+            n = n_parameters;
+    extension_expect(more, n * (1 + unary) + OTHERS, n * (2 * n_values + 1 + unary) + OTHERS,
+                     n * (UPDATE_STATES + 2 * n_values + 1 + 2 * unary) + OTHERS);
 }
 
 bool update_add(Extension *more, const UpdateSpec *spec, const TrainingStep *step, Error *err)

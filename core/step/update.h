@@ -24,6 +24,9 @@
 #include "core/step/optimizer.h"
 #include "core/step/step.h"
 
+/* Tells the extension how much the update of so many parameters adds. */
+void update_expect(Extension *more, const UpdateSpec *spec, int n_parameters);
+
 /* Adds the update to a step that is being made: all of it but graph and inference is known.
  * ERROR_UNSUPPORTED: the spec asks for another precision than the model has. */
 bool update_add(Extension *more, const UpdateSpec *spec, const TrainingStep *step, Error *err);

@@ -47,6 +47,66 @@ static void many_names_keep_text_and_id(void **state)
     arena_free(arena);
 }
 
+/* Names with ends have the ids and texts that names of joined texts have, whoever comes first. */
+static void names_with_ends_are_the_joined_names(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new(), *other = arena_new();
+    Names *names = names_new(arena);
+    int32_t stem = names_intern(names, STR("w")), given = names_intern(names, STR("w~m"));
+    int32_t step = names_intern(names, STR("late~v~next")), own = names_intern(names, STR("x~"));
+    assert_int_equal(names_intern_with(names, stem, STR("~m")), given);
+    int32_t gradient = names_intern_with(names, stem, STR("~grad"));
+    assert_int_equal(names_intern_with(names, stem, STR("~grad")), gradient);
+    assert_int_equal(names_find(names, STR("w~grad")), gradient);
+    assert_int_equal(names_intern(names, STR("w~grad")), gradient);
+    assert_string_equal(names_text(names, gradient), "w~grad");
+    assert_ptr_equal(names_text(names, gradient), names_text(names, gradient));
+    assert_int_equal(names_find(names, STR("w~gra")), -1);
+    assert_int_equal(names_find(names, STR("v~grad")), -1);
+    assert_int_equal(names_find(names, STR("~grad")), -1);
+    int32_t twice = names_intern_with(names, gradient, STR("~cast"));
+    assert_int_equal(names_intern(names, STR("w~grad~cast")), twice);
+    assert_int_equal(names_intern_with(names, stem, STR("~grad~cast")), twice);
+    assert_int_equal(names_intern_with(names, stem, STR("")), stem);
+    int32_t late = names_intern(names, STR("late"));
+    assert_int_equal(
+        names_intern_with(names, names_intern_with(names, late, STR("~v")), STR("~next")), step);
+    assert_int_equal(names_intern_with(names, names_intern(names, STR("x")), STR("~")), own);
+    int32_t plain = names_intern_with(names, stem, STR("_1"));
+    assert_int_equal(names_find(names, STR("w_1")), plain);
+    Names *copy = names_copy(other, names);
+    assert_int_equal(names_intern(copy, STR("w~grad~cast")), twice);
+    assert_int_equal(names_count(copy), names_count(names));
+    arena_free(other);
+    arena_free(arena);
+}
+
+static void many_names_with_ends(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Names *names = names_new(arena);
+    char text[64];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "h.%d", i);
+        names_intern(names, str_from(text));
+    }
+    for (int e = 0; e < 20; e++) { /* more than have a bit of their own */
+        snprintf(text, sizeof text, "~d%d", e);
+        for (int i = 0; i < MANY; i += 1 + e * 100)
+            names_intern_with(names, i + 1, str_from(text));
+    }
+    int n = names_count(names);
+    for (int id = 0; id < n; id++) {
+        Str own = names_str(names, id);
+        assert_int_equal(own.n, strlen(own.s));
+        assert_int_equal(names_find(names, own), id);
+    }
+    assert_int_equal(names_count(names), n);
+    arena_free(arena);
+}
+
 static void keys_are_compared_as_bytes_of_any_length(void **state)
 {
     (void)state;
@@ -102,6 +162,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_names_have_equal_ids),
         cmocka_unit_test(many_names_keep_text_and_id),
+        cmocka_unit_test(names_with_ends_are_the_joined_names),
+        cmocka_unit_test(many_names_with_ends),
         cmocka_unit_test(keys_are_compared_as_bytes_of_any_length),
         cmocka_unit_test(interning_many_is_stable),
         cmocka_unit_test(one_bit_changes_the_hash),
