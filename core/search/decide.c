@@ -104,6 +104,12 @@ static int32_t next_to_pin(const Decider *d)
     return found;
 }
 
+static bool is_pinned_so(const Decider *d, int32_t op, int dim, const Cut *cut)
+{
+    const Decision *pin = plan_pin_of(d->plan, PIN_INDEX_DIM, op, dim);
+    return pin && !pin->open && cut_equal(decision_cut(pin), cut);
+}
+
 /* Pins dims of the op, and of all ops of its node: those that axes shard, the second time those
  * that are whole and do not stay so. */
 static void pin_node(Decider *d, int32_t op)
@@ -123,7 +129,8 @@ static void pin_node(Decider *d, int32_t op)
         for (int i = 0; i < inferred->n_program; i++)
             if (d->instance->node_of_op[inferred->program[i]] == node &&
                 inferred->space[inferred->program[i]] == inferred->space[op] &&
-                chosen_cut(d, inferred->program[i]))
+                chosen_cut(d, inferred->program[i]) &&
+                !is_pinned_so(d, inferred->program[i], j, &chosen->index[j]))
                 add(d, PIN_INDEX_DIM, inferred->program[i], j, &chosen->index[j], 0);
     }
 }

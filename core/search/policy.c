@@ -3,9 +3,45 @@
 #include "core/base/units.h"
 #include "core/summary/decision_lua.h"
 
-static void put_lines(const Session *session, const Decision *const *at, int n, const char *indent,
+#include <math.h>
+
+void search_put_price(const SearchDecision *price, Buf *out)
+{
+    if (price->next_us < INFINITY) {
+        buf_puts(out, "otherwise at least +");
+        units_format_us(price->next_us, out);
+    } else {
+        buf_puts(out, "otherwise no plan");
+    }
+}
+
+void search_decisions(const Session *session, const SearchResult *result, const char *indent,
                       Buf *out)
 {
+    int n = result->n_decisions;
+    const Decision **at = arena_array(out->arena, const Decision *, n);
+    for (int i = 0; i < n; i++)
+        at[i] = &result->decisions[i];
+    for (int i = result->n_lifted; i < n;) {
+        int price = result->price_of ? result->price_of[i] : -1;
+        buf_puts(out, indent);
+        i += decisions_lua(session, at + i, n - i, out);
+        if (price >= 0) {
+            buf_puts(out, "  -- ");
+            search_put_price(&result->by_op[price], out);
+        }
+        buf_putc(out, '\n');
+    }
+}
+
+/* Those that held in the search. */
+static void put_own(const Session *session, const char *indent, Buf *out)
+{
+    int n = 0;
+    const Decision **at = arena_array(out->arena, const Decision *, session->journal.n_done);
+    for (int i = 0; i < session->journal.n_done; i++)
+        if (session->journal.decisions.at[i].origin.kind != ORIGIN_SEARCH)
+            at[n++] = &session->journal.decisions.at[i];
     for (int i = 0; i < n;) {
         buf_puts(out, indent);
         i += decisions_lua(session, at + i, n - i, out);
@@ -13,21 +49,8 @@ static void put_lines(const Session *session, const Decision *const *at, int n, 
     }
 }
 
-void search_decisions(const Session *session, const SearchResult *result, const char *indent,
-                      Buf *out)
-{
-    const Decision **at = arena_array(out->arena, const Decision *, result->n_decisions);
-    for (int i = 0; i < result->n_decisions; i++)
-        at[i] = &result->decisions[i];
-    put_lines(session, at, result->n_decisions, indent, out);
-}
-
 void search_policy(const Session *session, const SearchResult *result, Buf *out)
 {
-    int own = session->journal.n_done, n = own + result->n_decisions;
-    const Decision **at = arena_array(out->arena, const Decision *, n);
-    for (int i = 0; i < n; i++)
-        at[i] = i < own ? &session->journal.decisions.at[i] : &result->decisions[i - own];
     buf_puts(out, "-- Found by dimscope search on the mesh ");
     mesh_format(session->mesh, out);
     buf_puts(out, ".\n-- A step takes ");
@@ -35,6 +58,7 @@ void search_policy(const Session *session, const SearchResult *result, Buf *out)
     buf_puts(out, result->proven ? ", and none of the plans searched takes less.\n"
                                  : "; plans that take less are not ruled out.\n");
     buf_puts(out, "\nfunction PAS(graph, resource)\n");
-    put_lines(session, at, n, "    ", out);
+    put_own(session, "    ", out);
+    search_decisions(session, result, "    ", out);
     buf_puts(out, "    return graph\nend\n");
 }

@@ -5,6 +5,7 @@
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 #include "core/search/decide.h"
+#include "core/search/lift.h"
 #include "core/search/memory.h"
 #include "core/session/make.h"
 #include "core/solve/clock.h"
@@ -17,6 +18,8 @@ enum { POINTS_MAX = 12 };
 typedef struct {
     Arena *arena;
     const SearchRequest *request;
+    Session session; /* without what is lifted */
+    LiftedDecisions lifted;
     Instance *instance;
     SearchResult *result;
     double began_s, deadline_s;    /* deadline 0: none */
@@ -98,21 +101,25 @@ static void offer(Search *s, const Plan *plan, const Decision *decisions, int n,
 
 static bool offer_own_plan(Search *s)
 {
-    const Plan *own = s->request->session->plan;
+    const Plan *own = s->session.plan;
     if (plan_is_legal(own))
-        offer(s, own, NULL, 0, plan_step_us(own), NULL);
+        offer(s, own, s->lifted.at, s->lifted.n, plan_step_us(own), NULL);
     return true;
 }
 
 /* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
 static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *err)
 {
-    Decisions decisions = {0};
+    Decisions decisions = {0}, all = {0};
     Plan *plan = NULL;
     int64_t most = s->request->max_peak_bytes;
     if (!decide(s->arena, s->instance, answer->choice, &decisions, &plan, err))
         return false;
-    offer(s, plan, decisions.at, decisions.n, answer->objective, answer->choice);
+    for (int i = 0; i < s->lifted.n; i++)
+        vec_push(s->arena, &all, s->lifted.at[i]);
+    for (int i = 0; i < decisions.n; i++)
+        vec_push(s->arena, &all, decisions.at[i]);
+    offer(s, plan, all.at, all.n, answer->objective, answer->choice);
     *fits = most <= 0 || plan->priced->totals.peak_bytes <= most;
     if (!*fits && s->n_points < POINTS_MAX) {
         MemoryPoint point = memory_point(s->arena, s->instance, plan, answer->choice);
@@ -169,55 +176,99 @@ static void fill_counts(Search *s)
     s->result->n_folded = instance->folded ? s->result->n_folded : 0;
 }
 
-/* How much more a plan takes at least in which the node is cut otherwise. */
-static double price_of_other(Search *s, int32_t node)
+/* ---- prices of choices ---- */
+
+struct SearchPricing {
+    Instance *instance;
+    const int32_t *choice; /* [nodes] */
+};
+
+/* Whether two choices of a node are about the same decision. */
+static bool same_choice(const SearchNode *node, int32_t a, int32_t b)
+{
+    if (node->kind == NODE_OP || node->kind == NODE_SUM)
+        return op_cut_equal(node->cut[a], node->cut[b]);
+    if (node->kind == NODE_INPUT)
+        return node->sharding[a] == node->sharding[b];
+    const ParameterChoice *x = &node->stored[a], *y = &node->stored[b];
+    return x->stored == y->stored && x->updated == y->updated;
+}
+
+/* How much more a plan takes at least in which the node's choice is another. */
+static double price_of_other(const struct SearchPricing *pricing, int32_t node, double model_us,
+                             Progress *progress)
 {
     Arena *scratch = arena_new();
-    const SearchNode *at = &s->instance->nodes.at[node];
-    const OpCut *chosen = at->cut[s->choice[node]];
-    const bool **allowed = arena_array(scratch, const bool *, s->instance->nodes.n);
+    const SearchNode *at = &pricing->instance->nodes.at[node];
+    const bool **allowed = arena_array(scratch, const bool *, pricing->instance->nodes.n);
     bool *others = arena_array(scratch, bool, at->n), any = false;
     for (int32_t c = 0; c < at->n; c++)
-        any |= others[c] = !op_cut_equal(at->cut[c], chosen);
+        any |= others[c] = !same_choice(at, c, pricing->choice[node]);
     allowed[node] = others;
     int32_t **kept;
     SolveAnswer answer = {.bound = INFINITY};
     if (any) {
         enum { SECONDS = 1 };
-        SolveProblem problem = instance_restricted(scratch, s->instance, allowed, &kept);
-        SolveOptions how = {.seconds = SECONDS, .progress = s->request->progress};
+        SolveProblem problem = instance_restricted(scratch, pricing->instance, allowed, &kept);
+        SolveOptions how = {.seconds = SECONDS, .progress = progress};
         solve(scratch, &problem, &how, &answer, NULL);
     }
     bool none = !any || answer.outcome == SOLVE_INFEASIBLE;
     arena_free(scratch);
-    return none ? INFINITY : answer.bound - s->result->model_us;
+    return none ? INFINITY : fmax(0, answer.bound - model_us);
 }
 
-/* Prices the ops that are pinned, each once for all of equal layers. */
-static void price_choices(Search *s)
+/* The node that a decision was made for; -1. */
+static int32_t node_of(const Instance *instance, const Decision *decision)
 {
-    const Instance *instance = s->instance;
-    bool *asked = arena_array(s->arena, bool, instance->nodes.n);
+    if (decision->kind == PIN_INDEX_DIM)
+        return instance->node_of_op[decision->place];
+    return decision->kind == PIN_TENSOR_DIM ? instance->node_of_tensor[decision->place] : -1;
+}
+
+void search_price_choices(Arena *arena, SearchResult *result, Progress *progress)
+{
+    const struct SearchPricing *pricing = result->pricing;
+    if (!pricing)
+        return;
+    const Instance *instance = pricing->instance;
+    int32_t *asked = arena_array(arena, int32_t, instance->nodes.n);
+    int32_t *price_of = arena_array(arena, int32_t, result->n_decisions);
     Vec(SearchDecision) found = {0};
-    for (int i = 0; i < s->result->n_decisions; i++)
-        if (s->result->decisions[i].kind == PIN_INDEX_DIM)
-            asked[instance->node_of_op[s->result->decisions[i].place]] = true;
-    for (int32_t n = 0; n < instance->nodes.n && !search_is_over(s); n++) {
-        const SearchNode *at = &instance->nodes.at[n];
-        if (!asked[n] || at->kind != NODE_OP)
-            continue;
-        SearchDecision priced = {at->place, at->n_ops, price_of_other(s, n)};
-        vec_push(s->arena, &found, priced);
+    int n_asked = 0;
+    for (int i = result->n_lifted; i < result->n_decisions; i++) {
+        int32_t node = node_of(instance, &result->decisions[i]);
+        n_asked += node >= 0 && !asked[node];
+        if (node >= 0)
+            asked[node] = 1;
     }
-    s->result->by_op = found.at;
-    s->result->n_by_op = found.n;
+    progress_stage(progress, "pricing decisions", n_asked);
+    for (int32_t n = 0; n < instance->nodes.n && !progress_stopped(progress); n++) {
+        const SearchNode *at = &instance->nodes.at[n];
+        if (!asked[n])
+            continue;
+        bool op = at->kind == NODE_OP || at->kind == NODE_SUM;
+        SearchDecision priced = {op ? at->place : -1, op ? -1 : at->place,
+                                 at->n_ops > 0 ? at->n_ops : 1,
+                                 price_of_other(pricing, n, result->model_us, progress)};
+        vec_push(arena, &found, priced);
+        asked[n] = 1 + found.n;
+        if (progress)
+            atomic_store(&progress->done, found.n);
+    }
+    for (int i = 0; i < result->n_decisions; i++) {
+        int32_t node = i < result->n_lifted ? -1 : node_of(instance, &result->decisions[i]);
+        price_of[i] = node >= 0 && asked[node] > 1 ? asked[node] - 2 : -1;
+    }
+    result->by_op = found.at;
+    result->n_by_op = found.n;
+    result->price_of = price_of;
 }
 
 /* ---- all of it ---- */
 
-static bool check(const SearchRequest *request, Error *err)
+static bool check(const Session *session, Error *err)
 {
-    const Session *session = request->session;
     if (session->plan->decided->stages || session->plan->decided->devices)
         return error_kind(
             err, ERROR_UNSUPPORTED,
@@ -259,34 +310,51 @@ static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
-bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err)
+static bool search_all(Search *s, Error *err)
 {
-    Search s = {.arena = arena, .request = request, .result = result, .best_us = INFINITY};
-    const Plan *plans[1] = {request->session->plan};
-    *result = (SearchResult){.outcome = SEARCH_UNKNOWN};
-    s.began_s = clock_s();
-    s.deadline_s = request->seconds > 0 ? s.began_s + request->seconds : 0;
-    if (!check(request, err))
+    const SearchRequest *request = s->request;
+    SearchResult *result = s->result;
+    const Plan *plans[2] = {s->session.plan, request->session->plan};
+    if (!check(&s->session, err))
         return false;
     InstanceOptions options = {.unfold = request->unfold,
                                .store = request->max_peak_bytes > 0,
                                .plans = plans,
-                               .n_plans = 1,
+                               .n_plans = plans[0] == plans[1] ? 1 : 2,
                                .prices = request->prices,
                                .progress = request->progress};
-    s.instance = instance_make(arena, request->session, &options, err);
-    if (!s.instance)
+    s->instance = instance_make(s->arena, &s->session, &options, err);
+    if (!s->instance)
         return false;
-    result->build_seconds = clock_s() - s.began_s;
-    fill_counts(&s);
-    offer_own_plan(&s);
+    result->build_seconds = clock_s() - s->began_s;
+    fill_counts(s);
+    offer_own_plan(s);
     SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
-    if (!find_plan(&s, &answer, err) || !find_bound(&s, &answer, err))
+    if (!find_plan(s, &answer, err) || !find_bound(s, &answer, err))
         return false;
+    result->n_lifted = s->lifted.n;
     result->proven = result->outcome == SEARCH_PLAN &&
                      result->cost_us - result->bound_us <= 1e-6 * result->cost_us;
-    if (request->price_choices && result->proven && s.choice && s.n_points == 0)
-        price_choices(&s);
-    result->seconds = clock_s() - s.began_s;
+    if (result->proven && s->choice && s->n_points == 0) {
+        result->pricing = arena_make(s->arena, struct SearchPricing);
+        *result->pricing = (struct SearchPricing){s->instance, s->choice};
+    }
+    if (request->price_choices)
+        search_price_choices(s->arena, result, request->progress);
+    result->seconds = clock_s() - s->began_s;
     return true;
+}
+
+bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err)
+{
+    Search s = {.arena = arena, .request = request, .result = result, .best_us = INFINITY};
+    *result = (SearchResult){.outcome = SEARCH_UNKNOWN};
+    s.began_s = clock_s();
+    s.deadline_s = request->seconds > 0 ? s.began_s + request->seconds : 0;
+    if (!lift_decisions(arena, request->session, request->lifted, &s.session, err))
+        return false;
+    lift_searched(arena, request->session, &s.lifted);
+    bool ok = search_all(&s, err);
+    lift_end(request->session, &s.session);
+    return ok;
 }

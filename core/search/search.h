@@ -6,9 +6,12 @@
  *     session_apply(session, result.decisions, result.n_decisions, &err);
  *
  * The decisions of the session hold: its policy's and its user's pins are constraints, and what
- * they leave open is searched. The result is a list of decisions of origin ORIGIN_SEARCH; with
- * them added to the session's journal, plan_make() makes the plan whose cost is reported. Never
- * worse than the session's own plan, if that one is legal and within the limit.
+ * they leave open is searched. Those of an earlier search do not. The result is a list of decisions
+ * of origin ORIGIN_SEARCH, of which the first take those of an earlier search away; with them added
+ * to the session's journal, plan_make() makes the plan whose cost is reported. Never worse than the
+ * plan of the decisions that hold, if that one is legal and within the limit.
+ *
+ * It may run on a thread of its own while the session stays as it is.
  */
 #ifndef CORE_SEARCH_SEARCH_H
 #define CORE_SEARCH_SEARCH_H
@@ -22,6 +25,7 @@ typedef void SearchReport(void *context, double cost_us, double bound_us);
 
 typedef struct {
     const Session *session; /* model, mesh, machine, decisions; only read */
+    const bool *lifted;     /* [journal.n_done]: decisions that do not hold; NULL: all do */
     int64_t max_peak_bytes; /* of a device; 0: no limit */
     double seconds;         /* 0: as long as it takes */
     bool unfold;            /* equal layers may be sharded differently */
@@ -40,7 +44,8 @@ typedef enum {
 
 /* An op that decisions are about, and what another choice would cost. */
 typedef struct {
-    int32_t op;     /* the first of those that are sharded alike */
+    int32_t op;     /* the first of those that are sharded alike; -1: it is about .. */
+    int32_t tensor; /* .. how an input or parameter is stored or given, else -1 */
     int n_ops;      /* all of them: those of equal layers */
     double next_us; /* the best plan in which it is cut otherwise takes at least so much more;
                        INFINITY: there is none */
@@ -49,8 +54,8 @@ typedef struct {
 typedef struct {
     SearchOutcome outcome;
     const Decision *decisions; /* [n_decisions], to be added to the session's journal */
-    int n_decisions;
-    double cost_us;     /* of the plan, as plan_step_us() of core/cost/pipeline.h has it */
+    int n_decisions, n_lifted; /* n_lifted: those that take an earlier search away, the first */
+    double cost_us;            /* of the plan, as plan_step_us() of core/cost/pipeline.h has it */
     double model_us;    /* of the same plan as the search adds it up (core/search/instance.h) */
     double bound_us;    /* no plan in the search's space has a smaller model_us */
     bool proven;        /* model_us meets the bound */
@@ -61,8 +66,16 @@ typedef struct {
     int n_folded;                /* layers tied to the first of their fold; 0: none */
     const SearchDecision *by_op; /* [n_by_op]: in program order */
     int n_by_op;
-    const char *conflict; /* of SEARCH_INFEASIBLE: the smallest set that cannot be met, in words */
+    const int32_t *price_of;       /* [n_decisions]: in by_op, or -1; NULL: nothing is priced */
+    const char *conflict;          /* of SEARCH_INFEASIBLE: what cannot be met, in words */
+    struct SearchPricing *pricing; /* private: what search_price_choices() needs; NULL: nothing */
 } SearchResult;
+
+/* Fills by_op and price_of of a result of search_plan() whose arena still lives: each decision
+ * about a cut, a parameter, an input or a sum against the best plan in which that is otherwise. In
+ * the arena; ends early with what is priced so far if the progress is stopped. Nothing where a
+ * limit of memory is felt, or the result is not proven. */
+void search_price_choices(Arena *arena, SearchResult *result, Progress *progress);
 
 /* Everything in *result is in the arena. Returns false with *err if the model cannot be searched:
  * stages in the plan, an op without a legal choice (named). */

@@ -281,6 +281,8 @@ static void prices_other_choices(void **state)
     double own = plan_step_us(session->plan); /* in which some op is cut otherwise */
     double least = INFINITY;
     for (int i = 0; i < result.n_by_op; i++) {
+        if (result.by_op[i].op < 0)
+            continue;
         const OpCut *cut = plan_cut(session->plan, result.by_op[i].op);
         for (int d = 0; d < result.n_decisions; d++)
             if (result.decisions[d].place == result.by_op[i].op &&

@@ -2,17 +2,21 @@
 #include "tui/cli/search.h"
 
 #include "core/base/file.h"
+#include "core/base/table.h"
 #include "core/base/units.h"
+#include "core/search/frontier.h"
+#include "core/search/pin_prices.h"
 #include "core/search/policy.h"
 #include "core/session/planfile.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 static const char *const outcomes[] = {"plan", "infeasible", "unknown"};
 
 static double gap_of(const SearchResult *result)
 {
-    return result->proven ? 0 : (result->cost_us - result->bound_us) / result->cost_us;
+    return result->proven ? 0 : fmax(0, 1 - result->bound_us / result->cost_us);
 }
 
 static void put_times(const SearchResult *result, Buf *out)
@@ -46,25 +50,6 @@ static void put_plan(const SearchResult *result, double before_us, Buf *out)
     buf_printf(out, ", gap %.2f%%\n", 100 * gap_of(result));
 }
 
-/* What the best plan costs in which an op is cut otherwise. */
-static void put_prices(const Session *session, const SearchResult *result, Buf *out)
-{
-    if (result->n_by_op > 0)
-        buf_puts(out, "\nIF CUT OTHERWISE\n");
-    for (int i = 0; i < result->n_by_op; i++) {
-        const SearchDecision *at = &result->by_op[i];
-        if (at->next_us < INFINITY) {
-            buf_puts(out, "at least +");
-            units_format_us(at->next_us, out);
-        } else
-            buf_puts(out, "no plan");
-        buf_printf(out, "  %s", op_name(session->graph, at->op));
-        if (at->n_ops > 1)
-            buf_printf(out, " and %d alike", at->n_ops - 1);
-        buf_putc(out, '\n');
-    }
-}
-
 static void put_text(const Session *session, const SearchResult *result, Buf *out)
 {
     if (result->outcome == SEARCH_PLAN)
@@ -73,12 +58,82 @@ static void put_text(const Session *session, const SearchResult *result, Buf *ou
         buf_printf(out, "%s\n",
                    result->conflict ? result->conflict : "stopped before a plan was found");
     put_times(result, out);
-    if (result->n_decisions > 0) {
+    if (result->n_decisions > result->n_lifted) {
         buf_putc(out, '\n');
         search_decisions(session, result, "", out);
     }
-    put_prices(session, result, out);
 }
+
+/* ---- what pins and limits cost ---- */
+
+static const char *pin_text(Arena *arena, const SearchRequest *request, const PinPrice *price)
+{
+    Buf out = buf_new(arena);
+    pin_price_put(request, price, &out);
+    return out.s;
+}
+
+static void put_lifted(Arena *arena, const PinPrice *price, double now_us, Table *table)
+{
+    if (price->outcome != SEARCH_PLAN) {
+        table_cell(table, price->outcome == SEARCH_INFEASIBLE ? STR("no plan") : STR("not known"));
+        table_cell(table, STR(""));
+        table_cell(table, STR(""));
+        return;
+    }
+    table_cell(table, str_from(text_us(arena, price->cost_us)));
+    if (now_us > 0)
+        table_printf(table, "%+.1f%%", 100 * (price->cost_us / now_us - 1));
+    else
+        table_cell(table, STR(""));
+    table_cell(table, str_from(text_bytes(arena, price->peak_bytes)));
+}
+
+/* conflict: those of the set that leaves no plan alone. now_us: the plan that obeys all; 0: none */
+static void put_pins(Arena *arena, const SearchRequest *request, const PinPrices *prices,
+                     bool conflict, double now_us, Buf *out)
+{
+    static const TableColumn columns[] = {{"LIFTED", 90}, {"STEP", -99}, {"", -99}, {"PEAK", -99}};
+    Table *table = table_new(arena, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < prices->n; i++) {
+        if (conflict && !prices->pin[i].conflict)
+            continue;
+        table_cell(table, str_from(pin_text(arena, request, &prices->pin[i])));
+        put_lifted(arena, &prices->pin[i], now_us, table);
+    }
+    if (prices->all.n > 0) {
+        table_cell(table, STR("all pins"));
+        put_lifted(arena, &prices->all, now_us, table);
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+static Json *pin_json(Arena *arena, const SearchRequest *request, const PinPrice *price)
+{
+    Json *out = json_object();
+    bool found = price->outcome == SEARCH_PLAN;
+    json_set_str(out, "lifted", pin_text(arena, request, price));
+    json_set_bool(out, "limit", price->limit);
+    json_set_int(out, "decisions", price->n);
+    json_set_str(out, "outcome", outcomes[price->outcome]);
+    json_set(out, "step_us", found ? json_from_real(price->cost_us) : json_null());
+    json_set(out, "peak_bytes", found ? json_from_int(price->peak_bytes) : json_null());
+    json_set_bool(out, "proven", price->proven);
+    return out;
+}
+
+static Json *pins_json(Arena *arena, const SearchRequest *request, const PinPrices *prices,
+                       bool conflict)
+{
+    Json *out = json_array();
+    for (int i = 0; i < prices->n; i++)
+        if (!conflict || prices->pin[i].conflict)
+            json_add(out, pin_json(arena, request, &prices->pin[i]));
+    return out;
+}
+
+/* ---- as JSON ---- */
 
 static Json *result_json(const Session *session, const SearchResult *result)
 {
@@ -98,14 +153,17 @@ static Json *result_json(const Session *session, const SearchResult *result)
     json_set(root, "edges", json_from_int(result->n_edges));
     json_set(root, "choices", json_from_int(result->n_choices));
     json_set(root, "folded", json_from_int(result->n_folded));
-    for (int i = 0; i < result->n_decisions; i++)
+    for (int i = result->n_lifted; i < result->n_decisions; i++)
         json_add(lines, json_from_str(str_from(result->decisions[i].origin.text)));
     json_set(root, "decisions", lines);
     for (int i = 0; i < result->n_by_op; i++) {
         Json *row = json_object();
-        json_set(row, "op", json_from_str(str_from(op_name(session->graph, result->by_op[i].op))));
-        json_set(row, "ops", json_from_int(result->by_op[i].n_ops));
-        json_set(row, "next_us", json_from_real(result->by_op[i].next_us));
+        const SearchDecision *at = &result->by_op[i];
+        json_set_str(row, at->op >= 0 ? "op" : "tensor",
+                     at->op >= 0 ? op_name(session->graph, at->op)
+                                 : tensor_name(session->graph, at->tensor));
+        json_set(row, "ops", json_from_int(at->n_ops));
+        json_set(row, "next_us", json_from_real(at->next_us));
         json_add(prices, row);
     }
     json_set(root, "otherwise", prices);
@@ -130,6 +188,84 @@ static bool save(Cli *cli, Session *session, const SearchResult *result)
            planfile_save(session, path, cli->options.full, &cli->err);
 }
 
+/* ---- the frontier ---- */
+
+static void put_frontier(const SearchFrontier *frontier, bool csv, Arena *arena, Buf *out)
+{
+    static const TableColumn columns[] = {{"STEP", -99}, {"PEAK", -99}, {"", 0}};
+    Table *table = table_new(arena, columns, sizeof columns / sizeof *columns);
+    if (csv)
+        buf_puts(out, "step_us,peak_bytes,proven\n");
+    for (int i = 0; i < frontier->n; i++) {
+        const SearchResult *at = &frontier->point[i];
+        table_cell(table, str_from(text_us(arena, at->cost_us)));
+        table_cell(table, str_from(text_bytes(arena, at->peak_bytes)));
+        if (at->proven)
+            table_cell(table, STR("proven"));
+        else
+            table_printf(table, "gap %.2f%%", 100 * gap_of(at));
+        if (csv)
+            buf_printf(out, "%.3f,%" PRId64 ",%d\n", at->cost_us, at->peak_bytes, at->proven);
+    }
+    if (!csv)
+        table_format(table, "", out);
+    if (!csv && frontier->smallest)
+        buf_puts(out, "no plan needs much less than the last\n");
+}
+
+static Json *frontier_json(const Session *session, const SearchFrontier *frontier)
+{
+    Json *root = json_object(), *points = json_array();
+    for (int i = 0; i < frontier->n; i++)
+        json_add(points, result_json(session, &frontier->point[i]));
+    json_set(root, "frontier", points);
+    json_set_bool(root, "smallest", frontier->smallest);
+    return root;
+}
+
+static bool answer_frontier(Cli *cli, const SearchRequest *request, SearchResult *best)
+{
+    SearchFrontier frontier;
+    if (!search_frontier(cli->arena, request, &frontier, &cli->err))
+        return false;
+    *best = frontier.point[0];
+    if (cli->options.json)
+        cli_write_json(cli, frontier_json(request->session, &frontier));
+    else if (frontier.n > 0 || !best->conflict)
+        put_frontier(&frontier, cli->options.csv, cli->arena, &cli->out);
+    else
+        buf_printf(&cli->out, "%s\n", best->conflict);
+    return true;
+}
+
+/* ---- the verb ---- */
+
+static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *result)
+{
+    PinPrices prices = {0};
+    if (!search_plan(cli->arena, request, result, &cli->err))
+        return false;
+    bool conflict = result->outcome == SEARCH_INFEASIBLE;
+    bool priced = conflict || (cli->options.price_pins && result->outcome == SEARCH_PLAN);
+    if (conflict && !search_conflict(cli->arena, request, &prices, &cli->err))
+        return false;
+    if (!conflict && priced && !search_price_pins(cli->arena, request, &prices, &cli->err))
+        return false;
+    double now_us = conflict ? 0 : result->cost_us;
+    if (cli->options.json) {
+        Json *root = result_json(request->session, result);
+        if (priced)
+            json_set(root, conflict ? "conflict_of" : "pins",
+                     pins_json(cli->arena, request, &prices, conflict));
+        cli_write_json(cli, root);
+        return true;
+    }
+    put_text(request->session, result, &cli->out);
+    if (priced && prices.n > 0)
+        put_pins(cli->arena, request, &prices, conflict, now_us, &cli->out);
+    return true;
+}
+
 int search_mesh(Cli *cli, Progress *watched, double seconds, int64_t max_peak)
 {
     enum { SECONDS = 60 };
@@ -140,14 +276,12 @@ int search_mesh(Cli *cli, Progress *watched, double seconds, int64_t max_peak)
                              .max_peak_bytes = max_peak,
                              .seconds = seconds > 0 ? seconds : SECONDS,
                              .unfold = cli->options.unfold,
-                             .price_choices = !cli->options.unfold,
+                             .price_choices = !cli->options.unfold && !cli->options.frontier,
+                             .prices = prices_new(cli->arena, session->mesh, session->machine),
                              .progress = watched};
     SearchResult result;
-    bool ok = search_plan(cli->arena, &request, &result, &cli->err);
-    if (ok && cli->options.json)
-        cli_write_json(cli, result_json(session, &result));
-    else if (ok)
-        put_text(session, &result, &cli->out);
+    bool ok = cli->options.frontier ? answer_frontier(cli, &request, &result)
+                                    : answer_plan(cli, &request, &result);
     ok = ok && (!cli->options.output || save(cli, session, &result));
     session_close(session);
     return !ok ? cli_fail(cli) : result.outcome == SEARCH_PLAN ? CLI_FINE : CLI_ILLEGAL;

@@ -1,0 +1,23 @@
+#include "core/search/frontier.h"
+
+bool search_frontier(Arena *arena, const SearchRequest *request, SearchFrontier *out, Error *err)
+{
+    enum { STEP = 30 };
+    SearchRequest asked = *request;
+    *out = (SearchFrontier){.point = arena_array(arena, SearchResult, FRONTIER_POINTS_MAX)};
+    progress_stage(request->progress, "walking the frontier", 0);
+    while (out->n < FRONTIER_POINTS_MAX && !progress_stopped(request->progress)) {
+        SearchResult *at = &out->point[out->n];
+        if (!search_plan(arena, &asked, at, err))
+            return false;
+        out->smallest = at->outcome == SEARCH_INFEASIBLE;
+        if (at->outcome != SEARCH_PLAN)
+            break;
+        asked.max_peak_bytes = at->peak_bytes - at->peak_bytes / STEP - 1;
+        if (out->n > 0 && at->cost_us <= at[-1].cost_us)
+            at[-1] = *at; /* the one before was not the best */
+        else
+            out->n++;
+    }
+    return true;
+}

@@ -1,0 +1,20 @@
+/* frontier.h - time against memory on a mesh: the fastest plans for less and less memory. */
+#ifndef CORE_SEARCH_FRONTIER_H
+#define CORE_SEARCH_FRONTIER_H
+
+#include "core/search/search.h"
+
+enum { FRONTIER_POINTS_MAX = 40 };
+
+typedef struct {
+    int n;
+    SearchResult *point; /* [n]: each is the best with a thirtieth less memory than the one before,
+                            as far as its own bound says */
+    bool smallest;       /* it is proven that no plan needs a thirtieth less than the last */
+} SearchFrontier;
+
+/* From the request's limit down, each point as by search_plan(), which may take request->seconds.
+ * Returns false with *err; what was found before the progress was stopped is kept. */
+bool search_frontier(Arena *arena, const SearchRequest *request, SearchFrontier *out, Error *err);
+
+#endif
