@@ -35,7 +35,8 @@ static const Value *value_read(const InferState *state, bool reads, int32_t t)
 }
 
 /* The key of a case. If nothing is known of an operand's shape it may be a sequence, so its value
- * is part of the key too. */
+ * is part of the key too; of an op under the name that another system has for it, what is declared
+ * of its results. */
 static size_t case_key(const InferState *state, int32_t op, const InferKind *kind, CaseKind wanted)
 {
     const GraphOp *node = &state->graph->ops[op];
@@ -63,6 +64,8 @@ static size_t case_key(const InferState *state, int32_t op, const InferKind *kin
     for (int o = 0; o < node->n_outputs; o++)
         if (outputs[o] < 0)
             *key++ = -o - 1;
+        else if (kind->alias)
+            *key++ = state->graph->tensors[outputs[o]].declared;
     return (size_t)(key - state->key) * sizeof *key;
 }
 
@@ -247,6 +250,31 @@ static bool apply_rule(InferState *state, const InferKind *kind, RuleCall *call,
     return done;
 }
 
+/* A name that another system has for an operator may come with arguments that the rule reads as
+ * others: then it finds other results than the file declares, and the file is right. */
+static bool fits_declared(const InferState *state, const InferKind *kind, const RuleCall *call,
+                          Error *err)
+{
+    const int32_t *outputs = op_outputs(state->graph, call->op);
+    for (int o = 0; o < call->n_outputs && kind->alias; o++) {
+        const GraphTensor *made = outputs[o] < 0 ? NULL : &state->graph->tensors[outputs[o]];
+        const Shape *shape = &call->out_shape[o];
+        if (!made || made->declared < 0)
+            continue;
+        bool fits = made->n_declared == shape->n_dims &&
+                    (made->dtype == DT_NONE || made->dtype == call->out_dtype[o]);
+        for (int d = 0; fits && d < made->n_declared; d++) {
+            DeclaredDim dim = state->graph->declared[made->declared + d];
+            int64_t size = dim_size(state->graph, dim, state->bindings);
+            fits = size < 0 || shape->dim[d] < 0 || size == shape->dim[d];
+        }
+        if (!fits)
+            return error_kind(err, ERROR_CONFLICT,
+                              "its result is declared as another one than the rule finds");
+    }
+    return true;
+}
+
 static void keep_space(InferState *state, InferCase *made, OpSpace *space, const int32_t *outputs)
 {
     for (int o = 0; o < space->n_outputs; o++)
@@ -279,7 +307,8 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
             state->value[i] = NULL; /* no rule asks for it */
     InferAnswer *answers = arena_array(state->scratch, InferAnswer, call.n_outputs);
     if (inputs == INPUTS_KNOWN && kind->row && !kind->sequence) {
-        bool done = apply_rule(state, kind, &call, made, &err);
+        bool done =
+            apply_rule(state, kind, &call, made, &err) && fits_declared(state, kind, &call, &err);
         bool decided = !done && err.kind == ERROR_NOT_INFERABLE;
         if (!decided || !infer_rank(state, op, kind, answers)) {
             OpSpace *space = done ? call.space : replicated(state, &call);

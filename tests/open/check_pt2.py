@@ -34,14 +34,22 @@ def read_truth(path):
 
 def dims(text):
     inside = text.strip()[1:-1]
-    return [part.strip() for part in inside.split(",")] if inside else []
+    parts, depth = [""], 0
+    for letter in inside:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
 
 
 def value_of(expression, sizes):
     """A size over names with dots in them: of the names, longest first, the numbers."""
     for name in sorted(sizes, key=len, reverse=True):
         expression = expression.replace(name, f"({sizes[name]})")
-    return eval(expression, {"Max": max, "Min": min})  # numbers and operators alone
+    functions = {"Max": max, "Min": min, "Mod": lambda a, b: a % b}
+    return eval(expression, functions)  # numbers, operators and these alone
 
 
 def symbol_sizes(rows):

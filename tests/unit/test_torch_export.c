@@ -186,7 +186,7 @@ static bool is_argument(const TorchRow *row, Str word)
 
 /* Functions of recipes, and names of types. */
 static const char words[] = "cast float whole like scaled ints scalar sizes size filled given yes "
-                            "pick bool f32 i64";
+                            "pick reduced bool f32 f64 i64";
 
 static bool is_letter(char c)
 {
@@ -206,6 +206,10 @@ static void check_recipe(const TorchRow *row)
 {
     const char *s = row->recipe;
     for (size_t i = 0, n; s[i]; i += n) {
+        if (s[i] == '\'') { /* a text */
+            n = strcspn(s + i + 1, "'") + 2;
+            continue;
+        }
         for (n = 0; is_letter(s[i + n]);)
             n++;
         Str word = {s + i, n};

@@ -119,6 +119,18 @@ Str mlir_member(Str list, const char *key)
     return STR("");
 }
 
+/* The generic form has "dense<1.0> : tensor<f32>". */
+Str mlir_elements(const MlirTree *tree, const MlirOp *op)
+{
+    const MlirAttr *named = mlir_attr(tree, op, "value");
+    Str text = named ? named->value : mlir_word(tree, op, 0);
+    size_t at = text.n;
+    while (named && at > 0 && text.s[at - 1] != ':' && text.s[at - 1] != '"')
+        at--;
+    bool typed = at > 1 && text.s[at - 1] == ':' && text.s[text.n - 1] == '>';
+    return typed ? str_trim((Str){text.s, at - 1}) : text;
+}
+
 Str mlir_text(Arena *arena, Str quoted)
 {
     Str inside = quoted.n > 0 && quoted.s[0] == '"' ? mlir_inside(quoted) : quoted;

@@ -31,8 +31,7 @@ static int number_of(const Coding *coding, int32_t value)
 static int add_constant(Coding *coding, const MlirOp *op)
 {
     const MlirTree *tree = coding->lowering->tree;
-    const MlirAttr *named = mlir_attr(tree, op, "value");
-    Str text = mlir_inside(named ? named->value : mlir_word(tree, op, 0));
+    Str text = mlir_inside(mlir_elements(tree, op));
     const MlirType *type = lower_made(coding->lowering, op, 0);
     if (type->shape.n_dims != 0 || text.n == 0 || text.n > 64)
         return -1;

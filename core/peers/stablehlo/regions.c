@@ -199,9 +199,7 @@ static const MlirOp *maker(const MlirTree *tree, int32_t value, const char *name
 static bool constant_int(const MlirTree *tree, int32_t value, int64_t *out)
 {
     const MlirOp *op = maker(tree, value, "stablehlo.constant");
-    const MlirAttr *named = op ? mlir_attr(tree, op, "value") : NULL;
-    Str text = named ? named->value : op ? mlir_word(tree, op, 0) : STR("");
-    return op && mlir_int(mlir_inside(text), out);
+    return op && mlir_int(mlir_inside(mlir_elements(tree, op)), out);
 }
 
 /* The number of iterations of a loop that counts an integer from one constant to another by a

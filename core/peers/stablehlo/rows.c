@@ -40,6 +40,18 @@ static void lower_convert(Lowering *lowering, const MlirOp *op)
     lower_plain(lowering, op, "Cast");
 }
 
+/* Of as many bits: the same elements as another type. */
+static void lower_bitcast(Lowering *lowering, const MlirOp *op)
+{
+    Dtype from = lower_type(lowering, op, 0)->dtype, to = lower_made(lowering, op, 0)->dtype;
+    if (from == DT_NONE || to == DT_NONE || dtype_bits(from) != dtype_bits(to)) {
+        lower_plain(lowering, op, "stablehlo.bitcast_convert");
+        return;
+    }
+    lower_attr_int(lowering, "to", dtype_to_onnx(to));
+    lower_plain(lowering, op, "BitCast");
+}
+
 /* Between bounds that are one number each, or one for each element. */
 static void lower_clamp(Lowering *lowering, const MlirOp *op)
 {
@@ -270,8 +282,7 @@ static bool is_neutral(const MlirTree *tree, int32_t value, const ReducerRow *ro
         return is_neutral(tree, mlir_operands(tree, op)[0], row);
     if (!op || !mlir_is(op, "stablehlo.constant"))
         return false;
-    const MlirAttr *named = mlir_attr(tree, op, "value");
-    Str text = mlir_inside(named ? named->value : mlir_word(tree, op, 0));
+    Str text = mlir_inside(mlir_elements(tree, op));
     return text.n > 0 && text.n < 40 && str_has_word(str_from(row->neutral), text);
 }
 
@@ -528,7 +539,7 @@ static const MlirRow rows[] = {
     {"stablehlo.sort", lower_with_region, NULL, "dimension i dimension; is_stable i is_stable"},
     {"stablehlo.fft", lower_same, NULL, "fft_type w type fft_type; fft_length l length fft_length"},
     {"stablehlo.rng_bit_generator", lower_same, NULL, "algorithm w algorithm rng_algorithm"},
-    {"stablehlo.bitcast_convert", lower_same, NULL, NULL},
+    {"stablehlo.bitcast_convert", lower_bitcast, NULL, NULL},
     {"stablehlo.complex", lower_same, NULL, NULL},
     {"stablehlo.all_reduce", lower_collective, NULL, NULL},
     {"stablehlo.reduce_scatter", lower_collective, NULL, "scatter_dimension i scatter_dimension"},
@@ -546,6 +557,14 @@ static const MlirRow rows[] = {
     {"chlo.top_k", lower_top_k, NULL, NULL},
     {"chlo.erf", lower_same, "Erf", NULL},
     {"chlo.erf_inv", lower_same, "Erfinv", NULL},
+    {"chlo.erfc", lower_same, "Erfc", NULL},
+    {"chlo.lgamma", lower_same, "Lgamma", NULL},
+    {"chlo.digamma", lower_same, "Digamma", NULL},
+    {"chlo.polygamma", lower_same, "Polygamma", NULL},
+    {"chlo.zeta", lower_same, "Zeta", NULL},
+    {"chlo.next_after", lower_same, "NextAfter", NULL},
+    {"chlo.bessel_i1e", lower_same, "BesselI1e", NULL},
+    {"chlo.conj", lower_same, "Conj", NULL},
     {"chlo.tan", lower_same, "Tan", NULL},
     {"chlo.acos", lower_same, "Acos", NULL},
     {"chlo.asin", lower_same, "Asin", NULL},

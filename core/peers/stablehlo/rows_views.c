@@ -5,9 +5,8 @@
 
 void lower_constant(Lowering *lowering, const MlirOp *op)
 {
-    const MlirAttr *named = mlir_attr(lowering->tree, op, "value");
     const MlirType *type = lower_made(lowering, op, 0);
-    Str text = named ? named->value : mlir_word(lowering->tree, op, 0);
+    Str text = mlir_elements(lowering->tree, op);
     if (!type->tensor || text.n == 0) {
         lower_plain(lowering, op, "stablehlo.constant");
         return;

@@ -131,6 +131,9 @@ const MlirOp *mlir_return(const MlirTree *tree, const MlirRegion *region);
 /* The attribute of an op under the first of these names, blanks between, that it has; NULL: none.
  */
 const MlirAttr *mlir_attr(const MlirTree *tree, const MlirOp *op, const char *names);
+/* The elements of a constant as they are written, "dense<1.0>", without their type; "" if it has
+ * none. */
+Str mlir_elements(const MlirTree *tree, const MlirOp *op);
 /* Bare word i of a pretty form; "" if it has fewer. */
 Str mlir_word(const MlirTree *tree, const MlirOp *op, int i);
 

@@ -12,6 +12,7 @@ bool call_fail(Call *c, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    c->unfit = true;
     return export_fail(c->e, c->node, "node '%.*s' (%.*s): %s", STR_ARG(c->name), STR_ARG(c->op),
                        text);
 }

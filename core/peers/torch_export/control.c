@@ -292,12 +292,97 @@ static bool read_while(Call *c)
     return true;
 }
 
+/* ---- scan, map ---- */
+
+/* Results of a body that goes along dim 0 of `over`: what is carried, then what is stacked. */
+static void scan_results(Call *c, Term over, const Operands *carried, const Operands *made)
+{
+    Term out[CALL_OUTPUTS_MAX];
+    c->first_op = c->e->builder->ops.n;
+    for (int i = 0; i < made->n; i++) {
+        Term last[] = {i < carried->n ? carried->at[i] : no_term(), made->at[i]};
+        Term stack[] = {made->at[i], no_term(), no_term(), over};
+        bool result = i < carried->n;
+        out[i] = result ? emit(c, "LoopResult", last, 2, NULL, 0)
+                        : emit(c, "LoopStack", stack, 4, NULL, 0);
+        out[i].dtype = made->at[i].dtype;
+        out[i].rank = (uint8_t)(made->at[i].rank + !result);
+    }
+    call_results(c, out, made->n);
+}
+
+/* The graph takes what is carried, then a row of each tensor that is gone along, then the rest. */
+static bool read_along(Call *c, const Operands *carried, const Operands *along,
+                       const Operands *more)
+{
+    Export *e = c->e;
+    Operands in = {.n = 0}, made = {.n = 0};
+    GraphCarry carries[OPERANDS_OF_GRAPH_MAX];
+    bool tensors = graph_at(c, 0) >= 0 && along->n > 0 && carried->n < CALL_OUTPUTS_MAX &&
+                   carried->n + along->n + more->n <= OPERANDS_OF_GRAPH_MAX;
+    for (int i = 0; i < along->n; i++)
+        tensors &= along->at[i].kind == TERM_TENSOR && along->at[i].rank > 0;
+    for (int i = 0; i < carried->n; i++)
+        tensors &= carried->at[i].kind == TERM_TENSOR;
+    if (!tensors)
+        return false;
+    GraphBody body = {
+        .first = e->builder->ops.n, .of = along->at[0].tensor, .kind = BODY_SCAN, .dim = 0};
+    e->n_bodies++;
+    for (int i = 0; i < carried->n; i++) {
+        in.at[in.n++] = entering(c, "LoopCarry", carried->at[i]);
+        carries[i].in = in.at[i].tensor;
+    }
+    for (int i = 0; i < along->n; i++) {
+        Term row = entering(c, "LoopSlice", along->at[i]);
+        row.rank--;
+        in.at[in.n++] = row;
+    }
+    for (int i = 0; i < more->n; i++)
+        in.at[in.n++] = more->at[i];
+    if (!read_inside(c, graph_at(c, 0), "", &in, &made))
+        return true;
+    if (made.n < carried->n || made.n > CALL_OUTPUTS_MAX) {
+        call_fail(c, "its graph returns %d values", made.n);
+        return true;
+    }
+    for (int i = 0; i < carried->n; i++)
+        carries[i].next = made.at[i].tensor;
+    body.n_carries = carried->n;
+    graph_add_body(e->builder, body, carries);
+    e->n_bodies++;
+    scan_results(c, along->at[0], carried, &made);
+    return true;
+}
+
+/* (graph, [carried], [gone along], [extra]) */
+static bool read_scan(Call *c)
+{
+    Operands lists[3] = {{.n = 0}};
+    for (int i = 0; i < 3; i++)
+        if (argument(c, 1 + i) >= 0)
+            add_operands(c, argument(c, 1 + i), &lists[i]);
+    return read_along(c, &lists[0], &lists[1], &lists[2]);
+}
+
+/* (graph, [gone along], [extra]) */
+static bool read_map(Call *c)
+{
+    Operands none = {.n = 0}, lists[2] = {{.n = 0}};
+    for (int i = 0; i < 2; i++)
+        if (argument(c, 1 + i) >= 0)
+            add_operands(c, argument(c, 1 + i), &lists[i]);
+    return read_along(c, &none, &lists[0], &lists[1]);
+}
+
 static const struct {
     const char *op;
     bool (*read)(Call *c);
 } rows[] = {
     {"higher_order::cond", read_cond},
     {"higher_order::while_loop", read_while},
+    {"higher_order::scan", read_scan},
+    {"higher_order::map_impl", read_map},
     {"higher_order::wrap", read_inlined},
     {"higher_order::wrap_with_set_grad_enabled", read_inlined},
     {"higher_order::wrap_with_autocast", read_inlined},

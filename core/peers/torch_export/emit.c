@@ -432,7 +432,7 @@ static Term named(Call *c, Term t, Str name, int32_t meta, int32_t first_op)
     return t;
 }
 
-static void declare_result(Call *c, int32_t tensor, int32_t meta)
+void call_declare(Call *c, int32_t tensor, int32_t meta)
 {
     DeclaredDim dims[DIMS_MAX];
     int n;
@@ -464,7 +464,7 @@ void call_results(Call *c, const Term *results, int n)
         int32_t meta = export_meta(e, names[i]);
         Term t = named(c, results[i], names[i], meta, c->first_op);
         t.rank = (uint8_t)(meta < 0 ? t.rank : meta_rank(e, meta));
-        declare_result(c, t.tensor, meta);
+        call_declare(c, t.tensor, meta);
         export_define(e, names[i], t, false);
         if (i == 0)
             c->first_result = t;

@@ -86,6 +86,7 @@ typedef struct {
     int n_results; /* that call_results() was given, and the first of them */
     Term first_result;
     int n_made; /* ops made so far */
+    bool unfit; /* call_fail() was asked to say why the row does not do */
 } Call;
 
 /* ---- values (values.c) ---- */
@@ -172,6 +173,8 @@ Dtype call_dtype(Call *c, const char *arg); /* DT_NONE: not given */
 /* A list of known whole numbers, or one of them; n is -1 after an error. */
 int call_ints(Call *c, const char *arg, int64_t *out, int most);
 int64_t call_axis(Call *c, const char *arg, int rank); /* a dim from 0 on */
+/* Says why the row of the operator does not do for this call: it is kept whole then, as one without
+ * a row is. Returns false. */
 bool call_fail(Call *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- results ---- */
@@ -179,6 +182,9 @@ bool call_fail(Call *c, const char *format, ...) __attribute__((format(printf, 2
 /* The type that the file gives the node's first output; DT_NONE if it is no tensor. */
 Dtype call_result_dtype(const Call *c);
 int32_t call_result_meta(const Call *c, int i); /* of output i; -1 */
+
+/* The tensor has the type and the shape of a TensorMeta; nothing for -1. */
+void call_declare(Call *c, int32_t tensor, int32_t meta);
 
 /* Gives the outputs of the node these values, in order; casts them to the file's types. */
 void call_results(Call *c, const Term *results, int n);

@@ -22,7 +22,7 @@ static const struct {
     {"view reshape flatten unflatten squeeze unsqueeze alias detach detach_ view_as squeeze_ "
      "unsqueeze_",
      VIEW_RESHAPED},
-    {"transpose t mT swapdims transpose_ t_", VIEW_SWAPPED},
+    {"transpose t mT swapdims transpose_ t_ swapdims_ swapaxes_", VIEW_SWAPPED},
     {"permute", VIEW_PERMUTED},
     {"slice narrow", VIEW_SLICED},
     {"select", VIEW_SELECTED},
@@ -82,6 +82,17 @@ static Term unpermuted(Call *c, Term changed)
     return n == changed.rank ? transpose(c, changed, back) : changed;
 }
 
+/* Of a view that is not taken apart: one op, which no rule knows. */
+static Term put_back(Call *c, Term base, Term changed)
+{
+    const char *op = arena_printf(c->e->scratch, "torch::%.*s_scatter", STR_ARG(c->op));
+    Term out = emit2(c, op, base, changed);
+    out.rank = base.rank;
+    out.meta = base.meta;
+    call_declare(c, out.tensor, base.meta);
+    return out;
+}
+
 /* What the base is when its view is `changed`: by the node that made the view. */
 static Term base_of(Export *e, int32_t node, Term base, Term changed)
 {
@@ -114,8 +125,7 @@ static Term base_of(Export *e, int32_t node, Term base, Term changed)
     case VIEW_OTHER:
         break;
     }
-    call_fail(&c, "what is changed in place is a view that is not taken back");
-    return base;
+    return put_back(&c, base, changed);
 }
 
 /* Views of the value other than `but`, and views of those, have to be made again. */
@@ -130,14 +140,42 @@ static void spoil(Export *e, int32_t base, int32_t but)
     }
 }
 
+static int32_t argument_id(Call *c, const char *arg)
+{
+    const JsonView *json = c->e->json;
+    int32_t tensor = json_view_get(json, call_place(c, arg), "as_tensor");
+    Str name = json_view_raw(json, json_view_get(json, tensor, "name"));
+    return name.n == 0 ? -1 : intern_find(c->e->scope->names, name.s, name.n);
+}
+
+/* "unsqueeze_", "transpose_": the elements stay, the name has other dims from here on. It is no
+ * longer taken back to what it was a view of. */
+static void change_dims(Call *c, int32_t id, Term changed)
+{
+    Export *e = c->e;
+    ExportValue *value = &e->scope->values.at[id];
+    if (value->base >= 0) {
+        Finding note = {.level = LEVEL_NOTE, .code = "lost-view", .op = -1, .tensor = -1};
+        note.text = arena_printf(e->arena,
+                                 "node '%.*s' gives a view other dims in place: later changes of "
+                                 "it do not reach '%.*s'",
+                                 STR_ARG(c->name), STR_ARG(e->scope->values.at[value->base].name));
+        note.hint = "";
+        vec_push(e->arena, e->file->notes, note);
+    }
+    value->base = value->view = -1;
+    value->term = changed;
+    value->term.meta = call_result_meta(c, 0);
+}
+
 void inplace_change(Call *c, const char *arg, Term changed)
 {
     Export *e = c->e;
-    const JsonView *json = e->json;
-    int32_t place =
-        json_view_get(json, json_view_get(json, call_place(c, arg), "as_tensor"), "name");
-    Str name = json_view_raw(json, place);
-    int32_t id = name.n == 0 ? -1 : intern_find(e->scope->names, name.s, name.n), but = -1;
+    int32_t id = argument_id(c, arg), but = -1;
+    if (id >= 0 && view_of(c->op) >= 0) {
+        change_dims(c, id, changed);
+        return;
+    }
     while (id >= 0 && !export_failed(e)) {
         ExportValue *value = &e->scope->values.at[id];
         int32_t meta = value->term.meta;

@@ -315,21 +315,44 @@ static const char *changed_arg(const TorchRow *row)
     return str_starts(str_from(row->schema), STR("input ")) ? "input" : "self";
 }
 
+/* A call that the row of its operator does not do for becomes one op, with a note that says why;
+ * what the row made so far is not used. */
+static void keep_whole(Call *c)
+{
+    Export *e = c->e;
+    Finding note = {.level = LEVEL_NOTE, .code = "kept-whole", .op = -1, .tensor = -1, .hint = ""};
+    note.text = arena_printf(e->arena, "%s: it is one op here", e->err->text);
+    if (!c->capture)
+        vec_push(e->arena, e->file->notes, note);
+    *e->err = (Error){0};
+    c->unfit = false;
+    c->first_op = e->builder->ops.n;
+    make_opaque(c);
+}
+
 static void read_call(Call *c)
 {
     Str plain;
-    if (is_remark(c->op) || read_sizes(c) || nodes_read_control(c))
-        return;
     bool in_place = changes_in_place(c->op, &plain);
-    const TorchRow *row = row_of(c, plain);
-    if (!row) {
-        make_opaque(c);
-        return;
+    const TorchRow *row = NULL;
+    if (is_remark(c->op) || read_sizes(c) || nodes_read_control(c)) {
+        if (!c->unfit)
+            return;
+    } else {
+        row = row_of(c, plain);
+        if (row)
+            torch_row_apply(c, row);
+        else
+            make_opaque(c);
     }
-    torch_row_apply(c, row);
+    if (c->unfit)
+        keep_whole(c);
     inplace_note_view(c);
-    if (in_place && c->n_results > 0 && !str_eq(plain, STR("detach")))
-        inplace_change(c, changed_arg(row), c->first_result);
+    if (!in_place || c->n_results == 0 || str_eq(plain, STR("detach")))
+        return;
+    if (!row)
+        call_bind(c, "self");
+    inplace_change(c, row ? changed_arg(row) : "self", c->first_result);
 }
 
 static bool read_node(Export *e, int32_t node)

@@ -208,15 +208,28 @@ static Term make_pick(Recipe *r)
     return at < n ? results[at] : no_term();
 }
 
+/* By the argument `reduction`: 0 none, 1 the mean, 2 the sum. */
+static Term make_reduced(Recipe *r)
+{
+    Term x = eval(r);
+    int64_t how = call_int(r->c, "reduction");
+    Attr drop = attr_int(r->c->e, "keepdims", 0);
+    if (how == 0)
+        return x;
+    Term out = emit(r->c, how == 2 ? "ReduceSum" : "ReduceMean", &x, 1, &drop, 1);
+    out.rank = 0;
+    return out;
+}
+
 static const struct {
     const char *name;
     Term (*make)(Recipe *r);
 } functions[] = {
-    {"cast", make_cast},     {"float", make_float},   {"whole", make_whole},
-    {"like", make_like},     {"scaled", make_scaled}, {"ints", make_ints},
-    {"scalar", make_scalar}, {"sizes", make_sizes},   {"size", make_size},
-    {"filled", make_filled}, {"given", make_given},   {"yes", make_yes},
-    {"pick", make_pick},
+    {"cast", make_cast},     {"float", make_float},     {"whole", make_whole},
+    {"like", make_like},     {"scaled", make_scaled},   {"ints", make_ints},
+    {"scalar", make_scalar}, {"sizes", make_sizes},     {"size", make_size},
+    {"filled", make_filled}, {"given", make_given},     {"yes", make_yes},
+    {"pick", make_pick},     {"reduced", make_reduced},
 };
 
 /* ---- attributes ---- */
@@ -258,8 +271,9 @@ static bool read_attr(Recipe *r, Attr *out)
     const char *name = take_arg(r);
     accept(r, '=');
     if (accept(r, '\'')) {
-        Str text = take_name(r);
-        accept(r, '\'');
+        Str rest = {r->source.text.s + r->scan.at, r->source.text.n - r->scan.at};
+        Str text = str_take(&rest, '\'');
+        r->scan.at += text.n + 1;
         *out = attr_text(e, name, text);
         return true;
     }

@@ -26,6 +26,7 @@
  *     filled(x, value)      as x, with one value in it
  *     given(a, x, y)        x if the argument a is given, else y; yes(a, x, y): if it is true
  *     pick(1, x)            the second result of an operator
+ *     reduced(x)            as the argument `reduction` says: x, its mean, its sum
  *
  * A row with a function in place of a recipe is for what takes more than that.
  */

@@ -130,6 +130,37 @@ static void make_index(Call *c)
     call_results(c, &out, 1);
 }
 
+static Term sizes_from(Call *c, Term x, int64_t from, int64_t to)
+{
+    Term in[] = {emit1(c, "Shape", x), emit_ints(c->e, &from, 1), emit_ints(c->e, &to, 1)};
+    return emit(c, "Slice", in, 3, NULL, 0);
+}
+
+/* Values for all places, the dims of the places first: those of places side by side are where the
+ * indexed dims are, others are in front. */
+static Term values_first(Call *c, Term x, Term values, Term at, const Places *places)
+{
+    int64_t before = side_by_side(places) ? places->dim[0] : 0, perm[DIMS_MAX];
+    int rank = legal_rank(c, places->rank + x.rank - places->n), n = 0;
+    Term shape[3] = {sizes_from(c, at, 0, places->rank)};
+    if (side_by_side(places)) {
+        shape[1] = shape[0];
+        shape[0] = sizes_from(c, x, 0, before);
+        shape[2] = sizes_from(c, x, before + places->n, INT64_MAX);
+    } else {
+        int64_t first[DIMS_MAX];
+        dims_first(places, x.rank, first);
+        shape[1] = sizes_from(c, transpose(c, x, first), places->n, INT64_MAX);
+    }
+    values = expand(c, values, concat(c, shape, side_by_side(places) ? 3 : 2, 0), rank);
+    for (int d = 0; d < places->rank; d++)
+        perm[n++] = before + d;
+    for (int d = 0; d < rank; d++)
+        if (d < before || d >= before + places->rank)
+            perm[n++] = d;
+    return before == 0 || export_failed(c->e) ? values : transpose(c, values, perm);
+}
+
 /* Values at the places of the first dims; with `accumulate` they are added. */
 static void make_index_put(Call *c)
 {
@@ -153,18 +184,9 @@ static void make_index_put(Call *c)
     int64_t perm[DIMS_MAX], back[DIMS_MAX];
     int n = dims_first(&places, x.rank, perm);
     bool moved = places.dim[places.n - 1] != places.n - 1;
-    Term front = moved ? transpose(c, x, perm) : x, at = joined_places(c, &places);
-    Term rest[] = {emit1(c, "Shape", front), emit_ints(c->e, (int64_t[]){places.n}, 1),
-                   emit_ints(c->e, (int64_t[]){INT64_MAX}, 1)};
-    Term where[] = {emit1(c, "Shape", at), emit_ints(c->e, (int64_t[]){0}, 1),
-                    emit_ints(c->e, (int64_t[]){places.rank}, 1)};
-    Term shape[] = {emit(c, "Slice", where, 3, NULL, 0), emit(c, "Slice", rest, 3, NULL, 0)};
-    int rank = places.rank + x.rank - places.n;
-    if (moved && side_by_side(&places) && places.dim[0] > 0 && values.rank > places.rank) {
-        call_fail(c, "it puts values with dims before the indexed ones");
-        return;
-    }
-    values = expand(c, values, concat(c, shape, 2, 0), rank);
+    Term at = joined_places(c, &places);
+    values = values_first(c, x, values, at, &places);
+    Term front = moved ? transpose(c, x, perm) : x;
     Attr attr = attr_text(c->e, "reduction", STR("add"));
     Term in[] = {front, at, values};
     Term out = emit(c, "ScatterND", in, 3, &attr, call_bool(c, "accumulate"));
@@ -192,6 +214,14 @@ static void make_scatter(Call *c)
     Term in[] = {x, emit_cast(c, index, DT_I64), src};
     Term out = emit(c, "ScatterElements", in, 3, attrs, ours.s[0] == 'n' ? 1 : 2);
     call_results(c, &out, 1);
+}
+
+static void make_scatter_reduce(Call *c)
+{
+    if (!call_bool(c, "include_self") || str_eq(call_text(c, "reduce"), STR("mean")))
+        call_fail(c, "it leaves out what was there, or takes the mean");
+    else
+        make_scatter(c);
 }
 
 static void make_scatter_add(Call *c)
@@ -228,6 +258,24 @@ static void make_index_add(Call *c)
 static void make_index_copy(Call *c)
 {
     make_index_rows(c, false);
+}
+
+/* One value in the rows that a list names: a mask along the dim. */
+static void make_index_fill(Call *c)
+{
+    Export *e = c->e;
+    Term x = call_tensor(c, "self"), value = call_term(c, "value");
+    int64_t dim = call_axis(c, "dim", x.rank);
+    Term line = range(c, term_int(0), size_of(c, x, dim), term_int(1), DT_I64);
+    Term index = emit_cast(c, call_tensor(c, "index"), DT_I64);
+    Term hits = emit2(c, "Equal", unsqueeze(c, index, index.rank), line);
+    Term any[] = {emit_cast(c, hits, DT_I64), emit_ints(e, (int64_t[]){0}, 1)};
+    Attr drop = attr_int(e, "keepdims", 0);
+    Term mask = emit_cast(c, emit(c, "ReduceMax", any, 2, &drop, 1), DT_BOOL);
+    mask.rank = 1;
+    Term in[] = {reshape_along(c, mask, dim, x.rank), emit_cast(c, value, (Dtype)x.dtype), x};
+    Term out = emit(c, "Where", in, 3, NULL, 0);
+    call_results(c, &out, 1);
 }
 
 /* How many elements lie in each of `bins` equal parts; those on the border of two are in the upper,
@@ -280,6 +328,11 @@ const TorchRow rows_index[] = {
     {"index_select", "self dim index", "Gather(self, index; axis=dim)", NULL},
     {"gather", "self dim index sparse_grad=False", "GatherElements(self, index; axis=dim)", NULL},
     {"scatter.value scatter.value_reduce", "self dim index value reduce=", NULL, make_scatter},
+    {"scatter_reduce.two scatter_reduce", "self dim index src reduce include_self=True", NULL,
+     make_scatter_reduce},
+    {"index_fill", "self dim index value", NULL, make_index_fill},
+    {"take", "self index", "Gather(Reshape(self, ints(-1)), index; axis=0)", NULL},
+    {"take_along_dim", "self indices dim", "GatherElements(self, indices; axis=dim)", NULL},
     {"scatter", "self dim index src reduce=", NULL, make_scatter},
     {"scatter_add", "self dim index src", NULL, make_scatter_add},
     {"index_add", "self dim index source alpha=1", NULL, make_index_add},

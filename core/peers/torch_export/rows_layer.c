@@ -245,6 +245,27 @@ static void make_rms_norm(Call *c)
     call_results(c, &out, 1);
 }
 
+static int64_t n_groups(Call *c)
+{
+    return call_int(c, call_given(c, "group") ? "group" : "num_groups");
+}
+
+/* The mean of each group, and one over its deviation: [batch, groups]. */
+static void group_moments(Call *c, Term x, Term eps, Term *mean, Term *rstd)
+{
+    Terms sizes = {0};
+    add_size(c, &sizes, size_of(c, x, 0));
+    add_size(c, &sizes, term_int(n_groups(c)));
+    add_size(c, &sizes, term_int(-1));
+    Term groups = reshape(c, x, &sizes), last = emit_ints(c->e, (int64_t[]){2}, 1);
+    Attr drop = attr_int(c->e, "keepdims", 0);
+    Term all[] = {groups, last}, kept = emit(c, "ReduceMean", all, 2, NULL, 0);
+    *mean = emit(c, "ReduceMean", all, 2, &drop, 1);
+    Term off = emit2(c, "Sub", groups, kept), squares[] = {emit2(c, "Mul", off, off), last};
+    Term variance = emit(c, "ReduceMean", squares, 2, &drop, 1);
+    *rstd = emit1(c, "Reciprocal", emit1(c, "Sqrt", emit2(c, "Add", variance, eps)));
+}
+
 static void make_group_norm(Call *c)
 {
     Export *e = c->e;
@@ -255,9 +276,45 @@ static void make_group_norm(Call *c)
          bias = call_term(c, "bias");
     weight = ones_or(c, weight, shape, (Dtype)x.dtype, 1);
     bias = term_is(bias) ? bias : emit_filled(c, shape, term_int(0), (Dtype)x.dtype, 1);
-    Attr attrs[] = {attr_float(e, "epsilon", eps.f),
-                    attr_int(e, "num_groups", call_int(c, "num_groups"))};
-    Term in[] = {x, weight, bias}, out = emit(c, "GroupNormalization", in, 3, attrs, 2);
+    Attr attrs[] = {attr_float(e, "epsilon", eps.f), attr_int(e, "num_groups", n_groups(c))};
+    Term in[] = {x, weight, bias}, out[3] = {emit(c, "GroupNormalization", in, 3, attrs, 2)};
+    if (!str_eq(c->op, STR("native_group_norm"))) {
+        call_results(c, out, 1);
+        return;
+    }
+    group_moments(c, x, eps, &out[1], &out[2]);
+    call_results(c, out, 3);
+}
+
+static void make_instance_norm(Call *c)
+{
+    Term x = call_tensor(c, "input"), weight = call_term(c, "weight"), bias = call_term(c, "bias");
+    Terms channels = {0};
+    if (!call_bool(c, "use_input_stats")) {
+        call_fail(c, "it takes running means");
+        return;
+    }
+    add_size(c, &channels, size_of(c, x, 1));
+    Term shape = emit_sizes(c, &channels);
+    bias = term_is(bias) ? bias : emit_filled(c, shape, term_int(0), (Dtype)x.dtype, 1);
+    Attr attr = attr_float(c->e, "epsilon", call_float(c, "eps"));
+    Term in[] = {x, ones_or(c, weight, shape, (Dtype)x.dtype, 1), bias};
+    Term out = emit(c, "InstanceNormalization", in, 3, &attr, 1);
+    call_results(c, &out, 1);
+}
+
+/* v * g / |v|, the norm over all dims but one. */
+static void make_weight_norm(Call *c)
+{
+    int64_t rest[DIMS_MAX];
+    Term v = call_tensor(c, "v");
+    int64_t dim = call_axis(c, "dim", v.rank);
+    int n = 0;
+    for (int d = 0; d < v.rank; d++)
+        if (d != dim)
+            rest[n++] = d;
+    Term in[] = {v, emit_ints(c->e, rest, n)}, norm = emit(c, "ReduceL2", in, 2, NULL, 0);
+    Term out = emit2(c, "Mul", v, emit2(c, "Div", call_tensor(c, "g"), norm));
     call_results(c, &out, 1);
 }
 
@@ -430,25 +487,16 @@ static void make_cross_entropy(Call *c)
     call_results(c, &out, 1);
 }
 
-static void make_mse_loss(Call *c)
-{
-    Str reduction = reduction_of(c);
-    Term out;
-    recipe_run(c, "Sub(self, target)", &out, 1);
-    out = emit2(c, "Mul", out, out);
-    Attr attr = attr_int(c->e, "keepdims", 0);
-    if (!str_eq(reduction, STR("none")))
-        out =
-            emit(c, str_eq(reduction, STR("sum")) ? "ReduceSum" : "ReduceMean", &out, 1, &attr, 1);
-    call_results(c, &out, 1);
-}
-
 #define CONV "input weight bias= stride=1 padding=0 dilation=1 groups=1"
 #define CONV_TRANSPOSED "input weight bias= stride=1 padding=0 output_padding=0 groups=1 dilation=1"
 #define POOL "self kernel_size stride= padding=0 dilation=1 ceil_mode=False"
 #define AVERAGE                                                                                    \
     "self kernel_size stride= padding=0 ceil_mode=False count_include_pad=True divisor_override="
 #define NORM "input weight= bias= running_mean= running_var="
+#define LOSS(name, more, each)                                                                     \
+    {                                                                                              \
+        name, "self target reduction=1" more, "reduced(" each ")", NULL                            \
+    }
 #define NLL "self target weight= reduction=1 ignore_index=-100"
 
 const TorchRow rows_layer[] = {
@@ -464,6 +512,31 @@ const TorchRow rows_layer[] = {
     {"baddbmm", "self batch1 batch2 beta=1 alpha=1",
      "Add(scaled(self, beta), scaled(MatMul(batch1, batch2), alpha))", NULL},
     {"outer ger", "self vec2", "Mul(Unsqueeze(self, ints(1)), Unsqueeze(vec2, ints(0)))", NULL},
+    {"_grouped_mm", "self mat2 offs= bias= out_dtype=", "GroupedMatMul(self, mat2, offs)", NULL},
+    {"transformers::grouped_mm_fallback", "input weight offs", "GroupedMatMul(input, weight, offs)",
+     NULL},
+    {"_weight_norm", "v g dim=0", NULL, make_weight_norm},
+    {"inner", "self other", "MatMul(self, Transpose(other))", NULL},
+    {"linalg_vecdot", "x y dim=-1", "ReduceSum(Mul(x, y), ints(dim); keepdims=0)", NULL},
+    {"addr", "self vec1 vec2 beta=1 alpha=1",
+     "Add(scaled(self, beta), scaled(Mul(Unsqueeze(vec1, ints(1)), Unsqueeze(vec2, ints(0))), "
+     "alpha))",
+     NULL},
+    {"bilinear", "input1 input2 weight bias=",
+     "Add(Einsum(input1, weight, input2; equation='...a,oab,...b->...o'), given(bias, bias, 0))",
+     NULL},
+    {"cosine_similarity", "x1 x2 dim=1 eps=1e-08",
+     "ReduceSum(Mul(Div(x1, Max(ReduceL2(x1, ints(dim)), eps)), Div(x2, Max(ReduceL2(x2, "
+     "ints(dim)), eps))), ints(dim); keepdims=0)",
+     NULL},
+    {"pairwise_distance", "x1 x2 p=2 eps=1e-06 keepdim=False",
+     "Pow(ReduceSum(Pow(Abs(Add(Sub(x1, x2), eps)), p), ints(-1); keepdims=keepdim), Div(float(1), "
+     "p))",
+     NULL},
+    {"cdist _cdist_forward", "x1 x2 p=2 compute_mode=",
+     "Pow(ReduceSum(Pow(Abs(Sub(Unsqueeze(x1, ints(-2)), Unsqueeze(x2, ints(-3)))), p), ints(-1); "
+     "keepdims=0), Div(float(1), p))",
+     NULL},
     {"einsum", "equation tensors path=", "Einsum(tensors; equation=equation)", NULL},
 
     {"conv1d conv2d conv3d", CONV, NULL, make_convolution},
@@ -483,6 +556,11 @@ const TorchRow rows_layer[] = {
     {"rms_norm", "input normalized_shape weight= eps=", NULL, make_rms_norm},
     {"group_norm", "input num_groups weight= bias= eps=1e-05 cudnn_enabled=True", NULL,
      make_group_norm},
+    {"instance_norm",
+     "input weight= bias= running_mean= running_var= use_input_stats=True momentum=0.1 eps=1e-05 "
+     "cudnn_enabled=True",
+     NULL, make_instance_norm},
+    {"native_group_norm", "input weight bias N C HxW group eps", NULL, make_group_norm},
     {"batch_norm", NORM " training=False momentum=0.1 eps=1e-05 cudnn_enabled=True", NULL,
      make_batch_norm},
     {"_native_batch_norm_legit_functional native_batch_norm _native_batch_norm_legit",
@@ -497,6 +575,30 @@ const TorchRow rows_layer[] = {
 
     {"nll_loss nll_loss_nd nll_loss_forward nll_loss2d_forward", NLL, NULL, make_nll_loss},
     {"cross_entropy_loss", NLL " label_smoothing=0", NULL, make_cross_entropy},
-    {"mse_loss", "self target reduction=1", NULL, make_mse_loss},
+    LOSS("mse_loss", "", "Mul(Sub(self, target), Sub(self, target))"),
+    LOSS("l1_loss", "", "Abs(Sub(self, target))"),
+    LOSS("smooth_l1_loss", " beta=1",
+         "Where(Less(Abs(Sub(self, target)), beta), Div(Mul(Mul(Sub(self, target), Sub(self, "
+         "target)), 0.5), beta), Sub(Abs(Sub(self, target)), Mul(0.5, beta)))"),
+    LOSS("huber_loss", " delta=1",
+         "Where(LessOrEqual(Abs(Sub(self, target)), delta), Mul(Mul(Sub(self, target), Sub(self, "
+         "target)), 0.5), Mul(Sub(Abs(Sub(self, target)), Mul(0.5, delta)), delta))"),
+    {"binary_cross_entropy", "self target weight= reduction=1",
+     "reduced(Mul(Neg(Add(Mul(target, Max(Log(self), -100)), Mul(Sub(1, target), Max(Log(Sub(1, "
+     "self)), -100)))), given(weight, weight, 1)))",
+     NULL},
+    {"binary_cross_entropy_with_logits", "self target weight= pos_weight= reduction=1",
+     "reduced(Mul(Add(Mul(Sub(1, target), self), Mul(Add(1, Mul(Sub(given(pos_weight, pos_weight, "
+     "1), 1), target)), Add(Log(Add(1, Exp(Neg(Abs(self))))), Relu(Neg(self))))), given(weight, "
+     "weight, 1)))",
+     NULL},
+    LOSS("kl_div", " log_target=False",
+         "yes(log_target, Mul(Exp(target), Sub(target, self)), Sub(Where(Greater(target, 0), "
+         "Mul(target, Log(target)), 0), Mul(target, self)))"),
+    LOSS("soft_margin_loss", "", "Log(Add(1, Exp(Mul(Neg(target), self))))"),
+    {"hinge_embedding_loss", "self target margin=1 reduction=1",
+     "reduced(Where(Greater(target, 0), self, Relu(Sub(margin, self))))", NULL},
+    {"margin_ranking_loss", "input1 input2 target margin=0 reduction=1",
+     "reduced(Relu(Add(Mul(Neg(target), Sub(input1, input2)), margin)))", NULL},
     {0},
 };

@@ -83,7 +83,7 @@ static void make_norm(Call *c)
     else
         recipe_run(c,
                    "Pow(ReduceSum(Pow(Abs(float(self)), ord), ints(dim); keepdims=keepdim), "
-                   "Div(1.0, ord))",
+                   "Div(float(1), ord))",
                    &out, 1);
     call_results(c, &out, 1);
 }

@@ -126,6 +126,29 @@ static void make_broadcast(Call *c)
     call_results(c, out, list.n < CALL_OUTPUTS_MAX ? list.n : CALL_OUTPUTS_MAX);
 }
 
+/* Each list along a dim of its own; of "xy" the first two change places. */
+static void make_meshgrid(Call *c)
+{
+    Terms list = {0}, sizes = {0};
+    Term out[CALL_OUTPUTS_MAX];
+    call_terms(c, "tensors", &list);
+    bool swapped = str_eq(call_text(c, "indexing"), STR("xy")) && list.n > 1;
+    if (list.n > DIMS_MAX) {
+        call_fail(c, "it has %d dims", list.n);
+        return;
+    }
+    for (int d = 0; d < list.n; d++) {
+        Term line = list.at[swapped && d < 2 ? 1 - d : d];
+        add_size(c, &sizes, line.rank == 0 ? term_int(1) : size_of(c, line, 0));
+    }
+    Term shape = emit_sizes(c, &sizes);
+    for (int i = 0; i < list.n; i++) {
+        int dim = swapped && i < 2 ? 1 - i : i;
+        out[i] = expand(c, reshape_along(c, list.at[i], dim, list.n), shape, list.n);
+    }
+    call_results(c, out, list.n);
+}
+
 static void make_permute(Call *c)
 {
     int64_t dims[DIMS_MAX];
@@ -432,17 +455,23 @@ static void make_roll(Call *c)
     int64_t dims[DIMS_MAX], shifts[DIMS_MAX];
     Term x = call_tensor(c, "self"), out = x;
     int n = call_ints(c, "shifts", shifts, DIMS_MAX), n_dims = call_ints(c, "dims", dims, DIMS_MAX);
-    if (n != n_dims) {
+    bool flat = n == 1 && n_dims == 0;
+    if (flat) { /* all elements in a row */
+        out = emit2(c, "Reshape", x, emit_ints(c->e, (int64_t[]){-1}, 1));
+        out.rank = 1;
+        dims[0] = 0;
+    } else if (n != n_dims) {
         call_fail(c, "it rolls without dims");
         return;
     }
     for (int i = 0; i < n; i++) {
-        int64_t dim = dims[i] < 0 ? dims[i] + x.rank : dims[i];
+        int64_t dim = dims[i] < 0 ? dims[i] + out.rank : dims[i];
         Term cut = term_int(-shifts[i]);
         Term parts[] = {slice(c, out, dim, cut, no_term(), 1),
                         slice(c, out, dim, no_term(), cut, 1)};
         out = shifts[i] == 0 ? out : concat(c, parts, 2, dim);
     }
+    out = flat ? emit2(c, "Reshape", out, emit1(c, "Shape", x)) : out;
     call_results(c, &out, 1);
 }
 
@@ -524,6 +553,7 @@ const TorchRow rows_shape[] = {
     {"numpy_T", "self", NULL, make_reversed},
     {"broadcast_tensors", "tensors", NULL, make_broadcast},
     {"broadcast_to", "self size", NULL, make_expand},
+    {"meshgrid", "tensors indexing=ij", NULL, make_meshgrid},
     {"permute", "self dims", NULL, make_permute},
     {"movedim", "self source destination", NULL, make_movedim},
     {"expand", "self size implicit=False", NULL, make_expand},

@@ -38,31 +38,32 @@ static double real_minimum(double x, double y)
 {
     return isnan(x) || x < y ? x : y;
 }
-static double real_negate(double x, double y)
-{
-    (void)y;
-    return -x;
-}
-static double real_abs(double x, double y)
-{
-    (void)y;
-    return fabs(x);
-}
-static double real_sqrt(double x, double y)
-{
-    (void)y;
-    return sqrt(x);
-}
-static double real_exponential(double x, double y)
-{
-    (void)y;
-    return exp(x);
-}
-static double real_log(double x, double y)
-{
-    (void)y;
-    return log(x);
-}
+#define REAL(name, expression)                                                                     \
+    static double real_##name(double x, double y)                                                  \
+    {                                                                                              \
+        (void)y;                                                                                   \
+        return expression;                                                                         \
+    }
+
+REAL(negate, -x)
+REAL(abs, fabs(x))
+REAL(sqrt, sqrt(x))
+REAL(rsqrt, 1 / sqrt(x))
+REAL(cbrt, cbrt(x))
+REAL(exponential, exp(x))
+REAL(exponential_minus_one, expm1(x))
+REAL(log, log(x))
+REAL(log_plus_one, log1p(x))
+REAL(logistic, 1 / (1 + exp(-x)))
+REAL(tanh, tanh(x))
+REAL(sine, sin(x))
+REAL(cosine, cos(x))
+REAL(floor, floor(x))
+REAL(ceil, ceil(x))
+REAL(sign, (x > 0) - (x < 0))
+REAL(power, pow(x, y))
+REAL(remainder, fmod(x, y))
+REAL(atan2, atan2(x, y))
 
 static int64_t whole_add(int64_t x, int64_t y)
 {
@@ -79,6 +80,15 @@ static int64_t whole_multiply(int64_t x, int64_t y)
 static int64_t whole_divide(int64_t x, int64_t y)
 {
     return y == 0 ? -1 : y == -1 ? whole_subtract(0, x) : x / y;
+}
+static int64_t whole_remainder(int64_t x, int64_t y)
+{
+    return y == 0 ? x : y == -1 ? 0 : x % y;
+}
+static int64_t whole_sign(int64_t x, int64_t y)
+{
+    (void)y;
+    return (x > 0) - (x < 0);
 }
 static int64_t whole_maximum(int64_t x, int64_t y)
 {
@@ -130,8 +140,22 @@ static const Operation operations[] = {
     {"negate", DOES_VALUES, real_negate, whole_negate},
     {"abs", DOES_VALUES, real_abs, whole_abs},
     {"sqrt", DOES_VALUES, real_sqrt, NULL},
+    {"rsqrt", DOES_VALUES, real_rsqrt, NULL},
+    {"cbrt", DOES_VALUES, real_cbrt, NULL},
     {"exponential", DOES_VALUES, real_exponential, NULL},
+    {"exponential_minus_one", DOES_VALUES, real_exponential_minus_one, NULL},
     {"log", DOES_VALUES, real_log, NULL},
+    {"log_plus_one", DOES_VALUES, real_log_plus_one, NULL},
+    {"logistic", DOES_VALUES, real_logistic, NULL},
+    {"tanh", DOES_VALUES, real_tanh, NULL},
+    {"sine", DOES_VALUES, real_sine, NULL},
+    {"cosine", DOES_VALUES, real_cosine, NULL},
+    {"floor", DOES_VALUES, real_floor, NULL},
+    {"ceil", DOES_VALUES, real_ceil, NULL},
+    {"sign", DOES_VALUES, real_sign, whole_sign},
+    {"power", DOES_VALUES, real_power, NULL},
+    {"remainder", DOES_VALUES, real_remainder, whole_remainder},
+    {"atan2", DOES_VALUES, real_atan2, NULL},
     {"and", DOES_VALUES, NULL, whole_and},
     {"or", DOES_VALUES, NULL, whole_or},
     {"xor", DOES_VALUES, NULL, whole_xor},

@@ -122,6 +122,8 @@
     FF(CBRT, ULPS, "Cbrt", 1, cbrt(x))                                                             \
     FF(EXPM1, ULPS, "Expm1", 1, expm1(x))                                                          \
     FF(LOG1P, ULPS, "Log1p", 1, log1p(x))                                                          \
+    FF(ERFC, ULPS, "Erfc", 1, erfc(x))                                                             \
+    FF(LGAMMA, ULPS, "Lgamma", 1, lgamma(x))                                                       \
     FF(ATAN2, ULPS, "Atan2", 2, atan2(x, y))                                                       \
     FF(ROUND_AWAY, EXACT, "RoundAway", 1, round(x))                                                \
     FF(IS_FINITE, EXACT, "IsFinite", 1, isfinite(x) != 0)                                          \

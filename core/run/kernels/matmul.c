@@ -235,9 +235,42 @@ static bool fused_gemm(const KernelCall *call, Error *err)
     return gemm(call, err) && activation_finish(call, NULL, err);
 }
 
+/* Where the rows of group g end: its number in offs, inside of the rows that are left. */
+static int64_t group_end(const Local *offs, int64_t g, int64_t begin, int64_t n_rows)
+{
+    int64_t end = 0;
+    local_load(offs, g, 1, 1, NUMBER_I64, &end);
+    return end < begin ? begin : end > n_rows ? n_rows : end;
+}
+
+/* Each group of rows by a matrix of its own; rows behind the last group are zero. */
+static bool grouped_matmul(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 2, err) || !check_types(call, err))
+        return false;
+    const Local *a = call->input[0], *b = call->input[1], *offs = kernel_input(call, 2);
+    Local *out = call->output[0];
+    int64_t groups = b->shape.dim[0], begin = 0, size = element_bytes(out->dtype);
+    Product p = {.scale = 1, .k = b->shape.dim[1], .n = b->shape.dim[2]};
+    int64_t rows = a->shape.dim[a->shape.n_dims - 2];
+    if (a->shape.dim[a->shape.n_dims - 1] != p.k || (a->shape.n_dims == 2 && !offs))
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
+    if (a->shape.n_dims == 2)
+        memset(out->data, 0, (size_t)(rows * p.n * size));
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t end = a->shape.n_dims == 3 ? begin + rows : group_end(offs, g, begin, rows);
+        p.m = end - begin;
+        kernel_multiply(call, &p, a->dtype, local_at(a, begin * p.k), local_at(b, g * p.k * p.n),
+                        local_at(out, begin * p.n));
+        begin = end;
+    }
+    return true;
+}
+
 const Kernel kernels_matmul[] = {
     {"MatMul", matmul, NULL, 0, ROUNDING_SUM},
     {"com.microsoft::FusedMatMul", matmul, "fused", 0, ROUNDING_SUM},
+    {"GroupedMatMul", grouped_matmul, NULL, 0, ROUNDING_SUM},
     {"Gemm", gemm, NULL, 0, ROUNDING_SUM},
     {"com.microsoft::FusedGemm", fused_gemm, NULL, 0, ROUNDING_SUM},
     {0},
