@@ -8,15 +8,15 @@
 #include "core/run/runner.h"
 
 #include "core/base/units.h"
+#include "core/base/wait.h"
 #include "core/run/collective.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 /* Per instruction: ranks that came to the first and to the second meeting, of all times that it was
  * executed. */
 typedef struct {
-    atomic_int came, left;
+    atomic_uint came, left;
 } Meeting;
 
 static bool open_team(Team *team, Error *err)
@@ -156,14 +156,16 @@ static int64_t count_ranks(const Team *team, const Instr *instr)
     return n;
 }
 
-static bool meet(Rank *rank, atomic_int *here, int64_t n)
+static bool meet(Rank *rank, atomic_uint *here, unsigned n)
 {
     RankHead *head = rank->result->head;
     int state = atomic_load(&head->state);
     atomic_store(&head->state, RANK_WAITING);
-    atomic_fetch_add(here, 1);
-    while (atomic_load(here) < n && !atomic_load(&rank->team->failed))
-        sched_yield();
+    unsigned came = atomic_fetch_add(here, 1) + 1;
+    if (came == n)
+        wait_wake(here);
+    for (int n_turns = 0; came < n && !atomic_load(&rank->team->failed); came = atomic_load(here))
+        wait_change(here, came, &n_turns);
     atomic_store(&head->state, state);
     return !atomic_load(&rank->team->failed);
 }
@@ -186,7 +188,7 @@ bool host_step(Rank *rank, const Instr *instr, double *wait_us)
         return true;
     int64_t at = instr - team->program->instrs, times = ++((int *)rank->own)[at];
     Meeting *meeting = (Meeting *)team->own + at;
-    int64_t n = times * count_ranks(team, instr);
+    unsigned n = (unsigned)(times * count_ranks(team, instr));
     double start = run_now_us();
     if (!meet(rank, &meeting->came, n))
         return false;

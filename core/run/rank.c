@@ -2,6 +2,7 @@
 
 #include "core/plan/assume.h"
 #include "core/base/intern.h"
+#include "core/base/wait.h"
 #include "core/plan/edges.h"
 #include "core/run/joined.h"
 #include "core/run/runner.h"
@@ -9,7 +10,6 @@
 #include "core/run/verify.h"
 
 #include <math.h>
-#include <sched.h>
 #include <time.h>
 
 double run_now_us(void)
@@ -45,9 +45,11 @@ static bool meet_here(Team *team)
     if (atomic_fetch_add(&team->waiting, 1) + 1 == team->n_local) {
         atomic_store(&team->waiting, 0);
         atomic_fetch_add(&team->round, 1);
+        wait_wake(&team->round);
     }
+    int n_turns = 0;
     while (atomic_load(&team->round) == round && !atomic_load(&team->failed))
-        sched_yield();
+        wait_change(&team->round, round, &n_turns);
     return !atomic_load(&team->failed);
 }
 
@@ -77,9 +79,11 @@ bool rank_meet(Rank *rank)
  * other's slots. */
 static void leave(Team *team)
 {
-    atomic_fetch_add(&team->n_left, 1);
-    while (atomic_load(&team->n_left) < team->n_local)
-        sched_yield();
+    unsigned n_left = atomic_fetch_add(&team->n_left, 1) + 1, n_all = (unsigned)team->n_local;
+    if (n_left == n_all)
+        wait_wake(&team->n_left);
+    for (int n_turns = 0; n_left < n_all; n_left = atomic_load(&team->n_left))
+        wait_change(&team->n_left, n_left, &n_turns);
 }
 
 /* ---- slots ---- */

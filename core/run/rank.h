@@ -56,8 +56,8 @@ struct Team {
     bool *stays;                 /* per slot: loaded once */
     pthread_mutex_t lock, *blas; /* blas: the lock, or NULL for plain loops */
     int64_t shared_number;       /* rank_flow.c: a condition or a number of iterations */
-    atomic_int waiting, n_left;
-    atomic_uint round;
+    atomic_int waiting;
+    atomic_uint round, n_left;
     atomic_bool failed;
 };
 
