@@ -5,7 +5,8 @@
  * its stages hold. The account is for one micro-batch. In a training step a value that the backward
  * pass reads is there once for each micro-batch that the schedule has in flight in its stage
  * (Schedule.together), from the first op to the end of the backward pass, as in the middle of a
- * step; and the gradients of parameters have buffers (account_hold_gradients()). Parameters, as
+ * step; and the gradients of parameters have buffers (account_hold_gradients()). An inference
+ * schedule of several micro-batches holds the inputs of all of them. Parameters, as
  * stored, and graph inputs are always alive, graph outputs from when they are made. A value is
  * alive from its maker to its last reader, or to the reshard step that moves it if nobody reads it
  * later; a resharded copy from its step to its last reader; what is between two steps of a reshard

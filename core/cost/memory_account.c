@@ -270,6 +270,21 @@ static void hold_others(Account *a)
         account_hold_gradients(a);
 }
 
+/* The inputs of all micro-batches of an inference schedule are there during the whole step, a cache
+ * of keys and values among them. */
+static void hold_inputs(Account *a)
+{
+    const Schedule *table = plan_schedule(a->plan);
+    if (!table || table->trains || table->n_micro_batches < 2)
+        return;
+    a->last_backward = a->now;
+    for (int i = 0; i < a->spans.n; i++) {
+        LiveSpan *span = span_at(a, i);
+        if (span->first == 0 && !tensor_is_parameter(a->plan->inferred, span->tensor))
+            span->others = table->n_micro_batches - 1;
+    }
+}
+
 /* Values that stay until the end: sources, which alone are alive at moment 0, and graph outputs. */
 static void keep_to_end(Account *a)
 {
@@ -326,6 +341,8 @@ Account *account_make(const Plan *plan, bool copies, Progress *progress)
     keep_to_end(a);
     if (a->graph->phase)
         hold_others(a);
+    else
+        hold_inputs(a);
     if (inferred->n_program > 0)
         a->end[inferred->n_program - 1] = a->now;
     return a;

@@ -42,9 +42,10 @@ typedef struct MemoryAccount {
     int32_t *of_tensor;       /* its first span, or -1 */
     const MemoryClass *class; /* per tensor, of a training step */
     int now;
-    int32_t op;              /* whose spans are added; -1 */
-    int last_backward;       /* the last moment of the forward and the backward pass */
-    int *end;                /* per op of the program: its last moment */
+    int32_t op;        /* whose spans are added; -1 */
+    int last_backward; /* the last moment of the forward and the backward pass: until when other
+                          micro-batches are in flight */
+    int *end;          /* per op of the program: its last moment */
     uint16_t *kept_of_space; /* per op space; NULL: what kernels keep does not count */
     int32_t *kept_of;        /* per op of the model: the span of what its kernel keeps, or -1 */
     bool copies;             /* layout changes that could be absorbed are made, as in the run */

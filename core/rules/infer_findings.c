@@ -72,12 +72,13 @@ static bool is_used(const InferState *state, Str name)
     return is_nameless_dim(graph, name) || is_assumed(state, name);
 }
 
-/* Reports bindings of names that no dim of the model has, which are usually typing errors. */
+/* Reports bindings of names that no dim of the model has, which are usually typing errors. A script
+ * that builds the model leaves out what would have a dim of 0. */
 static void find_unused_bindings(InferState *state)
 {
     for (int b = 0; b < state->bindings->n; b++) {
         Str name = state->bindings->at[b].name;
-        if (is_used(state, name))
+        if (state->bindings->at[b].size == 0 || is_used(state, name))
             continue;
         Buf text = buf_new(state->arena);
         buf_puts(&text, "no dim of the model is named '");

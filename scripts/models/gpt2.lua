@@ -12,7 +12,7 @@ local function self_attention(model, x, width, heads, mask, dropout)
         local d = width // heads
         local function split(part) return attention.split_heads(model, part, heads, d) end
         local y = attention.attend(model, split(q), split(k), split(v),
-            {scale = d ^ -0.5, mask = mask, dropout = dropout})
+            {scale = d ^ -0.5, mask = mask, dropout = dropout, heads = heads, head_dim = d})
         return layers.conv1d(model, "c_proj", attention.merge_heads(model, y, heads, d),
             width, width)
     end)
@@ -43,7 +43,7 @@ function MODEL(model, config)
     local x, table
     model:module("transformer", function()
         x, table = layers.embedding(model, "wte", ids, vocabulary, width)
-        local positions = attention.positions(model, ids, 1)
+        local positions = attention.places(model, ids)
         local at = layers.embedding(model, "wpe", positions, n_positions, width)
         x = dropped(model:op("Add", {x, at}))
         local mask = attention.causal_mask(model, positions)
@@ -56,7 +56,7 @@ function MODEL(model, config)
                 x = model:op("Add", {x, dropped(mlp(model, y, width, hidden, act))})
             end)
         end
-        x = layers.layer_norm(model, "ln_f", x, width, epsilon)
+        x = layers.layer_norm(model, "ln_f", attention.last_token(model, x), width, epsilon)
     end)
     model:output(layers.linear(model, "lm_head", x, width, vocabulary, {weight = table}), "logits")
 end

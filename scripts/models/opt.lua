@@ -22,7 +22,7 @@ function MODEL(model, config)
     local x, table
     model:module("model.decoder", function()
         x, table = layers.embedding(model, "embed_tokens", ids, vocabulary, narrow)
-        local positions = attention.positions(model, ids, 1)
+        local positions = attention.places(model, ids)
         local mask = attention.causal_mask(model, positions)
         if narrow ~= n.width then x = layers.linear(model, "project_in", x, narrow, n.width) end
         -- The first two rows are for padding.
@@ -31,6 +31,7 @@ function MODEL(model, config)
         for i = 0, model:size("num_hidden_layers") - 1 do
             model:module("layers." .. i, function() x = bart.layer(model, x, n, {mask = mask}) end)
         end
+        x = attention.last_token(model, x)
         if before and not model:flag("_remove_final_layer_norm", false) then
             x = layers.layer_norm(model, "final_layer_norm", x, n.width)
         end

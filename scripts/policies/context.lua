@@ -30,6 +30,7 @@ function PAS(graph, resource)
     if resource.mesh.dp then
         common.cut_batch(graph, "dp")
     end
+    if resource.mesh.cp then roles.cut_cache(graph, "cp") end
     if resource.mesh.cp and roles.cut_sequence(graph, "cp") then
         roles.gather_few_heads(graph)
     end

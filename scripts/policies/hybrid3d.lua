@@ -37,6 +37,7 @@ SIZES = common.sizes(batch_axes)
 -- The sequence by cp everywhere, and by tp too between the matmuls that tp shards.
 local function cut_sequence(graph, resource)
     local axes = {}
+    if resource.mesh.cp then roles.cut_cache(graph, "cp") end
     if resource.mesh.cp then axes[1] = "cp" end
     if resource.mesh.tp and resource.options.sequence_parallel then axes[#axes + 1] = "tp" end
     if #axes > 0 and roles.cut_sequence(graph, axes) and resource.mesh.cp then

@@ -205,7 +205,7 @@ static MoveRow move_rows[] = {
     {"pipeline, no axis of stages", "gpt2.onnx", "", "dp=2", "pipeline", "",
      "no axis pp: there is one stage\n"},
     {"pipeline, more stages than layers", "tiny-gpt.onnx", "", "dp=1,pp=5", "pipeline",
-     "10 send pp", "5 stages, and 4 parts of the model: layers are parted\n"},
+     "10 send pp", "more-stages-than-layers\n"},
     {"hybrid3d, gpt2", "gpt2.onnx", "", "pp=2,dp=2,tp=2", "hybrid3d", "25 all_reduce tp, 2 send pp",
      ""},
     {"hybrid3d, llama-3", "llama-3-8b.json", "", "dp=2,tp=2,pp=2", "hybrid3d",

@@ -16,6 +16,85 @@ function attention.positions(model, x, dim)
         model:constant("step", "i64", {}, {1})})
 end
 
+-- ---- inference with a cache ----
+--
+-- Where the free dim `context` is given, the graph is a step of inference: the tokens of input_ids
+-- follow `context` others, whose keys and values are inputs, past_key_values.N.key and .value as in
+-- Hugging Face's exports; those of the new tokens are outputs, present.N.key and .value, which the
+-- caller appends. context=0 is a prefill, seq=1 a step of decoding.
+
+local n_cached, places_known = 0, false -- layers that have a cache already; whether places() was asked
+
+-- Positions of the tokens in their sequence: i64 [s].
+function attention.places(model, ids)
+    local positions = attention.positions(model, ids, 1)
+    local context = model:dim("context")
+    places_known = context ~= nil
+    if not context or context == 0 then return positions end
+    return model:op("Add", {positions, model:constant("context", "i64", {}, {context})})
+end
+
+-- x of the last token alone, which the next one is drawn from, in a step of inference: [b, s, n] ->
+-- [b, 1, n].
+function attention.last_token(model, x)
+    if not places_known or model:dim("seq") == 1 then return x end
+    return model:op("Slice", {x, {-1}, {model:dim("seq")}, {1}})
+end
+
+-- Of tokens before these, as many as a window lets the new ones see: a size, and its name as a dim.
+local function remembered(model, window)
+    local context = model:dim("context")
+    if not window or context < window then return context, "context" end
+    return window - 1, window - 1
+end
+
+-- Positions of the keys that the cache has: i64 [t]; `more` behind them too.
+function attention.remembered_places(model, window, more)
+    local t, context = remembered(model, window), model:dim("context")
+    return model:op("Range", {model:constant("oldest", "i64", {}, {context - t}),
+        model:constant("newest", "i64", {}, {context + (more or 0)}),
+        model:constant("each", "i64", {}, {1})})
+end
+
+-- Makes the list of {name, value, heads, numbers of a head}, each [b, heads, s, numbers], what a layer
+-- adds to its cache. Gives what the cache has of each, [b, heads, t, numbers], as a list; nil while
+-- it is empty.
+function attention.remember(model, window, values)
+    local t, dim = remembered(model, window)
+    local past = t > 0 and {} or nil
+    for i, it in ipairs(values) do
+        local name, value, heads, d = table.unpack(it)
+        if past then
+            past[i] = model:input(("past_key_values.%d.%s"):format(n_cached, name), model.dtype,
+                {"batch", heads, dim, d})
+        end
+        model:output(value, ("present.%d.%s"):format(n_cached, name))
+    end
+    n_cached = n_cached + 1
+    return past
+end
+
+local function transposed(model, x) return model:op("Transpose", {x}, {perm = {0, 1, 3, 2}}) end
+
+-- What queries make of past and of new keys, by plain ops. Scores are summed in parts, as flash
+-- decoding sums them, so that a cache may be sharded along its tokens: exp(s - max) v over all keys,
+-- divided by the sum of exp(s - max). scores and values: of the past, then of the new tokens; more:
+-- scores of no value, or nil.
+function attention.softmax_of_parts(model, scores, values, more)
+    local function of_parts(op, x)
+        return model:op(op, {x, {-1}}, {keepdims = 1})
+    end
+    local most = model:op("Max", {of_parts("ReduceMax", scores[1]), of_parts("ReduceMax", scores[2])})
+    if more then most = model:op("Max", {most, more}) end
+    local function weights(x) return model:op("Exp", {model:op("Sub", {x, most})}) end
+    local past, new = weights(scores[1]), weights(scores[2])
+    local sum = model:op("Add", {of_parts("ReduceSum", past), of_parts("ReduceSum", new)})
+    if more then sum = model:op("Add", {sum, weights(more)}) end
+    local y = model:op("Add",
+        {model:op("MatMul", {past, values[1]}), model:op("MatMul", {new, values[2]})})
+    return model:op("Div", {y, sum})
+end
+
 function attention.is_eager(model)
     return model:text("attn_implementation", "flash") == "eager"
 end
@@ -29,14 +108,15 @@ function attention.dropout(model, ratio)
 end
 
 -- What is added to scores so that a query sees the keys up to its own, of which at most `window`:
--- 0 or a large negative number, [s, s]. positions: [s].
-local function mask_values(model, positions, window)
+-- 0 or a large negative number, [s, t]. positions: [s]; keys: those of the keys, [t].
+local function mask_values(model, positions, window, keys)
+    local name = keys and "window_of_past" or "window"
     local rows = model:op("Unsqueeze", {positions, {1}})
-    local columns = model:op("Unsqueeze", {positions, {0}})
+    local columns = model:op("Unsqueeze", {keys or positions, {0}})
     local seen = model:op("LessOrEqual", {columns, rows})
     if window then
         local far = model:op("Sub", {rows, columns})
-        local width = model:constant("window", "i64", {}, {window})
+        local width = model:constant(name, "i64", {}, {window})
         seen = model:op("And", {seen, model:op("Less", {far, width})})
     end
     return model:op("Where", {seen, 0.0, -1e30})
@@ -45,8 +125,16 @@ end
 -- A mask for attention.attend: each query sees the keys up to its own, of which at most `window`;
 -- bias, if given, is added to scores too. positions: [s].
 function attention.causal_mask(model, positions, window, bias)
-    local mask = {window = window, bias = bias}
-    local values
+    local mask = {window = window, bias = bias, cached = places_known}
+    local values, parts = nil, {}
+    -- Of the keys in the cache (1), of new ones (2).
+    function mask.part(i)
+        if not parts[i] then
+            local keys = i == 1 and attention.remembered_places(model, window) or nil
+            parts[i] = mask_values(model, positions, window, keys)
+        end
+        return parts[i]
+    end
     function mask.values()
         if not values then
             values = mask_values(model, positions, window)
@@ -54,7 +142,7 @@ function attention.causal_mask(model, positions, window, bias)
         end
         return values
     end
-    if attention.is_eager(model) then mask.values() end
+    if attention.is_eager(model) and not mask.cached then mask.values() end
     return mask
 end
 
@@ -160,7 +248,39 @@ local function flash(model, q, k, v, options)
         if mask.window then attrs.left_window_size = mask.window - 1 end
         mask = mask.bias
     end
-    return model:op("Attention", {q, k, v, mask}, attrs)
+    local inputs = {q, k, v, mask}
+    if options.past then inputs = {q, k, v, mask or false, table.unpack(options.past)} end
+    return model:op("Attention", inputs, attrs)
+end
+
+-- The same over past and new keys, by plain ops. Queries of one token are grouped by the keys that
+-- they share; those of several read keys and values that are repeated.
+local function plain_with_past(model, q, k, v, options)
+    local h, g, d, mask = options.heads, options.kv_heads or options.heads, options.head_dim, options.mask
+    local keys, values, one = {options.past[1], k}, {options.past[2], v}, model:dim("seq") == 1
+    local bias = {}
+    if mask.bias then
+        local t = remembered(model, mask.window)
+        bias = {model:op("Split", {mask.bias, {t, model:dim("seq")}}, {axis = -1}, 2)}
+    end
+    local function grouped(x) -- [.., h, 1, n] -> [.., g, h / g, n]
+        return x and one and g < h and model:op("Reshape", {x, {0, g, h // g, -1}}) or x
+    end
+    q = grouped(q)
+    local function scores(i)
+        if not one then
+            keys[i] = repeat_heads(model, keys[i], h, g, d)
+            values[i] = repeat_heads(model, values[i], h, g, d)
+        end
+        local s = model:op("MatMul", {q, transposed(model, keys[i])})
+        if options.scale then s = model:op("Mul", {s, options.scale + 0.0}) end
+        if options.cap then s = layers.soft_cap(model, s, options.cap) end
+        if bias[i] then s = model:op("Add", {s, grouped(bias[i])}) end
+        return one and s or model:op("Add", {s, mask.part(i)})
+    end
+    local sinks = options.sinks and grouped(model:op("Reshape", {options.sinks, {1, h, 1, 1}}))
+    local y = attention.softmax_of_parts(model, {scores(1), scores(2)}, values, sinks)
+    return one and g < h and model:op("Reshape", {y, {0, h, 1, -1}}) or y
 end
 
 -- softmax(q k^T scale + mask) v; softmax of 16 bits computes in f32 inside, as fused kernels do: q [b, h, s, d], k [b, g, t, d],
@@ -171,8 +291,18 @@ end
 --     cap      scores become cap * tanh(scores / cap)
 --     sinks    a score of each head that takes weight from the keys; heads: how many
 --     dropout  of the weights, in training
+--     uncached    in a step of inference, it has no cache of its own: the caller keeps one
+-- A causal_mask in a step of inference needs heads, kv_heads and head_dim.
 function attention.attend(model, q, k, v, options)
+    local mask = options.mask
     if options.kv_heads then check_groups(model, options.heads, options.kv_heads) end
+    if type(mask) == "table" and mask.cached and not options.uncached then
+        local g, d = options.kv_heads or options.heads, options.head_dim
+        options.past = attention.remember(model, mask.window, {{"key", k, g, d}, {"value", v, g, d}})
+        if options.past and (attention.is_eager(model) or options.sinks) then
+            return plain_with_past(model, q, k, v, options)
+        end
+    end
     if not (attention.is_eager(model) or options.sinks or (options.dropout or 0) > 0) then
         return flash(model, q, k, v, options)
     end
@@ -180,9 +310,8 @@ function attention.attend(model, q, k, v, options)
         k = repeat_heads(model, k, options.heads, options.kv_heads, options.head_dim)
         v = repeat_heads(model, v, options.heads, options.kv_heads, options.head_dim)
     end
-    local mask = options.mask
     if type(mask) == "table" then mask = mask.values() end
-    local scores = model:op("MatMul", {q, model:op("Transpose", {k}, {perm = {0, 1, 3, 2}})})
+    local scores = model:op("MatMul", {q, transposed(model, k)})
     if options.scale then scores = model:op("Mul", {scores, options.scale + 0.0}) end
     if options.cap then scores = layers.soft_cap(model, scores, options.cap) end
     if mask then scores = model:op("Add", {scores, mask}) end

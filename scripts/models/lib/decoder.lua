@@ -56,14 +56,21 @@ end
 
 -- The mask of each layer; layers of one window share it.
 local function masks_of(model, n, positions, family)
-    local alibi = family.alibi and attention.alibi(model, positions, n.heads, family.alibi)
     local of_window, masks = {}, {}
+    local function alibi(window) -- of all keys, those in a cache too
+        if not family.alibi then return nil end
+        local keys = positions
+        if (model:dim("context") or 0) > 0 then
+            keys = attention.remembered_places(model, window, model:dim("seq"))
+        end
+        return attention.alibi(model, keys, n.heads, family.alibi)
+    end
     for i = 0, n.n_layers - 1 do
         local window = family.window
         if type(window) == "function" then window = window(i) end
         local mask = of_window[window or 0]
         if not mask then
-            mask = attention.causal_mask(model, positions, window, alibi)
+            mask = attention.causal_mask(model, positions, window, alibi(window))
             of_window[window or 0] = mask
         end
         masks[i] = mask
@@ -145,7 +152,7 @@ function decoder.build(model, config, family)
     local function embed()
         x, table = layers.embedding(model, name.embed, ids, n.vocabulary, n.width)
         model:module("rotary_emb", function()
-            positions = attention.positions(model, ids, 1)
+            positions = attention.places(model, ids)
             if family.rope then
                 tables = family.rope(positions)
             elseif family.rotated ~= 0 then
@@ -164,7 +171,7 @@ function decoder.build(model, config, family)
                 x = block(model, n, family, x, i, tables, masks[i])
             end, kind_of(family, i))
         end
-        x = family.norm(model, name.norm, x, n.width, n.epsilon)
+        x = family.norm(model, name.norm, attention.last_token(model, x), n.width, n.epsilon)
     end
     if name.outer_embed then embed() end
     model:module(name.root, body)

@@ -28,6 +28,34 @@ local function queries(model, x, n)
     return layers.linear(model, "q_b_proj", q, n.q_rank, n.heads * n.head)
 end
 
+-- Attention over a cache of latents, [b, 1, t, kv_rank], and rotary keys: what makes keys of latents
+-- is applied to the queries, what makes values to what attention gives, so that the cache is read as
+-- it is. The heads of a token are rows: [b, s, h, kv_rank].
+local function over_latents(model, n, q_plain, q_turned, past, new, scale, mask)
+    local weight = model:module("kv_b_proj", function()
+        return model:param("weight", {n.heads * (n.nope + n.v), n.kv_rank})
+    end)
+    weight = model:op("Reshape", {weight, {n.heads, n.nope + n.v, n.kv_rank}})
+    local of_keys, of_values = model:op("Split", {weight, {n.nope, n.v}}, {axis = 1}, 2)
+    local function rows(x) return model:op("Transpose", {x}, {perm = {0, 2, 1, 3}}) end
+    local q = rows(model:op("MatMul", {q_plain, of_keys}))
+    q_turned = rows(q_turned)
+    local function scores(i, latents, keys)
+        local function product(a, b)
+            return model:op("MatMul", {a, model:op("Transpose", {b}, {perm = {0, 1, 3, 2}})})
+        end
+        local s = model:op("Add", {product(q, latents), product(q_turned, keys)})
+        s = model:op("Mul", {s, scale + 0.0})
+        if model:dim("seq") == 1 then return s end
+        return model:op("Add", {s, model:op("Unsqueeze", {mask.part(i), {1}})})
+    end
+    local y = attention.softmax_of_parts(model,
+        {scores(1, past[1], past[2]), scores(2, new[1], new[2])}, {past[1], new[1]})
+    y = model:op("MatMul",
+        {rows(y), model:op("Transpose", {of_values}, {perm = {0, 2, 1}})})
+    return attention.merge_heads(model, y, n.heads, n.v)
+end
+
 -- Keys and values of all heads from one vector of kv_rank numbers a token, which is what a cache
 -- would hold, and one rotary key that the heads share.
 function deepseek.attention(model, x, n, tables, scale, mask)
@@ -41,6 +69,13 @@ function deepseek.attention(model, x, n, tables, scale, mask)
         local kv, key = split_last(model, latent, n.kv_rank, n.rope)
         key = rope(model, model:op("Unsqueeze", {key, {1}}), 1, n.rope, tables)
         kv = layers.rms_norm(model, "kv_a_layernorm", kv, n.kv_rank, n.epsilon)
+        local past = mask.cached and attention.remember(model, mask.window,
+            {{"latent", model:op("Unsqueeze", {kv, {1}}), 1, n.kv_rank}, {"rope", key, 1, n.rope}})
+        if past then
+            local y = over_latents(model, n, q_plain, q_turned, past,
+                {model:op("Unsqueeze", {kv, {1}}), key}, scale, mask)
+            return layers.linear(model, "o_proj", y, n.heads * n.v, n.width, {bias = n.bias})
+        end
         kv = layers.linear(model, "kv_b_proj", kv, n.kv_rank, n.heads * (n.nope + n.v))
         kv = attention.split_heads(model, kv, n.heads, n.nope + n.v)
         local k_plain, v = split_last(model, kv, n.nope, n.v)
@@ -48,7 +83,7 @@ function deepseek.attention(model, x, n, tables, scale, mask)
 
         q = model:op("Concat", {q_plain, q_turned}, {axis = -1})
         local k = model:op("Concat", {k_plain, key}, {axis = -1})
-        local y = attention.attend(model, q, k, v, {scale = scale, mask = mask})
+        local y = attention.attend(model, q, k, v, {scale = scale, mask = mask, uncached = true})
         y = attention.merge_heads(model, y, n.heads, n.v)
         return layers.linear(model, "o_proj", y, n.heads * n.v, n.width, {bias = n.bias})
     end)

@@ -236,6 +236,22 @@ local function cut_sequence(graph, axis)
     return false
 end
 
+-- Shards what a step of inference remembers of earlier tokens along these tokens. Attention as one op
+-- reads all of them.
+local function cut_cache(graph, axes)
+    local found, whole = {}, false
+    for _, input in ipairs(graph:inputs()) do
+        if input.dim_names[3] == "context" then found[#found + 1] = input end
+    end
+    if #found == 0 then return end
+    graph:shard(found, {[2] = axes})
+    for _, node in ipairs(graph:nodes()) do whole = whole or node.name == "Attention" end
+    if whole then
+        graph:warn("attention as one op reads the whole cache, which is gathered for each layer and token",
+            "attention=eager computes with its parts", "cache-gathered")
+    end
+end
+
 -- Each matmul of stacked experts: its experts by ep, queues of the batch by those axes. How many
 -- there are.
 local function shard_experts(graph, batch)
@@ -269,6 +285,7 @@ return {
     shard = shard,
     report = report,
     cut_sequence = cut_sequence,
+    cut_cache = cut_cache,
     shard_experts = shard_experts,
     gather_few_heads = gather_few_heads,
 }

@@ -119,6 +119,14 @@ local function warn_uneven(graph, list, places, n)
         "a number of stages that divides the layers, or the layers and one at each end", "uneven-stages")
 end
 
+-- A step of inference, which remembers tokens.
+local function has_cache(graph)
+    for _, input in ipairs(graph:inputs()) do
+        if input.name:find("^past_key_values%.") then return true end
+    end
+    return false
+end
+
 local in_a_v = {zbv = true, dualpipev = true}
 
 -- Stages for each coordinate of the axis, if the mesh has it, of layers in a row, equally many or of
@@ -127,7 +135,7 @@ local in_a_v = {zbv = true, dualpipev = true}
 local function place(graph, axis, resource)
     local n, options = resource.mesh[axis], resource.options
     local name = options.schedule
-    if name == "auto" then name = options.training and "1f1b" or "infer_pipe" end
+    if name == "auto" then name = options.training and not has_cache(graph) and "1f1b" or "infer_pipe" end
     graph:schedule(name, {micro_batches = options.micro_batches})
     if not n then return end
     if options.virtual < 1 then error("virtual is a number of stages, at least 1") end
@@ -150,7 +158,7 @@ local function place(graph, axis, resource)
     local given = options.stage_layers
     local places = given ~= "" and stages_of(list, given, n) or even_runs(list, n)
     for i, place in ipairs(places) do firsts[i] = list[place].first end
-    if layered and given == "" then warn_uneven(graph, list, places, n) end
+    if layered and given == "" and options.balance == "layers" then warn_uneven(graph, list, places, n) end
     graph:staging(firsts)
     for i, segment in ipairs(graph:segments()) do
         local at = (i - 1) % devices
