@@ -1,7 +1,8 @@
 #include "tui/cli/cli.h"
 
-#include "core/propagate/propagators.h"
 #include "core/fuse/fuse.h"
+#include "core/propagate/propagators.h"
+#include "core/summary/decode.h"
 #include "tui/screen/style.h"
 #include "tui/cli/text_fold.h"
 
@@ -70,6 +71,12 @@ bool cli_seconds(Cli *cli, double without, double *out)
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--seconds cannot be '%s'", text);
     return error_hint(&cli->err, "write a number above 0, as in --seconds 10");
+}
+
+bool cli_decode_asked(Cli *cli, DecodeAsked *out)
+{
+    return decode_parse(cli->arena, &(Source){"--decode", str_from(cli->options.decode)}, out,
+                        &cli->err);
 }
 
 /* ---- output ---- */
@@ -164,6 +171,18 @@ bool cli_read_dims(Cli *cli, DimBindings *dims)
     return true;
 }
 
+/* With --decode the session is on a step of inference. */
+static bool add_decode(Cli *cli, SessionOptions *out)
+{
+    DecodeAsked asked;
+    if (!cli->options.decode)
+        return true;
+    if (cli->options.train)
+        return error_kind(&cli->err, ERROR_USAGE, "--decode is of inference, --train of training");
+    return cli_decode_asked(cli, &asked) &&
+           decode_options(cli->arena, out, cli->hooks, asked, out, &cli->err);
+}
+
 bool cli_session_options(Cli *cli, SessionOptions *out)
 {
     const CliOptions *options = &cli->options;
@@ -191,7 +210,7 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
                                   &out->settings, &cli->err))
             return false;
     return propagator_find(propagator, profile, &out->propagator, &cli->err) &&
-           cli_read_dims(cli, &out->dims);
+           cli_read_dims(cli, &out->dims) && add_decode(cli, out);
 }
 
 Session *cli_open(Cli *cli)
@@ -212,6 +231,13 @@ Session *cli_open_watched(Cli *cli, Progress *progress)
 
 Session *cli_checked(Cli *cli, Session *session)
 {
+    if (session && cli->options.decode && !decode_has_cache(session)) {
+        error_kind(&cli->err, ERROR_USAGE, "%s keeps no keys and values of earlier tokens",
+                   cli->operand[0]);
+        error_hint(&cli->err, "--decode is of decoders that are built from a config.json");
+        session_close(session);
+        return NULL;
+    }
     if (!session || !cli->options.no_redistribute || session->options.propagator->may_refuse)
         return session;
     error_kind(&cli->err, ERROR_USAGE, "--no-redistribute is of --propagate strategy, not of %s",

@@ -29,7 +29,7 @@ typedef Vec(const char *) Texts;
 /* What was given; texts are argv's. */
 typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color, *fuse, *train;
-    const char *max_peak, *max_comm, *max_step, *max_grad_reduces, *against;
+    const char *max_peak, *max_comm, *max_step, *max_grad_reduces, *against, *decode;
     const char *kind, *backend, *seed, *repeat, *warmup, *steps, *loss_csv, *trace_file, *stall,
         *weights, *shapes, *size, *script, *screen, *config;
     const char *hops, *width, *table, *to;
@@ -46,6 +46,7 @@ typedef struct {
 } CliOptions;
 
 typedef struct Verb Verb;
+typedef struct DecodeAsked DecodeAsked; /* core/summary/decode.h */
 
 typedef struct {
     Arena *arena; /* as long as the program */
@@ -97,6 +98,8 @@ extern const Verb verbs[]; /* ended by one without a run function; the first is 
 const Verb *verb_find(Str name);    /* NULL */
 const char *verb_nearest(Str name); /* for hints; NULL when none is near */
 
+/* --decode, which is given; false with cli->err. */
+bool cli_decode_asked(Cli *cli, DecodeAsked *out);
 /* --seconds: a number above 0, `without` where it is not given; false with cli->err. */
 bool cli_seconds(Cli *cli, double without, double *out);
 /* From here until cli_unwatch() the first C-c asks for this work to stop, instead of ending the

@@ -4,12 +4,12 @@
 
 #include "core/base/table.h"
 #include "core/base/units.h"
-#include "core/cost/step_parts.h"
 #include "core/cost/training_cost.h"
 #include "core/session/training_json.h"
 #include "core/summary/estimate.h"
 #include "tui/cli/estimate_against.h"
-#include "tui/cli/plan_text.h"
+#include "tui/cli/estimate_decode.h"
+#include "tui/cli/estimate_parts.h"
 #include "tui/cli/training_text.h"
 
 #include <math.h>
@@ -24,11 +24,6 @@ typedef struct {
     EstimateChanges changes;
     Against against;
 } Page;
-
-static const char *title_of(const Page *page, const StepPart *part)
-{
-    return step_part_name(page->cli->arena, page->session->mesh, part);
-}
 
 /* ---- as text ---- */
 
@@ -57,39 +52,6 @@ static void put_head(const Page *page, Buf *out)
     if (plan->decided->stages)
         buf_printf(out, ", bubble %.1f%%", 100 * page->cost.bubble);
     buf_puts(out, "\n\n");
-}
-
-/* Warnings and errors of the plan; notes are left to `plan`. */
-static void put_findings(const Page *page, Buf *out)
-{
-    const Findings *all = &page->session->plan->findings;
-    Findings grave = {0};
-    for (int i = 0; i < all->n; i++)
-        if (all->at[i].level != LEVEL_NOTE)
-            vec_push(page->cli->arena, &grave, all->at[i]);
-    plan_text_findings(&grave, out);
-    if (grave.n > 0)
-        buf_putc(out, '\n');
-}
-
-static void put_parts(const Page *page, Buf *out)
-{
-    static const TableColumn columns[] = {
-        {"WHERE THE TIME GOES", 0}, {"TIME", -99}, {"SHARE", -99}, {"TIMES", -99}};
-    Arena *arena = page->cli->arena;
-    Table *table = table_new(arena, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < page->parts.n; i++) {
-        const StepPart *part = &page->parts.part[i];
-        Buf times = buf_new(arena);
-        if (part->n > 0)
-            units_format_count((int64_t)(part->n + .5), &times);
-        table_cell(table, str_from(title_of(page, part)));
-        table_cell(table, str_from(text_us(arena, part->us)));
-        table_printf(table, "%.1f%%", page->parts.us > 0 ? 100 * part->us / page->parts.us : 0);
-        table_cell(table, buf_str(&times));
-    }
-    table_format(table, "", out);
-    buf_putc(out, '\n');
 }
 
 static void put_change(const Page *page, const EstimateChange *change, Table *table)
@@ -133,19 +95,6 @@ static void put_changes(const Page *page, Buf *out)
 
 /* ---- as JSON ---- */
 
-static Json *parts_json(const Page *page)
-{
-    Json *out = json_array();
-    for (int i = 0; i < page->parts.n; i++) {
-        Json *row = json_object();
-        json_set_str(row, "part", title_of(page, &page->parts.part[i]));
-        json_set_real(row, "us", page->parts.part[i].us);
-        json_set_real(row, "times", page->parts.part[i].n);
-        json_add(out, row);
-    }
-    return out;
-}
-
 static Json *changes_json(const Page *page)
 {
     Json *out = json_array();
@@ -179,7 +128,8 @@ static Json *page_json(const Page *page)
     json_set_int(out, "memory_bytes", plan->machine->memory_bytes);
     json_set_real(out, "step_us", page->parts.us);
     json_set(out, "training", training_json(&page->cost));
-    json_set(out, "parts", parts_json(page));
+    json_set(out, "parts",
+             estimate_parts_json(page->cli->arena, page->session->mesh, &page->parts));
     json_set(out, "changes", changes_json(page));
     if (page->against.n > 0)
         json_set(out, "against", against_json(page->cli->arena, &page->against));
@@ -190,14 +140,21 @@ static Json *page_json(const Page *page)
 
 int cli_estimate(Cli *cli)
 {
-    bool given = cli->options.policy;
+    bool given = cli->options.policy, decodes = cli->options.decode;
+    DecodeAsked asked;
     cli->options.policy = given ? cli->options.policy : "hybrid3d";
-    cli->options.train = cli->options.train ? cli->options.train : "adamw";
+    if (!decodes && !cli->options.train)
+        cli->options.train = "adamw";
     Session *session = cli_open(cli);
     if (!session && !given && cli->err.kind == ERROR_SCRIPT && !cli->err.hint[0])
         error_hint(&cli->err, "without -p estimate takes hybrid3d, whose axes are dp, tp and pp");
     if (!session)
         return cli_fail(cli);
+    if (decodes && cli_decode_asked(cli, &asked)) {
+        int code = estimate_decode(cli, session, asked);
+        session_close(session);
+        return code;
+    }
     if (!session->graph->phase) {
         session_close(session);
         error_kind(&cli->err, ERROR_USAGE, "estimate is of a training step, not of --train none");
@@ -217,8 +174,9 @@ int cli_estimate(Cli *cli)
         cli_write_json(cli, page_json(&page));
     } else {
         put_head(&page, &cli->out);
-        put_findings(&page, &cli->out);
-        put_parts(&page, &cli->out);
+        estimate_parts_findings(cli->arena, session->plan, &cli->out);
+        estimate_parts_text(cli->arena, session->mesh, &page.parts, &cli->out);
+        buf_putc(&cli->out, '\n');
         training_text_memory(cli->arena, &page.cost, &cli->out);
         buf_putc(&cli->out, '\n');
         put_changes(&page, &cli->out);

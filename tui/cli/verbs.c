@@ -38,7 +38,10 @@ static const char estimate_text[] =
     "step. Without -p it takes hybrid3d, without --train adamw. --against prints what\n"
     "published formulas say of a config.json in the same configuration (Megatron-LM,\n"
     "DeepSpeed, Calculon, llm-analysis, EleutherAI's cookbook), and what each leaves\n"
-    "out. The exit code is 1 if the step does not fit or the plan is illegal.";
+    "out. With --decode it is of inference: tokens a second, the time to the first\n"
+    "by a prefill of the context, the cache of keys and values, how step and memory\n"
+    "grow with it, the largest context and batch that fit. The exit code is 1 if the\n"
+    "step does not fit or the plan is illegal.";
 static const char search_text[] =
     "Searches the plan of least time whose memory is within a limit, and proves it:\n"
     "with -m on that mesh, what policy and pins leave open; with --devices N whole\n"

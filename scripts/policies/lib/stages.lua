@@ -119,10 +119,10 @@ local function warn_uneven(graph, list, places, n)
         "a number of stages that divides the layers, or the layers and one at each end", "uneven-stages")
 end
 
--- A step of inference, which remembers tokens.
+-- A step of inference: what it adds to a cache of keys and values is an output.
 local function has_cache(graph)
-    for _, input in ipairs(graph:inputs()) do
-        if input.name:find("^past_key_values%.") then return true end
+    for _, output in ipairs(graph:outputs()) do
+        if output.name:find("^present%.") then return true end
     end
     return false
 end

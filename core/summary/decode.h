@@ -1,0 +1,65 @@
+/* decode.h - inference with a cache: what a prefill and a step of decoding take, how both grow with
+ * the cache, what fits. Every number is a plan's.
+ *
+ * A model built from a config.json makes a step of inference where the free dim `context` is given
+ * (scripts/models/lib/attention.lua): `batch` sequences of `seq` new tokens, behind `context`
+ * others whose keys and values are its inputs past_key_values.*. The cache of a decoder without
+ * windows has
+ *
+ *     2 * layers * heads of keys and values * numbers of a head * batch * context * bytes of one
+ *
+ * bytes in all. With stages a step fills and drains the pipeline; each of its micro-batches has
+ * `batch` sequences and a cache of its own.
+ */
+#ifndef CORE_SUMMARY_DECODE_H
+#define CORE_SUMMARY_DECODE_H
+
+#include "core/session/session.h"
+
+typedef struct DecodeAsked {
+    int64_t batch, context, seq;
+} DecodeAsked;
+
+/* Reads "batch=8,context=4096"; seq is 1 if it is not said. ERROR_USAGE with the place. */
+bool decode_parse(Arena *arena, const Source *source, DecodeAsked *out, Error *err);
+
+/* The options of a session on such a step: with its dims, and one micro-batch if the policy has
+ * that option and the user did not set it. In the arena. */
+bool decode_options(Arena *arena, const SessionOptions *options, const SessionHooks *hooks,
+                    DecodeAsked asked, SessionOptions *out, Error *err);
+
+/* Whether the session's graph is a step of inference with a cache. */
+bool decode_has_cache(const Session *session);
+
+typedef struct {
+    DecodeAsked asked;
+    const char *failed; /* why there is no plan; NULL: there is one, and the rest is of it */
+    int micro_batches;
+    double step_us;
+    double tokens_per_s;       /* new tokens of all micro-batches */
+    int64_t peak_bytes;        /* of the fullest rank */
+    int64_t cache_bytes;       /* of that rank, of all micro-batches */
+    int64_t whole_cache_bytes; /* of all ranks, each element once */
+    bool legal, fits;
+} DecodeStep;
+
+DecodeStep decode_step(Arena *arena, const Session *session, DecodeAsked asked);
+
+enum { DECODE_POINTS = 6 };
+
+typedef struct {
+    DecodeStep step;                  /* what was asked */
+    DecodeStep prefill;               /* context 0 and as many new tokens as the context has */
+    DecodeStep growth[DECODE_POINTS]; /* over the context: 0, quarters of the one asked for, .. */
+    int n_growth;                     /* .. and the largest that fits, if it is larger */
+    int64_t most_context; /* the largest that fits with this batch; -1 none; DECODE_NO_LIMIT */
+    int64_t most_batch;   /* the largest that fits with this context, likewise */
+} DecodePage;
+
+enum { DECODE_LIMIT = 1 << 24, DECODE_NO_LIMIT = DECODE_LIMIT };
+
+/* session: on the step that was asked for. Returns false with ERROR_CANCELLED if stopped. */
+bool decode_page(Arena *arena, const Session *session, DecodeAsked asked, Progress *progress,
+                 DecodePage *out, Error *err);
+
+#endif

@@ -1,0 +1,17 @@
+/* estimate_parts.h - where the time of a step goes, and its warnings, as pages on a step share
+ * them.
+ */
+#ifndef TUI_CLI_ESTIMATE_PARTS_H
+#define TUI_CLI_ESTIMATE_PARTS_H
+
+#include "core/base/json.h"
+#include "core/cost/step_parts.h"
+
+/* A table of the parts, with the share of each. */
+void estimate_parts_text(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out);
+Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *parts);
+
+/* Warnings and errors of the plan, and an empty line behind them; notes are left to `plan`. */
+void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out);
+
+#endif
