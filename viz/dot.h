@@ -2,7 +2,8 @@
  * installed dot_absent.c is built in its place.
  *
  * Boxes, lines and frames are called by their ids (ids.h), which the SVG has too, and carry their
- * DiagramFacts as attributes. A legend of the marks that are used is always part of it. Equal diagrams give equal bytes.
+ * DiagramFacts as attributes. A legend of the marks that are used is always part of it. Equal
+ * diagrams give equal bytes.
  *
  * cgraph is not thread-safe, not even for reading: only one thread at a time may call this.
  */

@@ -75,12 +75,15 @@ static void add_cell(const DiagramCell *cell, Buf *out)
     buf_puts(out, bold ? "</B></TD>" : cell->look == CELL_FAINT ? "</FONT></TD>" : "</TD>");
 }
 
-static void add_cells(const DiagramBox *box, Buf *out)
+/* padding: points around the text of a cell. */
+static void add_cells(const DiagramBox *box, int padding, Buf *out)
 {
     int column = 0;
 
-    buf_puts(out, "<TABLE BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"3\" "
-                  "COLOR=\"" STYLE_NEUTRAL "\">");
+    buf_printf(out,
+               "<TABLE BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"%d\" "
+               "COLOR=\"" STYLE_NEUTRAL "\">",
+               padding);
     for (int i = 0; i < box->n_cells; i++) {
         if (column == 0)
             buf_puts(out, "<TR>");
@@ -94,7 +97,7 @@ static void add_cells(const DiagramBox *box, Buf *out)
     buf_puts(out, "</TABLE>");
 }
 
-static const char *whole_label(Arena *arena, const DiagramBox *box)
+static const char *whole_label(Arena *arena, const Diagram *diagram, const DiagramBox *box)
 {
     Buf label = buf_new(arena);
     const char *row = "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">";
@@ -120,7 +123,7 @@ static const char *whole_label(Arena *arena, const DiagramBox *box)
     }
     if (box->n_cells > 0) {
         buf_puts(&label, row);
-        add_cells(box, &label);
+        add_cells(box, diagram->bare ? 1 : 3, &label); /* closer on paper */
         buf_puts(&label, "</TD></TR>");
     }
     buf_puts(&label, "</TABLE>");
@@ -146,7 +149,7 @@ static const char *placed_label(Arena *arena, const DiagramBox *box)
 const char *label_box(Arena *arena, const Diagram *diagram, const DiagramBox *box)
 {
     bool plain = box->n_cells == 0 && !*box->subtitle && !*box->figures;
-    return diagram->placed && plain ? placed_label(arena, box) : whole_label(arena, box);
+    return diagram->placed && plain ? placed_label(arena, box) : whole_label(arena, diagram, box);
 }
 
 /* ---- the page ---- */

@@ -49,23 +49,39 @@ static bool place(const ExportRequest *request, const Diagram *diagram, Arena *a
            placed_read(arena, buf_str(&json), diagram, out, err);
 }
 
+/* The boxes one below the other; NULL if they are too wide even so. placed: where they are in the
+ * way before, which gives their order. */
+static const Diagram *stack_boxes(const ExportRequest *request, const Diagram *diagram,
+                                  Arena *arena, const Placed *placed, bool *absent, Error *err)
+{
+    Diagram *plain = paper_diagram(arena, diagram, PAPER_WAYS - 1, request->paper, NULL);
+    const double *room = paper_room(arena, plain, placed, request->paper);
+    Placed sizes;
+
+    Diagram *made = paper_diagram(arena, diagram, PAPER_WAYS - 1, request->paper, room);
+    if (!place(request, made, arena, &sizes, absent, err))
+        return NULL;
+    return paper_stack(arena, made, placed, &sizes, request->paper);
+}
+
 /* The first way to lay the drawing out that is not wider than the page, else the narrowest. */
 static const Diagram *fit_page(const ExportRequest *request, const Diagram *diagram, Arena *arena,
                                ExportNotes *notes, bool *absent, Error *err)
 {
-    const Diagram *best = NULL, *stacked;
+    const Diagram *best = NULL;
     double least = INFINITY;
-    Placed placed = {0}, before;
+    Placed placed = {0};
 
     for (int way = 0; way < PAPER_WAYS && least > request->paper; way++) {
-        Diagram *made = paper_diagram(arena, diagram, way, request->paper);
-        before = placed;
+        const Diagram *stacked = NULL;
+        if (way + 1 == PAPER_WAYS && !diagram->placed)
+            stacked = stack_boxes(request, diagram, arena, &placed, absent, err);
+        if (stacked)
+            return stacked;
+        Diagram *made = paper_diagram(arena, diagram, way, request->paper, NULL);
         if (!place(request, made, arena, &placed, absent, err))
             return NULL;
         double width = placed.page.x1 - placed.page.x0;
-        if (way + 1 == PAPER_WAYS && width > request->paper && !made->placed &&
-            (stacked = paper_stack(arena, made, &before, &placed, request->paper)))
-            return stacked;
         if (width >= least)
             continue;
         least = width;
@@ -118,7 +134,7 @@ static bool write_dot(const ExportRequest *request, Buf *out, ExportNotes *notes
     wanted.width = request->paper;
     const Diagram *diagram = diagram_make(out->arena, &wanted, err);
     if (diagram && request->paper > 0)
-        diagram = paper_diagram(out->arena, diagram, PAPER_WAYS - 1, request->paper);
+        diagram = paper_diagram(out->arena, diagram, PAPER_WAYS - 1, request->paper, NULL);
     return diagram && dot_write(diagram, wanted.session->mesh, out, err);
 }
 

@@ -13,23 +13,39 @@ int fold_columns(Str text)
     return most;
 }
 
-/* How many bytes of a line to take: to its end, or to the last blank or comma that fits; a word
- * that is longer than the line stays whole. */
-static size_t take_fitting(Str line, int columns)
+static bool breaks_after(char c, bool in_names)
+{
+    return c == ' ' || c == ',' || c == '+' || (in_names && (c == '.' || c == '_'));
+}
+
+/* How many bytes of a line are taken up to the last place to break it that fits, or the first one;
+ * 0 if there is none. */
+static size_t break_at(Str line, int columns, bool in_names)
 {
     size_t last = 0;
 
-    if (text_columns(line) <= columns)
-        return line.n;
     for (size_t i = 0; i < line.n; i++) {
-        if (line.s[i] != ' ' && line.s[i] != ',')
+        if (!breaks_after(line.s[i], in_names))
             continue;
-        size_t end = i + (line.s[i] == ',');
+        size_t end = i + (line.s[i] != ' ');
         if (last > 0 && text_columns((Str){line.s, end}) > columns)
             break;
         last = i + 1;
     }
-    return last > 0 ? last : line.n;
+    return last;
+}
+
+/* How many bytes of a line to take: to its end, or to the last blank, comma or plus that fits; a
+ * word that is longer than the line is broken where parts of a name end. */
+static size_t take_fitting(Str line, int columns)
+{
+    if (text_columns(line) <= columns)
+        return line.n;
+    size_t n = break_at(line, columns, false);
+    Str taken = str_trim((Str){line.s, n > 0 ? n : line.n});
+    if (text_columns(taken) > columns && break_at(taken, columns, true) > 0)
+        n = break_at(line, columns, true);
+    return n > 0 ? n : line.n;
 }
 
 Text fold_text(Arena *arena, Text text, int columns)

@@ -4,6 +4,7 @@
 #include "core/base/vec.h"
 #include "viz/fold.h"
 #include "viz/ids.h"
+#include "viz/paper_table.h"
 
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@ typedef struct {
     Arena *arena;
     int way;
     double width;
-    int columns; /* characters that a box may be wide */
+    int columns, page; /* characters that a box may be wide, and that the page is */
 } Paper;
 
 /* ---- texts ---- */
@@ -33,70 +34,49 @@ static const char *cut(const Paper *paper, const char *name, int columns)
 
 /* ---- boxes ---- */
 
-/* The widest text of each column, in characters; cells that span several do not count. */
-static void widest(const DiagramBox *box, int *wide)
-{
-    for (int i = 0, column = 0; i < box->n_cells; i++) {
-        int span = box->cells[i].columns > 1 ? box->cells[i].columns : 1;
-        int n = fold_columns(box->cells[i].text.str);
-        if (span == 1 && column < box->n_columns && n > wide[column])
-            wide[column] = n;
-        column += span;
-        column = column >= box->n_columns ? 0 : column;
-    }
-}
-
-/* Makes the widest columns narrower until all fit. */
-static void fit_columns(const Paper *paper, const DiagramBox *box, int *wide)
-{
-    enum { LEAST = 6, BORDER = 2 }; /* BORDER: characters that borders and margins take */
-    int room = paper->columns - BORDER * box->n_columns;
-
-    for (;;) {
-        int sum = 0, most = 0;
-        for (int c = 0; c < box->n_columns; c++) {
-            sum += wide[c];
-            most = wide[c] > wide[most] ? c : most;
-        }
-        if (sum <= room || wide[most] <= LEAST)
-            return;
-        wide[most]--;
-    }
-}
-
-static void fold_cells(const Paper *paper, DiagramBox *box)
-{
-    DiagramCell *cells = arena_array(paper->arena, DiagramCell, box->n_cells + 1);
-    int *wide = arena_array(paper->arena, int, box->n_columns + 1);
-
-    widest(box, wide);
-    fit_columns(paper, box, wide);
-    for (int i = 0, column = 0; i < box->n_cells; i++) {
-        int span = box->cells[i].columns > 1 ? box->cells[i].columns : 1, room = 0;
-        for (int c = column; c < column + span && c < box->n_columns; c++)
-            room += wide[c] + (c > column ? 2 : 0);
-        cells[i] = box->cells[i];
-        cells[i].text = fold_text(paper->arena, cells[i].text, room);
-        if (cells[i].text.n_spans == 0 && fold_columns(cells[i].text.str) > room)
-            cells[i].text = text_from(cut(paper, arena_str(paper->arena, cells[i].text.str), room));
-        column += span;
-        column = column >= box->n_columns ? 0 : column;
-    }
-    box->cells = cells;
-}
-
 static void fold_box(const Paper *paper, DiagramBox *box)
 {
-    int beside = text_columns(str_from(box->subtitle)), room = paper->columns - beside - 1;
+    enum { TITLE_LEAST = 12, BETWEEN = 2 };
+    int room = paper->columns - TITLE_LEAST - BETWEEN;
 
-    box->title = cut(paper, box->title, room > 12 ? room : 12);
+    if (text_columns(str_from(box->title)) < TITLE_LEAST)
+        room = paper->columns - text_columns(str_from(box->title)) - BETWEEN;
+    box->subtitle = cut(paper, box->subtitle, room);
+    room = paper->columns - text_columns(str_from(box->subtitle)) - BETWEEN;
+    box->title = cut(paper, box->title, room);
     box->flow = fold_text(paper->arena, box->flow, paper->columns);
     box->figures = fold_plain(paper, box->figures, paper->columns);
     if (box->n_cells > 0)
-        fold_cells(paper, box);
+        paper_fold_cells(paper->arena, box,
+                         paper->way == WAY_FOLDED ? paper->page : paper->columns);
 }
 
 /* ---- the whole drawing ---- */
+
+/* Lines between cells as lines between their boxes, each once: where boxes are below each other,
+ * the cells say what belongs together. */
+static void join_boxes(const Paper *paper, Diagram *diagram)
+{
+    Intern *known = intern_new(paper->arena);
+    DiagramLine *lines = arena_array(paper->arena, DiagramLine, diagram->n_lines + 1);
+    int n = 0;
+
+    for (int i = 0; i < diagram->n_lines; i++) {
+        DiagramLine line = diagram->lines[i];
+        int32_t key[2] = {line.from, line.to};
+        bool ported = line.from_port || line.to_port;
+        line.from_port = line.to_port = NULL;
+        if (ported && line.look == LINE_DIM) {
+            line.look = LINE_VALUE;
+            int n_known = intern_count(known);
+            if (intern_put(known, key, sizeof key) < n_known)
+                continue;
+        }
+        lines[n++] = line;
+    }
+    diagram->lines = lines;
+    diagram->n_lines = n;
+}
 
 /* A line that is not drawn from each box to the next one in the list. */
 static void stack(const Paper *paper, Diagram *diagram)
@@ -118,16 +98,13 @@ static void stack(const Paper *paper, Diagram *diagram)
     diagram->n_lines = n;
 }
 
-Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double width)
+Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double width,
+                       const double *room)
 {
-    static const double ADVANCE = 0.603, MARGIN = 18, LANES = 26;
+    static const double ADVANCE = 0.603, MARGIN = 25, DOUBLE = 8;
     Diagram *copy = arena_make(arena, Diagram);
     int all = (int)((width - MARGIN) / (ADVANCE * PAPER_POINTS));
-    int beside = (int)((width - MARGIN - LANES) / (ADVANCE * PAPER_POINTS));
-    Paper paper = {arena, way, width,
-                   way == WAY_FOLDED    ? all / 2 - 2
-                   : way == WAY_STACKED ? beside
-                                        : all};
+    Paper paper = {arena, way, width, way == WAY_FOLDED ? all / 2 - 2 : all, all};
 
     *copy = *diagram;
     copy->bare = true;
@@ -138,13 +115,18 @@ Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double wid
     DiagramBox *boxes = arena_array(arena, DiagramBox, diagram->n_boxes + 1);
     for (int i = 0; i < diagram->n_boxes; i++) {
         boxes[i] = diagram->boxes[i];
-        fold_box(&paper, &boxes[i]);
         if (way == WAY_STACKED)
             boxes[i].level = -1;
+        double border = boxes[i].look == BOX_GROUP ? DOUBLE : 0;
+        if (room)
+            paper.columns = (int)((room[i] - MARGIN - border) / (ADVANCE * PAPER_POINTS));
+        fold_box(&paper, &boxes[i]);
     }
     copy->boxes = boxes;
-    if (way == WAY_STACKED)
+    if (way == WAY_STACKED) {
+        join_boxes(&paper, copy);
         stack(&paper, copy);
+    }
     diagram_name_all(arena, copy);
     return copy;
 }

@@ -14,12 +14,18 @@
 /* The ways to lay out a diagram by dot, from the most like the screen's to the narrowest. */
 enum { PAPER_WAYS = 4 };
 
-/* A copy of the diagram, laid out in a way for a page of that many points. */
-Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double width);
+/* A copy of the diagram, laid out in a way for a page of that many points. room: per box the points
+ * that it may be wide; NULL: the page. */
+Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double width,
+                       const double *room);
+
+/* Per box the points that are left for it in a stack, beside its lines and in its frames. */
+const double *paper_room(Arena *arena, const Diagram *diagram, const Placed *order, double width);
 
 /* The boxes in one column: in the order that they have from the top in one layout, in the sizes
- * that they have in another, that of the diagram. Returns NULL if a box is too wide for that, or
- * too many lines pass others. */
+ * that they have in another, that of the diagram. Lines that pass others are at the left; those
+ * for which there is no room are words above the box that they lead to. Returns NULL if a box is
+ * too wide. */
 Diagram *paper_stack(Arena *arena, const Diagram *diagram, const Placed *order, const Placed *sizes,
                      double width);
 

@@ -2,6 +2,7 @@
  * lanes at the left: what every drawing of a graph can be on a narrow page. */
 #include "viz/paper.h"
 
+#include "core/base/text.h"
 #include "core/base/vec.h"
 #include "viz/fold.h"
 #include "viz/ids.h"
@@ -9,7 +10,11 @@
 #include <stdlib.h>
 
 static const double LANE = 3.5, INSET = 5, GAP = 9, SIDE = 3, ADVANCE = 0.603, LEADING = 1.2;
-enum { LANES_MOST = 10, TITLE = 24 }; /* TITLE: points above the boxes of a frame */
+enum {
+    LANES_MOST = 8,
+    TITLE = 24,
+    TOLD_COLUMNS = 26
+}; /* TITLE: points above the boxes of a frame */
 
 typedef struct {
     Arena *arena;
@@ -18,7 +23,9 @@ typedef struct {
     double width, left, line;
     int n_rows;
     int *row_of, *box_at; /* per box its row; per row its box */
-    double *lane_x;       /* per line; 0: it goes straight down */
+    double *lane_x;       /* per line; 0: it goes straight down, or is told */
+    bool *told;           /* per line: it has no way, and is told in words */
+    unsigned *taken;      /* per row: the lanes that pass it */
     DiagramPlace *place;  /* per box */
     DiagramPlace *frame;  /* per frame */
     Vec(DiagramBox) boxes;
@@ -68,31 +75,69 @@ static bool is_drawn(const DiagramLine *line)
     return line->look != LINE_ORDER && line->from != line->to;
 }
 
-/* Lines between neighbours go straight; each other one has a lane that is free along its rows.
- * Returns false if there are too many. */
-static bool give_lanes(Stack *stack)
+/* The rows that a line passes, from the first on; false if it goes straight to the next. */
+static bool rows_of(const Stack *stack, int line, int *first, int *end)
 {
-    int end[LANES_MOST] = {0}, most = 0;
-    int *lane = arena_array(stack->arena, int, stack->diagram->n_lines + 1);
+    int a = stack->row_of[stack->diagram->lines[line].from];
+    int b = stack->row_of[stack->diagram->lines[line].to];
 
-    for (int row = 0; row < stack->n_rows; row++)
-        for (int i = 0; i < stack->diagram->n_lines; i++) {
-            const DiagramLine *line = &stack->diagram->lines[i];
-            int a = stack->row_of[line->from], b = stack->row_of[line->to], k = 0;
-            if (!is_drawn(line) || (a < b ? a : b) != row || b == a + 1)
-                continue;
-            while (k < LANES_MOST && end[k] > row)
-                k++;
-            if (k == LANES_MOST)
-                return false;
-            end[k] = a < b ? b : a;
-            lane[i] = k + 1;
-            most = k + 1 > most ? k + 1 : most;
-        }
+    *first = a < b ? a : b;
+    *end = a < b ? b : a;
+    return is_drawn(&stack->diagram->lines[line]) && b != a + 1;
+}
+
+/* The first lane that is free along those rows; LANES_MOST if none is. */
+static int free_lane(const Stack *stack, int first, int end)
+{
+    unsigned taken = 0;
+    int lane = 0;
+
+    for (int row = first; row < end; row++)
+        taken |= stack->taken[row];
+    while (lane < LANES_MOST && taken >> lane & 1)
+        lane++;
+    return lane;
+}
+
+/* Lines between neighbours go straight; each other one has a lane that is free along its rows:
+ * first what is moved, then short ones. Those that find none are told in words. */
+static void give_lanes(Stack *stack)
+{
+    const Diagram *diagram = stack->diagram;
+    int *lane = arena_array(stack->arena, int, diagram->n_lines + 1), most = 0, from, end;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (int length = 1; length < stack->n_rows; length++)
+            for (int i = 0; i < diagram->n_lines; i++) {
+                bool moved = diagram->lines[i].look == LINE_MOVED;
+                if (moved != (pass == 0) || !rows_of(stack, i, &from, &end) || end - from != length)
+                    continue;
+                int k = free_lane(stack, from, end);
+                stack->told[i] = k == LANES_MOST;
+                lane[i] = stack->told[i] ? 0 : k + 1;
+                for (int row = from; row < end && !stack->told[i]; row++)
+                    stack->taken[row] |= 1U << k;
+                most = lane[i] > most ? lane[i] : most;
+            }
     stack->left = 2 + LANE * most + SIDE;
-    for (int i = 0; i < stack->diagram->n_lines; i++)
+    for (int i = 0; i < diagram->n_lines; i++)
         stack->lane_x[i] = lane[i] ? stack->left - SIDE - LANE * (lane[i] - 1) - 1 : 0;
-    return true;
+}
+
+/* What stands above a box for a line into it: its label; where it has no way, what it comes from.
+ */
+static Text label_of(const Stack *stack, int i)
+{
+    const DiagramLine *line = &stack->diagram->lines[i];
+    const DiagramBox *from = &stack->diagram->boxes[line->from];
+    Buf name = buf_new(stack->arena);
+
+    if (!is_drawn(line) || !stack->told[i])
+        return is_drawn(line) ? line->label : text_from("");
+    text_put_name(str_from(*from->title ? from->title : from->id), TOLD_COLUMNS, &name);
+    if (line->label.str.n > 0)
+        return text_join(stack->arena, "@\nof @", line->label, text_from(name.s));
+    return text_from(arena_printf(stack->arena, "also reads %s", name.s));
 }
 
 /* ---- places ---- */
@@ -103,6 +148,12 @@ static int depth_of(const Stack *stack, int frame)
     for (; frame >= 0; frame = stack->diagram->frames[frame].parent)
         depth++;
     return depth;
+}
+
+static double room_of(const Stack *stack, int box)
+{
+    return stack->width - stack->left -
+           2 * INSET * depth_of(stack, stack->diagram->boxes[box].frame);
 }
 
 static int count_lines(Str text)
@@ -118,7 +169,7 @@ static double label_height(const Stack *stack, int box)
     int n = 0;
     for (int i = 0; i < stack->diagram->n_lines; i++)
         if (stack->diagram->lines[i].to == box && is_drawn(&stack->diagram->lines[i]))
-            n += count_lines(stack->diagram->lines[i].label.str);
+            n += count_lines(label_of(stack, i).str);
     return n * stack->line;
 }
 
@@ -162,8 +213,7 @@ static bool place_rows(Stack *stack)
         double w = size.x1 - size.x0, h = size.y1 - size.y0;
         y = pass_frames(stack, row, y);
         y += row > 0 ? GAP + label_height(stack, box) : 0;
-        if (w > stack->width - stack->left -
-                    2 * INSET * depth_of(stack, stack->diagram->boxes[box].frame) + 1)
+        if (w > room_of(stack, box) + 1)
             return false;
         stack->place[box] = (DiagramPlace){middle - w / 2, y, w, h};
         y += h;
@@ -223,7 +273,10 @@ static void put_frames(Stack *stack)
         DiagramBox box = new_box(looks[frame->look], stack->frame[f]);
         box.why = frame->why;
         put_box(stack, box);
-        put_text(stack, stack->frame[f].x + 2, stack->frame[f].y + 1, text_from(frame->title));
+        Buf title = buf_new(stack->arena); /* left of the line down the middle */
+        double half = (stack->left + stack->width) / 2 - stack->frame[f].x - 4;
+        text_put_name(str_from(frame->title), (int)(half / (ADVANCE * PAPER_POINTS)), &title);
+        put_text(stack, stack->frame[f].x + 2, stack->frame[f].y + 1, text_from(title.s));
     }
 }
 
@@ -231,14 +284,15 @@ static void put_frames(Stack *stack)
 static void put_label(Stack *stack, int i, int *used)
 {
     const DiagramLine *line = &stack->diagram->lines[i];
+    Text label = label_of(stack, i);
     double x = stack->lane_x[i];
     DiagramPlace to = stack->place[line->to];
     double top = to.y - label_height(stack, line->to) - 3 + *used * stack->line;
 
-    if (line->label.str.n == 0)
+    if (label.str.n == 0)
         return;
-    put_text(stack, x > 0 ? stack->left : to.x + to.w / 2 + 4, top, line->label);
-    *used += count_lines(line->label.str);
+    put_text(stack, x > 0 || stack->told[i] ? stack->left : to.x + to.w / 2 + 4, top, label);
+    *used += count_lines(label.str);
 }
 
 static void put_segment(Stack *stack, const DiagramLine *line, int from, int to, bool last)
@@ -274,33 +328,42 @@ static void put_line(Stack *stack, int i)
     put_segment(stack, line, back, put_corner(stack, to.x, in), true);
 }
 
-static bool uses_ports(const Diagram *diagram)
+static Stack stack_new(Arena *arena, const Diagram *diagram, const Placed *order, double width)
 {
-    for (int i = 0; i < diagram->n_lines; i++)
-        if (diagram->lines[i].from_port || diagram->lines[i].to_port)
-            return true;
-    return false;
+    Stack stack = {.arena = arena, .diagram = diagram, .order = order, .width = width};
+
+    stack.line = LEADING * PAPER_POINTS;
+    stack.row_of = arena_array(arena, int, diagram->n_boxes + 1);
+    stack.box_at = arena_array(arena, int, diagram->n_boxes + 1);
+    stack.lane_x = arena_array(arena, double, diagram->n_lines + 1);
+    stack.told = arena_array(arena, bool, diagram->n_lines + 1);
+    stack.taken = arena_array(arena, unsigned, diagram->n_boxes + 1);
+    stack.place = arena_array(arena, DiagramPlace, diagram->n_boxes + 1);
+    stack.frame = arena_array(arena, DiagramPlace, diagram->n_frames + 1);
+    add_rows(&stack, -1);
+    give_lanes(&stack);
+    return stack;
+}
+
+const double *paper_room(Arena *arena, const Diagram *diagram, const Placed *order, double width)
+{
+    Stack stack = stack_new(arena, diagram, order, width);
+    double *room = arena_array(arena, double, diagram->n_boxes + 1);
+
+    for (int i = 0; i < diagram->n_boxes; i++)
+        room[i] = room_of(&stack, i);
+    return room;
 }
 
 Diagram *paper_stack(Arena *arena, const Diagram *diagram, const Placed *order, const Placed *sizes,
                      double width)
 {
-    Stack stack = {.arena = arena,
-                   .diagram = diagram,
-                   .order = order,
-                   .sizes = sizes,
-                   .width = width,
-                   .line = LEADING * PAPER_POINTS};
+    Stack stack = stack_new(arena, diagram, order, width);
     Diagram *made = arena_make(arena, Diagram);
     int *used = arena_array(arena, int, diagram->n_boxes + 1);
 
-    stack.row_of = arena_array(arena, int, diagram->n_boxes + 1);
-    stack.box_at = arena_array(arena, int, diagram->n_boxes + 1);
-    stack.lane_x = arena_array(arena, double, diagram->n_lines + 1);
-    stack.place = arena_array(arena, DiagramPlace, diagram->n_boxes + 1);
-    stack.frame = arena_array(arena, DiagramPlace, diagram->n_frames + 1);
-    add_rows(&stack, -1);
-    if (uses_ports(diagram) || !give_lanes(&stack) || !place_rows(&stack))
+    stack.sizes = sizes;
+    if (!place_rows(&stack))
         return NULL;
     put_frames(&stack);
     for (int b = 0; b < diagram->n_boxes; b++) {
@@ -312,7 +375,8 @@ Diagram *paper_stack(Arena *arena, const Diagram *diagram, const Placed *order, 
     for (int i = 0; i < diagram->n_lines; i++)
         if (is_drawn(&diagram->lines[i])) {
             put_label(&stack, i, &used[diagram->lines[i].to]);
-            put_line(&stack, i);
+            if (!stack.told[i])
+                put_line(&stack, i);
         }
     *made = *diagram;
     made->placed = true;

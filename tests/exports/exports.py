@@ -15,8 +15,9 @@ import tempfile
 import time
 import xml.dom.minidom
 
-sys.path.insert(0, "tests/golden/errors")
+sys.path[:0] = ["tests/golden/errors", "tests/exports"]
 sys.dont_write_bytecode = True
+import drawings  # noqa: E402
 from make_models import field, value  # noqa: E402
 
 DIMSCOPE = os.path.abspath(os.environ.get("DIMSCOPE") or "./dimscope")
@@ -558,6 +559,7 @@ def check_mermaid():
 
 check_facts()
 check_mermaid()
+drawings.measure(check)
 check_dot()
 check_ends()
 check_read_back()

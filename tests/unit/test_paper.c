@@ -3,6 +3,8 @@
 #include "tests/unit/opened.h"
 
 #include "viz/export.h"
+#include "viz/fold.h"
+#include "viz/paper_table.h"
 
 #include <stdlib.h>
 
@@ -21,6 +23,18 @@ static PaperRow rows[] = {
     {"overview of stages", LLAMA, DIAGRAM_OVERVIEW, NULL},
     {"layer", GPT2, DIAGRAM_LAYER, NULL},
     {"layer of a step", STEP, DIAGRAM_LAYER, NULL},
+    {"block", GPT2, DIAGRAM_BLOCK, NULL},
+    {"block of experts", "samples/models/mixtral-8x7b.json", "dp=2,ep=4", "expert", NULL,
+     DIAGRAM_BLOCK, NULL},
+    {"block of long names", "samples/models/llama-tiny.onnx", "dp=2,tp=2", "megatron", NULL,
+     DIAGRAM_BLOCK, NULL},
+    {"op", GPT2, DIAGRAM_OP, "transformer.h.0.attn.c_attn"},
+    {"op of four dims", GPT2, DIAGRAM_OP, "transformer.h.0.attn/MatMul"},
+    {"slices of a weight", GPT2, DIAGRAM_SLICES, "transformer.h.0.attn.c_attn.weight"},
+    {"slices of an op", GPT2, DIAGRAM_SLICES, "transformer.h.0.attn.c_attn"},
+    {"comm", GPT2, DIAGRAM_COMM, NULL},
+    {"comm of a step", STEP, DIAGRAM_COMM, NULL},
+    {"overview of a step", STEP, DIAGRAM_OVERVIEW, NULL},
     {"neighbourhood", GPT2, DIAGRAM_NEIGHBOURHOOD, "transformer.h.0.mlp.c_fc"},
     {"device", GPT2, DIAGRAM_DEVICE, NULL},
     {"devices of stages", LLAMA, DIAGRAM_DEVICE, NULL},
@@ -86,7 +100,7 @@ static void one_that_does_not_fit_says_its_width(void **state)
         .model = "samples/models/gpt2.onnx", .mesh = "dp=2,tp=4", .policy = "megatron"});
     ExportRequest request = {
         .drawing = {.session = f.session, .kind = DIAGRAM_OP, .of = "transformer.h.0.attn.c_attn"},
-        .paper = PAPER_COLUMN};
+        .paper = PAPER_COLUMN / 3};
     ExportNotes notes = {.arena = f.arena};
     Buf out = buf_new(f.arena);
     assert_true(export_write(export_format_find(STR("svg"), false), &request, &out, &notes, NULL));
@@ -98,10 +112,43 @@ static void one_that_does_not_fit_says_its_width(void **state)
     close_opened(&f);
 }
 
+/* Columns that do not fit go below the others, behind the same heads of rows; no cell is lost. */
+static void a_wide_table_goes_on_below(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    enum { COLUMNS = 7, ROWS = 3, PAGE = 30 };
+    DiagramCell cells[1 + COLUMNS * ROWS] = {
+        {.text = text_from("of all columns"), .columns = COLUMNS}};
+    DiagramBox box = {.n_columns = COLUMNS, .n_cells = 1 + COLUMNS * ROWS, .cells = cells};
+
+    for (int i = 0; i < COLUMNS * ROWS; i++)
+        cells[1 + i].text = text_from(
+            arena_printf(arena, i % COLUMNS ? "c%dr%d" : "h%d%d", i % COLUMNS, i / COLUMNS));
+    paper_fold_cells(arena, &box, PAGE);
+    assert_true(box.n_columns > 2 && box.n_columns < COLUMNS);
+    assert_int_equal(box.cells[0].columns, box.n_columns);
+    int heads = 0, found = 0, wide = 0, column = 0;
+    for (int i = 1; i < box.n_cells; i++) {
+        const DiagramCell *cell = &box.cells[i];
+        wide = column == 0 ? 2 : wide + 2;
+        wide += fold_columns(cell->text.str);
+        assert_true(wide <= PAGE);
+        heads += column == 0 && cell->text.str.s[0] == 'h';
+        found += cell->text.str.s[0] == 'c';
+        column = (column + (cell->columns > 1 ? cell->columns : 1)) % box.n_columns;
+    }
+    assert_int_equal(found, (COLUMNS - 1) * ROWS);
+    assert_int_equal(heads % ROWS, 0);
+    assert_true(heads > ROWS);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_does_not_fit_says_its_width),
+        cmocka_unit_test(a_wide_table_goes_on_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("in a column of a paper", rows, a_drawing_fits_its_column);

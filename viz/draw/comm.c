@@ -13,6 +13,7 @@
 enum {
     FRAMES_DRAWN = 8,
     ROWS_DRAWN = 12,
+    ROWS_ON_PAPER = 5,
     GROUPS_DRAWN = 8, /* of more groups the first and the last are drawn */
     GROUPS_FIRST = 4,
     GROUPS_LAST = 2,
@@ -292,6 +293,8 @@ static const char *cause_text(const Picture *picture, const Reshard *reshard)
     const Decision *cause = comm_cause(draw->arena, draw->session, reshard);
     Buf text = buf_new(draw->arena);
 
+    if (cause && draw->request->width > 0)
+        return arena_str(draw->arena, label_pin(draw->arena, cause));
     if (cause)
         label_origin(draw->plan->mesh, &cause->origin, &text);
     return text.s;
@@ -328,7 +331,7 @@ static void draw_table(Picture *picture)
     Cells cells = cells_new(draw->arena, 7);
     DiagramBox box = draw_new_box(BOX_OP, "the most expensive first");
     double rest_us = 0;
-    int n = 0, left_out = 0;
+    int n = 0, left_out = 0, most = draw->request->width > 0 ? ROWS_ON_PAPER : ROWS_DRAWN;
 
     comm_table(comm, NULL);
     for (int i = 0; i < cells.n_columns; i++)
@@ -336,7 +339,7 @@ static void draw_table(Picture *picture)
     for (int i = 0; i < comm->n_rows; i++) {
         if (!path_moves(picture->plan->moved->reshards[comm->row[i].first].path))
             continue;
-        if (n++ < ROWS_DRAWN) {
+        if (n++ < most) {
             put_row(picture, &comm->row[i], &cells);
         } else {
             left_out++;

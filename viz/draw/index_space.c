@@ -450,17 +450,34 @@ static bool is_bias(const Space *at, const Held *h)
            tensor_is_parameter(at->draw->plan->inferred, h->tensor);
 }
 
+/* "weight", "Gemm out": the name of a tensor without the modules before it. */
+static const char *last_name(const Space *at, int32_t tensor)
+{
+    Str name = label_tensor(at->draw->session, at->arena, tensor), rest = name;
+
+    while (rest.n > 0) {
+        char c = rest.s[0];
+        rest = (Str){rest.s + 1, rest.n - 1};
+        if ((c == '.' || c == '/') && rest.n > 0 && !str_eq(rest, STR("out")))
+            name = rest;
+    }
+    return arena_str(at->arena, name);
+}
+
 static void draw_picture(const Space *at, const Held *h, int box)
 {
     const Plan *plan = at->draw->plan;
     SubMesh part = plan->decided->submeshes[plan_devices(plan, at->op)];
 
+    if (at->draw->request->width > 0) /* in a column of a page they are a drawing of their own */
+        return;
     if (!h->sharding || !(sharding_atoms(h->sharding) | sharding_partials(h->sharding)) ||
         is_bias(at, h))
         return;
     Parts parts = {.slices = slices_of(h->sharding, plan->mesh, part)};
     parts.alone = submesh_size(plan->mesh, part) > PICTURES_MOST_DEVICES;
-    DiagramBox picture = draw_new_box(BOX_TABLE, "its parts");
+    DiagramBox picture =
+        draw_new_box(BOX_TABLE, arena_printf(at->arena, "parts of %s", last_name(at, h->tensor)));
     parts_picture(at->arena, &parts, &picture);
     int n = draw_box(at->draw, picture);
     draw_line(at->draw,
