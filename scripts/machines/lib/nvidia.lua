@@ -65,4 +65,21 @@ local nvls = with(nvlink, {
     },
 })
 
-return {with = with, server = server, nvlink = nvlink, nvls = nvls}
+-- Blackwell's NVLink 5: 1800 GB/s both ways together, 900 GB/s one way; NCCL counts 18 x 40.1 GB/s
+-- and finds 16 channels of 45. NVLS: eight heads of 80 GB/s, which gives the 830 GB/s of bus
+-- bandwidth that owners of eight measure (NCCL issue 1807). Large bf16 matmuls reach 0.78 of the
+-- peak (S. Bekman, Machine Learning Engineering).
+local blackwell = with(nvls, {
+    matmul_share = .78,
+    inside = {bytes_per_s = 900e9, channels = 16, channel_bytes_per_s = 45e9},
+    nccl = {
+        nvls_share = .74, nvls_channel_bytes_per_s = 80e9,
+        ll_bytes_per_s = {282e9, 39e9, 20.4e9},
+        ring_ll128_channel_bytes_per_s = {40e9, 40e9, 40e9},
+        tree_channel_bytes_per_s = {70e9, 42.8e9, 24e9},
+        tree_ll128_channel_bytes_per_s = {55.6e9, 31.67e9, 20e9},
+        nvls_tree_channel_bytes_per_s = {0, 96e9, 80e9},
+    },
+})
+
+return {with = with, server = server, nvlink = nvlink, nvls = nvls, blackwell = blackwell}
