@@ -3,18 +3,6 @@
 #include "core/base/units.h"
 #include "core/summary/decision_lua.h"
 
-#include <math.h>
-
-void search_put_price(const SearchDecision *price, Buf *out)
-{
-    if (price->next_us < INFINITY) {
-        buf_puts(out, "otherwise at least +");
-        units_format_us(price->next_us, out);
-    } else {
-        buf_puts(out, "otherwise no plan");
-    }
-}
-
 void search_decisions(const Session *session, const SearchResult *result, const char *indent,
                       Buf *out)
 {

@@ -9,9 +9,6 @@
  */
 void search_policy(const Session *session, const SearchResult *result, Buf *out);
 
-/* "otherwise at least +14.6 ms", "otherwise no plan" */
-void search_put_price(const SearchDecision *price, Buf *out);
-
 /* The decisions of the result alone, each line behind `indent`, with its price as a comment. */
 void search_decisions(const Session *session, const SearchResult *result, const char *indent,
                       Buf *out);

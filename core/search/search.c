@@ -226,6 +226,32 @@ static int32_t node_of(const Instance *instance, const Decision *decision)
     return decision->kind == PIN_TENSOR_DIM ? instance->node_of_tensor[decision->place] : -1;
 }
 
+void search_put_price(const SearchDecision *price, Buf *out)
+{
+    if (price->next_us < INFINITY) {
+        buf_puts(out, "otherwise at least +");
+        units_format_us(price->next_us, out);
+    } else {
+        buf_puts(out, "otherwise no plan");
+    }
+}
+
+/* The decisions, each with its price as a comment of its line. */
+static const Decision *with_prices(Arena *arena, const SearchResult *result)
+{
+    Decision *out = arena_array(arena, Decision, result->n_decisions);
+    for (int i = 0; i < result->n_decisions; i++) {
+        out[i] = result->decisions[i];
+        if (result->price_of[i] < 0)
+            continue;
+        Buf text = buf_new(arena);
+        buf_printf(&text, "%s  -- ", out[i].origin.text);
+        search_put_price(&result->by_op[result->price_of[i]], &text);
+        out[i].origin.text = text.s;
+    }
+    return out;
+}
+
 void search_price_choices(Arena *arena, SearchResult *result, Progress *progress)
 {
     const struct SearchPricing *pricing = result->pricing;
@@ -263,6 +289,7 @@ void search_price_choices(Arena *arena, SearchResult *result, Progress *progress
     result->by_op = found.at;
     result->n_by_op = found.n;
     result->price_of = price_of;
+    result->decisions = with_prices(arena, result);
 }
 
 /* ---- all of it ---- */

@@ -77,6 +77,9 @@ typedef struct {
  * limit of memory is felt, or the result is not proven. */
 void search_price_choices(Arena *arena, SearchResult *result, Progress *progress);
 
+/* "otherwise at least +14.6 ms", "otherwise no plan" */
+void search_put_price(const SearchDecision *price, Buf *out);
+
 /* Everything in *result is in the arena. Returns false with *err if the model cannot be searched:
  * stages in the plan, an op without a legal choice (named). */
 bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err);

@@ -131,7 +131,7 @@ static void bound_keys_act_and_are_named(void **state)
     (void)state;
     arena = arena_new();
     const Action *table = explorer_actions, *found = NULL;
-    Config *config = parse("[keys]\nundo = \"U gU\"\nsearch-next = <\n");
+    Config *config = parse("[keys]\nundo = \"U gU\"\nfind-next = <\n");
     KeyMap *map = config_keys(config, &table, 1);
     const Key undo[] = {'g', 'U'};
     assert_int_equal(keymap_match(map, undo, 2, &found), KEYS_ACTION);

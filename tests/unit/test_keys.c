@@ -61,7 +61,7 @@ typedef struct {
 
 static NameRow name_rows[] = {
     {"help", "help"},
-    {"find", "findings"},
+    {"findi", "findings"},
     {"why", "why"},
     {"wh", "':wh' is the start of 3 commands"},
     {"quut", "no command ':quut'"},

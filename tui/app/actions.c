@@ -17,6 +17,7 @@
 #include "tui/state/menu.h"
 #include "tui/state/mesh_change.h"
 #include "tui/state/places.h"
+#include "tui/state/plan_search.h"
 #include "tui/views/graph/graph_row.h"
 #include "tui/views/page.h"
 #include "tui/views/run_state.h"
@@ -413,6 +414,8 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         type_lua(app, args);
     else if (act == ACT_RUN)
         *ok = run_begin(ui, args, err);
+    else if (act == ACT_PLAN_SEARCH)
+        *ok = plan_search_begin(ui, args, err);
     else if (act == ACT_TRACE)
         *ok = run_write_trace(ui, args, err);
     else if (act == ACT_EXPORT && args.n > 0)

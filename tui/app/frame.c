@@ -9,6 +9,7 @@
 #include "tui/state/mesh_change.h"
 #include "tui/state/train_change.h"
 #include "tui/state/pins.h"
+#include "tui/state/plan_search.h"
 #include "tui/views/mem.h"
 #include "tui/views/menu_box.h"
 #include "tui/views/page.h"
@@ -631,6 +632,7 @@ static void draw_once(App *app)
         comm_follow(ui);
     if (asks_why(&app->layout))
         reasons_follow(ui);
+    plan_search_follow(ui);
     for (int i = 0; i < app->layout.n_panes; i++)
         draw_pane(app, &app->layout.pane[i]);
     Pen pen = pen_new(grid, app->layout.status);

@@ -59,10 +59,10 @@
         "the errors so far: the newest, then the one before", "go")                                \
     ACT(OTHER_END, "other-end", "%", "",                                                           \
         "the other end of its reshard: from its maker to its reader and back", "go")               \
-    ACT(SEARCH, "search", "/ F3", "REGEX",                                                         \
+    ACT(SEARCH, "find", "/ F3", "REGEX",                                                           \
         "find an op by name, path or operator, or a tensor by name", "go")                         \
-    ACT(SEARCH_NEXT, "search-next", "n", "", "next match", "go")                                   \
-    ACT(SEARCH_PREVIOUS, "search-previous", "N", "", "previous match", "go")                       \
+    ACT(SEARCH_NEXT, "find-next", "n", "", "next match", "go")                                   \
+    ACT(SEARCH_PREVIOUS, "find-previous", "N", "", "previous match", "go")                       \
     ACT(BACK, "back", "Backspace H C-o", "", "back to where you came from", "go")                  \
     ACT(FORWARD, "forward", "L", "", "forward again", "go")                                        \
     ACT(JUMPS, "jumps", "", "", "places you came from: choose one", "go")                          \
@@ -140,6 +140,8 @@
     ACT(EDIT, "edit", "e", "", "open $EDITOR at the policy line shown here", "plan")               \
     ACT(LUA, "lua", "i", "[LINE]", "type Lua: query or change the plan, in the policy's state",    \
         "plan")                                                                                    \
+    ACT(PLAN_SEARCH, "search", "gs", "[max-peak=75GiB] [frontier]",                                \
+        "the fastest plan that fits, with a proof: fills what pins leave open", "plan")            \
     ACT(RUN, "run", "", "[verify|fast] [repeat N]",                                                \
         "execute the plan on threads, check it and time it", "plan")                               \
     ACT(TRACE, "trace", "", "FILE", "write the predicted timeline, and the run, for Perfetto",     \

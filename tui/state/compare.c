@@ -25,6 +25,7 @@ typedef struct {
     const char *name;
     SessionOptions options;
     bool before, saved; /* before the last change; another plan file */
+    bool alone;         /* before all changes: what the policy decided */
     int n_steps;
     bool quick;
     Session *other;
@@ -45,6 +46,8 @@ static bool read_word(OpenJob *job, Str word, Error *err)
     SessionOptions *options = &job->options;
     if (str_eq(word, STR("before"))) {
         job->before = true;
+    } else if (str_eq(word, STR("policy"))) {
+        job->before = job->alone = true;
     } else if (str_ends(word, STR(".json"))) {
         *options = (SessionOptions){.model = text};
         job->saved = true;
@@ -136,6 +139,16 @@ static void open_done(Ui *ui, void *context, bool ok, const Error *err)
     say_opened(ui);
 }
 
+/* Decisions behind those of the policy. */
+static int decided_here(const Journal *journal)
+{
+    int n = 0;
+    while (n < journal->n_done &&
+           journal->decisions.at[journal->n_done - 1 - n].origin.kind != ORIGIN_POLICY)
+        n++;
+    return n;
+}
+
 bool compare_open(Ui *ui, Str words, Error *err)
 {
     Arena *arena = arena_new();
@@ -148,7 +161,8 @@ bool compare_open(Ui *ui, Str words, Error *err)
         Str word = str_take(&rest, ' ');
         ok = read_word(job, word, err);
     }
-    job->n_steps = pins_of_step(&ui->session->journal, -1);
+    job->n_steps =
+        job->alone ? decided_here(&ui->session->journal) : pins_of_step(&ui->session->journal, -1);
     if (ok && job->before && job->n_steps == 0)
         ok = error_kind(err, ERROR_USAGE,
                         "nothing was changed here yet: there is no plan before it");

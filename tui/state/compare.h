@@ -8,6 +8,7 @@
  *     spmd, factor:shardy        by another propagator, with its profile
  *     plan.json                  a saved plan, of this model or another
  *     before                     before the last change made here
+ *     policy                     the policy alone, without what was decided here
  *     off                        none any more
  *
  * Pins made in the explorer are A's alone. Opening is a job, and so is comparing large models.

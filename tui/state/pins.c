@@ -242,7 +242,7 @@ static void applied(Ui *ui, const Totals *before, const char *what)
 }
 
 /* The decisions of one key have its number as their line, which is what undo goes by. */
-void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what)
+static void apply(Ui *ui, const Decision *decisions, int n, OriginKind kind, const char *what)
 {
     Decision *own = arena_array(ui->frame, Decision, n);
 
@@ -252,9 +252,19 @@ void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what)
         Buf line = buf_new(ui->session->journal_arena);
         own[i] = decisions[i];
         decision_lua(ui->session, &own[i], &line);
-        own[i].origin = (Origin){ORIGIN_USER, "", ui->changes.edits + 1, line.s};
+        own[i].origin = (Origin){kind, "", ui->changes.edits + 1, line.s};
     }
     job_change(ui, &(Change){.kind = CHANGE_APPLY, .decisions = own, .n = n}, applied, what);
+}
+
+void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what)
+{
+    apply(ui, decisions, n, ORIGIN_USER, what);
+}
+
+void pins_apply_searched(Ui *ui, const Decision *decisions, int n, const char *what)
+{
+    apply(ui, decisions, n, ORIGIN_SEARCH, what);
 }
 
 /* A text with more than axes is a sharding of the whole tensor: [S(0), R], 8/dp,4. */

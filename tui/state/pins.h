@@ -27,6 +27,8 @@ bool pins_undecide(Ui *ui, Error *err);
 
 /* Applies decisions as one step of undo, and says what has changed. They are copied. */
 void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what);
+/* The same of what a search decided. */
+void pins_apply_searched(Ui *ui, const Decision *decisions, int n, const char *what);
 
 /* ": step 12.8→14.2 ms, comm .., peak ..": the totals of before and of now; of a plan whose
  * schedule has several micro-batches ": micro-batch .., step now 1.87 s". */

@@ -28,12 +28,13 @@ static bool may_write(const Ui *ui, const char *path, Error *err)
 
 /* ---- keeping decisions as lines ---- */
 
+/* By a key, a line of the console, or a search. */
 static int pins_of_user(const Session *session)
 {
     int n = 0;
 
     for (int i = 0; i < session->journal.n_done; i++)
-        n += session->journal.decisions.at[i].origin.kind == ORIGIN_USER;
+        n += session->journal.decisions.at[i].origin.kind != ORIGIN_POLICY;
     return n;
 }
 
@@ -197,7 +198,7 @@ static void put_edits(Writer *writer, bool all, Buf *out)
         for (end = i + 1; end < journal->n_done; end++)
             if (!same_line(origin, &journal->decisions.at[end].origin))
                 break;
-        if (all || origin->kind == ORIGIN_USER)
+        if (all || origin->kind != ORIGIN_POLICY)
             add_line(writer, i, end, !all, out);
     }
     flush(writer, out);
@@ -339,7 +340,7 @@ int pins_made_here(const Session *session)
 
     for (int i = 0; i < session->journal.n_done; i++) {
         const Origin *origin = &session->journal.decisions.at[i].origin;
-        n += origin->kind == ORIGIN_USER && (!origin->file || !*origin->file);
+        n += origin->kind != ORIGIN_POLICY && (!origin->file || !*origin->file);
     }
     return n;
 }

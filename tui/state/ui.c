@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "tui/state/compare.h"
 #include "tui/state/console.h"
+#include "tui/state/plan_search.h"
 #include "tui/state/whatif.h"
 
 enum { FIRST_ROWS = 28 }; /* groups are opened at the start while the outline is no longer */
@@ -69,7 +70,7 @@ static int last_edit(const Session *session)
 
     for (int i = 0; i < session->journal.n_done; i++) {
         const Origin *origin = &session->journal.decisions.at[i].origin;
-        bool here = origin->kind == ORIGIN_USER && (!origin->file || !*origin->file);
+        bool here = origin->kind != ORIGIN_POLICY && (!origin->file || !*origin->file);
         last = here && origin->line > last ? origin->line : last;
     }
     return last;
@@ -109,6 +110,7 @@ void ui_open(Ui *ui, Session *session, const View *const *shown, bool ascii)
 void ui_close(Ui *ui)
 {
     whatif_free(ui);
+    plan_search_free(ui);
     search_free(ui->find.search);
     compare_close(ui);
     forget_views(ui);

@@ -85,6 +85,7 @@ struct Ui {
     bool comm_reversed;             /* which has the least first */
     struct Compare *compare;        /* another plan beside it; NULL: none */
     struct WhatIf *whatif;          /* what-if options being shown, or NULL */
+    struct PlanSearch *plan_search; /* what :search found; NULL: nothing yet */
     struct Console *console;        /* lines of Lua typed so far */
     struct MeshSteps *mesh_steps;   /* changes of the mesh, for undo; NULL: none */
     struct TrainSteps *train_steps; /* of the training step; likewise */

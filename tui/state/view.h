@@ -36,6 +36,7 @@ typedef enum {
     SHOW_CONSOLE,
     SHOW_CHECK,    /* of a run: against one device, predicted against measured */
     SHOW_SCHEDULE, /* stages and micro-batches along time */
+    SHOW_SEARCH,   /* the best plan that fits, with a proof */
     SHOW_NEAR,     /* boxes around one op */
     SHOW_WHY,
     SHOW_FINDINGS,
@@ -77,9 +78,9 @@ typedef struct {
 } View;
 
 extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,
-    view_policy, view_run, view_comm_detail, view_links, view_live, view_saved, view_diff_totals, view_fork,
-    view_console, view_check, view_schedule, view_near, view_why, view_findings, view_events,
-    view_errors, view_journal, view_help;
+    view_policy, view_run, view_comm_detail, view_links, view_live, view_saved, view_diff_totals,
+    view_fork, view_console, view_check, view_schedule, view_search, view_near, view_why,
+    view_findings, view_events, view_errors, view_journal, view_help;
 extern const View *const views[SHOW_COUNT]; /* tui/app/views.c */
 
 #endif

@@ -75,6 +75,15 @@ const char *const view_about[SHOW_COUNT] = {
         "backward pass counts twice its forward pass, plus what is recomputed; there is\n"
         "no backward graph. Below: the time of each stage, and the most micro-batches it\n"
         "holds. See help schedules.",
+    [SHOW_SEARCH] =
+        "The search for the fastest plan within the memory of a device. Pins of the policy\n"
+        "and yours hold, what they leave open is decided; the result is one step of undo.\n"
+        "BOUND: no plan of those searched takes less; where the plan meets it, it is\n"
+        "proven. The chart has time upwards and memory to the right, Y is the plan before\n"
+        "the search; :search frontier finds the fastest plans for less and less memory, and\n"
+        "Enter takes the one under the cursor. x searches without each pin, for what it\n"
+        "costs. d compares with the plan without the search. After a pin, gs searches\n"
+        "again, from what is known.",
     [SHOW_NEAR] = "The op and the ops up to two steps before and after it, as boxes.",
     [SHOW_WHY] = "The chain from here back to the decision that causes it, one op a step; or\n"
                  "what stopped an axis on its way, and what would let it through.",

@@ -3,6 +3,7 @@
 #include "core/explain/reason.h"
 #include "core/explain/why_not.h"
 #include "core/plan/origin.h"
+#include "tui/state/plan_search.h"
 #include "tui/state/reasons_job.h"
 #include "tui/views/label.h"
 
@@ -54,11 +55,50 @@ void why_text(Ui *ui, const Place *place, Buf *out)
         buf_puts(out, "select an op or a tensor first\n");
 }
 
+/* ---- what searched decisions are worth ---- */
+
+static void put_price(const Ui *ui, const Decision *pin, Buf *out)
+{
+    Buf price = buf_new(out->arena);
+
+    if (!pin || !plan_search_put_price(ui, pin, &price))
+        return;
+    buf_puts(out, "searched: ");
+    origin_put_lua(ui->session->mesh, str_from(pin->origin.text), out);
+    buf_printf(out, "  %s\n", price.s);
+}
+
+/* A line for each decision of a search that these chains begin at, with the price of the next best
+ * choice. */
+static void put_prices(const Ui *ui, const Place *place, Buf *out)
+{
+    const Plan *plan = ui_plan(ui);
+    bool index = place->why == WHY_INDEX;
+    int last = index ? place->why_dim : -1;
+    const Shape *shape =
+        index || place->tensor < 0 ? NULL : inferred_shape(ui->session->inferred, place->tensor);
+    const Decision *said = NULL;
+
+    if (job_changes_plan(ui) || !reasons_ready(ui, plan) || place->why == WHY_NOT)
+        return;
+    if (shape)
+        last = (int)shape->n_dims - 1;
+    for (int d = index ? place->why_dim : 0; d <= last; d++)
+        for (int a = 0; a < ui->session->mesh->n_axes; a++) {
+            const Decision *pin =
+                why_pin(plan, a, index ? -1 : place->tensor, index ? place->op : -1, d);
+            if (pin != said)
+                put_price(ui, pin, out);
+            said = pin;
+        }
+}
+
 static void draw_why(Ui *ui, Pen *pen)
 {
     Buf text = buf_marked(ui->frame);
 
     why_text(ui, &ui->at, &text);
+    put_prices(ui, &ui->at, &text);
     page_draw(ui, SHOW_WHY, buf_text(&text), pen);
 }
 

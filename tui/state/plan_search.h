@@ -1,0 +1,72 @@
+/* plan_search.h - the search of the best plan beside the screen: what runs, what it found.
+ *
+ *     :search                         fill what the policy and the pins leave open, as one step
+ *     :search max-peak=40GiB          under another limit than the machine's memory
+ *     :search frontier                the fastest plans for less and less memory; Enter takes one
+ *     :search seconds=10 unfold       stop sooner; equal layers may be sharded differently
+ *
+ * Pins of the policy and of the user hold; what an earlier search decided does not, and is
+ * replaced. Prices of moves are kept, so that a search behind a pin takes a fraction of the first.
+ * What each decision is worth is found in the background once the plan stands.
+ */
+#ifndef TUI_STATE_PLAN_SEARCH_H
+#define TUI_STATE_PLAN_SEARCH_H
+
+#include "core/search/pin_prices.h"
+#include "core/search/search.h"
+#include "tui/state/ui.h"
+
+enum { SEARCH_STEPS_MAX = 64 };
+
+/* When an incumbent or a bound was found. */
+typedef struct {
+    double seconds, cost_us, bound_us;
+} SearchStep;
+
+/* Written by the search's thread: rows before n_steps, which alone the screen reads. */
+typedef struct {
+    double began_s;
+    atomic_int n_steps;
+    SearchStep step[SEARCH_STEPS_MAX];
+    _Atomic(double) cost_us, bound_us; /* now; INFINITY and 0: nothing yet */
+} SearchWatch;
+
+typedef struct PlanSearch {
+    Arena *arena; /* of the points; NULL: nothing was found yet */
+    int n;        /* plans found: one, or a frontier */
+    SearchResult *point;
+    bool frontier, smallest;
+    int64_t max_peak_bytes;
+    double before_us; /* of the plan without the search */
+    int64_t before_bytes;
+    int taken;             /* the point that is the plan; -1: none */
+    uint64_t about;        /* model, mesh and pins that it holds for */
+    SearchWatch watch;     /* of the last search */
+    bool running, stopped; /* stopped: it ended early, by C-c or its time */
+    Arena *pins_arena;     /* of: */
+    PinPrices pins;        /* n 0: not asked; of an answer without a plan those that conflict */
+    SearchRequest asked;   /* as pins are named */
+    Arena *prices_arena;   /* kept from search to search: */
+    Prices *prices;
+    Arena *choices_arena; /* of prices of decisions */
+} PlanSearch;
+
+PlanSearch *plan_search(Ui *ui); /* made empty on the first call */
+void plan_search_free(Ui *ui);
+
+/* Shows the view and begins a search; words as above. */
+bool plan_search_begin(Ui *ui, Str words, Error *err);
+/* Whether what was found holds for the present model, mesh and pins. */
+bool plan_search_holds(const Ui *ui);
+/* Makes a point the plan, as one step of undo. */
+void plan_search_take(Ui *ui, int point);
+/* Searches without each pin, for what it costs. */
+void plan_search_price_pins(Ui *ui);
+/* Begins to price decisions in the background, when there is nothing else to do. */
+void plan_search_follow(Ui *ui);
+
+/* What the decision is worth, if a search made it: "otherwise at least +14.6 ms". False: not known.
+ */
+bool plan_search_put_price(const Ui *ui, const Decision *decision, Buf *out);
+
+#endif

@@ -1,0 +1,435 @@
+/* view_search.c - the search of the best plan: time against memory as a chart to walk along, the
+ * plans found, their proof, and what pins and the limit cost. */
+#include "core/base/clock.h"
+#include "core/base/units.h"
+#include "core/cost/pipeline.h"
+#include "core/summary/decision_lua.h"
+#include "tui/state/compare.h"
+#include "tui/state/plan_search.h"
+#include "tui/state/whatif.h"
+#include "tui/views/label.h"
+#include "tui/views/rows.h"
+
+#include <math.h>
+
+enum {
+    CHART_LABEL = 8,
+    CHART_MOST_H = 22,
+    CHART_LEAST_H = 5,
+    WIDE = 130,
+    LETTERS = 26,
+    STEPS_SHOWN = 12
+};
+
+/* 'a' is the smallest plan, as on a chart read from the left. */
+static char letter_of(const PlanSearch *search, int point)
+{
+    int at = search->n - 1 - point;
+    return (char)(at < LETTERS ? 'a' + at : 'A' + (at - LETTERS) % LETTERS);
+}
+
+static int64_t cursor(const Ui *ui)
+{
+    return ui->list[SHOW_SEARCH].at;
+}
+
+/* ---- the proof ---- */
+
+static void put_gap(double cost_us, double bound_us, bool proven, Pen *pen)
+{
+    if (proven)
+        pen_puts(pen, ROLE_NOTE, "PROVEN optimal");
+    else if (bound_us > 0 && cost_us < INFINITY)
+        pen_printf(pen, ROLE_TEXT, "gap %.2f%%", 100 * fmax(0, 1 - bound_us / cost_us));
+}
+
+/* While it runs, the best so far and the bound. */
+static void draw_running(const Ui *ui, const SearchWatch *watch, Pen *pen)
+{
+    double cost_us = atomic_load(&watch->cost_us), bound_us = atomic_load(&watch->bound_us);
+
+    pen_puts(pen, ROLE_TEXT, " searching: best ");
+    if (cost_us < INFINITY)
+        pen_put(pen, ROLE_HEAD, label_us(ui, cost_us));
+    else
+        pen_puts(pen, ROLE_DIM, "none yet");
+    pen_puts(pen, ROLE_TEXT, ", bound ");
+    if (bound_us > 0)
+        pen_put(pen, ROLE_HEAD, label_us(ui, bound_us));
+    else
+        pen_puts(pen, ROLE_DIM, "none yet");
+    pen_puts(pen, ROLE_TEXT, ", ");
+    put_gap(cost_us, bound_us, false, pen);
+    pen_puts(pen, ROLE_DIM, "  C-c keeps the best");
+    pen_line(pen);
+}
+
+static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
+{
+    pen_puts(pen, ROLE_TEXT, " limit ");
+    pen_put(pen, ROLE_HEAD, label_bytes(ui, search->max_peak_bytes));
+    const SearchResult *at =
+        search->n > 0 ? &search->point[cursor(ui) < search->n ? cursor(ui) : 0] : NULL;
+    if (!at || at->outcome != SEARCH_PLAN) {
+        pen_line(pen);
+        return;
+    }
+    pen_puts(pen, ROLE_TEXT, "; step ");
+    pen_put(pen, ROLE_HEAD, label_us(ui, at->cost_us));
+    pen_printf(pen, ROLE_TEXT, " for %.*s, ", STR_ARG(label_us(ui, search->before_us)));
+    put_gap(at->cost_us, at->bound_us, at->proven, pen);
+    pen_line(pen);
+    pen_printf(pen, ROLE_DIM, " %.3f s: %d nodes, %d edges, %lld choices", at->seconds, at->n_nodes,
+               at->n_edges, (long long)at->n_choices);
+    if (at->n_folded > 1)
+        pen_printf(pen, ROLE_DIM, "; equal layers tied, up to %d", at->n_folded);
+    if (search->stopped)
+        pen_puts(pen, ROLE_ERROR, "; stopped early");
+    if (!plan_search_holds(ui))
+        pen_printf(pen, ROLE_ERROR, "; the pins are others now: %.*s",
+                   STR_ARG(ui_key(ui, ACT_PLAN_SEARCH)));
+    pen_line(pen);
+}
+
+/* "AFTER  INCUMBENT  BOUND": the last steps of the search. */
+static void draw_steps(const Ui *ui, const SearchWatch *watch, int h, Pen *pen)
+{
+    int n = atomic_load(&watch->n_steps), rows = h - 1 < STEPS_SHOWN ? h - 1 : STEPS_SHOWN;
+
+    if (n == 0 || rows < 1)
+        return;
+    pen_puts(pen, ROLE_HEAD, "     AFTER          BEST         BOUND");
+    pen_line(pen);
+    for (int i = n > rows ? n - rows : 0; i < n; i++) {
+        const SearchStep *step = &watch->step[i];
+        pen_printf(pen, ROLE_TEXT, " %7.3f s", step->seconds);
+        pen_right(pen, ROLE_TEXT, label_us(ui, step->cost_us), 14);
+        pen_right(pen, ROLE_TEXT, label_us(ui, step->bound_us), 14);
+        pen_line(pen);
+    }
+}
+
+/* ---- the chart ---- */
+
+typedef struct {
+    double least_us, most_us;
+    double most_bytes;
+    int w, h;
+} Chart;
+
+static Chart chart_of(const PlanSearch *search, int w, int h)
+{
+    Chart chart = {search->before_us, search->before_us, (double)search->before_bytes, w, h};
+
+    if (search->point[search->n - 1].cost_us > 0 &&
+        chart.most_us > 3 * search->point[search->n - 1].cost_us)
+        chart.most_us = chart.least_us = search->point[0].cost_us; /* Y is far above */
+    for (int i = 0; i < search->n; i++) {
+        const SearchResult *at = &search->point[i];
+        chart.least_us = fmin(chart.least_us, at->cost_us);
+        chart.most_us = fmax(chart.most_us, at->cost_us);
+        chart.most_bytes = fmax(chart.most_bytes, (double)at->peak_bytes);
+    }
+    if (chart.most_us <= chart.least_us)
+        chart.most_us = chart.least_us * 1.01 + 1e-9;
+    return chart;
+}
+
+static int column_of(const Chart *chart, int64_t bytes)
+{
+    int x = (int)((double)bytes / (chart->most_bytes * 1.02) * chart->w);
+    return x < 0 ? 0 : x < chart->w ? x : chart->w - 1;
+}
+
+static int row_of(const Chart *chart, double us)
+{
+    double part = (chart->most_us - us) / (chart->most_us - chart->least_us);
+    int y = (int)lround(part * (chart->h - 1));
+    return y < 0 ? 0 : y < chart->h ? y : chart->h - 1;
+}
+
+static void draw_axis(const Ui *ui, const Chart *chart, Pen *pen)
+{
+    enum { TICKS = 5 };
+
+    pen_printf(pen, ROLE_DIM, "%*s", CHART_LABEL + 2, "peak ");
+    int from = pen->x;
+    for (int i = 0; i < TICKS; i++) {
+        int64_t bytes = (int64_t)(chart->most_bytes * 1.02 * i / TICKS);
+        pen_tab(pen, from + chart->w * i / TICKS);
+        pen_puts(pen, ROLE_DIM, ui->look.ascii ? "+" : "┴");
+        pen_put(pen, ROLE_DIM, i == 0 ? STR("0") : label_bytes(ui, bytes));
+    }
+    pen_line(pen);
+}
+
+/* A letter for each plan, Y for the plan before, a bar where the limit is. */
+static void draw_chart(const Ui *ui, const PlanSearch *search, int h, Pen *pen)
+{
+    Chart chart = chart_of(search, pen->area.w - CHART_LABEL - 2, h - 1);
+    int top = pen->y, limit = column_of(&chart, search->max_peak_bytes);
+    bool limit_seen = (double)search->max_peak_bytes <= chart.most_bytes * 1.02;
+
+    for (int y = 0; y < chart.h; y++) {
+        bool label = y == 0 || y == chart.h - 1 || y == chart.h / 2;
+        double us = chart.most_us - (chart.most_us - chart.least_us) * y / fmax(1, chart.h - 1);
+        pen_right(pen, ROLE_DIM, label ? label_us(ui, us) : STR(""), CHART_LABEL + 1);
+        pen_puts(pen, ROLE_DIM, ui->look.ascii ? "|" : "│");
+        if (limit_seen) {
+            pen_to(pen, CHART_LABEL + 2 + limit, top + y);
+            pen_puts(pen, ROLE_DIM, ui->look.ascii ? ":" : "┆");
+        }
+        pen_line(pen);
+    }
+    for (int i = -1; i < search->n; i++) {
+        double us = i < 0 ? search->before_us : search->point[i].cost_us;
+        int64_t bytes = i < 0 ? search->before_bytes : search->point[i].peak_bytes;
+        pen_to(pen, CHART_LABEL + 2 + column_of(&chart, bytes), top + row_of(&chart, us));
+        pen_rune(pen,
+                 i == cursor(ui) ? ROLE_FOCUS | STYLE_BOLD
+                 : i < 0         ? ROLE_NOTE
+                                 : ROLE_HEAD,
+                 i < 0 ? 'Y' : (uint32_t)letter_of(search, i));
+    }
+    pen_to(pen, 0, top + chart.h);
+    draw_axis(ui, &chart, pen);
+}
+
+/* ---- the plans ---- */
+
+static void draw_point(Ui *ui, const PlanSearch *search, int i, Pen *pen)
+{
+    const SearchResult *at = &search->point[i];
+
+    bool taken = at->peak_bytes == ui_plan(ui)->priced->totals.peak_bytes &&
+                 fabs(at->cost_us - plan_step_us(ui_plan(ui))) <= 1e-9 * at->cost_us;
+
+    pen_printf(pen, ROLE_TEXT, " %c%c ", taken ? '*' : ' ', letter_of(search, i));
+    pen_right(pen, ROLE_TEXT, label_us(ui, at->cost_us), 10);
+    pen_right(pen, ROLE_TEXT, whatif_us(ui, search->before_us, at->cost_us), 11);
+    pen_right(pen, ROLE_TEXT, label_bytes(ui, at->peak_bytes), 11);
+    pen_puts(pen, ROLE_TEXT, "  ");
+    put_gap(at->cost_us, at->bound_us, at->proven, pen);
+    if (i == cursor(ui))
+        rows_mark(ui, SHOW_SEARCH, pen, pen->y);
+    pen_line(pen);
+}
+
+static void draw_points(Ui *ui, const PlanSearch *search, int h, Pen *pen)
+{
+    int64_t *top = &ui->list[SHOW_SEARCH].top;
+
+    pen_puts(pen, ROLE_HEAD, "         STEP        BY Y       PEAK  PROOF");
+    pen_line(pen);
+    h = h - 1 < search->n ? h - 1 : search->n;
+    list_show(&ui->list[SHOW_SEARCH], cursor(ui), search->n, h);
+    for (int y = 0; y < h && *top + y < search->n; y++)
+        draw_point(ui, search, (int)*top + y, pen);
+}
+
+/* ---- pins, and the decisions ---- */
+
+static void draw_pins(const Ui *ui, const PlanSearch *search, Pen *pen)
+{
+    const SearchResult *first = search->point;
+    bool conflict = first->outcome == SEARCH_INFEASIBLE;
+    SearchRequest request = search->asked;
+
+    request.session = ui->session;
+    if (search->pins.n == 0 || !plan_search_holds(ui))
+        return;
+    pen_puts(pen, ROLE_HEAD,
+             conflict ? " NO PLAN: these together; the plan when one is lifted"
+                      : " PINS AND LIMIT: the plan when one is lifted");
+    pen_line(pen);
+    for (int i = 0; i < search->pins.n && !pen_full(pen); i++) {
+        const PinPrice *pin = &search->pins.pin[i];
+        Buf text = buf_marked(ui->frame);
+        if (conflict && !pin->conflict)
+            continue;
+        pin_price_put(&request, pin, &text);
+        if (pin->outcome == SEARCH_PLAN) {
+            pen_right(pen, ROLE_TEXT, label_us(ui, pin->cost_us), 10);
+            pen_right(pen, ROLE_TEXT,
+                      conflict ? STR("") : whatif_us(ui, first->cost_us, pin->cost_us), 11);
+        } else {
+            pen_right(pen, ROLE_TEXT,
+                      pin->outcome == SEARCH_INFEASIBLE ? STR("no plan") : STR("not known"), 21);
+        }
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_text(pen, buf_text(&text), -1, pen->area.w - pen->x);
+        pen_line(pen);
+    }
+}
+
+/* What its next best choice costs, then a line of the policy; returns how many decisions it is. */
+static int draw_line(const Ui *ui, const SearchResult *at, const Decision *const *decisions, int i,
+                     Pen *pen)
+{
+    Buf line = buf_new(ui->frame), price = buf_new(ui->frame);
+    int n = decisions_lua(ui->session, decisions + i, at->n_decisions - i, &line);
+    int place = at->price_of ? at->price_of[i] : -1;
+
+    if (place >= 0 && at->by_op[place].next_us < INFINITY)
+        buf_printf(&price, "+%.*s", STR_ARG(label_us(ui, at->by_op[place].next_us)));
+    else if (place >= 0)
+        buf_puts(&price, "no other");
+    pen_right(pen, ROLE_NOTE, buf_str(&price), 10);
+    pen_puts(pen, ROLE_TEXT, "  ");
+    pen_fit(pen, ROLE_TEXT, buf_str(&line), pen->area.w - pen->x);
+    pen_line(pen);
+    return n;
+}
+
+/* The plan under the cursor as lines of a policy. */
+static void draw_policy(const Ui *ui, const PlanSearch *search, Pen *pen)
+{
+    const SearchResult *at = &search->point[cursor(ui) < search->n ? cursor(ui) : 0];
+
+    if (pen->area.h - pen->y < 2 || at->outcome != SEARCH_PLAN || !plan_search_holds(ui) ||
+        at->n_decisions <= at->n_lifted)
+        return;
+    const Decision **decisions = arena_array(ui->frame, const Decision *, at->n_decisions);
+    for (int i = 0; i < at->n_decisions; i++)
+        decisions[i] = &at->decisions[i];
+    pen_puts(pen, ROLE_HEAD,
+             at->price_of ? " OTHERWISE  AS A POLICY: at least so much more"
+                          : "            AS A POLICY");
+    pen_line(pen);
+    for (int i = at->n_lifted; i < at->n_decisions && !pen_full(pen);)
+        i += draw_line(ui, at, decisions, i, pen);
+}
+
+/* ---- the whole ---- */
+
+static void draw_nothing(const Ui *ui, Pen *pen)
+{
+    pen_printf(pen, ROLE_TEXT, " %.*s searches the fastest plan that fits into the memory of ",
+               STR_ARG(ui_key(ui, ACT_PLAN_SEARCH)));
+    pen_put(pen, ROLE_HEAD, str_from(ui->session->machine->name));
+    pen_line(pen);
+    pen_puts(pen, ROLE_DIM, " :search max-peak=40GiB, :search frontier, :search seconds=10 unfold");
+    pen_line(pen);
+}
+
+static int chart_rows(const PlanSearch *search, int h)
+{
+    int rows = h / 2 < CHART_MOST_H ? h / 2 : CHART_MOST_H;
+    bool plans = search->n > 1 && search->point[0].outcome == SEARCH_PLAN;
+    return plans && rows >= CHART_LEAST_H ? rows : 0;
+}
+
+static void draw_found(Ui *ui, const PlanSearch *search, Pen *pen)
+{
+    bool wide = pen->area.w >= WIDE;
+    int chart = chart_rows(search, wide ? 2 * (pen->area.h - 3) : pen->area.h);
+    wide = wide && (chart > 0 || search->n == 1);
+    Pen right = *pen;
+
+    if (wide) {
+        Rect area = pen->area;
+        Pen left = pen_new(pen->grid, (Rect){area.x, area.y + pen->y, area.w / 2, area.h - pen->y});
+        right = pen_new(pen->grid, (Rect){area.x + area.w / 2 + 1, area.y + pen->y,
+                                          area.w - area.w / 2 - 1, area.h - pen->y});
+        if (chart > 0)
+            draw_chart(ui, search, chart, &left);
+        if (!search->frontier)
+            draw_steps(ui, &search->watch, left.area.h - left.y, &left);
+    } else if (chart > 0) {
+        draw_chart(ui, search, chart, &right);
+    }
+    if (search->point[0].outcome == SEARCH_PLAN) {
+        int room = right.area.h - right.y;
+        draw_points(ui, search, search->pins.n > 0 && room > 4 ? room / 2 : room, &right);
+    } else {
+        pen_printf(&right, ROLE_ERROR, " %s",
+                   search->point[0].conflict ? search->point[0].conflict
+                                             : "stopped before a plan was found");
+        pen_line(&right);
+    }
+    draw_pins(ui, search, &right);
+    draw_policy(ui, search, &right);
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    const PlanSearch *search = ui->plan_search;
+
+    if (search && search->running) {
+        draw_running(ui, &search->watch, pen);
+        draw_steps(ui, &search->watch, pen->area.h - pen->y, pen);
+    } else if (!search || !search->point) {
+        draw_nothing(ui, pen);
+    } else {
+        draw_head(ui, search, pen);
+        draw_found(ui, search, pen);
+    }
+}
+
+static bool act(Ui *ui, ActId act)
+{
+    PlanSearch *search = ui->plan_search;
+    Error err = {0};
+
+    if (!search || !search->point || search->running)
+        return false;
+    if (act == ACT_OPEN) {
+        plan_search_take(ui, (int)cursor(ui));
+        return true;
+    }
+    if (act == ACT_WHAT_IF) {
+        plan_search_price_pins(ui);
+        return true;
+    }
+    if (act == ACT_COMPARE) {
+        if (!compare_open(ui, STR("policy"), &err))
+            ui_error(ui, &err);
+        return true;
+    }
+    return list_move(&ui->list[SHOW_SEARCH].at, search->n, ui->list[SHOW_SEARCH].height, act);
+}
+
+static void go(Ui *ui, int64_t row)
+{
+    if (ui->plan_search && row >= 0 && row < ui->plan_search->n)
+        ui->list[SHOW_SEARCH].at = row;
+}
+
+static void table(Ui *ui, Sheet *out)
+{
+    const PlanSearch *search = ui->plan_search;
+
+    sheet_head(out, "plan step_us# bound_us# peak_bytes# proven#");
+    for (int i = 0; search && i < search->n; i++) {
+        const SearchResult *at = &search->point[i];
+        if (at->outcome != SEARCH_PLAN)
+            continue;
+        sheet_put(out, str_from(arena_printf(out->arena, "%c", letter_of(search, i))));
+        sheet_number(out, at->cost_us);
+        sheet_number(out, at->bound_us);
+        sheet_number(out, (double)at->peak_bytes);
+        sheet_number(out, at->proven);
+    }
+}
+
+static const Hint hints[] = {
+    {ACT_DOWN, "plan"},
+    {ACT_OPEN, "take it"},
+    {ACT_PLAN_SEARCH, "search again"},
+    {ACT_WHAT_IF, "price pins"},
+    {ACT_COMPARE, "diff"},
+    {ACT_UNDO, "undo"},
+    {ACT_WHY, "why"},
+    {ACT_CLOSE, "close"},
+    {0},
+};
+
+const View view_search = {
+    .name = "Search",
+    .draw = draw,
+    .act = act,
+    .go = go,
+    .list_at = -1,
+    .hints = hints,
+    .table = table,
+};
