@@ -56,7 +56,7 @@ static ConfigRow rows[] = {
     {"an empty list", "[explorer]\ncolumns =\n", "columns=\n"},
     {"not in the list", "[explorer]\ncolumns = rail, names\n",
      "config:2: columns are some of: rail name op stage output mapping local dtype cut mib params "
-     "flops time backward kept cost times reshard why changed; not 'names'\n"},
+     "flops time backward weights kept cost times reshard back-reshard why changed; not 'names'\n"},
     {"no section", "mouse = off\n",
      "config:1: this line is in no section: begin with [explorer]\n"},
     {"unknown section", "[colors]\nx = 1\n",

@@ -45,7 +45,7 @@ static ScreenRow rows[] = {
      -1,
      {"/32"}},
     {"the devices of a mesh", 80, 24, ":mesh dp=64,tp=2<Enter>4", -1, {"/64"}},
-    {"a menu", 80, 16, ":columns<Enter>", -1, {"Esc: done   1-10/19"}},
+    {"a menu", 80, 16, ":columns<Enter>", -1, {"Esc: done   1-10/21"}},
     {"the list of actions", 80, 24, "<C-p>", -1, {"actions 1-"}},
     {"Enter's hint is what Enter does: on a fold", 80, 24, "", 0, {"Enter members"}},
     {"on an op", 80, 24, "/lm_head/MatMul<Enter>", -1, {"Enter details"}},

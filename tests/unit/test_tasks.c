@@ -101,7 +101,7 @@ static TaskRow rows[] = {
      .facts = {"its backward ops", "o_proj/MatMul~d0", "o_proj/MatMul~d1"}, .trains = true},
     {"which op of the model this backward op comes of",
      "/backward.model.layers.0.self_attn.o_proj/MatMul~d1<Enter>", "gb", 2,
-     .facts = {"MatMul", "6.60 AR tp 128.0 MiB"}, .trains = true},
+     .facts = {"MatMul", "3.30   6.60"}, .trains = true},
     {"where the gradient of this weight is reduced, and how often",
      "/layers.0.self_attn.o_proj.weight<Enter>", "3", 1,
      .facts = {"gradient       4096,4096/tp \xce\xa3"

@@ -13,10 +13,10 @@ enum { CONFIG_BYTES_MAX = 1 << 20 };
 
 /* ORDER COLUMN: graph_row.h; and those that are shown unless the file says otherwise. */
 #define COLUMNS                                                                                    \
-    "rail name op stage output mapping local dtype cut mib params flops time backward kept "       \
-    "cost times reshard why "                                                                      \
+    "rail name op stage output mapping local dtype cut mib params flops time backward weights "    \
+    "kept cost times reshard back-reshard why "                                                                      \
     "changed"
-enum { COLUMNS_STANDARD = 0x2f23f };
+enum { COLUMNS_STANDARD = 0xdf23f };
 
 const Setting settings_table[] = {
     {"glyphs", "auto lines ascii", 0, 0, AT(glyphs), 0,
@@ -27,7 +27,7 @@ const Setting settings_table[] = {
     {"numbers", SWITCH, 0, 0, AT(numbers), 0, "row numbers"},
     {"fold", SWITCH, 0, 0, AT(fold), 1, "equal layers are one row xN"},
     {"dear", NULL, 1, 100, AT(dear), 5, "a reshard that takes this percent of the step is red"},
-    {"columns", COLUMNS, 0, 20, AT(columns), COLUMNS_STANDARD,
+    {"columns", COLUMNS, 0, 22, AT(columns), COLUMNS_STANDARD,
      "of the graph; name and output always, stage if the plan has stages"},
     {"mouse", SWITCH, 0, 0, AT(mouse), 1, "the mouse works on rows, tabs, wheel and borders"},
     {"clipboard", "auto terminal program off", 0, 0, AT(clipboard), 0,

@@ -3,6 +3,7 @@
 
 #include "core/cost/cost.h"
 #include "core/cost/memory.h"
+#include "core/cost/pipeline.h"
 #include "tui/views/label.h"
 
 enum { LOOK_MAX = 4096, VIEWS_MAX = 4, SAVED_OPS_MAX = 200000 };
@@ -52,6 +53,49 @@ RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row)
     return facts;
 }
 
+/* Lists the backward ops of each op, in the order of the program. */
+static void make_back(const Ui *ui)
+{
+    GraphState *state = graph_state(ui);
+    const Graph *graph = ui_graph(ui);
+    int32_t *first = arena_array(ui->comm->arena, int32_t, graph->n_ops + 1);
+    int32_t *next = arena_array(ui->comm->arena, int32_t, graph->n_ops + 1);
+
+    memset(first, 0xff, sizeof *first * (size_t)(graph->n_ops + 1));
+    for (int i = ui->session->inferred->n_program - 1; graph->phase && i >= 0; i--) {
+        int32_t op = ui->session->inferred->program[i], of = graph->of[op];
+        if (of < 0 || graph->phase[op] != PHASE_BACKWARD)
+            continue;
+        next[op] = first[of];
+        first[of] = op;
+    }
+    state->back_first = first;
+    state->back_next = next;
+}
+
+BackFacts graph_row_back(const Ui *ui, const OutlineRow *row)
+{
+    BackFacts back = {.reshard = -1};
+    if (!row_has_ops(row) || !ui_graph(ui)->phase)
+        return back;
+    if (!graph_state(ui)->back_first)
+        make_back(ui);
+    const GraphState *state = graph_state(ui);
+    const Groups *groups = ui->session->groups;
+    const Comm *comm = ui->comm;
+    for (int32_t at = row->first; at < row->first + row->n && at < row->first + LOOK_MAX; at++)
+        for (int32_t b = state->back_first[groups->order[at]]; b >= 0; b = state->back_next[b])
+            for (int32_t r = comm->of_op[b]; r >= 0; r = comm->next[r]) {
+                if (reshard_us(ui, r) <= 0)
+                    continue;
+                back.n +=
+                    row_folds(row) * reshard_repeat(ui_plan(ui), &ui_plan(ui)->moved->reshards[r]);
+                if (back.reshard < 0 || reshard_us(ui, r) > reshard_us(ui, back.reshard))
+                    back.reshard = r;
+            }
+    return back;
+}
+
 static double op_params(const Session *session, int32_t op)
 {
     const Graph *graph = session->graph;
@@ -68,15 +112,18 @@ static double op_params(const Session *session, int32_t op)
     return n;
 }
 
-/* Per op of the model, the time of the ops that come of it in the backward pass. */
-static const double *backward_times(const Ui *ui)
+/* Per op of the model, the time of the ops that come of it in the backward pass; of the weights:
+ * of those alone that make gradients of parameters. */
+static const double *backward_times(const Ui *ui, bool weights)
 {
     const Graph *graph = ui_graph(ui);
     double *us = arena_array(ui->comm->arena, double, graph->n_ops + 1);
 
     for (int i = 0; graph->phase && i < ui->session->inferred->n_program; i++) {
         int32_t op = ui->session->inferred->program[i], of = graph->of[op];
-        if (of >= 0 && (graph->phase[op] == PHASE_BACKWARD || graph->phase[op] == PHASE_AGAIN))
+        bool behind =
+            of >= 0 && (graph->phase[op] == PHASE_BACKWARD || graph->phase[op] == PHASE_AGAIN);
+        if (behind && (!weights || op_makes_weights(ui_plan(ui), op)))
             us[of] += ui_plan(ui)->priced->op_us[op];
     }
     return us;
@@ -108,9 +155,10 @@ void graph_sums(Ui *ui, GraphSum of)
     if (*known)
         return;
     double *sum = arena_array(ui->comm->arena, double, groups->n_order + 1);
-    const double *each = of == SUM_BACKWARD ? backward_times(ui)
-                         : of == SUM_SAVED  ? saved_bytes(ui)
-                                            : NULL;
+    const double *each = of == SUM_BACKWARD  ? backward_times(ui, false)
+                         : of == SUM_WEIGHTS ? backward_times(ui, true)
+                         : of == SUM_SAVED   ? saved_bytes(ui)
+                                             : NULL;
     for (int32_t i = 0; i < groups->n_order; i++) {
         int32_t op = groups->order[i];
         sum[i + 1] = sum[i] + (each               ? each[op]

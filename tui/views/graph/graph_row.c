@@ -33,10 +33,12 @@ static const Column columns[COL_COUNT] = {
     [COL_FLOPS] = {"flops", "FLOPS", 10, 0, 80, true},
     [COL_TIME] = {"time", "", 7, 0, 40, true},
     [COL_BACKWARD] = {"backward", "BWD", 6, 0, 45, true},
-    [COL_SAVED] = {"kept", "KEPT MiB", 8, 0, 35, true},
+    [COL_WEIGHTS] = {"weights", "dW", 6, 0, 37, true},
+    [COL_SAVED] = {"kept", "KEPT MiB", 8, 0, 38, true},
     [COL_BAR] = {"cost", "COST", 6, 0, 10, false},
     [COL_TIMES] = {"times", "TIMES", 6, 0, 80, true},
     [COL_RESHARD] = {"reshard", "RESHARD", 14, 1, 60, false},
+    [COL_BACK_RESHARD] = {"back-reshard", "BWD RESHARD", 14, 1, 34, false},
     [COL_WHY] = {"why", "WHY", 16, 0, 80, false},
     [COL_CHANGED] = {"changed", "CHANGED", 7, 0, 80, false},
 };
@@ -88,7 +90,9 @@ static bool is_wanted(const Ui *ui, int column)
 
 static bool is_there(const Ui *ui, int column)
 {
-    if ((column == COL_BACKWARD || column == COL_SAVED) && !ui_graph(ui)->phase)
+    bool of_training = column == COL_BACKWARD || column == COL_WEIGHTS || column == COL_SAVED ||
+                       column == COL_BACK_RESHARD;
+    if (of_training && !ui_graph(ui)->phase)
         return false;
     return is_wanted(ui, column) && (column != COL_STAGE || ui_plan(ui)->decided->stages);
 }
@@ -106,6 +110,8 @@ static const char *heading(const Ui *ui, int column)
         return time_unit(ui)->name;
     if (column == COL_BACKWARD)
         return arena_printf(ui->frame, "BWD %s", time_unit(ui)->name);
+    if (column == COL_WEIGHTS)
+        return arena_printf(ui->frame, "dW %s", time_unit(ui)->name);
     if (column != COL_MAPPING)
         return columns[column].heading;
     for (int a = 0; a < ui->session->mesh->n_axes; a++)
@@ -216,17 +222,18 @@ static GraphSum sum_of(int column)
     return column == COL_PARAMS     ? SUM_PARAMS
            : column == COL_FLOPS    ? SUM_FLOPS
            : column == COL_BACKWARD ? SUM_BACKWARD
+           : column == COL_WEIGHTS  ? SUM_WEIGHTS
                                     : SUM_SAVED;
 }
 
 static bool is_sum(int column)
 {
     return column == COL_PARAMS || column == COL_FLOPS || column == COL_BACKWARD ||
-           column == COL_SAVED;
+           column == COL_WEIGHTS || column == COL_SAVED;
 }
 
-static const GraphColumn sortable[] = {COL_TIME,  COL_RESHARD, COL_BYTES,    COL_PARAMS,
-                                       COL_FLOPS, COL_TIMES,   COL_BACKWARD, COL_SAVED};
+static const GraphColumn sortable[] = {COL_TIME,  COL_RESHARD,  COL_BYTES,   COL_PARAMS, COL_FLOPS,
+                                       COL_TIMES, COL_BACKWARD, COL_WEIGHTS, COL_SAVED};
 enum { N_SORTABLE = sizeof sortable / sizeof sortable[0] };
 
 /* What the column shows, as a number. */
@@ -299,7 +306,7 @@ void graph_sort_menu(Ui *ui)
     menu_open(ui, "sort the rows of each group by", sort_by);
     menu_add(ui, 'o', STR("program order"), -1);
     for (int i = 0; i < N_SORTABLE; i++)
-        menu_add(ui, "trmpfxbk"[i], str_from(columns[sortable[i]].name), (int)sortable[i]);
+        menu_add(ui, "trmpfxbwk"[i], str_from(columns[sortable[i]].name), (int)sortable[i]);
 }
 
 bool graph_sort(Ui *ui, Str column, Error *err)
@@ -315,7 +322,7 @@ bool graph_sort(Ui *ui, Str column, Error *err)
         return true;
     }
     error_set(err, "no column '%.*s' to sort by", STR_ARG(column));
-    error_hint(err, "time, reshard, mib, params, flops, times, backward, kept, order");
+    error_hint(err, "time, reshard, mib, params, flops, times, backward, weights, kept, order");
     return false;
 }
 
@@ -336,6 +343,8 @@ static uint32_t row_glyph(const Ui *ui, const OutlineRow *row)
         return row->open ? 0x25be : 0x25b8;
     if (row->fold_n > 1)
         return 0x25b8;
+    if (graph_row_sum(ui, row, SUM_SAVED) > 0)
+        return 0x25a0; /* kept for the backward pass */
     if (outline_is_first_of_spread(ui->outline, row))
         return 0x25be;
     return ui->session->inferred->on_parameters[row->id] ? 0x25c6 : 0x25cf;
@@ -404,16 +413,15 @@ static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *f
 }
 
 /* "AR tp 12.0 MiB" of one reshard, "24 AR tp" of several. */
-static Text reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts)
+static Text reshard_text(const Ui *ui, int32_t id, double n, bool with_bytes)
 {
-    const Reshard *reshard = &ui_plan(ui)->moved->reshards[facts->reshard];
-    double n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
+    const Reshard *reshard = &ui_plan(ui)->moved->reshards[id];
     Buf text = buf_marked(ui->frame);
 
-    if (row->kind == ROW_GROUP && n > 1)
+    if (n > 1)
         buf_printf(&text, "%.10g ", n);
     comm_format_steps(ui->session, reshard->path, &text);
-    if (row->kind == ROW_OP || n <= 1) {
+    if (with_bytes) {
         int64_t bytes = 0;
         for (int s = 0; s < reshard->path->n_steps; s++)
             if (reshard->path->step[s].bytes > bytes)
@@ -443,12 +451,24 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
         pen_fit(pen, ROLE_DIM, row_decided_by(ui, row), width);
         return;
     }
-    pen_text(pen, reshard_text(ui, row, facts), -1, width);
+    double n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
+    pen_text(pen,
+             reshard_text(ui, facts->reshard, row->kind == ROW_GROUP ? n : 1,
+                          row->kind == ROW_OP || n <= 1),
+             -1, width);
     Rect drawn = {pen->area.x + pen->x - width, pen->area.y + pen->y, width, 1};
     if (dear) {
         grid_paint(pen->grid, drawn, ROLE_DEAR);
         grid_mark(pen->grid, drawn, STYLE_BOLD);
     }
+}
+
+static void draw_back_reshard(const Ui *ui, const OutlineRow *row, int width, Pen *pen)
+{
+    BackFacts back = graph_row_back(ui, row);
+    Text text =
+        back.reshard < 0 ? text_from("") : reshard_text(ui, back.reshard, back.n, back.n <= 1);
+    pen_text(pen, text, -1, width);
 }
 
 /* "S0,R" */
@@ -538,8 +558,8 @@ static Text column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fac
         return text_of(fixed(ui, facts->us / time_unit(ui)->scale, time_unit(ui)->decimals));
     if (column == COL_PARAMS || column == COL_FLOPS)
         return text_of(counted(ui, graph_row_sum(ui, row, sum_of(column))));
-    if (column == COL_BACKWARD)
-        return text_of(fixed(ui, graph_row_sum(ui, row, SUM_BACKWARD) / time_unit(ui)->scale,
+    if (column == COL_BACKWARD || column == COL_WEIGHTS)
+        return text_of(fixed(ui, graph_row_sum(ui, row, sum_of(column)) / time_unit(ui)->scale,
                              time_unit(ui)->decimals));
     if (column == COL_SAVED)
         return text_of(fixed(ui, graph_row_sum(ui, row, SUM_SAVED) / (1 << 20), 1));
@@ -580,6 +600,8 @@ static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *fac
         pen_bar(pen, ROLE_TEXT, facts->us, ui_plan(ui)->priced->totals.step_us, width);
     else if (column == COL_RESHARD)
         draw_reshard(ui, row, facts, width, pen);
+    else if (column == COL_BACK_RESHARD)
+        draw_back_reshard(ui, row, width, pen);
     else if (columns[column].right)
         pen_right(pen, ROLE_TEXT, column_text(ui, row, facts, column).str, width);
     else
@@ -647,6 +669,8 @@ void graph_row_headings(Ui *ui, const int *width, Pen *pen)
     for (int c = 0; c < COL_COUNT; c++)
         if (width[c] && is_sum(c))
             graph_sums(ui, sum_of(c));
+    if (ui_graph(ui)->phase) /* the rail marks what is kept */
+        graph_sums(ui, SUM_SAVED);
     pen_rune(pen, ROLE_HEAD, ' ');
     for (int c = 0; c < COL_COUNT; c++) {
         if (width[c] == 0)

@@ -26,11 +26,13 @@ typedef enum {
     COL_PARAMS,
     COL_FLOPS,
     COL_TIME,
-    COL_BACKWARD, /* in a training step, as the next */
+    COL_BACKWARD, /* in a training step, as the next two */
+    COL_WEIGHTS,
     COL_SAVED,
     COL_BAR,
     COL_TIMES,
     COL_RESHARD,
+    COL_BACK_RESHARD, /* in a training step */
     COL_WHY,
     COL_CHANGED,
     COL_COUNT
@@ -44,11 +46,18 @@ typedef struct {
     int32_t reshard;                /* the most expensive reshard, or -1 */
 } RowFacts;
 
+/* Reshards at the backward ops that come of a row's ops: how often, and the most expensive; -1. */
+typedef struct {
+    double n;
+    int32_t reshard;
+} BackFacts;
+
 /* What is summed over places of the order when a column asks for it. */
 typedef enum {
     SUM_PARAMS,
     SUM_FLOPS,
     SUM_BACKWARD, /* us of the ops of the backward pass that come of an op, with those run again */
+    SUM_WEIGHTS,  /* of them those that make gradients of parameters alone */
     SUM_SAVED,    /* bytes that the selected rank keeps of one micro-batch for the backward pass */
     GRAPH_SUM_COUNT
 } GraphSum;
@@ -61,6 +70,9 @@ typedef struct {
     int drawn[COL_COUNT];                  /* widths of columns, as drawn last */
     Control control;                       /* of the plan's groups; session NULL: to be made */
     const double *before[GRAPH_SUM_COUNT]; /* sums over groups->order; NULL: to be made */
+    const int32_t *back_first, *back_next; /* per op: the first op of the backward pass that comes
+                                              of it, the next that comes of the same; -1. NULL: to
+                                              be made */
 } GraphState;
 
 static inline GraphState *graph_state(const Ui *ui)
@@ -71,6 +83,9 @@ static inline GraphState *graph_state(const Ui *ui)
 const Control *graph_control(const Ui *ui);
 
 RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row);
+
+/* Of a training step. */
+BackFacts graph_row_back(const Ui *ui, const OutlineRow *row);
 
 /* How the value is made whose sharding a row shows: a Shardings id; of a parameter as it is stored.
  */

@@ -63,9 +63,33 @@ static bool flows(const Rail *rail, int32_t tensor)
     return !inferred_is_host(inferred, t->maker) && !inferred->on_parameters[t->maker];
 }
 
+/* The pass of an op: of a forward plan, and of inputs, the forward pass. */
+static Phase pass_of(const Graph *graph, int32_t op)
+{
+    Phase phase = op < 0 || !graph->phase ? PHASE_FORWARD : (Phase)graph->phase[op];
+
+    return phase == PHASE_AGAIN ? PHASE_BACKWARD : phase;
+}
+
+/* Whether an op that reads the value keeps it on its lane: of a training step only ops of the pass
+ * that makes it do. What is kept for the backward pass would fill all lanes to the end. */
+static bool holds_lane(const Graph *graph, int32_t tensor, int32_t op)
+{
+    return pass_of(graph, op) == pass_of(graph, graph->tensors[tensor].maker);
+}
+
+static int count_readers(const Graph *graph, int32_t tensor)
+{
+    int n = tensor_n_uses(graph, tensor), held = 0;
+
+    for (int u = 0; graph->phase && u < n; u++)
+        held += holds_lane(graph, tensor, graph->uses[graph->tensors[tensor].use + u]);
+    return graph->phase ? held : n;
+}
+
 static bool has_lane(const Rail *rail, int32_t tensor)
 {
-    int n_uses = tensor_n_uses(rail->inferred->graph, tensor);
+    int n_uses = count_readers(rail->inferred->graph, tensor);
 
     return n_uses > 0 && n_uses <= RAIL_USES_MAX && flows(rail, tensor);
 }
@@ -78,7 +102,7 @@ static int64_t last_use(const Rail *rail, int32_t tensor, int64_t made)
     for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
         int32_t op = graph->uses[graph->tensors[tensor].use + u];
         int32_t at = outline_position(rail->outline, op);
-        if (at < 0)
+        if (at < 0 || !holds_lane(graph, tensor, op))
             continue;
         at = outline_position(rail->outline, outline_shown_op(rail->outline, op));
         if (at > made && at > last)
@@ -147,7 +171,7 @@ static void row_reads(const Rail *rail, const OutlineRow *row, RowValues *reads)
         int32_t op = groups->order[at];
         for (int i = 0; i < graph->ops[op].n_inputs; i++) {
             int32_t tensor = op_inputs(graph, op)[i];
-            if (tensor < 0 || !has_lane(rail, tensor))
+            if (tensor < 0 || !holds_lane(graph, tensor, op) || !has_lane(rail, tensor))
                 continue;
             int32_t maker = graph->tensors[tensor].maker;
             if (maker >= 0 && outline_position(rail->outline, maker) >= row->first)
@@ -169,7 +193,8 @@ static int32_t named_read(const Rail *rail, const OutlineRow *row)
         int32_t op = outline_groups(rail->outline)->order[at];
         for (int i = 0; i < graph->ops[op].n_inputs; i++) {
             int32_t tensor = op_inputs(graph, op)[i];
-            if (tensor < 0 || tensor_n_uses(graph, tensor) <= RAIL_USES_MAX || !flows(rail, tensor))
+            if (tensor < 0 || !holds_lane(graph, tensor, op) ||
+                count_readers(graph, tensor) <= RAIL_USES_MAX || !flows(rail, tensor))
                 continue;
             int32_t maker = graph->tensors[tensor].maker;
             if (maker < 0 || outline_position(rail->outline, maker) < row->first)

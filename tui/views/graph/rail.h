@@ -1,10 +1,11 @@
 /* rail.h - the left margin of the outline: a lane for each value that is alive between rows.
  *
  * A value is born in the row that makes it, on the leftmost free lane, and keeps the lane to the
- * last row that reads it. Parameters, constants and what follows from them alone, and values with
- * more than RAIL_USES_MAX readers have none; of these last, a row that reads one can say its name.
- * A fold shown by its first member is drawn as that: what its last member hands on leaves from the
- * first.
+ * last row that reads it; of a training step, the last in the pass that makes it, since what is
+ * kept for the backward pass has a mark of its own. Parameters, constants and what follows from
+ * them alone, and values with more than RAIL_USES_MAX readers have none; of these last, a row that
+ * reads one can say its name. A fold shown by its first member is drawn as that: what its last
+ * member hands on leaves from the first.
  *
  * Rows are laid out in pages of RAIL_PAGE rows, so that a jump costs at most one page, and from
  * checkpoints inside a page. A value that crosses a whole page unread has no lane there. A closed

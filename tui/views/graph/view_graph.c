@@ -88,6 +88,10 @@ static bool open_group(Ui *ui)
         return open_parameters(ui, true);
     if (ui->at.row.kind == ROW_OP && ui->at.row.fold_n > 1)
         return spread(ui);
+    if (ui->at.row.kind == ROW_OP && graph_row_sum(ui, &ui->at.row, SUM_BACKWARD) > 0) {
+        ui->asked.command = action_by_id(ACT_GRADIENT)->name;
+        return true;
+    }
     if (ui->at.row.kind != ROW_GROUP)
         return false;
     outline_open(ui->outline, &ui->at.row, true);
@@ -243,8 +247,11 @@ static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
         buf_printf(out, "%d alike in structure and sharding, Enter lists: ", row->fold_n);
     else
         buf_printf(out, "%lld ops, ", (long long)facts.n_ops);
-    buf_add(out, label_us(ui, facts.us));
-    buf_puts(out, ", ");
+    double backward = graph_row_sum(ui, row, SUM_BACKWARD);
+    buf_printf(out, "%s%.*s, ", backward > 0 ? "fwd " : "", STR_ARG(label_us(ui, facts.us)));
+    if (backward > 0)
+        buf_printf(out, "bwd %.*s, kept %.*s, ", STR_ARG(label_us(ui, backward)),
+                   STR_ARG(label_bytes(ui, (int64_t)graph_row_sum(ui, row, SUM_SAVED))));
     if (facts.n_reshards > 0) {
         buf_printf(out, "%.10g reshard%s ", facts.n_reshards, facts.n_reshards == 1 ? "" : "s");
         buf_add(out, label_us(ui, facts.comm_us));
@@ -308,6 +315,7 @@ static void forget(Ui *ui)
 
     state->control = (Control){0};
     memset(state->before, 0, sizeof state->before);
+    state->back_first = state->back_next = NULL;
 }
 
 const View view_graph = {
