@@ -20,7 +20,8 @@ typedef struct {
     int n_keys; /* the budget */
     const char *facts[FACTS_MAX];
     bool tiny;          /* on tiny-gpt, which has weights to run */
-    bool trains;        /* the training step of a pipeline: Llama-3-8B on pp=2,dp=2,tp=4 */
+    bool trains;        /* the training step: of tiny-gpt, else of a pipeline, Llama-3-8B on
+                           pp=2,dp=2,tp=4 */
     const char *policy; /* lines of PAS(graph); NULL: scripts/policies/megatron.lua */
     const char *file;   /* that it leaves in the current folder, having the last of the facts */
 } TaskRow;
@@ -95,8 +96,9 @@ static TaskRow rows[] = {
      .facts = {"to copy: [R, S(1)]"}},
     {"this tensor's sharding as dims_mapping", "/h.3.mlp.c_fc.weight<Enter>", "Y2", 2,
      .facts = {"to copy: [-1,1]"}},
-    {"what a layer costs forward and backward", "", "z2", 2,
-     .facts = {"BWD ms", "128.61 270.44", "128.35 269.58", "BWD ms"}, .trains = true},
+    {"what a layer costs forward and backward, and what it keeps", "", "", 0,
+     .facts = {"BWD ms", "64.17 134.86", "fwd 64.2 ms, bwd 134.9 ms, kept 14.5 GiB"},
+     .trains = true},
     {"what runs backward for this op", "/layers.0.self_attn.o_proj/MatMul<Enter>", "gb", 2,
      .facts = {"its backward ops", "o_proj/MatMul~d0", "o_proj/MatMul~d1"}, .trains = true},
     {"which op of the model this backward op comes of",
@@ -116,6 +118,52 @@ static TaskRow rows[] = {
      .facts = {"model.layers[0..15]", "28.5 GiB"}, .trains = true},
     {"which devices need most, and what fills them", "", "6", 1,
      .facts = {"d0..d7", "46.2 GiB", "d8..d15", "34.5 GiB"}, .trains = true},
+    {"what is kept of this layer for the backward pass", "", "gk", 2,
+     .facts = {"model.layers[0..15]", "14.5 GiB", "mlp.gate_proj/MatMul"}, .trains = true},
+    {"which values of which layer fill the peak, over all micro-batches", "", "gk", 2,
+     .facts = {"14.5 GiB a micro-batch, 29.0 GiB at the peak", "input_layernorm", "4.2 GiB"},
+     .trains = true},
+    {"when in the step is the peak", "", "6", 1,
+     .facts = {"OVER THE STEP  16 micro-batches", "^ the peak 46.2 GiB at 3",
+               "at 348.3 ms, backward of micro-batch 0 on stage 0, 2 in flight"},
+     .trains = true},
+    {"what would ZeRO-2, recomputation, balanced stages save or cost", "", "6x", 2,
+     .facts = {"zero=2", "−7.5 GiB", "−7.28 ms", "recompute=full", "−24.1 GiB", "+1.41 s",
+               "balance=flops", "−141.5 ms"},
+     .trains = true},
+    {"what should I recompute: what makes which values again costs", "", "gk", 2,
+     .facts = {"AGAIN", "Add", "34.7 ms", "12.1%", "183.5 ms"}, .trains = true},
+    {"try it: all of it made again", "", "6xa", 3,
+     .facts = {"22.1/74.5 GiB ok", "recompute=full: micro-batch", "step now 5.88 s"},
+     .trains = true},
+    {"why does a stage wait", "", "gp", 2,
+     .facts = {"bubble 9.7%", "5.9% if stages took equally long", "waits for other stages",
+               "240.5 ms", "85.9%", "94.6%"},
+     .trains = true},
+    {"what did this block wait for", "gpj", "gu", 2,
+     .facts = {"stage 0, forward of micro-batch 0", "begins at once"}, .trains = true},
+    {"where does the time of a step go", "", "gp", 2,
+     .facts = {"WHERE A STEP'S TIME GOES", "4.47 s", "compute", "3.59 s   80.3%",
+               "all_reduce over tp", "612.1 ms   13.7%    1088"},
+     .trains = true},
+    {"which communication is exposed, what caused it", "", "5", 1,
+     .facts = {">   32 forward  AR tp", "301.1 ms", "exposed at best 77.9 ms",
+               "if mesh.tp then megatron.cut_weights(graph"},
+     .trains = true},
+    {"what of communication happens once a step", "", "5fpass:update<Enter>", 4,
+     .facts = {"291 of 429 reshards", "26.3 ms of 104.8 ms a micro-batch", "update 26.3 ms ×1"},
+     .trains = true},
+    {"what does a line of the policy cost over the whole step", "", "8", 1,
+     .facts = {"26.4 ms of reshards a step", "forward 7.8 us ×16  update 26.3 ms ×1"},
+     .trains = true},
+    {"would a check without a run have found it", "", "gf", 2, .facts = {"store-axis"},
+     .trains = true, .policy = "graph:shard('input_ids', {[0] = 'dp'})\ngraph:zero(1, 'tp')\n"},
+    {"does the plan train like one device", "", "9:run steps 3<Enter>", 3,
+     .facts = {"PASS: ", "each compared on every rank", "of what rounding explains"}, .tiny = true,
+     .trains = true},
+    {"is the prediction of a step to be trusted", "9:run steps 3<Enter>1", "9", 1,
+     .facts = {"OP, worst estimate first", "PREDICTED", "MEASURED", "CHANGE", "KIND"}, .tiny = true,
+     .trains = true},
     {"does the sharded model compute the same", "", "9:run<Enter>", 3,
      .facts = {"PASS: 153 values, each compared on every rank", "of what rounding explains"},
      .tiny = true},
@@ -146,10 +194,13 @@ static Session *open_for(Arena *arena, const TaskRow *row, const char *folder)
     if (row->tiny)
         options.model = "samples/models/tiny-gpt.onnx";
     if (row->trains)
-        options = (SessionOptions){.model = "samples/models/llama-3-8b.json",
-                                   .mesh = "pp=2,dp=2,tp=4",
-                                   .policy = "scripts/policies/hybrid3d.lua",
-                                   .train = "auto"};
+        options.train = "auto";
+    if (row->trains && !row->tiny)
+        options =
+            (SessionOptions){.model = arena_printf(arena, "%s/samples/models/llama-3-8b.json", top),
+                             .mesh = "pp=2,dp=2,tp=4",
+                             .policy = arena_printf(arena, "%s/scripts/policies/hybrid3d.lua", top),
+                             .train = "auto"};
     if (row->policy) {
         options.policy = arena_printf(arena, "%s/mine.lua", folder);
         const char *text =

@@ -46,6 +46,8 @@ static void every_step_brings_its_fact(void **state)
     for (int i = 0; tour_steps[i].text; i++) {
         assert_int_equal(f.app->tour.step, i);
         app_type(f.app, str_from(tour_steps[i].keys));
+        f.app = app_reopened(f.app); /* a training step opens the model again */
+        f.session = f.app->ui.session;
         const char *text = screen(&f);
         if (!strstr(text, tour_steps[i].fact))
             fail_msg("step %d: '%s' is not on the screen:\n%s", i + 1, tour_steps[i].fact, text);

@@ -626,7 +626,7 @@ static void draw_once(App *app)
     if (is_shown(&app->layout, SHOW_COMM_DETAIL))
         whatif_follow(ui);
     if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE) ||
-        is_shown(&app->layout, SHOW_SAVED))
+        is_shown(&app->layout, SHOW_SAVED) || is_shown(&app->layout, SHOW_SCHEDULE))
         mem_follow(ui);
     if (is_shown(&app->layout, SHOW_COMM) || is_shown(&app->layout, SHOW_SCHEDULE))
         comm_follow(ui);

@@ -10,6 +10,7 @@ typedef struct {
     int n;
     WidePane pane[LAYOUT_PANES];
     bool trains; /* of a training step; comes before the one that other plans have */
+    bool high;   /* of high screens (LAYOUT_HIGH); likewise */
 } Workspace;
 
 static const Workspace workspaces[] = {
@@ -20,6 +21,12 @@ static const Workspace workspaces[] = {
     {.n = 3,
      .pane = {{SHOW_MEM, 0, 0, 100, 60}, {SHOW_LIVE, 0, 60, 52, 40}, {SHOW_SAVED, 52, 60, 48, 40}},
      .trains = true},
+    {.n = 4,
+     .pane = {{SHOW_MESH, 0, 0, 57, 36},
+              {SHOW_LINKS, 0, 36, 57, 30},
+              {SHOW_MEM, 57, 0, 43, 66},
+              {SHOW_LIVE, 0, 66, 100, 34}},
+     .high = true},
     {.n = 3,
      .pane = {{SHOW_MESH, 0, 0, 57, 58}, {SHOW_MEM, 57, 0, 43, 58}, {SHOW_LIVE, 0, 58, 100, 42}}},
     {.n = 3,
@@ -58,11 +65,12 @@ static const Stack stacks[] = {
     {2, {{SHOW_RUN, 0, 0}, {SHOW_CHECK, 6, 30}}},
 };
 
-static const Workspace *workspace_of(ShowId show, bool trains)
+static const Workspace *workspace_of(ShowId show, bool trains, bool high)
 {
     for (size_t i = 0; i < sizeof workspaces / sizeof workspaces[0]; i++)
         for (int p = 0; p < workspaces[i].n; p++)
-            if (workspaces[i].pane[p].show == show && (trains || !workspaces[i].trains))
+            if (workspaces[i].pane[p].show == show && (trains || !workspaces[i].trains) &&
+                (high || !workspaces[i].high))
                 return &workspaces[i];
     return NULL;
 }
@@ -142,7 +150,7 @@ Layout layout_make(int w, int h, ShowId show, LayoutLook look, const Splits *spl
                      .body = {0, 3, w, h - 5},
                      .workspace = -1};
     Rect body = layout.body;
-    const Workspace *workspace = workspace_of(show, look.trains);
+    const Workspace *workspace = workspace_of(show, look.trains, h >= LAYOUT_HIGH);
     const Stack *stack = stack_of(show);
 
     if (splits)

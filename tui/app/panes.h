@@ -8,11 +8,11 @@
  *     keys            the most useful keys; the prompt
  *
  * From LAYOUT_WIDE columns and LAYOUT_TALL rows on, views that belong together are panes beside
- * each other, one workspace: graph + op + tensor, mesh + memory + what lives at its peak (in a
- * training step memory + that + what is kept), reshards + the selected one + links, two plans,
- * policy + console + run. Below that a view has the screen, or shares it with the parts that
- * explain it, above each other. Below LAYOUT_MIN_W x LAYOUT_MIN_H the screen is one line with a
- * message.
+ * each other, one workspace (a high screen may have a pane more): graph + op + tensor, mesh +
+ * memory + what lives at its peak (in a training step memory + that + what is kept), reshards + the
+ * selected one + links, two plans, policy + console + run. Below that a view has the screen, or
+ * shares it with the parts that explain it, above each other. Below LAYOUT_MIN_W x LAYOUT_MIN_H the
+ * screen is one line with a message.
  */
 #ifndef TUI_APP_PANES_H
 #define TUI_APP_PANES_H
@@ -24,6 +24,7 @@ enum {
     LAYOUT_MIN_H = 10,
     LAYOUT_WIDE = 130,
     LAYOUT_TALL = 30,
+    LAYOUT_HIGH = 56,    /* where some workspaces have a pane more */
     LAYOUT_STACK_H = 14, /* of the body: where views stand above each other */
     LAYOUT_PANES = 4,
     LAYOUT_BORDERS = 12 /* of all workspaces */

@@ -37,6 +37,22 @@ const TourStep tour_steps[] = {
     {"The policy, line by line: what each line decided and what that costs. In the console below "
      "you can decide more; :write saves it.",
      "8", "[8 Policy]"},
+    {"Training, in five steps. So far the plan is of a forward pass. :train derives the rest of "
+     "the "
+     "step: the loss, the backward pass, the update by AdamW. Your pins and the policy stay.",
+     "1:train auto<Enter>", "BWD ms"},
+    {"A row has both passes now: ms forward, BWD ms for the backward ops that come of it. A square "
+     "on the left marks what is kept for the backward pass. What is that, in bytes?",
+     "gk", "AT THE PEAK"},
+    {"By layer, the most first; AGAIN is the time of making it again. What would recomputation or "
+     "ZeRO change? Each setting of the policy is planned. Look, and leave with Esc.",
+     "x<Esc>", "KEPT OUTPUT OF"},
+    {"Back to communication: each row now says its pass. Gradients are reduced in the update, once "
+     "a step; the rest is paid for every micro-batch.",
+     "5", "backward"},
+    {"Last, a weight and its gradient: how each is sharded, where the gradient is reduced, and "
+     "where the states of the optimizer lie. gb goes from one to the other.",
+     "1gg/h.3.mlp.c_fc.weight<Enter>3", "once a step"},
     {"The keys are at the bottom of each screen, and ? lists them all. q leaves. Now your own "
      "model: dimscope MODEL.onnx -m dp=2,tp=4 -p megatron.",
      "", ""},

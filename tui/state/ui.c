@@ -25,17 +25,31 @@ static void rebuild(Ui *ui)
     listing_renew(ui);
 }
 
+/* Of a training step the forward pass alone: its rows have the times of both passes. */
+static void open_levels(Ui *ui, int depth)
+{
+    const int32_t *order = ui->session->groups->order;
+    const uint8_t *phase = ui_graph(ui)->phase;
+    OutlineRow row;
+
+    outline_depth(ui->outline, depth);
+    for (int64_t i = outline_n_rows(ui->outline) - 1; phase && i >= 0; i--)
+        if (outline_at(ui->outline, i, &row) && row.kind == ROW_GROUP && row.depth == 0 &&
+            row.open && phase[order[row.first]] != PHASE_FORWARD)
+            outline_open(ui->outline, &row, false);
+}
+
 /* Opens as many levels as fit, so that the first screen shows the inside of a layer. */
 static void open_first_levels(Ui *ui)
 {
     int depth = 1;
 
-    outline_depth(ui->outline, depth);
+    open_levels(ui, depth);
     while (depth < OUTLINE_DEPTH_MAX) {
         int64_t before = outline_n_rows(ui->outline);
-        outline_depth(ui->outline, depth + 1);
+        open_levels(ui, depth + 1);
         if (outline_n_rows(ui->outline) > FIRST_ROWS) {
-            outline_depth(ui->outline, depth);
+            open_levels(ui, depth);
             return;
         }
         if (outline_n_rows(ui->outline) == before && depth > 3)

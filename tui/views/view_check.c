@@ -2,6 +2,7 @@
 #include "core/cost/memory.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
+#include "tui/views/step/run_steps.h"
 
 #include <inttypes.h>
 
@@ -161,6 +162,8 @@ static void draw(Ui *ui, Pen *pen)
     } else {
         put_verdict(ui, run, &text);
         draw_lines(run->verified && !run->report.ok ? ROLE_ERROR : ROLE_HEAD, buf_str(&text), pen);
+        if (run->verified)
+            run_steps_draw(ui, &run->report, (pen->area.h - pen->y) / 2, pen);
         if (run->report.trace && pen->area.h - pen->y > 3)
             draw_ranks(ui, &run->report, pen->y + (pen->area.h - pen->y) / 2, pen);
     }

@@ -311,7 +311,7 @@ static void draw_headline(const Ui *ui, Pen *pen)
     else
         parts[n++] = arena_printf(ui->frame, ": %.*s a %s", STR_ARG(label_us(ui, totals->comm_us)),
                                   label_pass(ui_plan(ui)));
-    if (ui_graph(ui)->phase)
+    if (ui_graph(ui)->phase && plan_micro_batches(ui_plan(ui)) > 1)
         parts[n++] = arena_printf(ui->frame, ", %.*s a step", STR_ARG(label_us(ui, step_us)));
     parts[n++] = arena_printf(ui->frame,
                               ui_plan(ui)->decided->stages ? ", %.*s sent per device of each stage"

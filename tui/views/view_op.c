@@ -1,3 +1,4 @@
+#include "tui/views/step/step_account.h"
 #include "tui/views/label.h"
 
 #include "core/cost/op_declared.h"
@@ -319,6 +320,9 @@ static void draw(Ui *ui, Pen *pen)
     if (!cuts) {
         pen_puts(pen, ROLE_DIM,
                  op < 0 ? " no op is selected" : " known before the run: not sharded");
+        pen_line(pen);
+        if (op < 0)
+            step_account_draw(ui, pen);
         return;
     }
     draw_name(ui, op, pen);

@@ -419,6 +419,26 @@ static void draw_none(Ui *ui, Pen *pen)
     pen_line(pen);
 }
 
+/* The lines of the file around one, where there is room for some. */
+static void draw_around(const Ui *ui, const PolicyLines *lines, int number, Pen *pen)
+{
+    enum { AROUND_LEAST = 6 };
+    pen_line(pen);
+    int room = pen->area.h - pen->y - 1;
+    if (room < AROUND_LEAST)
+        return;
+    int first = number - room / 2, last = lines->n_lines - room + 1;
+    first = first > last ? last : first;
+    first = first < 1 ? 1 : first;
+    pen_printf(pen, ROLE_HEAD, " AROUND LINE %d", number);
+    for (int i = first; i < first + room && i <= lines->n_lines; i++) {
+        pen_line(pen);
+        pen_printf(pen, i == number ? ROLE_FOCUS : ROLE_DIM, " %s%5d  ", i == number ? ">" : " ",
+                   i);
+        draw_source(ui, lines->line[i - 1].text, pen);
+    }
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     const PolicyLines *lines = policy_lines(ui);
@@ -439,9 +459,10 @@ static void draw(Ui *ui, Pen *pen)
     int number = line_at(ui);
     if (number == 0 || detail == 0)
         return;
-    Pen below = pen_new(pen->grid,
-                        (Rect){pen->area.x, pen->area.y + h - detail + 1, pen->area.w, detail - 1});
+    int from = pen->y < h - detail ? pen->y + 1 : h - detail + 1;
+    Pen below = pen_new(pen->grid, (Rect){pen->area.x, pen->area.y + from, pen->area.w, h - from});
     draw_detail(ui, number, &below);
+    draw_around(ui, lines, number, &below);
 }
 
 /* ---- acting ---- */

@@ -469,6 +469,11 @@ void rail_draw(const RailRow *row, uint32_t node_glyph, int columns, Pen *pen)
     if (row->node < 0 || (joined & (joined - 1)) == 0)
         left = right = row->node;
     n_lanes -= lost;
+    int n_lost = __builtin_popcount(all >> n_lanes) + row->hidden;
+    if (n_lost > 9 && n_lanes > 1 && columns - 2 * n_lanes < 3) { /* its digits need room */
+        n_lanes--;
+        n_lost = __builtin_popcount(all >> n_lanes) + row->hidden;
+    }
     for (int lane = 0; lane < n_lanes; lane++) {
         bool node = lane == row->node;
         Style style = row->selected >> lane & 1 ? ROLE_FOCUS | STYLE_BOLD : ROLE_RAIL;
@@ -476,7 +481,7 @@ void rail_draw(const RailRow *row, uint32_t node_glyph, int columns, Pen *pen)
                  node ? node_glyph : lane_glyph(row, lane, left, right));
         pen_rune(pen, ROLE_RAIL, lane >= left && lane < right ? 0x2500 : ' ');
     }
-    if (lost || row->hidden > 0)
-        pen_printf(pen, ROLE_RAIL, "⋯%d", __builtin_popcount(all >> n_lanes) + row->hidden);
+    if (n_lost > 0)
+        pen_printf(pen, ROLE_RAIL, "⋯%d", n_lost);
     pen_tab(pen, end);
 }

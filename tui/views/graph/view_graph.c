@@ -243,11 +243,12 @@ static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
         note_tensor(ui, "weight", weight, out);
         return;
     }
+    double backward = graph_row_sum(ui, row, SUM_BACKWARD);
     if (row->fold_n > 1 && !row->mixed)
-        buf_printf(out, "%d alike in structure and sharding, Enter lists: ", row->fold_n);
+        buf_printf(out, "%d alike%s, Enter lists: ", row->fold_n,
+                   backward > 0 ? "" : " in structure and sharding");
     else
         buf_printf(out, "%lld ops, ", (long long)facts.n_ops);
-    double backward = graph_row_sum(ui, row, SUM_BACKWARD);
     buf_printf(out, "%s%.*s, ", backward > 0 ? "fwd " : "", STR_ARG(label_us(ui, facts.us)));
     if (backward > 0)
         buf_printf(out, "bwd %.*s, kept %.*s, ", STR_ARG(label_us(ui, backward)),

@@ -3,6 +3,7 @@
 #include "core/cost/step_parts.h"
 #include "tui/state/comm_table.h"
 #include "tui/views/label.h"
+#include "tui/views/mem.h"
 
 enum { BESIDE_FROM = 120, NAME_W = 30, US_W = 10, SHARE_W = 8, TIMES_W = 8, PARTS_PERCENT = 48 };
 
@@ -139,4 +140,10 @@ void step_account_draw(Ui *ui, Pen *pen)
     Pen right = pen_new(pen->grid, (Rect){area.x + left_w + 1, from, area.w - left_w - 1, h});
     draw_parts(ui, &left);
     draw_reshards(ui, &right);
+    enum { STRIP_LEAST = 7 };
+    pen_line(&left);
+    pen_line(&left);
+    int room = h - left.y;
+    if (ui_graph(ui)->phase && room >= STRIP_LEAST && mem_is_listed(ui))
+        mem_strip_draw(ui, room, &left);
 }

@@ -1,0 +1,189 @@
+/* Screens of a training step, and how much of a large screen stands empty: the share of tiles of 8
+ * columns and 3 rows in the body without a mark. */
+#include "tests/unit/screen.h"
+
+typedef struct {
+    const char *name, *keys;
+    bool trains;
+    int most[2]; /* percent of empty tiles: on 160x50, on 200x60 */
+} EmptyRow;
+
+enum { TILE_W = 8, TILE_H = 3, HEAD = 3, FOOT = 2 };
+
+static EmptyRow empty_rows[] = {
+    {"the first screen of a training step", "", true, {30, 33}},
+    {"an op of a training step", "/layers.0.self_attn.o_proj/MatMul<Enter>", true, {15, 20}},
+    {"devices", "4", true, {25, 25}},
+    {"communication", "5", true, {10, 20}},
+    {"memory", "6", true, {10, 15}},
+    {"two plans", "df<Enter>", true, {20, 33}},
+    {"the policy", "8", true, {25, 33}},
+    {"the run", "9", true, {25, 33}},
+    {"the schedule", "gp", true, {20, 33}},
+    {"links", ":links<Enter>", true, {10, 25}},
+    {"the first screen of a forward plan", "", false, {25, 35}},
+    {"an op of a forward plan", "/h.0.attn.c_proj/Gemm<Enter>", false, {15, 20}},
+    {"devices of a forward plan", "4", false, {20, 30}},
+    {"memory of a forward plan", "6", false, {20, 30}},
+    {"the policy of a forward plan", "8", false, {25, 40}},
+};
+
+static Session *open_llama(void)
+{
+    SessionOptions options = {.model = "samples/models/llama-3-8b.json",
+                              .mesh = "pp=2,dp=2,tp=4",
+                              .policy = "scripts/policies/hybrid3d.lua",
+                              .train = "auto"};
+    Error err = {0};
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+static bool tile_is_empty(const Grid *grid, int x, int y)
+{
+    for (int row = y; row < y + TILE_H; row++)
+        for (int column = x; column < x + TILE_W; column++)
+            if (grid->cells[row * grid->w + column].rune > ' ')
+                return false;
+    return true;
+}
+
+static double empty_share(const Grid *grid)
+{
+    int n = 0, empty = 0;
+    for (int y = HEAD; y + TILE_H <= grid->h - FOOT; y += TILE_H)
+        for (int x = 0; x + TILE_W <= grid->w; x += TILE_W, n++)
+            empty += tile_is_empty(grid, x, y);
+    return 100.0 * empty / n;
+}
+
+static void large_screens_are_used(void **state)
+{
+    static const int sizes[2][2] = {{160, 50}, {200, 60}};
+    const EmptyRow *row = *state;
+    Session *session = row->trains ? open_llama() : open_gpt2();
+    for (int i = 0; i < 2; i++) {
+        AppOptions options = {.width = sizes[i][0]};
+        App *app = app_new(session, &options, NULL, sizes[i][0], sizes[i][1]);
+        app_type(app, str_from(row->keys));
+        double share = empty_share(app_draw(app));
+        if (share > row->most[i])
+            fail_msg("%dx%d: %.1f%% of the tiles are empty, %d%% may be", sizes[i][0], sizes[i][1],
+                     share, row->most[i]);
+        assert_true(share > 0); /* else nothing was measured */
+        app_free(app);
+    }
+    session_close(session);
+}
+
+static ScreenRow rows[] = {
+    {"classes over all micro-batches, blocks below",
+     160,
+     50,
+     "6",
+     1,
+     {"OVER THE STEP  16 micro-batches, a column is", "┼0FF1F", "0BBBB2FF", "15BBBu"}},
+    {"the same on a small screen",
+     80,
+     24,
+     "6",
+     1,
+     {"OVER THE STEP  16 micro-batches", "┼F1F··0BBF"}},
+    {"later in the step",
+     120,
+     40,
+     "6llll",
+     5,
+     {"backward of micro-batch 1 on stage 0, 2 in flight", "653.3 ms"}},
+    {"other devices", 120, 40, "6j", 2, {"d8..d15", "on stage 1, 1 in flight"}},
+    {"what is kept, by layer",
+     120,
+     40,
+     "gk",
+     2,
+     {"14.5 GiB a micro-batch, 29.0 GiB at the peak", "AGAIN", "READ BY", "mlp.up_proj/MatMul"}},
+    {"from what is kept to the op", 80, 24, "gkj<Enter>", 4, {"[1 Graph]", "input_layernorm"}},
+    {"settings, each planned, from what is kept",
+     80,
+     24,
+     "gkx",
+     3,
+     {"recompute=full", "−24.1 GiB"}},
+    {"a row has both passes",
+     160,
+     50,
+     "",
+     0,
+     {"BWD ms", "dW ms", "KEPT MiB", "64.17 134.86  47.65"}},
+    {"more columns on a larger one", 200, 60, "", 0, {"BWD RESHARD", "176 AR tp"}},
+    {"l on an op lists its backward ops",
+     80,
+     24,
+     "/layers.3.mlp.down_proj/Mat<Enter>l",
+     4,
+     {"its backward ops", "mlp.down_proj/MatMul~d0", "mlp.down_proj/MatMul~d1"}},
+    {"what is kept has a mark, and lanes end with the pass",
+     80,
+     24,
+     "/layers.3.mlp.down_proj/Mat<Enter>",
+     3,
+     {" ■─┼─╯      Add ", " ├─┼─■      post_…rnorm"}},
+    {"by the time of weights' gradients",
+     80,
+     24,
+     ":sort weights<Enter>",
+     2,
+     {"rows of each group by"}},
+    {"communication by pass",
+     160,
+     50,
+     "5",
+     1,
+     {"forward 39.3 ms ×16  backward 39.2 ms ×16  update 26.3 ms ×1 = 1.28 s a step", "A STEP▾"}},
+    {"one pass", 80, 24, "5fpass:update<Enter>", 4, {"26.3 ms of 104.8 ms a micro-batch"}},
+    {"no such pass", 80, 24, "5fpass:up<Enter>", 4, {"no pass 'up'", "did you mean 'update'?"}},
+    {"blocks with their share of weights' gradients",
+     160,
+     50,
+     "gp",
+     2,
+     {"▒▒ of it gradients of weights", "══▒", "with the update 4.47 s"}},
+    {"the parts of a step and its dearest reshards",
+     160,
+     50,
+     "gp",
+     2,
+     {"WHERE A STEP'S TIME GOES", "DEAREST RESHARDS OF A STEP", "512  forward  AR tp"}},
+    {"a line of the policy over the whole step",
+     160,
+     50,
+     "8j",
+     2,
+     {"1.22 s of reshards a step", "forward 38.3 ms ×16"}},
+};
+
+static void screen_of_a_step_has(void **state)
+{
+    const ScreenRow *row = *state;
+    Arena *arena = arena_new();
+    Session *session = open_llama();
+    const char *text = screen_after(arena, session, row->w, row->h, row->keys);
+    for (int i = 0; i < FACTS_MAX && row->facts[i]; i++)
+        if (!strstr(text, row->facts[i]))
+            screen_lacks(text, row->facts[i]);
+    if (row->n_keys >= 0)
+        assert_in_range(count_keys(row->keys), 0, row->n_keys);
+    session_close(session);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    open_scripts(NULL);
+    int failed = run_rows("training", rows, screen_of_a_step_has) +
+                 run_rows("empty", empty_rows, large_screens_are_used);
+    close_scripts(NULL);
+    return failed;
+}

@@ -1,0 +1,80 @@
+#include "tui/views/step/run_steps.h"
+
+#include "tui/views/label.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { STEP_W = 6, LOSS_W = 12, DRIFT_W = 10, DIFFER_W = 12 };
+
+static void draw_step(const Ui *ui, const RunReport *report, int at, Pen *pen)
+{
+    const RunStep *step = &report->steps[at];
+    pen_printf(pen, ROLE_TEXT, " %*d", STEP_W - 1, at + 1);
+    if (step->has_loss)
+        pen_printf(pen, ROLE_TEXT, "%*.6g%*.6g%*.2g", LOSS_W, step->loss, LOSS_W, step->one_device,
+                   DIFFER_W, fabs(step->loss - step->one_device));
+    else
+        pen_printf(pen, ROLE_DIM, "%*s%*s%*s", LOSS_W, "-", LOSS_W, "-", DIFFER_W, "-");
+    pen_printf(pen, ROLE_TEXT, "%*.2g  ", DRIFT_W, step->drift);
+    Str name =
+        step->drifts < 0 ? STR("all equal") : label_tensor(ui->session, ui->frame, step->drifts);
+    pen_fit_name(pen, ROLE_DIM, name, pen->area.w - pen->x);
+    pen_line(pen);
+}
+
+/* Where not all have room, the first ones and the last. */
+static void draw_steps(const Ui *ui, const RunReport *report, int h, Pen *pen)
+{
+    pen_printf(pen, ROLE_HEAD, " %*s%*s%*s%*s%*s  %s", STEP_W - 1, "STEP", LOSS_W, "LOSS", LOSS_W,
+               "ONE DEVICE", DIFFER_W, "DIFFERENCE", DRIFT_W, "DRIFT", "MOST OF");
+    pen_line(pen);
+    for (int i = 0; i < h - 1 && i < report->n_steps; i++)
+        draw_step(ui, report, i == h - 2 ? report->n_steps - 1 : i, pen);
+}
+
+static int more_first(const void *left, const void *right)
+{
+    const RunOutput *a = left, *b = right;
+    if (a->ok != b->ok)
+        return a->ok ? 1 : -1;
+    if (a->max_abs != b->max_abs)
+        return a->max_abs > b->max_abs ? -1 : 1;
+    return (a->tensor > b->tensor) - (a->tensor < b->tensor);
+}
+
+static void draw_outputs(const Ui *ui, const RunReport *report, int h, Pen *pen)
+{
+    RunOutput *all = arena_array(ui->frame, RunOutput, report->n_outputs);
+    memcpy(all, report->outputs, sizeof *all * (size_t)report->n_outputs);
+    qsort(all, (size_t)report->n_outputs, sizeof *all, more_first);
+    int wrong = 0;
+    for (int i = 0; i < report->n_outputs; i++)
+        wrong += !all[i].ok;
+    int name_w = pen->area.w - 3 - DIFFER_W;
+    Buf head = buf_new(ui->frame);
+    buf_printf(&head, "AGAINST ONE DEVICE, %d of %d differ", wrong, report->n_outputs);
+    pen_puts(pen, ROLE_HEAD, "   ");
+    pen_fit(pen, ROLE_HEAD, buf_str(&head), name_w);
+    pen_printf(pen, ROLE_HEAD, "%*s", DIFFER_W, "WORST");
+    pen_line(pen);
+    for (int i = 0; i < h - 1 && i < report->n_outputs; i++) {
+        Style style = all[i].ok ? ROLE_TEXT : ROLE_ERROR;
+        pen_puts(pen, style, all[i].ok ? "   " : " ! ");
+        pen_fit_name(pen, style, label_tensor(ui->session, ui->frame, all[i].tensor), name_w);
+        pen_printf(pen, style, "%*.2g", DIFFER_W, all[i].max_abs);
+        pen_line(pen);
+    }
+}
+
+void run_steps_draw(const Ui *ui, const RunReport *report, int h, Pen *pen)
+{
+    enum { LEAST = 3 };
+    if (report->n_steps == 0 || h < LEAST)
+        return;
+    int steps = report->n_steps + 1 < h / 2 ? report->n_steps + 1 : h / 2;
+    steps = report->n_outputs == 0 || h < 2 * LEAST ? h : steps;
+    draw_steps(ui, report, steps, pen);
+    if (report->n_outputs > 0 && h - steps >= LEAST)
+        draw_outputs(ui, report, h - steps, pen);
+}
