@@ -100,6 +100,13 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
                       pthread_mutex_t *blas, uint64_t seed, int64_t iteration, Local **value,
                       Error *err)
 {
+    return kernel_run_changed(inferred, op, kernel, blas, seed, iteration, NULL, 0, value, err);
+}
+
+bool kernel_run_changed(const Inferred *inferred, int32_t op, const Kernel *kernel,
+                        pthread_mutex_t *blas, uint64_t seed, int64_t iteration,
+                        NumberChange *inner, uint64_t key, Local **value, Error *err)
+{
     const GraphOp *at = &inferred->graph->ops[op];
     bool again = inferred->graph->phase && inferred->graph->phase[op] == PHASE_AGAIN;
     KernelCall call = {.kernel = kernel, .inferred = inferred, .op = op};
@@ -111,6 +118,8 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
     call.blas = blas;
     call.seed = seed;
     call.iteration = iteration;
+    call.inner = inner;
+    call.inner_key = key;
     call.scratch = arena_new();
     const Local **input = arena_array(call.scratch, const Local *, at->n_inputs);
     Local **output = arena_array(call.scratch, Local *, at->n_outputs);
@@ -121,14 +130,14 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
     call.input = input;
     call.output = output;
     call.made = arena_array(call.scratch, Local *, at->n_outputs);
-    Error inner = {.kind = ERROR_RUN};
-    bool ok = make_outputs(&call, output, &inner) && kernel->run(&call, &inner);
+    Error said = {.kind = ERROR_RUN};
+    bool ok = make_outputs(&call, output, &said) && kernel->run(&call, &said);
     for (int i = 0; i < at->n_outputs; i++)
         if (op_outputs(inferred->graph, op)[i] >= 0)
             value[op_outputs(inferred->graph, op)[i]] = output[i] ? output[i] : call.made[i];
     arena_free(call.scratch);
     if (!ok)
-        kernel_blame(inferred->graph, op, &inner, err);
+        kernel_blame(inferred->graph, op, &said, err);
     return ok;
 }
 

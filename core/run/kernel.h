@@ -33,6 +33,9 @@ struct PickSink {
                  double weight);
 };
 
+/* A changed number; i is its place, key identifies the operand and the sample. */
+typedef double NumberChange(double x, Dtype dtype, uint64_t key, int64_t i);
+
 typedef struct {
     const Kernel *kernel;
     const Inferred *inferred;
@@ -56,6 +59,9 @@ typedef struct {
     pthread_mutex_t *blas; /* lock held around calls of BLAS, which is not thread-safe; NULL: plain
                             * loops */
     PickSink *sink;        /* NULL: the kernel moves elements itself */
+    NumberChange *inner;   /* changes numbers that the kernel makes and adds up to a result in which
+                            * they may cancel, whatever the operands are: core/run/rounding.h; NULL */
+    uint64_t inner_key;
     Arena *scratch;
 } KernelCall;
 
@@ -114,6 +120,10 @@ bool kernel_knows(const Inferred *inferred, int32_t op, const Kernel *kernel, in
 bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel,
                       pthread_mutex_t *blas, uint64_t seed, int64_t iteration, Local **value,
                       Error *err);
+/* The same, with KernelCall.inner and its key. */
+bool kernel_run_changed(const Inferred *inferred, int32_t op, const Kernel *kernel,
+                        pthread_mutex_t *blas, uint64_t seed, int64_t iteration,
+                        NumberChange *inner, uint64_t key, Local **value, Error *err);
 
 /* ---- shapes known only at run time: core/run/dynamic_shapes.c ---- */
 

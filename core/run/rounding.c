@@ -85,10 +85,6 @@ static double growth(double n_addends)
 
 /* ---- the op on other operands ---- */
 
-/* Computes a changed element of an operand; i is its place, key identifies the operand and the
- * sample. */
-typedef double Change(double x, Dtype dtype, uint64_t key, int64_t i);
-
 static double magnitude(double x, Dtype dtype, uint64_t key, int64_t i)
 {
     (void)dtype, (void)key, (void)i;
@@ -107,7 +103,7 @@ static double moved(double x, Dtype dtype, uint64_t key, int64_t i)
     return x * (1 + (draw_uniform(key, i) < 0 ? -1 : 1) * move_of(dtype));
 }
 
-static Local *changed(const Local *from, Change *change, uint64_t key)
+static Local *changed(const Local *from, NumberChange *change, uint64_t key)
 {
     Local *out = local_copy(from);
     int64_t n = out ? shape_elements(&out->shape) : 0;
@@ -140,7 +136,7 @@ static bool is_read_before(const int32_t *inputs, int input)
 
 /* The outputs of the op on changed float operands, which the caller frees. Returns false if the
  * kernel refuses them. */
-static bool run_changed(const WholeOp *call, Change *change, uint64_t sample, Local **out)
+static bool run_changed(const WholeOp *call, NumberChange *change, uint64_t sample, Local **out)
 {
     const Graph *graph = call->inferred->graph;
     const GraphOp *at = &graph->ops[call->op];
@@ -157,8 +153,8 @@ static bool run_changed(const WholeOp *call, Change *change, uint64_t sample, Lo
     for (int i = 0; change == magnitude && call->addends && i < at->n_inputs; i++)
         if (inputs[i] >= 0 && value[inputs[i]] && is_float_tensor(value[inputs[i]]))
             use_addends(value[inputs[i]], call->addends[i]);
-    bool ok = kernel_run_whole(call->inferred, call->op, call->kernel, call->blas, call->seed,
-                               call->iteration, value, NULL);
+    bool ok = kernel_run_changed(call->inferred, call->op, call->kernel, call->blas, call->seed,
+                                 call->iteration, change, sample * OPERANDS_MAX, value, NULL);
     for (int i = 0; i < at->n_outputs; i++) {
         out[i] = outputs[i] < 0 ? NULL : value[outputs[i]];
         if (!ok) {

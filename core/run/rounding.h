@@ -11,7 +11,8 @@
  *     SUM        linear in each operand           2 u min(K, 8 sqrt K) S;  K addends, S is the op
  * on the operands' magnitudes: the sum of |a b| STEP       quantized integers 1, floats as ULPS
  *     SENSITIVE  everything else                  2 u min(K, 8 sqrt K) (C + |result|); C is how far
- * the result moves when each operand moves by a random sign, over the size of that move
+ * the result moves when each operand moves by a random sign, over the size of that move; so do
+ * numbers that a kernel makes and that cancel in the result (KernelCall.inner)
  *
  * All but EXACT add one unit of the stored type. K u S bounds the error of any order of a sum
  * (Higham, Accuracy and Stability of Numerical Algorithms, 4.2); 8 sqrt K takes its place with the

@@ -4,7 +4,8 @@
 # "N passed, N failed".
 #
 # tests/training/facts.jsonl  FLOPs, bytes and parameters as papers and tools print them (facts.py)
-# tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64
+# tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64; plans.py compares
+#                       them under generated plans, PLANS=20 of each model; 4 if it is not set
 # tests/training/table  a line a plan: model of samples/models (.onnx where it has no ending), free dims, mesh, policy and an option
 #                       of it or fuse=NAME, --train, then the phases forward, again, backward and update:
 #                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"
@@ -125,9 +126,24 @@ for model in tiny-gpt llama-tiny; do
     done
 done
 
+# What is zero but for rounding is bounded by what cancels in it.
+for plan in "a=2 --set draw=1" "a=4 --set draw=1" "a=2,b=2 --set draw=4" "a=4 --set draw=3"; do
+    # shellcheck disable=SC2086
+    said=$("$DIMSCOPE" run tests/training/key_bias.lua -p tests/training/any.lua -m $plan --seed 1 \
+        --train adamw --verify 2>&1)
+    case $?:$said in
+    0:*"PASS: "*) passed=$((passed + 1)) ;;
+    *)
+        failed=$((failed + 1))
+        echo "run key_bias.lua -m $plan --train adamw --verify: $said"
+        ;;
+    esac
+done
+
 tests/training/steps.sh >build/steps.log
 python3 tests/training/facts.py >build/facts.log
-for log in build/steps.log build/facts.log; do
+python3 tests/training/plans.py >build/plans.log
+for log in build/steps.log build/facts.log build/plans.log; do
     sed '$d' $log
     passed=$((passed + $(tail -n 1 $log | cut -d' ' -f1)))
     failed=$((failed + $(tail -n 1 $log | cut -d' ' -f3)))

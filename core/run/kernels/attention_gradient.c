@@ -45,6 +45,14 @@ static char *at_row(const AttentionGradient *g, void *rows, int64_t row, int64_t
     return (char *)rows + bytes_of(g, row * width);
 }
 
+/* A number that is added to the gradient of the bias. That of the keys' bias is zero, since it
+ * moves all scores of a query alike: what is left is rounding, of these numbers. */
+static double added(const AttentionGradient *g, double x, int64_t place)
+{
+    const KernelCall *call = g->a.call;
+    return call->inner ? call->inner(x, g->a.dtype, call->inner_key, place) : x;
+}
+
 /* ---- a row of scores ---- */
 
 static bool has_scores(const AttentionGradient *g, ScoresStage stage)
@@ -200,7 +208,8 @@ static void store_head(const AttentionGradient *g, int operand, int64_t b, int64
         if (turns)
             turn_back(g, heads, b, head, s, a->row);
         for (int64_t i = 0; adds && i < heads->d; i++)
-            g->bias[a->bias_place[operand][head * heads->d + i]] += a->row[i];
+            g->bias[a->bias_place[operand][head * heads->d + i]] +=
+                added(g, a->row[i], ((b * heads->h + head) * heads->s + s) * heads->d + i);
         elements_store(a->dtype, row, heads->d, NUMBER_F64, a->row);
     }
     if (!g->to[operand])
@@ -352,7 +361,7 @@ static void differentiate_projection(const AttentionGradient *g)
         for (int i = 0; i < 3; i++) {
             local_load(g->to[i], r * n, 1, n, NUMBER_F64, row);
             for (int64_t k = 0; bias && k < n; k++)
-                bias[i * n + k] += row[k];
+                bias[i * n + k] += added(g, row[k], (3 * r + i) * n + k);
             elements_store(a->dtype, at_row(g, all, 3 * r + i, n), n, NUMBER_F64, row);
         }
     void *dx = attention_numbers(a, rows, by_weight.n), *dw = attention_numbers(a, by_x.m, 3 * n);
