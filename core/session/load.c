@@ -374,10 +374,34 @@ static bool is_renamed(const Graph *graph, int32_t tensor)
            str_starts(str_from(name + n), STR("~grad_"));
 }
 
-/* What a user may not expect of the step: parameters that nothing reads, gradients renamed. */
-static bool note_unexpected(Session *session, Inferred *step)
+/* Parameters between which and the loss something lets no gradient pass. */
+static void note_stopped(Session *session, const TrainingStep *made)
+{
+    Arena *arena = session->model_arena;
+    const Inferred *model = made->inferred->forward;
+    int n = 0;
+    int32_t first = -1;
+    for (int i = made->n_parameters - 1; i >= 0; i--)
+        if (made->gradient[made->parameter[i]] < 0) {
+            first = made->parameter[i];
+            n++;
+        }
+    int32_t by = n > 0 ? step_stopped_by(model, first) : -1;
+    const char *why = by < 0
+                          ? "none of the loss reaches it"
+                          : arena_printf(arena, "op '%s' (%s) lets none pass",
+                                         op_name(model->graph, by), op_operator(model->graph, by));
+    const char *what =
+        arena_printf(arena, "%s no gradient and no update: %s", n > 1 ? "get" : "gets", why);
+    note_tensors(session, made->inferred, "no-gradient", n, first, what, "");
+}
+
+/* What a user may not expect of the step: parameters that nothing reads or that get no gradient,
+ * gradients renamed. */
+static bool note_unexpected(Session *session, const TrainingStep *made)
 {
     const Inferred *model = session->bare.inferred;
+    Inferred *step = made->inferred;
     const Graph *graph = step->graph;
     int n_unread = 0, n_renamed = 0;
     int32_t unread = -1, renamed = -1;
@@ -393,6 +417,7 @@ static bool note_unexpected(Session *session, Inferred *step)
     }
     note_tensors(session, step, "unread-parameter", n_unread, unread,
                  "is read by no op: no gradient, no update", "");
+    note_stopped(session, made);
     note_tensors(session, step, "gradient-renamed", n_renamed, renamed,
                  "is the name of a gradient here, since the model has a tensor named ~grad already",
                  "is the model a training step itself? export it without its gradients");
@@ -453,9 +478,8 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     session->derived.n_frozen = frozen.n;
     session->derived.model = (SessionModel){session->graph, session->inferred};
     if (!derive_step(&session->derived, arena, session->inferred, (StepShape){0}, &step, err) ||
-        (!given &&
-         (!note_frozen(session, spec, step.inferred) || !note_unexpected(session, step.inferred) ||
-          !note_parameters(session, step.inferred))))
+        (!given && (!note_frozen(session, spec, step.inferred) ||
+                    !note_unexpected(session, &step) || !note_parameters(session, step.inferred))))
         return false;
     session->graph = step.graph;
     session->inferred = step.inferred;

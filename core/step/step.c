@@ -70,6 +70,42 @@ static bool has_gradient(const Inferred *model, int32_t tensor)
     return false;
 }
 
+/* Whether the op lets gradients of its outputs pass to an input that depends on the parameter;
+ * *reads: whether there is such an input. */
+static bool lets_pass(const Inferred *model, int32_t op, const bool *depends, bool *reads)
+{
+    const Graph *graph = model->graph;
+    const Operator *row = registry_find(model->registry, str_from(op_operator(graph, op)));
+    const Derivative *derivative = derivative_find(model->registry, row, inferred_space(model, op));
+    bool passes = false;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(graph, op)[i];
+        if (t < 0 || !depends[t] || !dtype_is_float((Dtype)model->dtype[t]))
+            continue;
+        *reads = true;
+        passes |= !derivative || clause_passes(derivative_clause(derivative, i));
+    }
+    return passes;
+}
+
+int32_t step_stopped_by(const Inferred *model, int32_t parameter)
+{
+    Arena *scratch = arena_new();
+    bool *depends = arena_array(scratch, bool, model->graph->n_tensors);
+    int32_t by = -1;
+    depends[parameter] = true;
+    for (int p = 0; p < model->n_program && by < 0; p++) {
+        int32_t op = model->program[p];
+        bool reads = false, passes = lets_pass(model, op, depends, &reads);
+        by = reads && !passes ? op : -1;
+        for (int o = 0; passes && o < model->graph->ops[op].n_outputs; o++)
+            if (op_outputs(model->graph, op)[o] >= 0)
+                depends[op_outputs(model->graph, op)[o]] = true;
+    }
+    arena_free(scratch);
+    return by;
+}
+
 /* The initializers that train, in the arena; returns how many. */
 static int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
 {

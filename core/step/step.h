@@ -38,6 +38,10 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
                int n_frozen, StepShape shape, const UpdateSpec *spec, TrainingStep *out,
                Error *err);
 
+/* The first op, in program order, that lets no gradient pass to what is made of the parameter, as a
+ * rounding does; -1: none does, and no loss depends on it. */
+int32_t step_stopped_by(const Inferred *model, int32_t parameter);
+
 /* The step without a loss: the gradients of the float outputs are inputs "T~given", and those of
  * all float inputs and initializers that they reach are outputs. ERROR_USAGE: no output has
  * floats. */

@@ -48,6 +48,19 @@ static BadRow rows[] = {
      "sgd", "", NULL, NULL, NULL, RUN_PASS},
     {"a parameter that nothing reads", X W "model:param('u', {16, 4}, 'f32')\n" LOSS(XW), "sgd", "",
      NULL, "unread-parameter", NULL, RUN_PASS},
+    {"a parameter behind a rounding",
+     X W LOSS("model:op('MatMul', {model:op('Round', {" XW "}), model:param('v', {4, 4}, 'f32')})"),
+     "sgd", "", NULL, "no-gradient", NULL, RUN_PASS},
+    {"a parameter that the loss does not depend on",
+     X W
+     "model:output(model:op('MatMul', {x, model:param('u', {16, 4}, 'f32')}), 'aside')\n" LOSS(XW),
+     "sgd", "", NULL, "no-gradient", NULL, RUN_PASS},
+    {"a sum of gradients whose shape depends on data",
+     X W
+     "local y = model:op('Compress', {" XW ", model:op('Cast', {model:op('ReduceSum', {x, "
+     "model:constant('one', 'i64', {1}, {1})}, {keepdims = 0})}, {to = 9})}, {axis = 0})\n" LOSS(
+         "model:op('Add', {model:op('Exp', {y}), model:op('Tanh', {y})})"),
+     "sgd", "", "its shape is known only at run time", NULL, NULL, RUN_PASS},
     {"a graph that has gradients", X W "model:output(model:op('Mul', {w, w}), 'w~grad')\n" LOSS(XW),
      "sgd", "", NULL, "gradient-renamed", NULL, RUN_PASS},
     {"labels beyond the classes",
