@@ -44,9 +44,9 @@ static Row rows[] = {
 
 /* ORDER SHOW */
 static const char *const names[SHOW_COUNT] = {
-    "graph",  "op",    "tensor",   "mesh",   "comm",   "mem",     "diff",    "policy", "run",
-    "detail", "links", "live",     "kept",   "totals", "fork",    "console", "check",  "schedule",
-    "near",   "why",   "findings", "events", "errors", "journal", "help"};
+    "graph",  "op",    "tensor", "mesh",     "comm",   "mem",    "diff",    "policy", "run",
+    "detail", "links", "live",   "kept",     "totals", "fork",   "console", "check",  "schedule",
+    "search", "near",  "why",    "findings", "events", "errors", "journal", "help"};
 
 static void panes_of_a_size(void **state)
 {

@@ -119,14 +119,14 @@ static void draw_blocks(const Strip *strip, Pen *pen)
     const char *number = "";
     for (int c = 0; c < strip->columns; c++) {
         int32_t id = block_in(strip, c);
-        if (id != before && id >= 0) {
+        if (id != before && id >= 0 && strip->table) {
             text = buf_new(strip->ui->frame);
             buf_printf(&text, "%d", strip->table->block[id].micro_batch);
             bool room = c + (int)text.n < strip->columns && block_in(strip, c + (int)text.n) == id;
             number = room ? text.s : "";
         }
         before = id;
-        if (id < 0) {
+        if (id < 0 || !strip->table) {
             bool waits = id == -1;
             pen_rune(pen, waits ? ROLE_DIM : ROLE_NOTE,
                      waits                   ? 0xb7
