@@ -17,7 +17,7 @@ const char help_marks[] =
     "  ↻8  a loop: what is in it runs 8 times, costs count that; ↻? not known\n"
     "  NonZero.1,64  a size that is not known, by its name: --dim gives one\n"
     "  AR all-reduce  AG all-gather  RS reduce-scatter  A2A all-to-all  SL slice\n"
-    "  ● op  ■ (K) op whose output is kept for the backward pass\n"
+    "  ● op  ■ op whose output is kept for the backward pass\n"
     "  ◆ op on parameters alone  ◇ input  ▸ ▾ closed, open group\n"
     "  + tagged  ~ changed by the last change  ≠ sharded unlike most layers of its kind\n"
     "  lines on the rail: values alive between rows   ! error, warning   i note\n"
