@@ -67,9 +67,10 @@ void node_check_parts(lua_State *L, const NodeRef *node);
 int32_t tensor_check(lua_State *L); /* the id of the tensor at 1; raises if it is no tensor */
 
 /* Their fields and methods (lua_api.h). */
-extern const LuaEntry graph_methods[];  /* lua_graph.c */
-extern const LuaEntry assume_methods[]; /* lua_assume.c */
-extern const LuaEntry store_methods[];  /* lua_store.c */
+extern const LuaEntry graph_methods[];                          /* lua_graph.c */
+extern const LuaEntry assume_methods[];                         /* lua_assume.c */
+extern const LuaEntry store_methods[];                          /* lua_store.c */
+extern const LuaEntry search_methods[], search_answer_fields[]; /* lua_search.c */
 extern const LuaEntry select_fields[], select_methods[], partition_methods[];
 extern const LuaEntry role_methods[], role_fields[]; /* lua_roles.c */
 extern const LuaEntry plan_totals_fields[];          /* lua_query.c */

@@ -88,6 +88,8 @@ void policy_each_value(lua_State *L, Policy *policy, int at, ValueFn *visit, voi
 bool pending_is_forgotten(const Pending *pending);
 
 void policy_end_trial(Policy *policy); /* lua_query.c */
+/* What has been decided before this run and in it, in the arena of the run; lua_query.c. */
+Journal policy_decided_so_far(const Policy *policy);
 
 /* Its position in inferred->program; -1 for a host op. */
 int policy_program_place(Policy *policy, int32_t op);

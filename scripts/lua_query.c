@@ -18,8 +18,7 @@ static const Plan *plan_of(lua_State *L)
 
 /* ---- a trial ---- */
 
-/* What has been decided before this run and in it. */
-static Journal decided_so_far(const Policy *policy)
+Journal policy_decided_so_far(const Policy *policy)
 {
     Journal journal = {0};
     for (int i = 0; i < policy->before->n_done; i++)
@@ -55,7 +54,7 @@ int graph_propose(lua_State *L)
     enum { OP_INSTRUCTIONS = 100 };
     Policy *policy = graph_check(L);
     const Session *session = policy->session;
-    Journal journal = decided_so_far(policy);
+    Journal journal = policy_decided_so_far(policy);
     PlanRequest request = session_request(session, &journal);
     Error err = {0};
     sandbox_spend(L, (int64_t)session->inferred->n_program * OP_INSTRUCTIONS);

@@ -48,6 +48,7 @@ const LuaEntry type_rows[] = {
     {"reshard", NULL, "class", "A value that the plan moves from one sharding to another."},
     {"weight_role", NULL, "class", "What a weight is for, in the list of graph:roles()."},
     {"plan_totals", NULL, "class", "What a plan costs, as graph:propose() returns it."},
+    {"search_answer", NULL, "class", "What graph:search found and proved."},
     {"model", NULL, "class", "The graph under construction, the first argument of MODEL."},
     {"value", NULL, "class",
      "A tensor of a model under construction, used as input of ops. Two values for the same tensor "

@@ -21,6 +21,8 @@ typedef struct {
     Session session; /* without what is lifted */
     LiftedDecisions lifted;
     Instance *instance;
+    const bool **allowed; /* [nodes]: choices that are searched; NULL: all */
+    int32_t **kept;       /* [nodes]: which these are, in the problem's numbers */
     SearchResult *result;
     double began_s, deadline_s;    /* deadline 0: none */
     MemoryPoint point[POINTS_MAX]; /* at which the limit is kept */
@@ -38,10 +40,24 @@ static bool search_is_over(const Search *s)
 
 /* ---- solving ---- */
 
-/* The instance under the limits at the points so far. rest: what choices do not tell counts too. */
-static SolveProblem problem_of(const Search *s, bool rest)
+/* Bytes of a node by choice of the problem. */
+static const double *amount_of(const Search *s, int point, int32_t node, int32_t n)
 {
-    SolveProblem problem = instance_problem(s->arena, s->instance);
+    const double *all = s->point[point].amount[node];
+    if (!s->allowed || !all)
+        return all;
+    double *out = arena_array(s->arena, double, n);
+    for (int32_t c = 0; c < n; c++)
+        out[c] = all[s->kept[node][c]];
+    return out;
+}
+
+/* The instance under the limits at the points so far. rest: what choices do not tell counts too. */
+static SolveProblem problem_of(Search *s, bool rest)
+{
+    SolveProblem problem = s->allowed
+                               ? instance_restricted(s->arena, s->instance, s->allowed, &s->kept)
+                               : instance_problem(s->arena, s->instance);
     int n = 0;
     SolveUse *use = arena_array(s->arena, SolveUse, s->n_points * problem.n_nodes);
     SolveLimit *limit = arena_array(s->arena, SolveLimit, s->n_points);
@@ -50,13 +66,24 @@ static SolveProblem problem_of(const Search *s, bool rest)
         limit[p] = (SolveLimit){p, p + 1, most};
         for (int32_t i = 0; i < problem.n_nodes; i++)
             if (s->point[p].amount[i])
-                use[n++] = (SolveUse){i, p, p + 1, s->point[p].amount[i]};
+                use[n++] = (SolveUse){i, p, p + 1, amount_of(s, p, i, problem.n_choices[i])};
     }
     problem.use = use;
     problem.n_uses = n;
     problem.limit = limit;
     problem.n_limits = s->n_points;
     return problem;
+}
+
+/* A choice of the problem in numbers of the instance. */
+static const int32_t *choice_of(const Search *s, const int32_t *choice)
+{
+    if (!s->allowed || !choice)
+        return choice;
+    int32_t *out = arena_array(s->arena, int32_t, s->instance->nodes.n);
+    for (int32_t i = 0; i < s->instance->nodes.n; i++)
+        out[i] = s->kept[i][choice[i]];
+    return out;
 }
 
 static void report(void *context, double objective, double bound)
@@ -75,7 +102,40 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
     double before = clock_s();
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
+    if (ok && answer->outcome == SOLVE_CHOICE)
+        answer->choice = choice_of(s, answer->choice);
     return ok;
+}
+
+/* ---- holes ---- */
+
+static void open_node(const bool **allowed, int32_t node)
+{
+    if (node >= 0)
+        allowed[node] = NULL;
+}
+
+/* Ops outside of the holes, and what only they read, stay as the session's plan has them; sums of
+ * gradients and moves follow. */
+static void close_others(Search *s)
+{
+    Instance *instance = s->instance;
+    const Inferred *inferred = instance->inferred;
+    s->allowed = arena_array(s->arena, const bool *, instance->nodes.n);
+    choices_of_plan(s->arena, instance, s->session.plan, s->allowed);
+    for (int32_t n = 0; n < instance->nodes.n; n++)
+        if (instance->nodes.at[n].kind == NODE_SUM || instance->nodes.at[n].kind == NODE_SHARED)
+            open_node(s->allowed, n);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (!s->request->holes[op])
+            continue;
+        open_node(s->allowed, instance->node_of_op[op]);
+        for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
+            int32_t t = op_inputs(inferred->graph, op)[o];
+            open_node(s->allowed, t < 0 ? -1 : instance->node_of_tensor[t]);
+        }
+    }
 }
 
 /* ---- plans ---- */
@@ -354,6 +414,8 @@ static bool search_all(Search *s, Error *err)
     if (!s->instance)
         return false;
     result->build_seconds = clock_s() - s->began_s;
+    if (request->holes)
+        close_others(s);
     fill_counts(s);
     offer_own_plan(s);
     SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
@@ -362,7 +424,7 @@ static bool search_all(Search *s, Error *err)
     result->n_lifted = s->lifted.n;
     result->proven = result->outcome == SEARCH_PLAN &&
                      result->cost_us - result->bound_us <= 1e-6 * result->cost_us;
-    if (result->proven && s->choice && s->n_points == 0) {
+    if (result->proven && s->choice && s->n_points == 0 && !s->allowed) {
         result->pricing = arena_make(s->arena, struct SearchPricing);
         *result->pricing = (struct SearchPricing){s->instance, s->choice};
     }

@@ -26,6 +26,9 @@ typedef void SearchReport(void *context, double cost_us, double bound_us);
 typedef struct {
     const Session *session; /* model, mesh, machine, decisions; only read */
     const bool *lifted;     /* [journal.n_done]: decisions that do not hold; NULL: all do */
+    const bool *holes;      /* [ops of the graph]: ops that are searched, with the parameters and
+                               inputs that they read; all others stay as in the session's plan.
+                               NULL: all */
     int64_t max_peak_bytes; /* of a device; 0: no limit */
     double seconds;         /* 0: as long as it takes */
     bool unfold;            /* equal layers may be sharded differently */

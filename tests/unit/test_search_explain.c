@@ -223,6 +223,49 @@ static void searches_again(void **state)
     fixture_free(&f);
 }
 
+/* ---- from a policy ---- */
+
+/* graph:search decides what the search finds, as the policy's own decisions. */
+static void a_policy_searches(void **state)
+{
+    (void)state;
+    static const char *const trains[] = {NULL, "adamw"};
+    for (int t = 0; t < 2; t++) {
+        Fixture f = fixture_new("tests/lua/search.lua", trains[t]);
+        Fixture free = fixture_new(NULL, trains[t]);
+        SearchResult result =
+            search(&free, &(SearchRequest){.session = free.session, .max_peak_bytes = 1 << 20});
+        assert_near(plan_step_us(f.session->plan), result.cost_us);
+        assert_true(f.session->journal.n_done > 0 || result.n_decisions == 0);
+        for (int i = 0; i < f.session->journal.n_done; i++)
+            assert_int_equal(f.session->journal.decisions.at[i].origin.kind, ORIGIN_POLICY);
+        fixture_free(&free);
+        fixture_free(&f);
+    }
+}
+
+/* Ops outside of the holes stay as they were, and the plan is no worse. */
+static void holes_leave_the_rest(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new("tests/lua/search_holes.lua", NULL);
+    Fixture of = fixture_new("megatron", NULL);
+    const Plan *plan = f.session->plan, *before = of.session->plan;
+    const Inferred *inferred = f.session->inferred;
+    int n_others = 0;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (strstr(op_name(inferred->graph, op), "/attn/")) {
+            assert_true(op_cut_equal(program_cut(plan, op), program_cut(before, op)));
+            n_others++;
+        }
+    }
+    assert_true(n_others > 10);
+    assert_true(plan_step_us(plan) <= plan_step_us(before) * (1 + 1e-9));
+    fixture_free(&of);
+    fixture_free(&f);
+}
+
 /* Prices of moves are those of one mesh and one machine. */
 static void prices_know_their_mesh(void **state)
 {
@@ -250,6 +293,8 @@ int main(void)
         cmocka_unit_test(points_are_plans),
         cmocka_unit_test(searches_again),
         cmocka_unit_test(prices_know_their_mesh),
+        cmocka_unit_test(a_policy_searches),
+        cmocka_unit_test(holes_leave_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
