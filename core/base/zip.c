@@ -271,3 +271,45 @@ bool zip_read(Arena *arena, Zip *zip, const ZipMember *member, Str *out, Error *
     return zip_view(arena, zip, member, out, err) &&
            (member->deflated || check_crc(zip, member, *out, err));
 }
+
+/* ---- gzip ---- */
+
+bool gzip_is(Str bytes)
+{
+    return bytes.n > 2 && bytes.s[0] == '\x1f' && bytes.s[1] == '\x8b';
+}
+
+/* Inflates into `out`, or (NULL) counts. False where the file is damaged or larger than `most`. */
+static bool inflate_all(Str packed, char *out, uint64_t most, uint64_t *n)
+{
+    z_stream stream = {.avail_in = 0};
+    char block[1 << 14];
+    int code = inflateInit2(&stream, MAX_WBITS + 16);
+    stream.next_in = (const Bytef *)packed.s;
+    stream.avail_in = (uInt)packed.n;
+    for (*n = 0; code == Z_OK && *n <= most;) {
+        uint64_t room = out && most - *n < sizeof block ? most - *n : sizeof block;
+        stream.next_out = (Bytef *)(out ? out + *n : block);
+        stream.avail_out = (uInt)room;
+        code = inflate(&stream, Z_NO_FLUSH);
+        *n += room - stream.avail_out;
+    }
+    inflateEnd(&stream);
+    return code == Z_STREAM_END && *n <= most;
+}
+
+bool gzip_read(Arena *arena, const Source *source, Str *out, Error *err)
+{
+    uint64_t n = 0, again = 0;
+    Str packed = source->text; /* *out may be that of the source */
+    if (packed.n > UINT32_MAX || !inflate_all(packed, NULL, ZIP_INFLATED_MAX, &n)) {
+        error_kind(err, ERROR_UNREADABLE, "gzip: it is damaged, or larger than 4 GiB");
+        error_in_file(err, source->name);
+        return false;
+    }
+    char *bytes = arena_alloc(arena, (size_t)n + 1);
+    *out = (Str){bytes, (size_t)n};
+    inflate_all(packed, bytes, n + 1, &again); /* a byte of room, to see the end */
+    bytes[n] = '\0';
+    return true;
+}

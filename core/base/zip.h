@@ -42,4 +42,10 @@ bool zip_read(Arena *arena, Zip *zip, const ZipMember *member, Str *out, Error *
 /* The same, but stored bytes are not looked at: they may be many. */
 bool zip_view(Arena *arena, Zip *zip, const ZipMember *member, Str *out, Error *err);
 
+/* ---- gzip: one file, packed (RFC 1952) ---- */
+
+bool gzip_is(Str bytes);
+/* Inflates it, to at most ZIP_INFLATED_MAX bytes. False with ERROR_UNREADABLE. */
+bool gzip_read(Arena *arena, const Source *source, Str *out, Error *err);
+
 #endif

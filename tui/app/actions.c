@@ -416,6 +416,8 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         *ok = run_begin(ui, args, err);
     else if (act == ACT_PLAN_SEARCH)
         *ok = plan_search_begin(ui, args, err);
+    else if (act == ACT_ACTUAL)
+        *ok = run_read_actual(ui, args, err);
     else if (act == ACT_TRACE)
         *ok = run_write_trace(ui, args, err);
     else if (act == ACT_EXPORT && args.n > 0)

@@ -404,6 +404,8 @@ static int answer(Cli *cli, const Sides *sides)
 int cli_diff(Cli *cli)
 {
     Sides sides = {0};
+    if (cli->options.actual)
+        return cli_diff_actual(cli);
     if (!(cli->options.propagate ? list_methods(cli, &sides) : list_files(cli, &sides)))
         return cli_fail(cli);
     int n = 0;

@@ -56,7 +56,14 @@ static const char diff_text[] =
     "Compares two plans, or one model under several propagators: their requests, the\n"
     "first decision that differs, totals, the ops, tensors, reshards and findings\n"
     "that differ, by name, equal layers in one row, and why the first op is sharded\n"
-    "differently. The exit code is 1 if the plans differ.";
+    "differently. The exit code is 1 if the plans differ.\n"
+    "With --actual one plan is compared with what a job of it ran, as one rank saw it:\n"
+    "a trace of torch.profiler (Kineto's JSON, also .gz), or a dump of NCCL's flight\n"
+    "recorder (JSON, or its pickle, of which nothing is run). Collectives are matched\n"
+    "within a kind and group of ranks by their bytes, in order; what fully_shard or a\n"
+    "bucket moves together is one for several parameters. Missing, unplanned, slow and\n"
+    "unfinished ones are named with what they move and why. The exit code is 1 if one is\n"
+    "missing or unplanned.";
 static const char export_text[] =
     "Writes the plan for other people and programs, in one of these formats;\n"
     "without an option, the one that the name of FILE ends in (x.svg):\n"
@@ -173,7 +180,7 @@ const Verb verbs[] = {
     {BATCH("search", "MODEL -m MESH | --devices N [--max-peak 75GiB]",
            "the fastest plan that fits, with a proof", "plans"),
      VERB_SEARCH, 1, 1, cli_search, search_text},
-    {BATCH("diff", "A.json B.json | --propagate A,B MODEL ...", "compare plans", "plans"),
+    {BATCH("diff", "A.json B.json | --propagate A,B MODEL ... | PLAN --actual TRACE", "compare plans", "plans"),
      VERB_DIFF, 1, 2, cli_diff, diff_text},
     {BATCH("export", "MODEL ... --svg|--html|--to SYSTEM|.. [WHAT] [-o FILE]",
            "write a drawing, report or code", "plans"),

@@ -144,6 +144,8 @@
         "the fastest plan that fits, with a proof: fills what pins leave open", "plan")            \
     ACT(RUN, "run", "", "[verify|fast] [repeat N]",                                                \
         "execute the plan on threads, check it and time it", "plan")                               \
+    ACT(ACTUAL, "actual", "", "FILE [STEPS]",                                                      \
+        "what a job ran beside the plan: a trace, or a flight recorder's dump", "plan")            \
     ACT(TRACE, "trace", "", "FILE", "write the predicted timeline, and the run, for Perfetto",     \
         "keep")                                                                                    \
     ACT(TIME_IN, "time-in", "+", "", "in Run and Schedule: zoom in", "view")                       \

@@ -78,6 +78,7 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
     }
     arena_free(run->arena);
     run->arena = job->arena;
+    run->actual = NULL;
     run->report = job->report;
     run->verified = job->options.verify;
     run->seed = job->options.seed;
@@ -378,6 +379,62 @@ void run_put_copied(const RunReport *report, Buf *out)
                report->n_copied_ops == 1 ? " was" : "s were");
     for (int i = 0; i < report->n_copied_operators; i++)
         buf_printf(out, "%s %s", i ? "," : "", report->copied_operator[i]);
+}
+
+/* ---- what a job ran ---- */
+
+/* A report of the collectives: ops have no times. */
+static void report_actual(RunState *run, const Session *session, const Actual *actual)
+{
+    int n = session->plan->moved->n_reshards;
+    run->report = (RunReport){.n_ranks = 1,
+                              .n_passes = 1,
+                              .n_timed = 1,
+                              .backend = "job",
+                              .first_bad = -1,
+                              .strange = -1,
+                              .unproven = -1,
+                              .ok = true};
+    run->report.op_us = arena_array(run->arena, double, session->graph->n_ops + 1);
+    run->report.reshard_us = actual_reshard_us(run->arena, actual);
+    for (int i = 0; i < n; i++) {
+        double us = run->report.reshard_us[i];
+        run->report.reshard_us[i] = us < 0 ? 0 : us;
+        run->report.median_us += run->report.reshard_us[i];
+    }
+    run->report.reshard_move_us = run->report.reshard_us;
+    run->actual = actual;
+}
+
+bool run_read_actual(Ui *ui, Str args, Error *err)
+{
+    RunState *run = run_state(ui);
+    Arena *arena = arena_new();
+    int64_t steps = 1;
+    Str path = str_take(&args, ' ');
+
+    if (path.n == 0 ||
+        (args.n > 0 && (!str_to_int(args, &steps) || steps < 1 || steps > 1 << 20))) {
+        arena_free(arena);
+        return error_set(err, "the trace of which job? :actual FILE, and how many steps it has");
+    }
+    const ActualTrace *trace = actual_read(arena, arena_str(arena, path), err);
+    if (!trace) {
+        arena_free(arena);
+        return false;
+    }
+    const Actual *actual = actual_compare(arena, ui->session, trace, 2, (int)steps);
+    arena_free(run->arena);
+    run->arena = arena;
+    run->dropped = run->verified = false;
+    report_actual(run, ui->session, actual);
+    timeline_measure(run->timeline, &run->report);
+    run->span = run->timeline->n_rows > 0 ? run->timeline->row[0].first : 0;
+    ui_say(ui, "%d collectives ran as planned, %d missing, %d unplanned, %d slow",
+           actual->rows.n - actual->n_missing - actual->n_unplanned, actual->n_missing,
+           actual->n_unplanned, actual->n_slow);
+    ui_show(ui, SHOW_RUN);
+    return true;
 }
 
 void run_put_trace(Ui *ui, Buf *out)

@@ -7,6 +7,7 @@
 
 #include "tui/state/ui.h"
 #include "core/run/trace/timeline.h"
+#include "core/summary/actual.h"
 
 typedef struct {
     Timeline *timeline;     /* NULL until made */
@@ -14,6 +15,7 @@ typedef struct {
     double from_us, len_us; /* what is drawn; len_us 0: to be chosen */
     Arena *arena;           /* of the report; NULL: there is no run of this plan */
     RunReport report;
+    const Actual *actual; /* the report is what a job ran, of collectives alone; else NULL */
     uint64_t seed;
     int repeat; /* asked for */
     bool verified, dropped;
@@ -30,6 +32,10 @@ RunState *run_state(Ui *ui);
 /* ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N] [steps N]": as a job. A run that takes
  * long is asked about first, beside smaller sizes of the free dims. */
 bool run_begin(Ui *ui, Str args, Error *err);
+
+/* ":actual FILE [STEPS]": what a job of the plan ran (core/summary/actual.h) in place of a run: its
+ * times of collectives beside the predicted ones. */
+bool run_read_actual(Ui *ui, Str args, Error *err);
 
 /* ":trace FILE": the plan along time, and the run, as Chrome's JSON for Perfetto. */
 bool run_write_trace(Ui *ui, Str path, Error *err);

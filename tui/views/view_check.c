@@ -157,7 +157,11 @@ static void draw(Ui *ui, Pen *pen)
     const RunState *run = run_state(ui);
     Buf text = buf_new(ui->frame);
 
-    if (!run->arena) {
+    if (run->arena && run->actual) {
+        Buf lines = buf_new(ui->frame);
+        actual_format(run->actual, &lines);
+        draw_lines(ROLE_TEXT, buf_str(&lines), pen);
+    } else if (!run->arena) {
         draw_no_run(ui, run, pen);
     } else {
         put_verdict(ui, run, &text);

@@ -218,7 +218,12 @@ static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
 
     pen_puts(pen, ROLE_TEXT, " predicted ");
     pen_put(pen, ROLE_HEAD, label_us(ui, totals->step_us));
-    if (run->arena) {
+    if (run->arena && run->actual) {
+        pen_puts(pen, ROLE_TEXT, ", a job's collectives ");
+        pen_put(pen, ROLE_HEAD, label_us(ui, run->report.median_us));
+        pen_printf(pen, ROLE_TEXT, ", %d missing, %d unplanned", run->actual->n_missing,
+                   run->actual->n_unplanned);
+    } else if (run->arena) {
         pen_puts(pen, ROLE_TEXT, ", measured ");
         pen_put(pen, ROLE_HEAD, label_us(ui, run->report.median_us));
         pen_printf(pen, ROLE_TEXT, " on %d thread%s", run->report.n_ranks,
@@ -315,8 +320,8 @@ static Str ratio_text(const Ui *ui, double predicted, double measured)
     if (predicted <= 0 || measured <= 0)
         return STR("-");
     if (measured > 2 * predicted)
-        return str_from(
-            arena_printf(ui->frame, "%s%.3g", ui->look.ascii ? "x" : "×", measured / predicted));
+        return str_from(arena_printf(ui->frame, measured < 1000 * predicted ? "%s%.3g" : "%s%.0f",
+                                     ui->look.ascii ? "x" : "×", measured / predicted));
     return str_from(arena_printf(ui->frame, "%+.0f%%", 100 * (measured / predicted - 1)));
 }
 

@@ -66,8 +66,8 @@ def check(model, plan, example_inputs=(), example_kwargs=None, *, mesh=None):
 def compare(plan, trace, slow=2.0, steps=1):
     """The collectives in a trace of a step beside the plan's, as a Comparison.
 
-    trace: a file of torch.profiler, or a dump of the flight recorder as JSON; of several equal
-    steps in it the last one is compared. The result is true where each
+    trace: a file of torch.profiler, or a dump of the flight recorder, as JSON or the pickle that it
+    is; of several equal steps in it the last one is compared. The result is true where each
     planned one ran and no other did; its text names those that are missing, unplanned, of other
     bytes, or slow: more than `slow` times the predicted time.
     """
