@@ -1,4 +1,5 @@
 #include "core/layout/sharding.h"
+#include "core/layout/sharding_find.h"
 
 _Static_assert(sizeof(Sharding) == sizeof(int64_t) + DIMS_MAX * sizeof(Cut) + ATOMS_MAX + 4,
                "a sharding has no padding: it is interned as bytes");
@@ -17,6 +18,11 @@ Shardings *shardings_new(Arena *arena)
 int32_t shardings_put(Shardings *shardings, const Sharding *sharding)
 {
     return intern_put(shardings->intern, sharding, sizeof *sharding);
+}
+
+int32_t shardings_find(const Shardings *shardings, const Sharding *sharding)
+{
+    return intern_find(shardings->intern, sharding, sizeof *sharding);
 }
 
 const Sharding *shardings_at(const Shardings *shardings, int32_t id)

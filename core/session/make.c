@@ -15,6 +15,7 @@
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 #include "core/propagate/step_cuts.h"
+#include "core/reshard/lend.h"
 
 static Plan *plan_new(const PlanRequest *request)
 {
@@ -166,12 +167,24 @@ Plan *plan_make_forward_cuts(const PlanRequest *request, Error *err)
     return plan;
 }
 
+/* Whether `before` is no earlier plan of this session, but one given for its answers. */
+static bool lends(const PlanRequest *request)
+{
+    const Plan *before = request->before;
+    return before && request->propagation && before->mesh == request->mesh &&
+           before->machine == request->machine &&
+           before->propagated->log.context != request->propagation;
+}
+
 Plan *plan_make(const PlanRequest *request, Error *err)
 {
     Plan *plan = plan_begin(request, err);
     if (!plan)
         return NULL;
-    if (fill_plan(plan, request, err))
+    resharder_borrow(plan->resharder, lends(request) ? request->before->resharder : NULL);
+    bool filled = fill_plan(plan, request, err);
+    resharder_borrow(plan->resharder, NULL);
+    if (filled)
         return plan;
     plan_free(plan);
     return NULL;

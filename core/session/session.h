@@ -107,6 +107,7 @@ struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
     Arena *step_arena; /* of a training step made since the model was opened; NULL: the model's */
     SessionOptions options, given; /* in use now; as it was opened */
+    const Plan *lender;     /* while a change is made: Change.lender */
     const Session *carried; /* while opening: the user's decisions in that session are kept */
     const char *plan_file;  /* the plan file that was opened; NULL if it was the model itself */
     const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */
@@ -205,6 +206,8 @@ typedef struct {
     const Journal *kept; /* CHANGE_MESH: the user's decisions on that mesh; NULL: the present ones,
                             by name, and a warning for each that the mesh has no place for */
     Buf *answer;         /* CHANGE_CONSOLE: what the line prints, also if it fails */
+    const Plan *lender;  /* of session_fork(): a plan on the same mesh and machine, which nobody
+                            uses meanwhile: reshards that it has are not searched again; or NULL */
     Progress *progress;  /* NULL if nobody waits */
 } Change;
 

@@ -233,8 +233,10 @@ Session *session_fork(const Session *session, const Change *change, Error *err)
     Session *fork = session_beside(session);
     fork->journal = journal_copy(fork);
     fork->progress = change->progress;
+    fork->lender = change->lender;
     bool ok = make_change(fork, change, err) && progress_goes_on(change->progress, err);
     fork->progress = NULL;
+    fork->lender = NULL;
     if (ok)
         return fork;
     session_close(fork);

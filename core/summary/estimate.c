@@ -1,6 +1,7 @@
 #include "core/summary/estimate.h"
 
 #include "core/cost/pipeline.h"
+#include "core/reshard/lend.h"
 
 #include <stdlib.h>
 
@@ -74,25 +75,29 @@ static void add_micro_batches(Arena *arena, const Session *session, Changes *out
 
 /* ---- trying ---- */
 
-static bool settings_with(Arena *arena, const EstimateChange *change, SessionOptions *options,
-                          Error *err)
+/* The session with the change, which shares the model with this one if it can. */
+static Session *session_with(Arena *arena, const Session *session, const EstimateChange *change,
+                             const Plan *lender, Error *err)
 {
+    Buf lines = buf_new(arena);
     for (int i = 0; i < ESTIMATE_SETTINGS && change->setting[i]; i++)
-        if (!policy_settings_with(arena, &options->settings, str_from(change->setting[i]),
-                                  &options->settings, err))
-            return false;
-    return true;
+        buf_printf(&lines, "%s%s", i > 0 ? "\n" : "", change->setting[i]);
+    Change made = {.kind = CHANGE_SETTING, .text = lines.s, .lender = lender};
+    bool reopens;
+    if (!session_reopens(session, &made, &reopens, err))
+        return NULL;
+    return reopens ? session_reopen_changed(session, &made, err)
+                   : session_fork(session, &made, err);
 }
 
-static void try_change(Arena *arena, const Session *session, EstimateChange *change, Error *err)
+/* Returns the session with the change, which the caller closes; NULL if there is none. */
+static Session *try_change(Arena *arena, const Session *session, const Plan *lender,
+                           EstimateChange *change, Error *err)
 {
-    SessionOptions options = session->given;
-    Session *other = settings_with(arena, change, &options, err)
-                         ? session_open(&options, &session->hooks, err)
-                         : NULL;
+    Session *other = session_with(arena, session, change, lender, err);
     if (!other) {
         change->failed = arena_str(arena, str_from(err->text));
-        return;
+        return NULL;
     }
     change->step_us = plan_step_us(other->plan);
     change->peak_bytes = other->plan->priced->totals.peak_bytes;
@@ -102,7 +107,7 @@ static void try_change(Arena *arena, const Session *session, EstimateChange *cha
     bool better = fitted ? change->step_us < plan_step_us(session->plan)
                          : change->peak_bytes < session->plan->priced->totals.peak_bytes;
     change->helps = change->legal && (change->fits == fitted ? better : change->fits);
-    session_close(other);
+    return other;
 }
 
 /* What helps, then what does not, then what failed; of each first those that fit, the fastest
@@ -128,13 +133,23 @@ bool estimate_changes(Arena *arena, const Session *session, Progress *progress,
         add_change(arena, session, tried[i][0], tried[i][1], &changes);
     add_micro_batches(arena, session, &changes);
     progress_stage(progress, "planning changes", changes.n);
-    for (int i = 0; i < changes.n; i++) {
+    Session *first = NULL; /* whose plan lends reshards to the others, and takes theirs */
+    for (int i = 0; i < changes.n && !progress_stopped(progress); i++) {
         Error of_change = {0};
-        if (!progress_goes_on(progress, err))
-            return false;
-        try_change(arena, session, &changes.at[i], &of_change);
+        const Plan *lender = first ? first->plan : progress ? NULL : session->plan;
+        Session *other = try_change(arena, session, lender, &changes.at[i], &of_change);
+        bool shares = other && other->mesh == session->mesh;
+        if (shares && first)
+            resharder_take(first->plan->resharder, other->plan->resharder);
+        if (shares && !first)
+            first = other;
+        else
+            session_close(other);
         progress_add(progress, 1);
     }
+    session_close(first);
+    if (!progress_goes_on(progress, err))
+        return false;
     if (changes.n > 0)
         qsort(changes.at, (size_t)changes.n, sizeof *changes.at, better_first);
     *out = (EstimateChanges){changes.n, changes.at};

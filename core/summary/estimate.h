@@ -29,8 +29,8 @@ typedef struct {
 /* Whether the peak of a plan fits into a device's memory. */
 bool estimate_fits(const Plan *plan);
 
-/* Plans each change of what the session was opened with. In the arena. Returns false with
- * ERROR_CANCELLED if the progress was stopped. */
+/* Plans each change of the session's settings, under its decisions. In the arena. progress: NULL if
+ * nobody else reads the session meanwhile. Returns false with ERROR_CANCELLED if it was stopped. */
 bool estimate_changes(Arena *arena, const Session *session, Progress *progress,
                       EstimateChanges *out, Error *err);
 

@@ -459,6 +459,10 @@ int main(int argc, char **argv)
         bench_step();
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--estimate") == 0) {
+        bench_estimate();
+        return 0;
+    }
     if (argc > 3 && strcmp(argv[1], "--solve") == 0) {
         bench_solve_files(atof(argv[2]), argc - 3, argv + 3);
         return 0;
@@ -475,6 +479,7 @@ int main(int argc, char **argv)
     bench_search();
     bench_readers();
     bench_step();
+    bench_estimate();
     bench_viz();
     bench_scale(argv[0]);
     return 0;

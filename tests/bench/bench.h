@@ -28,6 +28,7 @@ void bench_policies(void); /* bench_policy.c */
 void bench_models(void);   /* bench_models.c */
 void bench_search(void);   /* bench_search.c; alone: bench --search */
 void bench_step(void);     /* bench_step.c; alone: bench --step */
+void bench_estimate(void); /* bench_estimate.c; alone: bench --estimate */
 void bench_run(void);      /* bench_run.c */
 void bench_readers(void);  /* bench_readers.c; alone: bench --readers */
 void bench_viz(void);      /* bench_viz.c; alone: bench --viz */
