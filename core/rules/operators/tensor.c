@@ -387,7 +387,7 @@ const Operator operators_tensor[] = {
      PADDLE("repeat_interleave")},
     {OP("Roll", move_along, 0, 1, 1), EARLY, OWN("axes shifts", ""), .examples = "5x6x4 axes=[1]",
      TORCH("roll(dims=axes)"), PADDLE("roll(axis=axes) roll_grad(axis=axes; 1)")},
-    {OP("Flip", move_along, 0, 1, 1), .kernel = "Flip", EARLY, OWN("axes", ""),
+    {OP("Flip", move_along, 0, 1, 1), GRADIENT("0: move"), .kernel = "Flip", EARLY, OWN("axes", ""),
      .examples = "5x6x4 axes=[1]", TORCH("flip(dims=axes)"), PADDLE("flip(axis=axes)"),
      STABLEHLO("reverse(dims=axes)")},
     {OP("Select", select_one, 0, 1, 1), EARLY, OWN("axis index", ""),

@@ -29,6 +29,19 @@ bool forward_call(const KernelCall *call, KernelCall *forward, Error *err);
         double t = tanh(fmax(x, 0) + log1p(exp(-fabs(x))));                                        \
         return t + x * (1 - t * t) / (1 + exp(-x));                                                \
     }                                                                                              \
+    INLINE double slope_of_lgamma(double x)                                                        \
+    {                                                                                              \
+        double sum = 0, y = x < 0.5 ? 1 - x : x;                                                   \
+        for (; y < 8; y += 1)                                                                      \
+            sum -= 1 / y;                                                                          \
+        double z = 1 / (y * y);                                                                    \
+        sum += log(y) - 0.5 / y -                                                                  \
+               z * (1. / 12 -                                                                      \
+                    z * (1. / 120 -                                                                \
+                         z * (1. / 252 -                                                           \
+                              z * (1. / 240 - z * (1. / 132 - z * (691. / 32760 - z / 12))))));    \
+        return x < 0.5 ? sum - 3.141592653589793 / tan(3.141592653589793 * x) : sum;               \
+    }                                                                                              \
     INLINE double slope_of_gelu(double x)                                                          \
     {                                                                                              \
         return (1 + erf(x * 0.7071067811865476)) / 2 + x * exp(-x * x / 2) * 0.3989422804014327;   \
@@ -78,6 +91,15 @@ bool forward_call(const KernelCall *call, KernelCall *forward, Error *err);
     D(SOFTSIGN, "Softsign", 0, d / ((1 + fabs(a)) * (1 + fabs(a))))                                \
     D(MISH, "Mish", 0, d *slope_of_mish(a))                                                        \
     D(ERF, "Erf", 0, d * 1.1283791670955126 * exp(-a * a))                                         \
+    D(ERFC, "Erfc", 0, -d * 1.1283791670955126 * exp(-a * a))                                      \
+    D(ERFINV, "Erfinv", 0, d * 0.8862269254527580 * exp(a * a))                                    \
+    D(EXPM1, "Expm1", 0, d *(a + 1))                                                               \
+    D(LOG1P, "Log1p", 0, d / (1 + a))                                                              \
+    D(LGAMMA, "Lgamma", 0, d *slope_of_lgamma(a))                                                  \
+    D(CBRT, "Cbrt", 0, d / (3 * a * a))                                                            \
+    D(RSQRT, "Rsqrt", 0, -d *a *a *a / 2)                                                          \
+    D(ATAN2_0, "Atan2", 0, d *b / (a * a + b * b))                                                 \
+    D(ATAN2_1, "Atan2", 1, -d *a / (a * a + b * b))                                                \
     D(TANH, "Tanh", 0, d *(1 - a * a))                                                             \
     D(EXP, "Exp", 0, (d * a))                                                                      \
     D(LOG, "Log", 0, d / a)                                                                        \
