@@ -20,6 +20,10 @@ static const ExportFormat own[] = {
     {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax, NULL},
     {"lua", "a dimscope policy that pins the whole plan", EXPORT_CODE, false, "lua", code_lua,
      NULL},
+    {"megatron", "Megatron-LM: the flags that come nearest", EXPORT_CODE, false, "args",
+     code_megatron, NULL},
+    {"deepspeed", "DeepSpeed: the configuration that comes nearest", EXPORT_CODE, false, "json",
+     code_deepspeed, NULL},
 };
 enum { N_OWN = sizeof own / sizeof *own };
 

@@ -47,6 +47,6 @@ typedef struct ExportFormat {
 const ExportFormat *code_format_at(int i);
 
 CodeFn code_onnx; /* the model's own file with the plan in ONNX's annotations */
-CodeFn code_jax, code_lua;
+CodeFn code_jax, code_lua, code_megatron, code_deepspeed;
 
 #endif

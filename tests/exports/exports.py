@@ -18,6 +18,7 @@ import xml.dom.minidom
 sys.path[:0] = ["tests/golden/errors", "tests/exports"]
 sys.dont_write_bytecode = True
 import drawings  # noqa: E402
+import settings  # noqa: E402
 from make_models import field, value  # noqa: E402
 
 DIMSCOPE = os.path.abspath(os.environ.get("DIMSCOPE") or "./dimscope")
@@ -42,7 +43,8 @@ NAMES = [
     "日本語 émoji 🦊",
     "",
 ]
-LANGUAGES = {"dtensor": "py", "dtensor-exact": "py", "vescale": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua"}
+LANGUAGES = {"dtensor": "py", "dtensor-exact": "py", "vescale": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua",
+             "megatron": "args", "deepspeed": "json"}
 KINDS = ["overview", "block", "neighbourhood", "op", "slices", "device", "stage", "mesh", "comm", "reshard", "why"]
 
 
@@ -169,6 +171,11 @@ def read_json(data):
     return isinstance(json.loads(data.decode("utf-8")), dict), ""
 
 
+def read_flags(data):
+    lines = data.decode("utf-8").splitlines()
+    return all(re.fullmatch(r"#.*|--[a-z0-9-]+( [\w.]+)?", line) for line in lines), lines
+
+
 def read_trace(data):
     events = json.loads(data.decode("utf-8"))["traceEvents"]
     return all("ph" in e and "pid" in e for e in events), "an event without ph"
@@ -208,7 +215,7 @@ def read_nothing(data):
 
 
 READERS = {"dot": read_dot, "svg": read_svg, "pdf": read_pdf, "png": read_png, "html": read_html, "md": read_md,
-           "json": read_json, "trace": read_trace, "py": read_py, "mlir": read_mlir, "lua": read_nothing,
+           "json": read_json, "trace": read_trace, "py": read_py, "mlir": read_mlir, "lua": read_nothing, "args": read_flags,
            "onnx": read_nothing}
 
 
@@ -560,6 +567,7 @@ def check_mermaid():
 check_facts()
 check_mermaid()
 drawings.measure(check)
+settings.measure(run, check)
 check_dot()
 check_ends()
 check_read_back()
