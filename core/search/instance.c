@@ -222,6 +222,7 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
     memset(to->node_of_op, -1, sizeof *to->node_of_op * (size_t)graph->n_ops);
     memset(to->node_of_tensor, -1, sizeof *to->node_of_tensor * (size_t)graph->n_tensors);
     Making m = {.to = to, .options = options, .scratch = scratch};
+    m.clock = (SolveClock){.deadline_s = options->deadline_s, .progress = options->progress};
     m.summed = intern_new(scratch);
     count_readers(&m);
     bool ok = making_op_nodes(&m, err);

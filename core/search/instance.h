@@ -106,12 +106,13 @@ typedef struct {
     bool store; /* parameters may be stored sharded further also in a plan of the forward pass */
     const Plan *const *plans; /* whose cuts are among the choices */
     int n_plans;
-    Prices *prices; /* of an earlier instance; NULL, or of another mesh or machine: new ones */
+    Prices *prices;    /* of an earlier instance; NULL, or of another mesh or machine: new ones */
+    double deadline_s; /* of the monotonic clock; 0: none */
     Progress *progress;
 } InstanceOptions;
 
 /* Everything is in the arena; the session must outlive it. Returns NULL with *err: an op has no
- * legal choice, the work was cancelled. */
+ * legal choice, or ERROR_CANCELLED: its time is over. */
 Instance *instance_make(Arena *arena, const Session *session, const InstanceOptions *options,
                         Error *err);
 

@@ -387,7 +387,7 @@ bool making_op_nodes(Making *m, Error *err)
     follow_partials(m, slots);
     for (int32_t n = 0; n < to->nodes.n; n++)
         expand(m, n, &slots[n]);
-    return progress_goes_on(m->options->progress, err);
+    return making_goes_on(m, err);
 }
 
 /* ---- sums ---- */

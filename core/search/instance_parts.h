@@ -6,6 +6,7 @@
 
 #include "core/base/intern.h"
 #include "core/search/instance.h"
+#include "core/solve/clock.h"
 
 /* In place of an operand: the atoms by which the op is cut, not a sharding. */
 enum { USED = -1 };
@@ -23,6 +24,7 @@ typedef struct {
     Instance *to;
     const InstanceOptions *options;
     Arena *scratch;
+    SolveClock clock;   /* when it stops: what is made then is not whole */
     int32_t *n_readers; /* per tensor: operands of program ops that are it */
     AxisSets *partial;  /* per tensor: over which sets of axes it may be partial */
     Intern *summed;     /* (sharding, atoms): with those atoms partial */
@@ -35,6 +37,12 @@ static inline int32_t making_slot(const Inferred *inferred, int32_t op)
 {
     bool again = inferred->graph->phase && inferred->graph->phase[op] == PHASE_AGAIN;
     return inferred->space[op] << 1 | again;
+}
+
+/* False with ERROR_CANCELLED once its time is over. */
+static inline bool making_goes_on(Making *m, Error *err)
+{
+    return !solve_stopped(&m->clock) || error_kind(err, ERROR_CANCELLED, "stopped");
 }
 
 int32_t making_with_sums(Making *m, int32_t sharding, AtomSet atoms);

@@ -453,7 +453,7 @@ static MoveTable table_new(const Moves *s, int32_t a, const Classes *by_a, int32
 static void put_move(const Moves *s, int32_t from, int32_t to, int times)
 {
     Instance *instance = s->m->to;
-    if (from != to)
+    if (from != to && !solve_stopped(&s->m->clock))
         vec_push(instance->arena, &instance->moves,
                  (Move){prices_ask(instance->prices, s->dtype, from, to), times});
 }
@@ -655,7 +655,7 @@ bool making_costs(Making *m, Error *err)
     for (int i = 0; i < values.values.n; i++) {
         add_value(m, &values.values.at[i]);
         progress_add(m->options->progress, 1);
-        if (!progress_goes_on(m->options->progress, err))
+        if (!making_goes_on(m, err))
             return false;
     }
     return true;

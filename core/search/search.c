@@ -358,8 +358,10 @@ static bool check(const Session *session, Error *err)
 {
     if (session->plan->decided->stages || session->plan->decided->devices)
         return error_kind(
-            err, ERROR_UNSUPPORTED,
-            "a plan with pipeline stages or ops on parts of the mesh is not searched");
+                   err, ERROR_UNSUPPORTED,
+                   "a plan with pipeline stages or ops on parts of the mesh is not searched") ||
+               error_hint(err, "search --devices N searches stages, schedules and micro-batches "
+                               "with the mesh; or search without the policy's stages");
     const char *name = propagator_or_default(session->options.propagator)->name;
     if (strcmp(name, propagator_explain.name) != 0)
         return error_kind(err, ERROR_UNSUPPORTED,
@@ -409,11 +411,22 @@ static bool search_all(Search *s, Error *err)
                                .plans = plans,
                                .n_plans = plans[0] == plans[1] ? 1 : 2,
                                .prices = request->prices,
+                               .deadline_s = s->deadline_s,
                                .progress = request->progress};
-    s->instance = instance_make(s->arena, &s->session, &options, err);
-    if (!s->instance)
-        return false;
+    Error stopped = {0};
+    s->instance = instance_make(s->arena, &s->session, &options, &stopped);
     result->build_seconds = clock_s() - s->began_s;
+    if (!s->instance && stopped.kind == ERROR_CANCELLED) { /* all that is known is the own plan */
+        offer_own_plan(s);
+        result->n_lifted = s->lifted.n;
+        result->seconds = result->build_seconds;
+        return true;
+    }
+    if (!s->instance) {
+        if (err)
+            *err = stopped;
+        return false;
+    }
     if (request->holes)
         close_others(s);
     fill_counts(s);

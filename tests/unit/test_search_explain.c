@@ -223,6 +223,27 @@ static void searches_again(void **state)
     fixture_free(&f);
 }
 
+/* ---- stopped ---- */
+
+/* A search that ends before anything is priced has the session's own plan, and no bound. */
+static void ends_with_its_time(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new("megatron", "adamw");
+    SearchResult result = search(&f, &(SearchRequest){.session = f.session, .seconds = 1e-9});
+    assert_int_equal(result.outcome, SEARCH_PLAN);
+    assert_int_equal(result.n_decisions, 0);
+    assert_near(result.cost_us, plan_step_us(f.session->plan));
+    assert_false(result.proven);
+    assert_true(result.bound_us <= 0);
+    Progress stopped = {0};
+    progress_stop(&stopped);
+    result = search(&f, &(SearchRequest){.session = f.session, .progress = &stopped});
+    assert_int_equal(result.outcome, SEARCH_PLAN);
+    assert_near(result.cost_us, plan_step_us(f.session->plan));
+    fixture_free(&f);
+}
+
 /* ---- from a policy ---- */
 
 /* graph:search decides what the search finds, as the policy's own decisions. */
@@ -293,6 +314,7 @@ int main(void)
         cmocka_unit_test(points_are_plans),
         cmocka_unit_test(searches_again),
         cmocka_unit_test(prices_know_their_mesh),
+        cmocka_unit_test(ends_with_its_time),
         cmocka_unit_test(a_policy_searches),
         cmocka_unit_test(holes_leave_the_rest),
     };

@@ -46,6 +46,10 @@ static void put_plan(const SearchResult *result, double before_us, Buf *out)
              result->proven ? "\nproven   none of the plans searched takes less\n" : "\nbound    ");
     if (result->proven)
         return;
+    if (result->bound_us <= 0) {
+        buf_puts(out, "none: it was stopped while the choices were priced\n");
+        return;
+    }
     units_format_us(result->bound_us, out);
     buf_printf(out, ", gap %.2f%%\n", 100 * gap_of(result));
 }
@@ -247,8 +251,10 @@ static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *re
         return false;
     bool conflict = result->outcome == SEARCH_INFEASIBLE;
     bool priced = conflict || (cli->options.price_pins && result->outcome == SEARCH_PLAN);
-    if (conflict && !search_conflict(cli->arena, request, &prices, &cli->err))
-        return false;
+    if (conflict && !search_conflict(cli->arena, request, &prices, &cli->err)) {
+        cli->err = (Error){0}; /* stopped: what is known is the limit */
+        prices.n = 0;
+    }
     if (!conflict && priced && !search_price_pins(cli->arena, request, &prices, &cli->err))
         return false;
     double now_us = conflict ? 0 : result->cost_us;
@@ -284,5 +290,9 @@ int search_mesh(Cli *cli, Progress *watched, double seconds, int64_t max_peak)
                                     : answer_plan(cli, &request, &result);
     ok = ok && (!cli->options.output || save(cli, session, &result));
     session_close(session);
-    return !ok ? cli_fail(cli) : result.outcome == SEARCH_PLAN ? CLI_FINE : CLI_ILLEGAL;
+    if (!ok)
+        return cli_fail(cli);
+    if (progress_stopped(watched))
+        return CLI_INTERRUPTED;
+    return result.outcome == SEARCH_PLAN ? CLI_FINE : CLI_ILLEGAL;
 }

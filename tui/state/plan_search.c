@@ -138,7 +138,8 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
     search->asked = job->request;
     search->about = about_now(ui);
     search->taken = -1;
-    search->stopped = progress_stopped(job->request.progress);
+    search->stopped = progress_stopped(job->request.progress) ||
+                      (search->n > 0 && search->point[0].bound_us <= 0);
     search->asked.progress = NULL;
     ui->list[SHOW_SEARCH].at = 0;
     if (search->n > 0 && search->point[0].outcome == SEARCH_PLAN)
