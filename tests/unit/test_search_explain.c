@@ -236,7 +236,7 @@ static void ends_with_its_time(void **state)
     assert_near(result.cost_us, plan_step_us(f.session->plan));
     assert_false(result.proven);
     assert_true(result.bound_us <= 0);
-    Progress stopped = {0};
+    Progress stopped = {.stage = NULL};
     progress_stop(&stopped);
     result = search(&f, &(SearchRequest){.session = f.session, .progress = &stopped});
     assert_int_equal(result.outcome, SEARCH_PLAN);
