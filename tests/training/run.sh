@@ -126,6 +126,19 @@ for model in tiny-gpt llama-tiny; do
     done
 done
 
+# The page behind a plan is that of estimate: where the time goes, and which settings would help.
+set -- samples/models/llama-3-tiny.json -m pp=2,dp=2,tp=2 -p hybrid3d --train --set micro_batches=4
+for part in "WHERE THE TIME GOES" "WOULD HELP"; do
+    of_plan=$("$DIMSCOPE" plan "$@" | sed -n "/^$part/,/^\$/p")
+    of_estimate=$("$DIMSCOPE" estimate "$@" | sed -n "/^$part/,/^\$/p")
+    if [ -n "$of_plan" ] && [ "$of_plan" = "$of_estimate" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "plan and estimate $*: '$of_plan', '$of_estimate'"
+    fi
+done
+
 # What is zero but for rounding is bounded by what cancels in it.
 for plan in "a=2 --set draw=1" "a=4 --set draw=1" "a=2,b=2 --set draw=4" "a=4 --set draw=3"; do
     # shellcheck disable=SC2086

@@ -14,8 +14,6 @@
 
 #include <math.h>
 
-enum { SHOWN_MAX = 3 };
-
 typedef struct {
     Cli *cli;
     const Session *session;
@@ -37,11 +35,7 @@ static void put_head(const Page *page, Buf *out)
     buf_puts(out, " parameters that train, on ");
     units_format_count(session->mesh->n_devices, out);
     buf_printf(out, " devices of %s, policy %s\n", session->machine->name, session->options.policy);
-    int64_t peak = plan->priced->totals.peak_bytes, room = session->machine->memory_bytes;
-    bool fits = estimate_fits(plan);
-    buf_printf(out, "memory   %s of %s on the fullest device: %s %s\n", text_bytes(arena, peak),
-               text_bytes(arena, room), text_bytes(arena, fits ? room - peak : peak - room),
-               fits ? "free" : "too much");
+    estimate_parts_fit(arena, plan, out);
     buf_printf(out, "step     %s", text_us(arena, page->parts.us));
     if (!isnan(page->cost.tokens_per_s_device)) {
         buf_puts(out, ", ");
@@ -52,45 +46,6 @@ static void put_head(const Page *page, Buf *out)
     if (plan->decided->stages)
         buf_printf(out, ", bubble %.1f%%", 100 * page->cost.bubble);
     buf_puts(out, "\n\n");
-}
-
-static void put_change(const Page *page, const EstimateChange *change, Table *table)
-{
-    Arena *arena = page->cli->arena;
-    double more_us = change->step_us - page->parts.us;
-    int64_t more = change->peak_bytes - page->session->plan->priced->totals.peak_bytes;
-    table_printf(table, "%s%s%s", change->setting[0], change->setting[1] ? " " : "",
-                 change->setting[1] ? change->setting[1] : "");
-    table_cell(table, str_from(text_us(arena, change->step_us)));
-    table_printf(table, "%c%s", more_us < 0 ? '-' : '+', text_us(arena, fabs(more_us)));
-    table_cell(table, str_from(text_bytes(arena, change->peak_bytes)));
-    table_printf(table, "%c%s", more < 0 ? '-' : '+', text_bytes(arena, more < 0 ? -more : more));
-    table_printf(table, "%s", !change->legal ? "illegal" : change->fits ? "fits" : "does not fit");
-}
-
-static void put_changes(const Page *page, Buf *out)
-{
-    static const TableColumn columns[] = {
-        {"WOULD HELP (--set)", 0}, {"STEP", -99}, {"", -99}, {"PEAK", -99}, {"", -99}, {"", 0}};
-    Table *table = table_new(page->cli->arena, columns, sizeof columns / sizeof *columns);
-    int helping = 0, failed = 0;
-    for (int i = 0; i < page->changes.n; i++) {
-        const EstimateChange *change = &page->changes.change[i];
-        helping += change->helps;
-        failed += change->failed != NULL;
-        if (change->helps && helping <= SHOWN_MAX)
-            put_change(page, change, table);
-    }
-    if (helping > 0)
-        table_format(table, "", out);
-    buf_printf(out, "%d other setting%s planned, %d would help", page->changes.n - failed,
-               page->changes.n - failed == 1 ? "" : "s", helping);
-    if (failed > 0)
-        buf_printf(out, "; %d could not be planned", failed);
-    buf_putc(out, '\n');
-    for (int i = page->changes.n - failed; i < page->changes.n; i++)
-        buf_printf(out, "  %s: %s\n", page->changes.change[i].setting[0],
-                   page->changes.change[i].failed);
 }
 
 /* ---- as JSON ---- */
@@ -179,7 +134,7 @@ int cli_estimate(Cli *cli)
         buf_putc(&cli->out, '\n');
         training_text_memory(cli->arena, &page.cost, &cli->out);
         buf_putc(&cli->out, '\n');
-        put_changes(&page, &cli->out);
+        estimate_parts_changes(cli->arena, session->plan, &page.changes, &cli->out);
         against_text(cli->arena, &page.against, &cli->out);
     }
     session_close(session);

@@ -4,6 +4,19 @@
 #include "core/base/units.h"
 #include "tui/cli/plan_text.h"
 
+#include <math.h>
+
+enum { SHOWN_MAX = 3 };
+
+void estimate_parts_fit(Arena *scratch, const Plan *plan, Buf *out)
+{
+    int64_t peak = plan->priced->totals.peak_bytes, room = plan->machine->memory_bytes;
+    bool fits = estimate_fits(plan);
+    buf_printf(out, "memory   %s of %s on the fullest device: %s %s\n", text_bytes(scratch, peak),
+               text_bytes(scratch, room), text_bytes(scratch, fits ? room - peak : peak - room),
+               fits ? "free" : "too much");
+}
+
 void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out)
 {
     const Findings *all = &plan->findings;
@@ -45,4 +58,46 @@ Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *par
         json_add(out, row);
     }
     return out;
+}
+
+static void put_change(Arena *scratch, const Plan *plan, const EstimateChange *change, Table *table)
+{
+    double more_us = change->step_us - plan_step_us(plan);
+    int64_t more = change->peak_bytes - plan->priced->totals.peak_bytes;
+    table_printf(table, "%s%s%s", change->setting[0], change->setting[1] ? " " : "",
+                 change->setting[1] ? change->setting[1] : "");
+    table_cell(table, str_from(text_us(scratch, change->step_us)));
+    table_printf(table, "%c%s", more_us < 0 ? '-' : '+', text_us(scratch, fabs(more_us)));
+    table_cell(table, str_from(text_bytes(scratch, change->peak_bytes)));
+    table_printf(table, "%c%s", more < 0 ? '-' : '+', text_bytes(scratch, more < 0 ? -more : more));
+    table_printf(table, "%s", !change->legal ? "illegal" : change->fits ? "fits" : "does not fit");
+}
+
+void estimate_parts_changes(Arena *scratch, const Plan *plan, const EstimateChanges *changes,
+                            Buf *out)
+{
+    static const TableColumn columns[] = {
+        {"WOULD HELP (--set)", 0}, {"STEP", -99}, {"", -99}, {"PEAK", -99}, {"", -99}, {"", 0}};
+    Table *table = table_new(scratch, columns, sizeof columns / sizeof *columns);
+    int helping = 0, failed = 0;
+    for (int i = 0; i < changes->n; i++) {
+        const EstimateChange *change = &changes->change[i];
+        helping += change->helps;
+        failed += change->failed != NULL;
+        if (change->helps && helping <= SHOWN_MAX)
+            put_change(scratch, plan, change, table);
+    }
+    if (helping > 0)
+        table_format(table, "", out);
+    if (changes->n == 0) {
+        buf_puts(out, "no other settings: the policy declares none that could be tried\n");
+        return;
+    }
+    buf_printf(out, "%d other setting%s planned, %d would help", changes->n - failed,
+               changes->n - failed == 1 ? "" : "s", helping);
+    if (failed > 0)
+        buf_printf(out, "; %d could not be planned", failed);
+    buf_putc(out, '\n');
+    for (int i = changes->n - failed; i < changes->n; i++)
+        buf_printf(out, "  %s: %s\n", changes->change[i].setting[0], changes->change[i].failed);
 }

@@ -6,10 +6,18 @@
 
 #include "core/base/json.h"
 #include "core/cost/step_parts.h"
+#include "core/summary/estimate.h"
+
+/* "memory   21.4 GiB of 74.5 GiB on the fullest device: 53.1 GiB free" */
+void estimate_parts_fit(Arena *scratch, const Plan *plan, Buf *out);
 
 /* A table of the parts, with the share of each. */
 void estimate_parts_text(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out);
 Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *parts);
+
+/* A table of the three changes that help most, beside the plan, and how many were tried. */
+void estimate_parts_changes(Arena *scratch, const Plan *plan, const EstimateChanges *changes,
+                            Buf *out);
 
 /* Warnings and errors of the plan, and an empty line behind them; notes are left to `plan`. */
 void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out);

@@ -6,6 +6,7 @@
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
+#include "tui/cli/estimate_parts.h"
 #include "tui/cli/plan_text.h"
 #include "core/base/table.h"
 
@@ -14,6 +15,31 @@
 static int legal_or_not(const Session *session)
 {
     return plan_is_legal(session->plan) ? CLI_FINE : CLI_ILLEGAL;
+}
+
+/* What the page on a training step ends with: whether it fits, what takes the time, what would
+ * help. */
+static bool put_page(Cli *cli, const Session *session)
+{
+    EstimateChanges changes;
+    if (!session->graph->phase)
+        return true;
+    if (!estimate_changes(cli->arena, session, NULL, &changes, &cli->err))
+        return false;
+    StepParts parts = step_parts(cli->arena, session->plan);
+    buf_putc(&cli->out, '\n');
+    estimate_parts_fit(cli->arena, session->plan, &cli->out);
+    buf_putc(&cli->out, '\n');
+    estimate_parts_text(cli->arena, session->mesh, &parts, &cli->out);
+    buf_putc(&cli->out, '\n');
+    estimate_parts_changes(cli->arena, session->plan, &changes, &cli->out);
+    return true;
+}
+
+static bool put_plan(Cli *cli, const Session *session)
+{
+    plan_text_format(session, &cli->out);
+    return put_page(cli, session);
 }
 
 /* Answers one of a plan's forms; -o saves it instead, and says only what makes it illegal. */
@@ -33,7 +59,7 @@ int cli_plan(Cli *cli)
     else if (options->json)
         cli_write_json(cli, plan_json(session));
     else if (!options->output)
-        plan_text_format(session, &cli->out);
+        code = put_plan(cli, session) ? code : cli_fail(cli);
     else if (code != CLI_FINE)
         plan_text_findings(&session->plan->findings, &cli->out);
     session_close(session);
