@@ -63,6 +63,18 @@ static void report_axis(Plan *plan, int axis, const StoredAlong *along)
     plan_found_at(plan, &along->pin->origin);
 }
 
+/* The pin that says how one of the two states is stored; NULL: none does. */
+static const Decision *pin_of_states(const Plan *plan, int32_t a, int32_t b)
+{
+    const Shape *shape = inferred_shape(plan->inferred, a);
+    const Decision *pin = NULL;
+    for (int d = 0; !pin && shape && d < shape->n_dims; d++) {
+        pin = plan_store_pin_of(plan, a, d);
+        pin = pin ? pin : plan_store_pin_of(plan, b, d);
+    }
+    return pin;
+}
+
 /* The states that an op of the update renews are stored alike. */
 static void look_at_update(Plan *plan, int32_t op)
 {
@@ -85,6 +97,9 @@ static void look_at_update(Plan *plan, int32_t op)
                   "pin all states of a parameter alike",
                   "%s is stored as %s: the update is sharded as the latter, and moves the former",
                   plan_value_name(plan, t), text.s);
+        const Decision *pin = pin_of_states(plan, first, t);
+        if (pin)
+            plan_found_at(plan, &pin->origin);
     }
 }
 
