@@ -77,12 +77,12 @@ static Str take_text(Unpickler *p, uint64_t n)
 
 static Str take_line(Unpickler *p)
 {
-    Str rest = {p->at, (size_t)(p->end - p->at)}, line = rest;
+    Str rest = {p->at, (size_t)(p->end - p->at)};
     if (!memchr(rest.s, '\n', rest.n)) {
         fail(p, "it ends within a line");
         return STR("");
     }
-    line = str_take(&rest, '\n');
+    Str line = str_take(&rest, '\n');
     p->at = rest.s;
     return line;
 }
@@ -230,7 +230,7 @@ static void push_digits(Unpickler *p, bool real)
     if (real)
         push(p, VALUE_REAL)->f = strtod(text, NULL);
     else if (str_eq(line, STR("00")) || str_eq(line, STR("01")))
-        push_int(p, VALUE_BOOL, text[1] == '1');
+        push_int(p, VALUE_BOOL, str_eq(line, STR("01")));
     else
         push_int(p, VALUE_INT, strtoll(text, NULL, 10));
 }

@@ -292,7 +292,7 @@ static void judge(Actual *actual, double slow)
         actual->n_missing += row->state == ACTUAL_MISSING;
         actual->n_unplanned += row->state == ACTUAL_UNPLANNED;
         actual->n_hanging += ran && ran->hangs;
-        if (row->state != ACTUAL_MATCHED)
+        if (row->state != ACTUAL_MATCHED || !ran)
             continue;
         row->other_bytes = row->n_planned == 1 && ran->bytes >= 0 &&
                            ran->bytes != actual->planned.at[row->planned].bytes;

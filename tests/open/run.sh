@@ -51,6 +51,8 @@ expect "the other name of a tied parameter" says "tok.weight" \
     "$DIMSCOPE" why tests/open/tied_lm.pt2 head.weight.0 -m x=2
 expect "a training step" "$DIMSCOPE" run tests/open/tied_lm.pt2 --train adamw -m x=2 --verify
 
+expect "a tp_plan, a checkpoint's metadata" tests/open/check_pins.py "$DIMSCOPE"
+
 said=$(tests/open/broken_pt2.py "$DIMSCOPE" tests/open/tied_lm.pt2 "$scratch")
 counts=$(echo "$said" | tail -n 1)
 echo "$said" | sed '$d'

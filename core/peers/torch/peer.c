@@ -3,6 +3,7 @@
  */
 #include "core/peers/peers.h"
 
+#include "core/peers/torch/pins.h"
 #include "core/peers/torch/plan_strategy.h"
 #include "core/peers/torch/code.h"
 #include "core/peers/torch/report.h"
@@ -49,6 +50,7 @@ const Peer peer_torch = {
     .eval_verbs = eval_verbs,
     .planners = torch_planners,
     .reports = torch_reports,
+    .pins = torch_pins,
     .code = code,
     .rules_new = rules_new,
     .n_rules = n_rules,
