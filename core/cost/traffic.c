@@ -160,38 +160,41 @@ static double common(int64_t lo, int64_t hi, int64_t other_lo, int64_t other_hi)
     return to > from ? (double)(to - from) : 0;
 }
 
-/* What the rank at `reader` needs of the part of the rank at `holder`, in elements. The two
- * shardings differ in the halo alone. */
-static double read_of(const GroupTraffic *at, int64_t reader, int64_t holder)
+/* What the part with halos of the rank at `reader` has of the plain part of the rank at `holder`,
+ * in elements. The two shardings differ in halos alone. */
+static double read_of(const Mesh *mesh, const Sharding *wide, const Sharding *plain, int64_t reader,
+                      int64_t holder)
 {
-    const Mesh *mesh = at->plan->mesh;
-    const Sharding *from = shardings_at(at->plan->shardings, at->step->from);
-    const Sharding *to = shardings_at(at->plan->shardings, at->step->to);
     double elements = 1;
-    for (int64_t d = 0; d < to->n_dims && elements > 0; d++) {
+    for (int64_t d = 0; d < wide->n_dims && elements > 0; d++) {
         int64_t lo, hi, own_lo, own_hi;
-        if (!cut_has_halo(&to->dim[d])) {
-            elements *= (double)cut_local_size(&to->dim[d], mesh, reader);
+        if (!cut_has_halo(&wide->dim[d])) {
+            elements *= (double)cut_local_size(&wide->dim[d], mesh, reader);
             continue;
         }
-        cut_interval(&to->dim[d], mesh, reader, &lo, &hi);
-        cut_interval(&from->dim[d], mesh, holder, &own_lo, &own_hi);
+        cut_interval(&wide->dim[d], mesh, reader, &lo, &hi);
+        cut_interval(&plain->dim[d], mesh, holder, &own_lo, &own_hi);
         elements *= common(lo, hi, own_lo, own_hi);
     }
     return elements;
 }
 
+/* Borders come to the ranks that read them, or go back to those that own them. */
 static void send_borders(const GroupTraffic *at)
 {
-    double most = (double)sharding_most_elements(shardings_at(at->plan->shardings, at->step->to),
-                                                 at->plan->mesh) -
-                  (double)sharding_most_elements(shardings_at(at->plan->shardings, at->step->from),
-                                                 at->plan->mesh);
+    const Mesh *mesh = at->plan->mesh;
+    const Sharding *from = shardings_at(at->plan->shardings, at->step->from);
+    const Sharding *to = shardings_at(at->plan->shardings, at->step->to);
+    bool back = sharding_has_halo(from);
+    const Sharding *wide = back ? from : to, *plain = back ? to : from;
+    double most =
+        (double)(sharding_most_elements(wide, mesh) - sharding_most_elements(plain, mesh));
     double bytes = most > 0 ? (double)at->step->bytes / most : 0; /* of an element */
     for (int64_t i = 0; i < at->n; i++)
         for (int64_t j = 0; j < at->n; j++)
             if (i != j)
-                send(at, i, j, bytes * read_of(at, at->position[j], at->position[i]));
+                send(at, back ? j : i, back ? i : j,
+                     bytes * read_of(mesh, wide, plain, at->position[j], at->position[i]));
 }
 
 static bool starts(const char *text, const char *head)

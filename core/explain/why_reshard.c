@@ -215,6 +215,50 @@ static void format_reader(const Plan *plan, const WhyReshard *why, Buf *out)
     }
 }
 
+/* "1 element before and 2 behind each part of dim 2 by h" */
+static void format_border(const Plan *plan, const Cut *cut, int dim, Buf *out)
+{
+    if (cut->before > 0)
+        buf_printf(out, "%d before", cut->before);
+    if (cut->after > 0)
+        buf_printf(out, "%s%d behind", cut->before > 0 ? " and " : "", cut->after);
+    buf_printf(out, " each part of dim %d, by ", dim);
+    mesh_format_set(plan->mesh, cut_atoms(cut), ".", out);
+}
+
+/* Whether a rank of the dim needs more than what its next neighbours hold. */
+static bool reaches_far(const Plan *plan, const Cut *cut)
+{
+    AtomSet atoms = cut_atoms(cut);
+    int64_t n = mesh_atoms_size(plan->mesh, atoms), lo = 0, hi = 0;
+    bool far = false;
+    for (int64_t i = 1; i + 1 < n; i++) {
+        digit_interval(&cut->digit[0], plan->mesh, mesh_group_member(plan->mesh, atoms, 0, i), &lo,
+                       &hi);
+        far |= cut->before > hi - lo || cut->after > hi - lo;
+    }
+    return far;
+}
+
+static void format_borders(const Plan *plan, const WhyReshard *why, Buf *out)
+{
+    const Sharding *from = shardings_at(plan->shardings, why->reshard->from);
+    const Sharding *to = shardings_at(plan->shardings, why->reshard->to);
+    for (int d = 0; d < from->n_dims; d++) {
+        bool back = cut_has_halo(&from->dim[d]);
+        const Cut *cut = back ? &from->dim[d] : &to->dim[d];
+        if (!cut_has_halo(cut))
+            continue;
+        buf_puts(out, back ? "  windows overlap: what it has of " : "  its windows read ");
+        format_border(plan, cut, d, out);
+        buf_puts(out,
+                 back ? ", goes back to the neighbours, which add it" : ": the neighbours send it");
+        if (reaches_far(plan, cut))
+            buf_puts(out, ", and ranks beyond them");
+        buf_putc(out, '\n');
+    }
+}
+
 void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out)
 {
     Arena *scratch = arena_new();
@@ -236,6 +280,7 @@ void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out)
         buf_putc(out, '\n');
     }
     format_margins(plan, &why, out);
+    format_borders(plan, &why, out);
     format_reader(plan, &why, out);
     arena_free(scratch);
 }

@@ -564,15 +564,16 @@ int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
     return cut_is_blocks(cut) ? sum : product;
 }
 
-/* Rank 0 has the largest part, and may have a neighbour on one side only. */
+/* Without halos rank 0 has the largest part; it has a neighbour on one side only. */
 int64_t cut_most_size(const Cut *cut, const Mesh *mesh)
 {
-    int64_t lo, hi;
-    if (!cut_has_halo(cut))
-        return cut_local_size(cut, mesh, 0);
-    digit_interval(&cut->digit[0], mesh, 0, &lo, &hi);
-    int64_t most = hi - lo + cut->before + cut->after;
-    return most < cut->digit[0].size ? most : cut->digit[0].size;
+    int64_t most = cut_local_size(cut, mesh, 0);
+    AtomSet atoms = cut_has_halo(cut) ? cut_atoms(cut) : 0;
+    for (int64_t i = 1, n = mesh_atoms_size(mesh, atoms); i < n; i++) {
+        int64_t size = cut_local_size(cut, mesh, mesh_group_member(mesh, atoms, 0, i));
+        most = size > most ? size : most;
+    }
+    return most;
 }
 
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh)

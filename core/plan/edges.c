@@ -276,6 +276,8 @@ static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
     for (int a = 0; a < ATOMS_MAX; a++)
         if (!(kept >> a & 1))
             reduced.partial[a] = REDUCE_NONE;
+    if (!sharding_partials(&reduced))
+        reduced = sharding_without_halo(&reduced);
     return shardings_put(e->plan->shardings, &reduced);
 }
 

@@ -1,6 +1,7 @@
 #include "core/plan/op_cut.h"
 
 #include "core/space/dim_part.h"
+#include "core/space/gradient.h"
 
 OpCut op_cut_whole(const OpSpace *space)
 {
@@ -53,37 +54,6 @@ static void add_partials(const OpSpace *space, const OpCut *cut, const Operand *
             if (atoms >> a & 1)
                 sharding->partial[a] = (uint8_t)space->index[i].reduce;
     }
-}
-
-Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh)
-{
-    const Operand *o = &space->operand[operand];
-    Sharding sharding = sharding_whole(&o->shape);
-    for (int d = 0; d < o->shape.n_dims; d++) {
-        Cut part;
-        if (op_cut_project(space, cut, operand, d, mesh, &part))
-            sharding.dim[d] = part;
-    }
-    if (operand >= space->n_inputs)
-        add_partials(space, cut, o, &sharding);
-    return sharding;
-}
-
-bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, const Sharding *have,
-                       const Mesh *mesh, Sharding *need)
-{
-    bool changed = false;
-    for (int d = 0; d < have->n_dims; d++) {
-        DimPart part;
-        Cut read;
-        if (!dim_part(space, operand, d, &part) || part.of_index || cut_is_whole(&have->dim[d]) ||
-            !cut_part(&have->dim[d], part.start, part.end, mesh, &read) ||
-            !cut_equal(&read, &cut->index[part.index]))
-            continue;
-        need->dim[d] = have->dim[d];
-        changed = true;
-    }
-    return changed;
 }
 
 /* The one index dim with a cut that the dim's row depends on; -1: none, several, or a cut that is
@@ -156,6 +126,68 @@ bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, c
         return false;
     int moving = moving_index(space, cut, &o->projection.row[dim]);
     return moving >= 0 && halo_cut(space, cut, operand, dim, moving, mesh, out);
+}
+
+/* The cut of the op whose gradient this is, as far as the gradient op has its index dims. */
+static OpCut cut_of_forward(const OpSpace *space, const OpCut *cut)
+{
+    OpCut out = op_cut_whole(space->gradient->forward);
+    for (int j = 0; j < out.n; j++) {
+        int own = opspace_find_index(space, str_from(space->gradient->forward->index[j].name));
+        if (own >= 0)
+            out.index[j] = cut->index[own];
+    }
+    return out;
+}
+
+/* What windows add to overlaps at the borders only: a rank holds addends of what its forward op
+ * read, not of the whole dim. */
+static void add_overlaps(const OpSpace *space, const OpCut *cut, int output, const Mesh *mesh,
+                         Sharding *sharding)
+{
+    OpCut of = cut_of_forward(space, cut);
+    for (int d = 0; d < sharding->n_dims; d++) {
+        Cut read;
+        if (cut_is_whole(&sharding->dim[d]) &&
+            op_cut_halo(space->gradient->forward, &of, space->gradient->written[output], d, mesh,
+                        &read) &&
+            !(cut_atoms(&read) & ~sharding_partials(sharding)) &&
+            !(cut_atoms(&read) & sharding_atoms(sharding)))
+            sharding->dim[d] = read;
+    }
+}
+
+Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh)
+{
+    const Operand *o = &space->operand[operand];
+    Sharding sharding = sharding_whole(&o->shape);
+    for (int d = 0; d < o->shape.n_dims; d++) {
+        Cut part;
+        if (op_cut_project(space, cut, operand, d, mesh, &part))
+            sharding.dim[d] = part;
+    }
+    if (operand >= space->n_inputs)
+        add_partials(space, cut, o, &sharding);
+    if (operand >= space->n_inputs && space->gradient && sharding_partials(&sharding))
+        add_overlaps(space, cut, operand - space->n_inputs, mesh, &sharding);
+    return sharding;
+}
+
+bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, const Sharding *have,
+                       const Mesh *mesh, Sharding *need)
+{
+    bool changed = false;
+    for (int d = 0; d < have->n_dims; d++) {
+        DimPart part;
+        Cut read;
+        if (!dim_part(space, operand, d, &part) || part.of_index || cut_is_whole(&have->dim[d]) ||
+            !cut_part(&have->dim[d], part.start, part.end, mesh, &read) ||
+            !cut_equal(&read, &cut->index[part.index]))
+            continue;
+        need->dim[d] = have->dim[d];
+        changed = true;
+    }
+    return changed;
 }
 
 bool op_cut_read_halos(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh,

@@ -68,6 +68,7 @@ static bool made_as(const StepCuts *s, int32_t tensor, Sharding *out)
             *out = space->no_rule ? sharding_whole(inferred_shape(inferred, tensor))
                                   : op_cut_sharding(space, s->cuts.at[s->out->cut[maker]],
                                                     space->n_inputs + o, s->plan->mesh);
+    *out = sharding_without_halo(out);
     return true;
 }
 
@@ -301,6 +302,7 @@ static void reach(StepCuts *s, int32_t tensor, Sharding made)
     AtomSet axes = 0;
     Sharding partial = made;
     uint16_t pinned = 0;
+    made = sharding_without_halo(&made);
     memset(made.partial, REDUCE_NONE, sizeof made.partial);
     for (int d = 0; s->has_pins && d < made.n_dims; d++) {
         const Decision *pin = plan_pin_of(s->plan, PIN_TENSOR_DIM, tensor, d);

@@ -8,8 +8,8 @@
  * else as the value is. Ops that a user's function builds are cut as what they read is: operands
  * of the forward op as that op reads and makes them, first operand first. An op of the update takes
  * the sharding in which the states of its parameter are stored, or the parameter where there are
- * none: gradients reduced, parameters gathered after it are reshards like others. Dims that a
- * gradient op freezes, as those of slices and windows, are whole.
+ * none: gradients reduced, parameters gathered after it are reshards like others. Gradients of
+ * windows are made with overlapping borders, and lie without them.
  *
  * A pin of an index dim replaces what is copied; its axes are taken from the op's other dims. A pin
  * of a tensor dim says where the value lies: the op makes it so if its cut has no use for the axes,

@@ -375,17 +375,25 @@ static void add_step(const Resharder *resharder, ReshardPath *path, Step *steps,
     path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
 }
 
-/* The borders of the neighbours' parts: of the largest part, what it holds beyond its own. */
-static Step halo_step(const Resharder *resharder, const ReshardQuestion *asked, int32_t plain)
+static AtomSet halo_atoms(const Sharding *sharding)
 {
-    const Sharding *from = shardings_at(resharder->shardings, plain);
-    const Sharding *to = shardings_at(resharder->shardings, asked->to);
-    Dtype dtype = (Dtype)asked->dtype;
-    Step step = {.kind = STEP_HALO, .from = plain, .to = asked->to};
-    for (int64_t d = 0; d < to->n_dims; d++)
-        if (cut_has_halo(&to->dim[d]))
-            step.atoms |= cut_atoms(&to->dim[d]);
-    step.bytes = local_bytes(resharder, dtype, to) - local_bytes(resharder, dtype, from);
+    AtomSet atoms = 0;
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_has_halo(&sharding->dim[d]))
+            atoms |= cut_atoms(&sharding->dim[d]);
+    return atoms;
+}
+
+/* The borders of the neighbours' parts, got or given back: of the largest part, what it holds
+ * beyond its own. One of both ends has halos. */
+static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
+{
+    const Sharding *before = shardings_at(resharder->shardings, from);
+    const Sharding *after = shardings_at(resharder->shardings, to);
+    Step step = {.kind = STEP_HALO, .from = from, .to = to};
+    step.atoms = halo_atoms(before) | halo_atoms(after);
+    step.bytes = local_bytes(resharder, dtype, after) - local_bytes(resharder, dtype, before);
+    step.bytes = step.bytes < 0 ? -step.bytes : step.bytes;
     Price price = pricer_step(resharder->pricer, step.kind, step.atoms, step.bytes);
     step.wire_bytes = price.wire_bytes;
     step.us = price.us;
@@ -403,7 +411,32 @@ static const ReshardPath *path_to_halo(Resharder *resharder, const ReshardQuesti
     Step *steps;
     ReshardPath *path = path_begun(resharder, there, &steps);
     path->proven = false;
-    add_step(resharder, path, steps, (Dtype)asked->dtype, halo_step(resharder, asked, plain));
+    add_step(resharder, path, steps, (Dtype)asked->dtype,
+             halo_step(resharder, (Dtype)asked->dtype, plain, asked->to));
+    return path;
+}
+
+/* A path from addends that overlap at the borders: they go back to the neighbours, which add them;
+ * then on from the parts. */
+static const ReshardPath *path_from_overlaps(Resharder *resharder, const ReshardQuestion *asked)
+{
+    Dtype dtype = (Dtype)asked->dtype;
+    const Sharding *from = shardings_at(resharder->shardings, asked->from);
+    Sharding summed = sharding_without_halo(from);
+    AtomSet atoms = halo_atoms(from);
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (atoms >> a & 1)
+            summed.partial[a] = REDUCE_NONE;
+    int32_t plain = shardings_put(resharder->shardings, &summed);
+    const ReshardPath *rest = reshard_inside(resharder, dtype, plain, asked->to, asked->fixed);
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, rest->n_steps + 1);
+    *path = (ReshardPath){.step = steps, .bound_us = rest->bound_us};
+    path->peak_bytes =
+        local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
+    add_step(resharder, path, steps, dtype, halo_step(resharder, dtype, asked->from, plain));
+    for (int i = 0; i < rest->n_steps; i++)
+        add_step(resharder, path, steps, dtype, rest->step[i]);
     return path;
 }
 
@@ -662,6 +695,9 @@ static bool has_blocks(const Resharder *resharder, int32_t id)
 
 static ReshardAnswer find_answer(Resharder *resharder, const ReshardQuestion *asked)
 {
+    if (sharding_has_halo(shardings_at(resharder->shardings, asked->from)))
+        return (ReshardAnswer){.path = path_from_overlaps(resharder, asked),
+                               .looked_for_other = true};
     AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
     AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
     if (made)

@@ -45,11 +45,21 @@ static bool agree_on(const Mesh *mesh, AtomSet atoms, int64_t a, int64_t b)
     return true;
 }
 
+/* Whether addends overlap at the borders of parts: the source is sharded by axes over which it is
+ * partial, and which the step reduces. */
+static bool adds_overlaps(const Collective *collective)
+{
+    AtomSet reduced = sharding_partials(collective->from) & ~sharding_partials(collective->to);
+    return reduced & sharding_atoms(collective->from);
+}
+
 PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
                        int64_t member)
 {
     if (!agree_on(collective->mesh, roles->own, member, position))
         return PART_UNREAD;
+    if (adds_overlaps(collective))
+        return PART_ADDED;
     bool first = mesh_stands_first(collective->mesh, roles->summed, member);
     return first ? PART_COPIED : PART_ADDED;
 }
@@ -86,7 +96,8 @@ static AtomSet made_partial(const Collective *collective)
 
 bool collective_pads(const Collective *collective)
 {
-    return made_partial(collective) & sharding_atoms(collective->from);
+    return (made_partial(collective) & sharding_atoms(collective->from)) ||
+           adds_overlaps(collective);
 }
 
 /* A value that becomes a partial sum is zero on ranks that are not at 0 on the axes along which it
@@ -104,7 +115,7 @@ bool collective_finish(const Collective *collective, const Roles *roles, int64_t
                          ? sharding_local_elements(collective->from, collective->mesh, position)
                          : shape_elements(&target->shape);
     int64_t n_missing = n_held - n_copied;
-    if (n_missing != 0)
+    if (n_missing != 0 && !adds_overlaps(collective))
         return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not in the group", n_missing);
     if (collective_is_blank(collective, position))
         memset(target->data, 0, (size_t)local_bytes(target));

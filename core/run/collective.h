@@ -6,7 +6,9 @@
  * reduces, hold addends; these are combined in rank order, so that all ranks get the same bits.
  * This one rule does slice, all-gather, all-reduce, reduce-scatter and all-to-all, and checks them:
  * a target element that the group does not hold is an error. The exception is a shard that becomes
- * an addend of a partial sum over the axes that shard it: zeros are around it.
+ * an addend of a partial sum over the axes that shard it: zeros are around it. A source that is
+ * partial over axes that shard it has addends that overlap at the borders of its parts: a target
+ * element is the sum of what all members have of it.
  */
 #ifndef CORE_RUN_COLLECTIVE_H
 #define CORE_RUN_COLLECTIVE_H
@@ -35,8 +37,8 @@ bool collective_roles(const Collective *collective, Roles *out, Error *err);
 PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
                        int64_t member);
 
-/* Whether a shard becomes an addend, with zeros around it. Then the target is zeroed before the
- * parts. */
+/* Whether the target is zeroed before the parts: a shard becomes an addend, with zeros around it,
+ * or addends overlap. */
 bool collective_pads(const Collective *collective);
 
 /* Call after all parts: checks that n_copied covers the target, divides a mean, and where a whole

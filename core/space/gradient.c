@@ -42,6 +42,19 @@ static bool is_written_freely(const Operand *operand, int index)
     return true;
 }
 
+/* A written dim is a part of the index dim: it is cut only where the cut keeps the parts. */
+static bool is_written_in_part(const Gradient *gradient, int i, int index)
+{
+    const Operand *operand = written_operand(gradient, i);
+    for (int d = 0; d < operand->projection.n_dims; d++) {
+        DimPart part;
+        if (dim_part(gradient->forward, gradient->written[i], d, &part) && part.of_index &&
+            part.index == index)
+            return true;
+    }
+    return false;
+}
+
 /* A maximum or a product is taken over it: what an element contributes depends on all others. An
  * elementwise derivative reads the result instead. */
 static bool needs_whole(const Gradient *gradient, const IndexDim *dim)
@@ -53,14 +66,16 @@ static bool needs_whole(const Gradient *gradient, const IndexDim *dim)
 static IndexRole role_of(const Gradient *gradient, int index)
 {
     int n_written = 0, n_free = 0;
+    bool in_part = false;
     for (int i = 0; i < gradient->n_written; i++) {
+        in_part |= is_written_in_part(gradient, i, index);
         n_written += operand_uses(written_operand(gradient, i), index);
         n_free += is_written_freely(written_operand(gradient, i), index);
     }
     if (gradient->forward->index[index].role == ROLE_FROZEN ||
-        needs_whole(gradient, &gradient->forward->index[index]) || n_free < gradient->n_written)
+        needs_whole(gradient, &gradient->forward->index[index]) || in_part)
         return ROLE_FROZEN;
-    return n_written == gradient->n_written ? ROLE_MAP : ROLE_REDUCE;
+    return n_written == gradient->n_written && n_free == n_written ? ROLE_MAP : ROLE_REDUCE;
 }
 
 /* The index dims that rows of the gradient op mention; to[j]: their numbers there, or -1. */

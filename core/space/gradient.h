@@ -10,7 +10,9 @@
  * which a maximum or a product is taken becomes so; a dim of every written operand is mapped. Any
  * other is summed over: operands that lack it are partial where it is cut, those that have it are
  * cut along it. A written dim that is no mixed radix of index dims, one of a slice or of a window,
- * is written whole and its index dims are frozen. So the sharding rules of the backward pass need
+ * is written whole and its index dims are summed over: their windows overlap. Where a cut moves the
+ * window, a rank's addends are within what its forward op read, the part and its halo
+ * (op_cut_sharding()). So the sharding rules of the backward pass need
  * no table: with the forward op's cuts every saved operand is read as the forward op read it.
  *
  * The space is right for operators that are not linear in the operand too; only what the kernel

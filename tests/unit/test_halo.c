@@ -3,6 +3,7 @@
 #include "tests/unit/planning_text.h"
 
 #include "core/cost/traffic.h"
+#include "core/explain/why_reshard.h"
 #include "tests/unit/random.h"
 
 #define IMAGE "x <- Neg f32[2,8,64,64]; "
@@ -24,7 +25,7 @@ static PlanRow rows[] = {
     {"a step of two reaches to one side", IMAGE POOL3, "a=4", "x 2,8,64/a,64", "y 2,8,32/a,32",
      "halo_exchange a 1 x 4096"},
     {"no pad: all that is read lies behind", IMAGE "y <- Conv x f32[8,8,3,3]!", "a=2",
-     "x 2,8,64/a,64", "y 2,8,62/a,62", "halo_exchange a 1 x 8192"},
+     "x 2,8,64/a,64", "y 2,8,62/a,62", "halo_exchange a 1 x 4096"},
     {"dilated", IMAGE "y <- Conv x f32[8,8,3,3]! pads=[4,4,4,4] dilations=[4,4]", "a=4",
      "x 2,8,64/a,64", "y 2,8,64/a,64", "halo_exchange a 1 x 32768"},
     {"causal", "x <- Neg f32[2,8,64]; y <- Conv x f32[8,8,4]! pads=[3,0]", "a=8", "x 2,8,64/a",
@@ -121,6 +122,136 @@ static void any_window_runs_as_on_one_device(void **state)
     assert_true(n_halos > 20);
 }
 
+/* ---- the backward pass: addends that overlap at the borders go back to the neighbours ---- */
+
+typedef struct {
+    const char *name, *net, *mesh, *pin;
+    const char *gradient, *made, *moved; /* of a value; NULL: any */
+} TrainRow;
+
+#define LOSS "; l <- ReduceMean z keepdims=0"
+
+static TrainRow train_rows[] = {
+    {"a convolution",
+     "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; y <- Conv x f32[4,3,3,3]! pads=[1,1,1,1]; z <- Mul y "
+     "y" LOSS,
+     "a=4", "y 2,4,16/a,8", "x~grad", "2,3,16/a[1,1],8 Σa", "HX a"},
+    {"both dims",
+     "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; y <- Conv x f32[4,3,3,3]! pads=[1,1,1,1]; z <- Mul y "
+     "y" LOSS,
+     "a=2,b=2", "y 2,4,16/a,8/b", "x~grad", "2,3,16/a[1,1],8/b[1,1] Σa.b", "HX a.b"},
+    {"a step of two",
+     "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; y <- Conv x f32[4,3,3,1]! pads=[1,0,1,0] "
+     "strides=[2,1]; z <- Mul y "
+     "y" LOSS,
+     "a=4", "y 2,4,8/a,8", "x~grad", "2,3,16/a[1,0],8 Σa", "HX a"},
+    {"uneven parts",
+     "x <- Mul f32[2,3,14,8] f32[2,3,14,8]!; y <- Conv x f32[4,3,3,1]! pads=[1,0,1,0]; z <- Mul y "
+     "y" LOSS,
+     "a=4", "y 2,4,14/a,8", "x~grad", "2,3,14/a[1,1],8 Σa", "HX a"},
+    {"a pool of the greatest",
+     "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; y <- MaxPool x kernel_shape=[3,1] pads=[1,0,1,0]; z "
+     "<- Mul y y" LOSS,
+     "a=4", "y 2,3,16/a,8", "x~grad", "2,3,16/a[1,1],8 Σa", "HX a"},
+    {"a pool of means",
+     "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; y <- AveragePool x kernel_shape=[3,1] strides=[2,1]; "
+     "z <- Mul y y" LOSS,
+     "a=2", "y 2,3,7/a,8", "x~grad", "2,3,16/a[0,1],8 Σa", "HX a"},
+    {"a pool of powers",
+     "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; y <- LpPool x kernel_shape=[3,1]; z <- Mul y y" LOSS,
+     "a=2", "y 2,3,14/a,8", NULL, NULL, NULL},
+    {"neighbouring channels",
+     "x <- Mul f32[2,8,4,4] f32[2,8,4,4]!; y <- LRN x size=3; z <- Mul y y" LOSS, "a=2",
+     "y 2,8/a,4,4", "x~grad", "2,8/a[1,1],4,4 Σa", "HX a"},
+    {"read by two convolutions",
+     "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; u <- Conv x f32[4,3,3,3]! pads=[1,1,1,1]; v <- Conv x "
+     "f32[4,3,5,5]! "
+     "pads=[2,2,2,2]; z <- Mul u v" LOSS,
+     "a=4", "u 2,4,16/a,8", NULL, NULL, NULL},
+    {"beside a sum over channels",
+     "x <- Mul f32[2,4,16,8] f32[2,4,16,8]!; y <- Conv x f32[4,4,3,3]! pads=[1,1,1,1]; z <- Mul y "
+     "y" LOSS,
+     "a=4,b=2", "y 2,4/b,16/a,8", NULL, NULL, NULL},
+    {"a layer after the other",
+     "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; u <- Conv x f32[4,3,3,3]! pads=[1,1,1,1]; y <- Conv u "
+     "f32[4,4,5,5]! "
+     "pads=[2,2,2,2]; z <- Mul y y" LOSS,
+     "a=4", "y 2,4,16/a,8", "u~grad", "2,4,16/a[2,2],8 Σa", "HX a"},
+};
+
+static void the_step_is_that_of_one_device(void **state)
+{
+    static const RunOptions verified = {.verify = true, .seed = 3, .repeat = 1};
+    const TrainRow *row = *state;
+    Planning *p = planning_text(row->net, row->mesh);
+    planning_train(p, "", "sgd");
+    planning_each(p, row->pin, planning_pin_text);
+    planning_make(p);
+    int32_t gradient = row->gradient ? naming_find(p->naming, str_from(row->gradient), NULL) : -1;
+    assert_true(!row->gradient || gradient >= 0);
+    for (int r = 0; gradient >= 0 && r < p->plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &p->plan->moved->reshards[r];
+        if (reshard->tensor != gradient)
+            continue;
+        Buf made = buf_new(p->arena), steps = buf_new(p->arena);
+        sharding_format(shardings_at(p->plan->shardings, reshard->from), p->mesh, VIEW_OURS, &made,
+                        NULL);
+        reshard_format_steps(reshard->path, p->mesh, &steps);
+        assert_string_equal(made.s, row->made);
+        assert_string_equal(steps.s, row->moved);
+        gradient = -2; /* found */
+    }
+    assert_true(!row->gradient || gradient == -2);
+    RunReport report;
+    Error err = {0};
+    if (!run_plan(p->arena, p->plan, &verified, &report, &err))
+        planning_fail(&err);
+    assert_true(report.ok);
+    planning_close(p);
+}
+
+/* Why a value whose reader, or whose maker, has halos is moved. */
+static void the_reason_names_the_borders(void **state)
+{
+    (void)state;
+    Planning *p = planning_text(train_rows[0].net, "a=4");
+    planning_train(p, "", "sgd");
+    planning_each(p, train_rows[0].pin, planning_pin_text);
+    planning_make(p);
+    int32_t x = naming_find(p->naming, STR("x"), NULL);
+    Buf why = buf_new(p->arena);
+    for (int r = 0; r < p->plan->moved->n_reshards; r++)
+        if (p->plan->moved->reshards[r].tensor == x ||
+            p->plan->inferred->graph->gradient_of[p->plan->moved->reshards[r].tensor] == x)
+            why_reshard_format(p->plan, &p->plan->moved->reshards[r], &why);
+    assert_non_null(strstr(why.s,
+                           "its windows read 1 before and 1 behind each part of dim 2, by a: "
+                           "the neighbours send it\n"));
+    assert_non_null(strstr(why.s, "windows overlap: what it has of 1 before and 1 behind each part "
+                                  "of dim 2, by a, goes back to the neighbours, which add it\n"));
+    planning_close(p);
+}
+
+/* Borders go back the way they came. */
+static void what_is_sent_back_is_what_was_read(void **state)
+{
+    (void)state;
+    Planning *p = planning_text(train_rows[0].net, "a=4");
+    planning_train(p, "", "sgd");
+    planning_each(p, train_rows[0].pin, planning_pin_text);
+    planning_make(p);
+    Sent sent = {0};
+    for (int r = 0; r < p->plan->moved->n_reshards; r++)
+        if (sharding_has_halo(shardings_at(p->plan->shardings, p->plan->moved->reshards[r].from)))
+            traffic_transfers(p->plan, &p->plan->moved->reshards[r], 0, note_sent, &sent);
+    assert_int_equal(sent.n, 6);
+    for (int i = 0; i < 3; i++) {
+        assert_true(sent.bytes[i][i + 1] == 2 * 3 * 8 * 4);
+        assert_true(sent.bytes[i + 1][i] == 2 * 3 * 8 * 4);
+    }
+    planning_close(p);
+}
+
 /* Other notations have no word for a halo, and nobody chooses one. */
 static void only_our_notation_says_it(void **state)
 {
@@ -149,7 +280,14 @@ int main(void)
         cmocka_unit_test(neighbours_alone_send),
         cmocka_unit_test(any_window_runs_as_on_one_device),
         cmocka_unit_test(only_our_notation_says_it),
+        cmocka_unit_test(what_is_sent_back_is_what_was_read),
+        cmocka_unit_test(the_reason_names_the_borders),
     };
-    return run_rows("halos", rows, planning_row_runs) +
+    struct CMUnitTest steps[sizeof train_rows / sizeof *train_rows];
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        steps[i] = (struct CMUnitTest){train_rows[i].name, the_step_is_that_of_one_device, NULL,
+                                       NULL, &train_rows[i]};
+    return cmocka_run_group_tests_name("steps of training", steps, NULL, NULL) +
+           run_rows("halos", rows, planning_row_runs) +
            cmocka_run_group_tests_name("said", tests, NULL, NULL);
 }

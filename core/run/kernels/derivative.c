@@ -95,6 +95,22 @@ static Local *absent_part(const KernelCall *call, const OpSpace *of, const OpCut
     return local;
 }
 
+const Local *part_like(const KernelCall *call, const Local *from, const Local *like)
+{
+    if (shape_equal(&from->shape, &like->shape))
+        return from;
+    Local *part = no_elements(call, like);
+    int64_t stride[DIMS_MAX], n = shape_elements(&part->shape);
+    part->dtype = from->dtype;
+    row_major_strides(&from->shape, stride);
+    Picks picks = picks_new(call->scratch, &part->shape);
+    for (int d = 0; d < picks.n_dims; d++)
+        picks_match(&picks, d, &part->runs[d], 0, 1, &from->runs[d], stride[d]);
+    part->data = arena_alloc(call->scratch,
+                             arena_array_bytes((size_t)n, (size_t)element_bytes(part->dtype)));
+    return local_pick(part, from, &picks) == n ? part : NULL;
+}
+
 /* Operands of the forward op by its numbering. */
 static bool forward_operands(const KernelCall *call, const Gradient *gradient, const OpCut *cut,
                              const Local **input, Local **output, Error *err)
@@ -118,10 +134,11 @@ static bool forward_operands(const KernelCall *call, const Gradient *gradient, c
         const Local *made = call->output[i], *read = input[gradient->written[i]];
         if (!kernel_computes(made, err))
             return false;
-        if (read && read->data && !shape_equal(&read->shape, &made->shape))
-            return error_kind(err, ERROR_RUN, "an operand and its gradient differ in shape");
         Local *laid = no_elements(call, made);
-        laid->data = read ? read->data : NULL;
+        const Local *elements = read && read->data ? part_like(call, read, made) : NULL;
+        if (read && read->data && !elements)
+            return error_kind(err, ERROR_RUN, "an operand and its gradient differ in shape");
+        laid->data = elements ? elements->data : NULL;
         input[gradient->written[i]] = laid;
     }
     return true;

@@ -17,6 +17,10 @@
  * and has none. An absent gradient of an output has no elements. */
 bool forward_call(const KernelCall *call, KernelCall *forward, Error *err);
 
+/* The elements of `from` laid out as another part of the same tensor, which may hold fewer; NULL
+ * if it holds others. */
+const Local *part_like(const KernelCall *call, const Local *from, const Local *like);
+
 /* Slopes that are longer than an expression. */
 #define DERIVATIVE_FUNCTIONS(INLINE)                                                               \
     INLINE double slope_of_swish(double x, double alpha)                                           \

@@ -478,37 +478,69 @@ static bool each_row(const KernelCall *call, Error *err)
 /* ---- LRN ---- */
 
 /* y = x / s ^ beta, s = bias + alpha / size * the sum of squares of the channels around */
+typedef struct {
+    int64_t size, before;
+    double share, beta, bias;
+} Lrn;
+
+/* What the gradient of y at channel `g` gives to the channels around it. x, dx: by local channels
+ * of `runs`, which may lack channels that no window of this rank reaches. */
+static void add_lrn(const Lrn *lrn, const Runs *runs, int64_t g, double dy, const double *x,
+                    double *dx)
+{
+    double sum = lrn->bias;
+    int64_t own = runs_find(runs, g);
+    for (int64_t k = g - lrn->before; k < g - lrn->before + lrn->size; k++) {
+        int64_t at = runs_find(runs, k);
+        sum += at < 0 ? 0 : lrn->share * x[at] * x[at];
+    }
+    double factor = dy * pow(sum, -lrn->beta);
+    dx[own] += factor;
+    for (int64_t k = g - lrn->before; k < g - lrn->before + lrn->size; k++) {
+        int64_t at = runs_find(runs, k);
+        if (at >= 0)
+            dx[at] -= factor / sum * x[own] * lrn->beta * 2 * lrn->share * x[at];
+    }
+}
+
+/* Whether a rank holds all channels that the windows around the channels of `out` read. */
+static bool holds_windows(const Lrn *lrn, const Local *held, const int64_t *out, int64_t n)
+{
+    bool holds = true;
+    for (int64_t c = 0; holds && c < n; c++)
+        for (int64_t k = out[c] - lrn->before; k < out[c] - lrn->before + lrn->size; k++)
+            holds &= k < 0 || k >= held->whole.dim[1] || runs_find(&held->runs[1], k) >= 0;
+    return holds;
+}
+
 static bool lrn(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
+    const Local *grad = kernel_input(call, 0);
     Local *made = call->output[0];
-    if (!kernel_numeric(call, 2, err) || !kernel_whole(made, 1, 2, err))
+    if (!kernel_numeric(call, 2, err))
         return false;
-    int64_t size = op_attr_int(graph, call->op, "size", 1), before = (size - 1) / 2;
-    double share = op_attr_float(graph, call->op, "alpha", 1e-4) / (double)size;
-    double beta = op_attr_float(graph, call->op, "beta", 0.75);
-    double bias = op_attr_float(graph, call->op, "bias", 1);
-    int64_t n = made->shape.dim[1], pixels = 1;
+    Lrn lrn = {.size = op_attr_int(graph, call->op, "size", 1)};
+    lrn.before = (lrn.size - 1) / 2;
+    lrn.share = op_attr_float(graph, call->op, "alpha", 1e-4) / (double)lrn.size;
+    lrn.beta = op_attr_float(graph, call->op, "beta", 0.75);
+    lrn.bias = op_attr_float(graph, call->op, "bias", 1);
+    int64_t n = made->shape.dim[1], n_grad = grad->shape.dim[1], pixels = 1;
+    const int64_t *channel = kernel_globals(call->scratch, &grad->runs[1]);
+    const Local *read = part_like(call, call->input[1], made);
+    if (!read || !holds_windows(&lrn, made, channel, n_grad))
+        return error_kind(err, ERROR_RUN, "a channel is on another rank");
     for (int64_t d = 2; d < made->shape.n_dims; d++)
         pixels *= made->shape.dim[d];
-    double *dy = arena_array(call->scratch, double, n), *x = arena_array(call->scratch, double, n);
-    double *dx = arena_array(call->scratch, double, n);
+    double *dy = arena_array(call->scratch, double, n_grad);
+    double *x = arena_array(call->scratch, double, n), *dx = arena_array(call->scratch, double, n);
     for (int64_t i = 0; i < made->shape.dim[0] * pixels; i++) {
-        int64_t at = i / pixels * n * pixels + i % pixels;
-        local_load(call->input[0], at, pixels, n, NUMBER_F64, dy);
-        local_load(call->input[1], at, pixels, n, NUMBER_F64, x);
+        int64_t image = i / pixels, pixel = i % pixels, at = image * n * pixels + pixel;
+        local_load(grad, image * n_grad * pixels + pixel, pixels, n_grad, NUMBER_F64, dy);
+        local_load(read, at, pixels, n, NUMBER_F64, x);
         memset(dx, 0, (size_t)n * sizeof *dx);
-        for (int64_t c = 0; c < n; c++) {
-            int64_t from = c < before ? 0 : c - before;
-            int64_t to = c - before + size < n ? c - before + size : n;
-            double sum = bias;
-            for (int64_t k = from; k < to; k++)
-                sum += share * x[k] * x[k];
-            double factor = dy[c] * pow(sum, -beta);
-            dx[c] += factor;
-            for (int64_t k = from; k < to; k++)
-                dx[k] -= factor / sum * x[c] * beta * 2 * share * x[k];
-        }
+        for (int64_t c = 0; c < n_grad; c++)
+            add_lrn(&lrn, &made->runs[1], channel[c], dy[c], x, dx);
         for (int64_t c = 0; c < n; c++)
             local_store(made, at + c * pixels, 1, NUMBER_F64, &dx[c]);
     }
