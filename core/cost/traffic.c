@@ -77,7 +77,7 @@ static void send_tree(const GroupTraffic *at)
 double traffic_switch_bytes(const Step *step, int64_t n)
 {
     double bytes = (double)step->bytes;
-    if (step->kind == STEP_ALL_GATHER)
+    if (step->kind == STEP_ALL_GATHER || step->kind == STEP_SCAN)
         return bytes / (double)n;
     return step->kind == STEP_REDUCE_SCATTER ? bytes * (double)(n - 1) / (double)n : bytes;
 }

@@ -247,7 +247,10 @@ static void format_borders(const Plan *plan, const WhyReshard *why, Buf *out)
     for (int d = 0; d < from->n_dims; d++) {
         bool back = cut_has_halo(&from->dim[d]);
         const Cut *cut = back ? &from->dim[d] : &to->dim[d];
-        if (!cut_has_halo(cut))
+        if (cut_carries(cut))
+            buf_printf(out, "  a running sum along dim %d: each part gets what those %s it add up to\n",
+                       d, cut->after == CUT_CARRY ? "before" : "behind");
+        if (!cut_has_halo(cut) || cut_carries(cut))
             continue;
         buf_puts(out, back ? "  windows overlap: what it has of " : "  its windows read ");
         format_border(plan, cut, d, out);

@@ -543,7 +543,7 @@ void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *l
 {
     assert(cut->n == 1);
     digit_interval(&cut->digit[0], mesh, position, lo, hi);
-    if (*lo == *hi)
+    if (*lo == *hi || cut_carries(cut))
         return; /* a rank without a part needs no borders */
     *lo = *lo > cut->before ? *lo - cut->before : 0;
     *hi = cut->digit[0].size - *hi > cut->after ? *hi + cut->after : cut->digit[0].size;
@@ -617,6 +617,8 @@ void cut_format(const Cut *cut, const Mesh *mesh, Buf *out)
             digit_format(&cut->digit[i], mesh, out);
             buf_putc(out, ')');
         }
-    if (cut_has_halo(cut))
+    if (cut_carries(cut))
+        buf_puts(out, cut->after == CUT_CARRY ? "[,>]" : "[<,]");
+    else if (cut_has_halo(cut))
         buf_printf(out, "[%" PRId32 ",%" PRId32 "]", cut->before, cut->after);
 }

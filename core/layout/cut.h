@@ -22,6 +22,9 @@
  * A halo is what a rank holds of its neighbours' parts too, `before` and `after` its own:
  * 56/x[1,1]. Only a dim of one digit has one, and only in the sharding that an op reads: windows
  * that slide over a sharded dim need the borders of the neighbours. It ends where the tensor does.
+ * A value that an op makes with halos is partial over the axes of the dim: addends overlap there.
+ * A halo of CUT_CARRY has no elements: what a running sum has at the end of a part is to be added
+ * to all parts behind it, 64/x[,>], or at its start to all before it, 64/x[<,].
  *
  * Digits are a mixed radix, so a flattened or split dim keeps its cut by splitting digits at the
  * borders of the index dims.
@@ -31,7 +34,7 @@
 
 #include "core/layout/mesh.h"
 
-enum { DIGITS_MAX = 6 };
+enum { DIGITS_MAX = 6, CUT_CARRY = INT32_MAX };
 
 typedef struct {
     int64_t size;
@@ -61,6 +64,11 @@ void cut_canonical(Cut *cut, const Mesh *mesh);
 static inline bool cut_has_halo(const Cut *cut)
 {
     return cut->before > 0 || cut->after > 0;
+}
+
+static inline bool cut_carries(const Cut *cut)
+{
+    return cut->before == CUT_CARRY || cut->after == CUT_CARRY;
 }
 
 /* Appends atoms to the minor end of a whole cut: the plain case `size/axes`. */
@@ -110,7 +118,7 @@ int64_t cut_most_size(const Cut *cut, const Mesh *mesh); /* the largest of any r
 void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *lo, int64_t *hi);
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* ranks hold parts of unlike sizes */
 
-/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "56/x[1,1]"; a dim of size 1 is "1". */
+/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "56/x[1,1]", "64/x[,>]"; a dim of size 1 is "1". */
 void cut_format(const Cut *cut, const Mesh *mesh, Buf *out);
 
 #endif

@@ -124,6 +124,14 @@ bool sharding_has_halo(const Sharding *sharding)
     return false;
 }
 
+int sharding_carried_dim(const Sharding *sharding)
+{
+    for (int d = 0; d < sharding->n_dims; d++)
+        if (cut_carries(&sharding->dim[d]))
+            return d;
+    return -1;
+}
+
 Sharding sharding_without_halo(const Sharding *sharding)
 {
     Sharding plain = *sharding;

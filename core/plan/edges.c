@@ -190,6 +190,18 @@ static Location relayed(const Edges *e, Location from, int devices)
     return (Location){shardings_put(plan->shardings, &sharding), devices};
 }
 
+/* Without halos, whose addends are added where the value is made. */
+static int32_t settled(const Edges *e, int32_t id)
+{
+    const Sharding *made = shardings_at(e->plan->shardings, id);
+    Sharding sharding = sharding_without_halo(made);
+    for (int64_t d = 0; d < made->n_dims; d++)
+        for (int a = 0; cut_has_halo(&made->dim[d]) && a < ATOMS_MAX; a++)
+            if (cut_atoms(&made->dim[d]) >> a & 1)
+                sharding.partial[a] = REDUCE_NONE;
+    return shardings_put(e->plan->shardings, &sharding);
+}
+
 /* Where an op reads a value from: its maker's devices, or the last stage in between that relays
  * it. Graph inputs, parameters and constants are on every device that reads them. */
 static Location source_of(Edges *e, int32_t tensor, int32_t op)
@@ -200,6 +212,12 @@ static Location source_of(Edges *e, int32_t tensor, int32_t op)
     if (!plan->decided->devices || maker < 0 || tensor_is_known(plan->inferred, tensor))
         return at;
     at.devices = plan_devices(plan, maker);
+    if (at.devices != plan_devices(plan, op) &&
+        sharding_has_halo(shardings_at(plan->shardings, at.sharding))) {
+        Location next = {settled(e, at.sharding), at.devices};
+        reshard_to(e, tensor, at, next, op);
+        at = next;
+    }
     bool relayed_to = plan_phase(plan, maker) <= 1 + PHASE_FORWARD;
     for (int s = stage_of(plan, maker) + 1; relayed_to && s > 0 && s < stage_of(plan, op); s++) {
         const Stage *stage = &plan->decided->stages->at[s];

@@ -117,19 +117,27 @@ static bool halo_cut(const OpSpace *space, const OpCut *cut, int operand, int di
     return true;
 }
 
+/* Whether a halo reaches no further than into the parts of the next neighbours. */
+static bool is_narrow(const Cut *cut, const Mesh *mesh)
+{
+    int64_t part = cut_size(cut) / mesh_atoms_size(mesh, cut_atoms(cut));
+    return cut->before < part && cut->after < part;
+}
+
 bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                  Cut *out)
 {
     const Operand *o = &space->operand[operand];
     DimPart part;
-    if (operand >= space->n_inputs || o->factors[dim].exact || dim_part(space, operand, dim, &part))
+    if (operand >= space->n_inputs || o->factors[dim].exact)
         return false;
     int moving = moving_index(space, cut, &o->projection.row[dim]);
-    return moving >= 0 && halo_cut(space, cut, operand, dim, moving, mesh, out);
+    if (moving < 0 || !halo_cut(space, cut, operand, dim, moving, mesh, out))
+        return false;
+    return !dim_part(space, operand, dim, &part) || is_narrow(out, mesh);
 }
 
-/* The cut of the op whose gradient this is, as far as the gradient op has its index dims. */
-static OpCut cut_of_forward(const OpSpace *space, const OpCut *cut)
+OpCut op_cut_of_forward(const OpSpace *space, const OpCut *cut)
 {
     OpCut out = op_cut_whole(space->gradient->forward);
     for (int j = 0; j < out.n; j++) {
@@ -145,7 +153,7 @@ static OpCut cut_of_forward(const OpSpace *space, const OpCut *cut)
 static void add_overlaps(const OpSpace *space, const OpCut *cut, int output, const Mesh *mesh,
                          Sharding *sharding)
 {
-    OpCut of = cut_of_forward(space, cut);
+    OpCut of = op_cut_of_forward(space, cut);
     for (int d = 0; d < sharding->n_dims; d++) {
         Cut read;
         if (cut_is_whole(&sharding->dim[d]) &&
@@ -154,6 +162,23 @@ static void add_overlaps(const OpSpace *space, const OpCut *cut, int output, con
             !(cut_atoms(&read) & ~sharding_partials(sharding)) &&
             !(cut_atoms(&read) & sharding_atoms(sharding)))
             sharding->dim[d] = read;
+    }
+}
+
+/* Where a dim that carries is cut, each part lacks what the others before it add up to. */
+static void add_carries(const OpSpace *space, const OpCut *cut, const Operand *output,
+                        Sharding *sharding)
+{
+    for (int d = 0; d < sharding->n_dims; d++) {
+        const DimFactors *factors = &output->factors[d];
+        const IndexDim *index = factors->n == 1 ? &space->index[factors->index[0]] : NULL;
+        if (!index || !index->carries || !factors->exact || cut_is_whole(&sharding->dim[d]))
+            continue;
+        Cut *made = &sharding->dim[d];
+        *(index->carries > 0 ? &made->after : &made->before) = CUT_CARRY;
+        for (int a = 0; a < ATOMS_MAX; a++)
+            if (cut_atoms(&cut->index[factors->index[0]]) >> a & 1)
+                sharding->partial[a] = REDUCE_SUM;
     }
 }
 
@@ -166,8 +191,10 @@ Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, co
         if (op_cut_project(space, cut, operand, d, mesh, &part))
             sharding.dim[d] = part;
     }
-    if (operand >= space->n_inputs)
+    if (operand >= space->n_inputs) {
         add_partials(space, cut, o, &sharding);
+        add_carries(space, cut, o, &sharding);
+    }
     if (operand >= space->n_inputs && space->gradient && sharding_partials(&sharding))
         add_overlaps(space, cut, operand - space->n_inputs, mesh, &sharding);
     return sharding;
@@ -205,11 +232,13 @@ bool op_cut_read_halos(const OpSpace *space, const OpCut *cut, int operand, cons
     return changed;
 }
 
-bool op_cut_keeps_parts(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh)
+bool op_cut_of_frozen(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh)
 {
     int64_t sizes[DIGITS_MAX], at = 0;
     int n = dim_parts(space, index, sizes, DIGITS_MAX);
     Cut part;
+    if (space->index[index].carries)
+        return cut->n == 1 && !cut_is_blocks(cut);
     for (int i = 0; i < n; at += sizes[i++])
         if (!cut_part(cut, at, at + sizes[i], mesh, &part))
             return false;

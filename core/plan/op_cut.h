@@ -21,7 +21,8 @@ bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim
                     Cut *out);
 
 /* The sharding of an operand under the op's cut: as the op reads it or makes it, partial over the
- * axes that shard a reduce dim. The operand must not be absent or ignored. */
+ * axes that shard a reduce dim. What the gradient of a window writes has the halo that the window
+ * reads, and a running sum carries. The operand must not be absent or ignored. */
 Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh);
 
 /* Reads dims of which the op needs a part only, Slice's, as `have`, where that part is sharded
@@ -32,8 +33,8 @@ bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, cons
 
 /* How an op reads a dim of an input in windows, or shifted: sharded by the axes of the one index
  * dim with a cut that moves the window, with the halo that the windows reach into the neighbours'
- * parts. Returns false if no such index dim has a plain cut, or the dim is an index dim, a part of
- * one, or has one as its part. */
+ * parts. Returns false if no such index dim has a plain cut, if the dim is an index dim, or if it
+ * is a part of one, or has one as its part (Slice, Pad), and a rank reads beyond its neighbours. */
 bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                  Cut *out);
 
@@ -42,8 +43,12 @@ bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, c
 bool op_cut_read_halos(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh,
                        Sharding *need);
 
-/* True if operands hold the parts of the index dim (Split, Concat) and the cut keeps them apart. */
-bool op_cut_keeps_parts(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh);
+/* Whether a frozen index dim may have this cut: operands hold the parts of the index dim (Split,
+ * Concat) and the cut keeps them apart, or it carries and the cut is plain. */
+bool op_cut_of_frozen(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh);
+
+/* The cut of the op whose gradient this is, as far as the gradient op has its index dims. */
+OpCut op_cut_of_forward(const OpSpace *space, const OpCut *cut);
 
 /* The axes that shard index dims which the op reduces. */
 AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut);

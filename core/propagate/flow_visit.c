@@ -61,9 +61,10 @@ static Stop may_cut(const FlowVisitCase *visit, int index, const Cut *cut, AtomS
         return STOP_BLOCKED;
     switch (visit->space->index[index].role) {
     case ROLE_FROZEN:
-        if (dim_parts(visit->space, index, sizes, DIGITS_MAX) == 0)
+        if (!visit->space->index[index].carries &&
+            dim_parts(visit->space, index, sizes, DIGITS_MAX) == 0)
             return STOP_FROZEN;
-        return op_cut_keeps_parts(visit->space, index, cut, visit->mesh) ? STOP_NONE : STOP_NESTING;
+        return op_cut_of_frozen(visit->space, index, cut, visit->mesh) ? STOP_NONE : STOP_NESTING;
     case ROLE_REDUCE:
         if (visit->mode <= MODE_PINNED)
             return STOP_NONE;

@@ -34,7 +34,7 @@ OpCut gradient_op_cut(const OpSpace *space, const OpCut *of, const Mesh *mesh)
         int index = opspace_find_index(from, str_from(space->index[j].name));
         const Cut *of_forward = index < 0 ? NULL : &of->index[index];
         if (of_forward && (space->index[j].role != ROLE_FROZEN ||
-                           op_cut_keeps_parts(from, index, of_forward, mesh)))
+                           op_cut_of_frozen(from, index, of_forward, mesh)))
             cut.index[j] = *of_forward;
     }
     return cut;

@@ -117,7 +117,7 @@ static Case whole_case(const Check *check, const Mesh *mesh)
 
 static bool may_cut(const Check *check, int index)
 {
-    return check->space->index[index].role != ROLE_FROZEN;
+    return check->space->index[index].role != ROLE_FROZEN || check->space->index[index].carries;
 }
 
 static void cut_index(const Check *check, Case *tried, int index, const uint8_t *atom, int n)
@@ -129,7 +129,7 @@ static void cut_index(const Check *check, Case *tried, int index, const uint8_t 
 static bool try_interleaved(Check *check, int index)
 {
     int64_t size = check->space->index[index].size;
-    if (size % 2 != 0 || size < 4)
+    if (size % 2 != 0 || size < 4 || check->space->index[index].carries)
         return true;
     Case tried = whole_case(check, check->small);
     Cut *cut = &tried.cut.index[index];

@@ -9,9 +9,9 @@
 static const struct {
     const char *name, *mark;
 } kinds[STEP_KIND_COUNT] = {
-    {"slice", "SL"},          {"all_gather", "AG"},  {"all_reduce", "AR"},
-    {"reduce_scatter", "RS"}, {"all_to_all", "A2A"}, {"permute", "PP"},
-    {"send", "P2P"},          {"broadcast", "BC"},   {"halo_exchange", "HX"},
+    {"slice", "SL"},         {"all_gather", "AG"}, {"all_reduce", "AR"}, {"reduce_scatter", "RS"},
+    {"all_to_all", "A2A"},   {"permute", "PP"},    {"send", "P2P"},      {"broadcast", "BC"},
+    {"halo_exchange", "HX"}, {"scan", "SC"},
 };
 
 const char *step_kind_name(StepKind kind)
@@ -48,7 +48,7 @@ static const Way *cheapest(const Machine *machine, const Way *ways, int n, int64
 
 static int64_t wire_bytes(StepKind kind, int64_t n, int64_t bytes)
 {
-    bool whole = kind >= STEP_PERMUTE; /* each rank sends its payload once */
+    bool whole = kind >= STEP_PERMUTE && kind != STEP_SCAN; /* each rank sends its payload once */
     int rings = kind == STEP_ALL_REDUCE ? 2 : 1;
     return whole ? bytes : (int64_t)((double)rings * (double)(n - 1) / (double)n * (double)bytes);
 }

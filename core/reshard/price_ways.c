@@ -60,7 +60,7 @@ static double ring_rounds(StepKind kind, double n)
 
 static bool gathers(StepKind kind)
 {
-    return kind == STEP_ALL_GATHER || kind == STEP_REDUCE_SCATTER;
+    return kind == STEP_ALL_GATHER || kind == STEP_REDUCE_SCATTER || kind == STEP_SCAN;
 }
 
 static double log2_floor(double n)

@@ -384,16 +384,28 @@ static AtomSet halo_atoms(const Sharding *sharding)
     return atoms;
 }
 
+/* What the running sums of all ranks of a group are at the ends of their parts. */
+static int64_t totals_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding,
+                            int dim, AtomSet atoms)
+{
+    int64_t n = cut_most_size(&sharding->dim[dim], resharder->mesh);
+    int64_t elements = sharding_most_elements(sharding, resharder->mesh) / (n > 0 ? n : 1);
+    return dtype_bytes(dtype, elements * mesh_atoms_size(resharder->mesh, atoms));
+}
+
 /* The borders of the neighbours' parts, got or given back: of the largest part, what it holds
  * beyond its own. One of both ends has halos. */
 static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
 {
     const Sharding *before = shardings_at(resharder->shardings, from);
     const Sharding *after = shardings_at(resharder->shardings, to);
-    Step step = {.kind = STEP_HALO, .from = from, .to = to};
+    int carried = sharding_carried_dim(before);
+    Step step = {.kind = carried < 0 ? STEP_HALO : STEP_SCAN, .from = from, .to = to};
     step.atoms = halo_atoms(before) | halo_atoms(after);
     step.bytes = local_bytes(resharder, dtype, after) - local_bytes(resharder, dtype, before);
     step.bytes = step.bytes < 0 ? -step.bytes : step.bytes;
+    if (carried >= 0)
+        step.bytes = totals_bytes(resharder, dtype, after, carried, step.atoms);
     Price price = pricer_step(resharder->pricer, step.kind, step.atoms, step.bytes);
     step.wire_bytes = price.wire_bytes;
     step.us = price.us;
@@ -416,8 +428,8 @@ static const ReshardPath *path_to_halo(Resharder *resharder, const ReshardQuesti
     return path;
 }
 
-/* A path from addends that overlap at the borders: they go back to the neighbours, which add them;
- * then on from the parts. */
+/* A path from addends that overlap at the borders, which go back to the neighbours and are added,
+ * or from running sums that lack those of the ranks before; then on from the parts. */
 static const ReshardPath *path_from_overlaps(Resharder *resharder, const ReshardQuestion *asked)
 {
     Dtype dtype = (Dtype)asked->dtype;

@@ -13,6 +13,10 @@
  *                     shard the same dim in other digits
  *     halo exchange   the target adds halos: groups: the atoms of     what the halos add
  *                     the dims that have one
+ *     halo exchange   the source has halos, of addends: they go back  what the halos are
+ *                     to the ranks whose parts they are, and are added
+ *     scan            a dim of the source carries: each rank gets     one element a rank of each row
+ *                     what the ranks before it add up to              along it
  *     permute         each rank's whole shard goes to another rank;     local size
  *                     groups: the atoms that change places
  *

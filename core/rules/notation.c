@@ -65,7 +65,9 @@ void notation_row(const OpSpace *space, const Operand *operand, int dim, Buf *ou
         buf_printf(out, "along %s", space->index[main].name);
         if (step < 0)
             buf_puts(out, " backwards");
-        if (step != 1 && step != -1)
+        if (row.divisor > 1)
+            buf_printf(out, ", stride %" PRId64 "/%" PRId64, step < 0 ? -step : step, row.divisor);
+        else if (step != 1 && step != -1)
             buf_printf(out, ", stride %" PRId64, step < 0 ? -step : step);
         if (halo > 0)
             buf_printf(out, ", halo %" PRId64, halo);

@@ -53,11 +53,28 @@ static bool adds_overlaps(const Collective *collective)
     return reduced & sharding_atoms(collective->from);
 }
 
+/* Of a running sum: what the rank has, and what those before it have, which is carried on. */
+static PartUse use_of_carried(const Collective *collective, int dim, int64_t position,
+                              int64_t member)
+{
+    const Cut *from = &collective->from->dim[dim], *to = &collective->to->dim[dim];
+    int64_t lo, hi, member_lo, member_hi;
+    if (agree_on(collective->mesh, cut_atoms(from), member, position))
+        return PART_ADDED;
+    cut_interval(to, collective->mesh, position, &lo, &hi);
+    cut_interval(from, collective->mesh, member, &member_lo, &member_hi);
+    bool before = from->after == CUT_CARRY ? member_hi <= lo : member_lo >= hi;
+    return before && lo < hi && member_lo < member_hi ? PART_CARRIED : PART_UNREAD;
+}
+
 PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
                        int64_t member)
 {
     if (!agree_on(collective->mesh, roles->own, member, position))
         return PART_UNREAD;
+    int carried = sharding_carried_dim(collective->from);
+    if (carried >= 0)
+        return use_of_carried(collective, carried, position, member);
     if (adds_overlaps(collective))
         return PART_ADDED;
     bool first = mesh_stands_first(collective->mesh, roles->summed, member);
@@ -82,6 +99,16 @@ static Picks picks_between(Arena *scratch, const Local *to, const Local *from)
     for (int d = 0; d < picks.n_dims; d++)
         picks_match(&picks, d, &to->runs[d], 0, 1, &from->runs[d], stride[d]);
     return picks;
+}
+
+/* Along a dim that carries all of the target reads the end of the other part. */
+static void pick_end(Picks *picks, const Local *from, int dim, const Sharding *sharding)
+{
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&from->shape, stride);
+    bool last = sharding->dim[dim].after == CUT_CARRY;
+    for (int64_t i = 0; i < picks->size[dim]; i++)
+        picks->from[dim][i] = last ? (from->shape.dim[dim] - 1) * stride[dim] : 0;
 }
 
 /* The atoms over which the target, and not the source, is a partial sum. */
@@ -141,6 +168,8 @@ bool collective_run(const Collective *collective, int64_t position, const Local 
         if (use == PART_UNREAD)
             continue;
         Picks picks = picks_between(scratch, target, held[i]);
+        if (use == PART_CARRIED)
+            pick_end(&picks, held[i], sharding_carried_dim(collective->from), collective->from);
         if (use == PART_COPIED)
             n_copied += local_pick(target, held[i], &picks);
         else if (!combine(target, held[i], &picks, roles.reduce))

@@ -8,7 +8,8 @@
  * a target element that the group does not hold is an error. The exception is a shard that becomes
  * an addend of a partial sum over the axes that shard it: zeros are around it. A source that is
  * partial over axes that shard it has addends that overlap at the borders of its parts: a target
- * element is the sum of what all members have of it.
+ * element is the sum of what all members have of it. Along a dim that carries it is the sum of what
+ * the rank has and what the ranks before it have at their ends.
  */
 #ifndef CORE_RUN_COLLECTIVE_H
 #define CORE_RUN_COLLECTIVE_H
@@ -28,8 +29,9 @@ typedef struct {
     ReduceOp reduce; /* of the summed atoms */
 } Roles;
 
-/* What a member's part contributes to another's target. */
-typedef enum { PART_UNREAD, PART_COPIED, PART_ADDED } PartUse;
+/* What a member's part contributes to another's target. Carried: its last element along the dim
+ * that carries, or its first if that runs from the end, is added to all. */
+typedef enum { PART_UNREAD, PART_COPIED, PART_ADDED, PART_CARRIED } PartUse;
 
 /* ERROR_RUN: addends are outside the group, or a whole value cannot be made partial by that
  * reduction. */

@@ -181,12 +181,36 @@ typedef struct {
     Part mine; /* of the target, then of the source */
 } Making;
 
+/* One element of a dim, in the place of another part's runs. */
+static Runs run_of_one(Arena *arena, int64_t global)
+{
+    Runs runs = runs_whole(arena, 1);
+    runs.at[0].start = global;
+    return runs;
+}
+
+/* What is carried is the end of the giver's part; the taker puts it at its first element, and from
+ * there at all others. */
+static void carry_end(Arena *arena, const Collective *c, Part *taker, Part *giver, bool in_giver)
+{
+    int dim = sharding_carried_dim(c->from);
+    Runs *from = &giver->runs[dim], *to = &taker->runs[dim];
+    int64_t end =
+        from->at[0].start + (c->from->dim[dim].after == CUT_CARRY ? from->local_size - 1 : 0);
+    if (in_giver)
+        *to = run_of_one(arena, end);
+    else
+        *from = run_of_one(arena, to->at[0].start);
+}
+
 static void add_message(Making *m, Messages *messages, int64_t other, PartUse use, bool sends)
 {
     const Collective *c = &m->exchange->collective;
-    Part part = part_at(m->scratch, sends ? c->to : c->from, c->mesh, other);
-    Piece piece = sends ? common_piece(m->arena, &part, &m->mine, true)
-                        : common_piece(m->arena, &m->mine, &part, false);
+    Part part = part_at(m->scratch, sends ? c->to : c->from, c->mesh, other), mine = m->mine;
+    if (use == PART_CARRIED)
+        carry_end(m->scratch, c, sends ? &part : &mine, sends ? &mine : &part, sends);
+    Piece piece = sends ? common_piece(m->arena, &part, &mine, true)
+                        : common_piece(m->arena, &mine, &part, false);
     if (piece.n_elements > 0)
         vec_push(m->arena, messages, (Message){.position = other, .use = use, .piece = piece});
 }
@@ -258,15 +282,32 @@ bool exchange_make(Arena *arena, const Collective *collective, SubMesh makers, S
     return true;
 }
 
+void exchange_repeats(const Exchange *exchange, const Message *receive, const Shape *target,
+                      int64_t *n, int64_t *step)
+{
+    int64_t stride[DIMS_MAX];
+    int dim = sharding_carried_dim(exchange->collective.from);
+    *n = 1;
+    *step = 0;
+    if (receive->use != PART_CARRIED)
+        return;
+    row_major_strides(target, stride);
+    *n = target->dim[dim];
+    *step = stride[dim];
+}
+
 bool exchange_receive(const Exchange *exchange, const Message *receive, const void *message,
                       Local *target, Error *err)
 {
+    int64_t n, step;
+    exchange_repeats(exchange, receive, &target->shape, &n, &step);
     if (receive->use == PART_COPIED)
         piece_unpack(&receive->piece, target->dtype, message, target->data);
-    else if (!piece_combine(&receive->piece, target->dtype, exchange->roles.reduce, message,
-                            target->data))
-        return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
-                          dtype_name(target->dtype));
+    for (int64_t i = 0; receive->use != PART_COPIED && i < n; i++)
+        if (!piece_combine(&receive->piece, target->dtype, exchange->roles.reduce, message,
+                           local_at(target, i * step)))
+            return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
+                              dtype_name(target->dtype));
     return true;
 }
 

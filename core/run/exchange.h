@@ -61,6 +61,11 @@ void piece_unpack(const Piece *piece, Dtype dtype, const void *message, void *pa
 bool piece_combine(const Piece *piece, Dtype dtype, ReduceOp reduce, const void *message,
                    void *part);
 
+/* A message that is carried is added n times to a target of this shape, `step` elements apart; any
+ * other is used once. */
+void exchange_repeats(const Exchange *exchange, const Message *receive, const Shape *target,
+                      int64_t *n, int64_t *step);
+
 /* Puts one received message into the target. */
 bool exchange_receive(const Exchange *exchange, const Message *receive, const void *message,
                       Local *target, Error *err);

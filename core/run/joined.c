@@ -107,6 +107,30 @@ static void add_part(const Joining *j, const Local *part)
     arena_free(scratch);
 }
 
+/* Adds what a part of a running sum has at its end to all places behind it, or from its start to
+ * all before it. */
+static void add_carried(const Joining *j, const Local *part, int dim, bool behind)
+{
+    const Shape *whole = &part->whole;
+    int64_t n = part->shape.dim[dim], stride[DIMS_MAX];
+    row_major_strides(whole, stride);
+    if (shape_elements(&part->shape) == 0)
+        return;
+    int64_t first = part->runs[dim].at[0].start, end = behind ? first + n - 1 : first;
+    Arena *scratch = arena_new();
+    Picks picks = picks_whole(scratch, part);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
+        for (int64_t i = 0; i < s.n; i++) {
+            int64_t place = s.from + i * s.step, step = behind ? stride[dim] : -stride[dim];
+            int64_t at = place / stride[dim] % whole->dim[dim];
+            int64_t left = at != end ? 0 : behind ? whole->dim[dim] - 1 - at : at;
+            for (int64_t k = 1; k <= left; k++)
+                add_element(j, place + k * step, part, s.to + i);
+        }
+    arena_free(scratch);
+}
+
 static Joining begin_joining(Arena *arena, Joined *joined, ReduceOp reduce)
 {
     Joining out = {.joined = joined, .reduce = reduce};
@@ -205,6 +229,7 @@ static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, i
         return error_kind(err, ERROR_RUN, "out of memory");
     Joining joining = begin_joining(joiner->scratch, out, reduce);
     bool any = false;
+    int carried = sharding_carried_dim(sharding);
     for (int64_t p = 0; p < team->n_ranks; p++) {
         const Local *part;
         Local *received;
@@ -215,6 +240,8 @@ static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, i
         any = any || part;
         if (part && !out->unknown)
             add_part(&joining, part);
+        if (part && !out->unknown && carried >= 0)
+            add_carried(&joining, part, carried, sharding->dim[carried].after == CUT_CARRY);
         local_free(received);
     }
     if (any && !out->unknown)

@@ -28,7 +28,7 @@ typedef struct {
 static bool may_cut(const Finder *f, const OpSpace *space, int index, const Cut *cut)
 {
     return cut_is_whole(cut) || space->index[index].role != ROLE_FROZEN ||
-           op_cut_keeps_parts(space, index, cut, f->mesh);
+           op_cut_of_frozen(space, index, cut, f->mesh);
 }
 
 static bool of_whole_axes(const Mesh *mesh, AtomSet atoms)

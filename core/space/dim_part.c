@@ -7,6 +7,8 @@
 static int shifted_index(const OpSpace *space, const Row *row)
 {
     int index = -1;
+    if (row->divisor > 1)
+        return -1;
     for (int j = 0; j < space->n_index; j++) {
         if (row->coef[j] == 0)
             continue;

@@ -97,6 +97,7 @@ static void add_index(OpSpace *space, const Gradient *gradient, int to[X_MAX])
         space->index[to[j]].permutes = dim->permutes;
         space->index[to[j]].blocked = dim->blocked;
         space->index[to[j]].rule = dim->rule;
+        space->index[to[j]].carries = (int8_t)-dim->carries;
     }
 }
 
@@ -110,7 +111,7 @@ static void copy_rows(Operand *to, const Operand *from, const int index[X_MAX])
     for (int d = 0; d < from->projection.n_dims; d++) {
         const Row *row = &from->projection.row[d];
         Row *new = &to->projection.row[d];
-        *new = (Row){.offset = row->offset, .window = row->window};
+        *new = (Row){.offset = row->offset, .window = row->window, .divisor = row->divisor};
         for (int j = 0; j < X_MAX; j++)
             if (row_uses(row, j))
                 new->coef[index[j]] = row->coef[j];

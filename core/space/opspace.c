@@ -81,6 +81,22 @@ void row_radix(Row *row, const OpSpace *space, const int *index, int n)
 
 /* ---- arithmetic ---- */
 
+static int64_t row_divisor(const Row *row)
+{
+    return row->divisor > 1 ? row->divisor : 1;
+}
+
+static int64_t divide_down(int64_t value, int64_t divisor)
+{
+    int64_t quotient = value / divisor;
+    return quotient - (value % divisor < 0);
+}
+
+static int64_t divide_up(int64_t value, int64_t divisor)
+{
+    return -divide_down(-value, divisor);
+}
+
 /* An index dim as a row uses it. */
 typedef struct {
     int index;
@@ -139,6 +155,8 @@ void projection_range(const Projection *projection, const Shape *shape, const Bo
             lo += empty || row->coef[j] > 0 ? at_first : at_last;
             hi += row->coef[j] > 0 ? at_last : at_first;
         }
+        lo = divide_down(lo, row_divisor(row));
+        hi = divide_down(hi, row_divisor(row));
         hi = empty ? lo : hi + row->window;
         out->lo[d] = projection->clip ? clamp(lo, 0, shape->dim[d]) : lo;
         out->hi[d] = projection->clip ? clamp(hi, 0, shape->dim[d]) : hi;
@@ -163,7 +181,7 @@ static bool row_exact(const Row *row, const int64_t *extent, int n_index)
 {
     Term term[X_MAX];
     int n = row_terms(row, extent, n_index, term);
-    int64_t cover = row->window;
+    int64_t cover = row->window * row_divisor(row);
     for (int i = 0; i < n; i++) {
         if (term[i].extent > 1 && magnitude(term[i].coef) > cover)
             return false;
@@ -177,7 +195,7 @@ static bool row_injective(const Row *row, const int64_t *extent, int n_index)
 {
     Term term[X_MAX];
     int n = row_terms(row, extent, n_index, term);
-    int64_t span = row->window;
+    int64_t span = row->window * row_divisor(row);
     for (int i = 0; i < n; i++) {
         if (term[i].extent > 1 && magnitude(term[i].coef) < span)
             return false;
@@ -235,7 +253,7 @@ void projection_absorb(Projection *projection, int index, int64_t extent)
     for (int d = 0; d < projection->n_dims; d++) {
         Row *row = &projection->row[d];
         int64_t reach = row->coef[index] * (extent - 1);
-        row->window += magnitude(reach);
+        row->window += divide_up(magnitude(reach), row_divisor(row));
         row->offset += reach < 0 ? reach : 0;
         row->coef[index] = 0;
     }
@@ -243,13 +261,13 @@ void projection_absorb(Projection *projection, int index, int64_t extent)
 
 int64_t row_overlap(const Row *row, int index)
 {
-    int64_t overlap = row->window - magnitude(row->coef[index]);
+    int64_t overlap = row->window - divide_down(magnitude(row->coef[index]), row_divisor(row));
     return overlap > 0 ? overlap : 0;
 }
 
 int64_t row_waste(const Row *row, int index)
 {
-    int64_t waste = magnitude(row->coef[index]) - row->window;
+    int64_t waste = divide_up(magnitude(row->coef[index]), row_divisor(row)) - row->window;
     return waste > 0 ? waste : 0;
 }
 
@@ -264,7 +282,7 @@ int row_main_index(const OpSpace *space, const Row *row, Row *folded)
         int64_t reach = folded->coef[j] * (space->index[j].size - 1);
         if (j == main || folded->coef[j] == 0 || space->index[j].size == 0)
             continue;
-        folded->window += magnitude(reach);
+        folded->window += divide_up(magnitude(reach), row_divisor(row));
         folded->offset += reach < 0 ? reach : 0;
         folded->coef[j] = 0;
     }
@@ -318,6 +336,8 @@ static DimFactors row_factors(const OpSpace *space, const Operand *operand, int 
         n = drop_selectors(term, n, size, &offset);
     if (n == 1 && term[0].coef < 0)
         return (DimFactors){0};
+    if (row_divisor(row) > 1)
+        return main_term(space, term, n);
 
     int64_t cover = row->window;
     DimFactors factors = {.n = (uint8_t)n};
@@ -377,7 +397,8 @@ static bool check_index(const OpSpace *space, Error *err)
 /* Bounds what the arithmetic above may meet. */
 static bool row_is_small(const OpSpace *space, const Row *row)
 {
-    if (row->window < 0 || row->window > arithmetic_max || row->offset < -arithmetic_max ||
+    if (row->window < 0 || row->window > arithmetic_max / row_divisor(row) || row->divisor < 0 ||
+        row->divisor > arithmetic_max || row->offset < -arithmetic_max ||
         row->offset > arithmetic_max)
         return false;
     int64_t reach = row->window;
@@ -538,10 +559,10 @@ static void format_index(const IndexDim *dim, Buf *out)
                                               : "");
 }
 
-/* "{2*h+r-1}", "{b:+4}" */
+/* "{2*h+r-1}", "{b:+4}", "{(o-k+1)/2}" */
 static void format_affine(const OpSpace *space, const Row *row, Buf *out)
 {
-    buf_putc(out, '{');
+    buf_puts(out, row_divisor(row) > 1 ? "{(" : "{");
     const char *plus = "";
     for (int j = 0; j < space->n_index; j++) {
         int64_t coef = row->coef[j];
@@ -555,6 +576,8 @@ static void format_affine(const OpSpace *space, const Row *row, Buf *out)
     }
     if (row->offset != 0 || *plus == '\0')
         buf_printf(out, *plus ? "%+" PRId64 : "%" PRId64, row->offset);
+    if (row_divisor(row) > 1)
+        buf_printf(out, ")/%" PRId64, row->divisor);
     if (row->window != 1)
         buf_printf(out, ":+%" PRId64, row->window);
     buf_putc(out, '}');

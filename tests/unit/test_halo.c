@@ -41,6 +41,69 @@ static PlanRow rows[] = {
      "x 2,8,64/a,64", "z 2,8,64/a,64", "halo_exchange a 1 x 8192; halo_exchange a 1 x 16384"},
 };
 
+#define UP "x <- Neg f32[2,4,16,8]; "
+#define LINE "x <- Neg f32[2,64]; "
+
+/* Windows that step by a part of an element, shifts, and sums that run along a sharded dim. */
+static PlanRow more_rows[] = {
+    {"a transposed convolution", UP "y <- ConvTranspose x f32[4,3,3,3]! pads=[1,1,1,1]", "a=4",
+     "x 2,4,16/a,8", "y 2,3,16/a,8", "halo_exchange a 1 x 512"},
+    {"a transposed convolution by two",
+     UP "y <- ConvTranspose x f32[4,3,4,4]! strides=[2,2] pads=[1,1,1,1]", "a=4", "x 2,4,16/a,8",
+     "y 2,3,32/a,16", "halo_exchange a 1 x 512"},
+    {"the same, back from its result",
+     UP "y <- ConvTranspose x f32[4,3,4,4]! strides=[2,2] pads=[1,1,1,1]", "a=4", "y 2,3,32/a,16",
+     "x 2,4,16/a,8", "halo_exchange a 1 x 512"},
+    {"windows side by side need nothing", UP "y <- ConvTranspose x f32[4,3,2,2]! strides=[2,2]",
+     "a=4", "x 2,4,16/a,8", "y 2,3,32/a,16", ""},
+    {"a pool of means", UP "y <- AveragePool x kernel_shape=[3,3] pads=[1,1,1,1]", "a=4",
+     "x 2,4,16/a,8", "y 2,4,16/a,8", "halo_exchange a 1 x 512"},
+    {"a pool of powers", UP "y <- LpPool x kernel_shape=[3,3] pads=[1,1,1,1]", "a=4",
+     "x 2,4,16/a,8", "y 2,4,16/a,8", "halo_exchange a 1 x 512"},
+    {"neighbouring channels", "x <- Neg f32[2,16,4,8]; y <- LRN x size=3", "a=4", "x 2,16/a,4,8",
+     "y 2,16/a,4,8", "halo_exchange a 1 x 512"},
+    {"resized by two", UP "y <- Resize x - - i64[4]{2,4,32,16} mode=\"linear\"", "a=4",
+     "x 2,4,16/a,8", "y 2,4,32/a,16", "halo_exchange a 1 x 512"},
+    {"resized by three halves", UP "y <- Resize x - - i64[4]{2,4,24,8} mode=\"linear\"", "a=4",
+     "x 2,4,16/a,8", "y 2,4,24/a,8", "halo_exchange a 1 x 768"},
+    {"resized by a half", UP "y <- Resize x - - i64[4]{2,4,8,8} mode=\"cubic\"", "a=2",
+     "x 2,4,16/a,8", "y 2,4,8/a,8", NULL},
+    {"resized to corners that stay",
+     UP "y <- Resize x - - i64[4]{2,4,24,8} mode=\"linear\" "
+        "coordinate_transformation_mode=\"align_corners\"",
+     "a=4", "x 2,4,16/a,8", "y 2,4,24/a,8", NULL},
+    {"nearest, by five quarters", UP "y <- Resize x - - i64[4]{2,4,20,8} mode=\"nearest\"", "a=4",
+     "x 2,4,16/a,8", "y 2,4,20/a,8", NULL},
+    {"padded", LINE "y <- Pad x i64[4]{0,1,0,1}", "a=4", "x 2,64/a", "y 2,66/a",
+     "halo_exchange a 1 x 16"},
+    {"shifted by one", LINE "y <- Slice x i64[1]{1} i64[1]{64} i64[1]{1}", "a=4", "x 2,64/a",
+     "y 2,63/a", "halo_exchange a 1 x 8"},
+    {"a half is gathered", LINE "y <- Slice x i64[1]{0} i64[1]{32} i64[1]{1}", "a=4", "x 2,64/a",
+     "y 2,32", "all_gather a 1 x 512"},
+    {"causal without a state",
+     "x <- Neg f32[2,4,64]; y <- CausalConvWithState x f32[4,1,4]! activation=\"silu\"", "a=8",
+     "x 2,4,64/a", "y 2,4,64/a", "halo_exchange a 1 x 96"},
+    {"a running sum", LINE "y <- CumSum x i64[]{1}; z <- Neg y", "a=4", "x 2,64/a", "z 2,64/a",
+     "scan a 1 x 32"},
+    {"from its end", LINE "y <- CumSum x i64[]{1} reverse=1; z <- Neg y", "a=4", "x 2,64/a",
+     "z 2,64/a", "scan a 1 x 32"},
+    {"over two axes, uneven", "x <- Neg f32[2,30]; y <- CumSum x i64[]{1}; z <- Neg y", "a=2,b=4",
+     "x 2,30/a.b", "z 2,30/a.b", "scan a.b 1 x 64"},
+    {"parts that are empty", "x <- Neg f32[2,5]; y <- CumSum x i64[]{1}; z <- Neg y", "a=4",
+     "x 2,5/a", "z 2,5/a", "scan a 1 x 32"},
+    {"along the first dim", "x <- Neg f32[16,3]; y <- CumSum x i64[]{0}; z <- Neg y", "a=4",
+     "x 16/a,3", "z 16/a,3", "scan a 1 x 48"},
+    {"one that leaves out itself is gathered",
+     LINE "y <- CumSum x i64[]{1} exclusive=1; z <- Neg y", "a=4", "x 2,64/a", "z 2,64",
+     "all_gather a 1 x 512"},
+    {"a U-Net",
+     "x <- Conv f32[1,3,32,16] f32[8,3,3,3]! pads=[1,1,1,1]; d <- Relu x; "
+     "p <- MaxPool d kernel_shape=[2,2] strides=[2,2]; m <- Conv p f32[16,8,3,3]! pads=[1,1,1,1]; "
+     "n <- Relu m; u <- ConvTranspose n f32[16,8,2,2]! strides=[2,2]; c <- Concat u d axis=1; "
+     "e <- Conv c f32[8,16,3,3]! pads=[1,1,1,1]; y <- Conv e f32[4,8,1,1]!",
+     "a=2,b=2", "x 1,8,32/a,16/b", "y 1,4,32/a,16/b", NULL},
+};
+
 /* Ranks at the ends have one neighbour. */
 static void what_is_read_ends_where_the_tensor_does(void **state)
 {
@@ -172,6 +235,26 @@ static TrainRow train_rows[] = {
      "x <- Mul f32[2,4,16,8] f32[2,4,16,8]!; y <- Conv x f32[4,4,3,3]! pads=[1,1,1,1]; z <- Mul y "
      "y" LOSS,
      "a=4,b=2", "y 2,4/b,16/a,8", NULL, NULL, NULL},
+    {"a transposed convolution",
+     "x <- Mul f32[2,4,16,8] f32[2,4,16,8]!; y <- ConvTranspose x f32[4,3,4,4]! strides=[2,2] "
+     "pads=[1,1,1,1]; z <- Mul y y" LOSS,
+     "a=4", "y 2,3,32/a,16", "x~grad", "2,4,16/a[1,1],8 Σa", "HX a"},
+    {"a resized image",
+     "x <- Mul f32[2,4,16,8] f32[2,4,16,8]!; y <- Resize x - - i64[4]{2,4,24,8} mode=\"linear\"; "
+     "z <- Mul y y" LOSS,
+     "a=4", "y 2,4,24/a,8", "x~grad", "2,4,16/a[2,1],8 Σa", "HX a"},
+    {"a shift",
+     "x <- Mul f32[2,64] f32[2,64]!; y <- Slice x i64[1]{1} i64[1]{64} i64[1]{1}; z <- Mul y "
+     "y" LOSS,
+     "a=4", "y 2,63/a", "x~grad", "2,64/a[0,1] Σa", "HX a"},
+    {"a running sum", "x <- Mul f32[2,64] f32[2,64]!; y <- CumSum x i64[]{1}; z <- Mul y y" LOSS,
+     "a=4", "y 2,64/a", "x~grad", "2,64/a[<,] Σa", "SC a"},
+    {"a U-Net",
+     "x <- Conv f32[1,3,32,16] f32[8,3,3,3]! pads=[1,1,1,1]; d <- Relu x; "
+     "p <- MaxPool d kernel_shape=[2,2] strides=[2,2]; m <- Conv p f32[16,8,3,3]! pads=[1,1,1,1]; "
+     "n <- Relu m; u <- ConvTranspose n f32[16,8,2,2]! strides=[2,2]; c <- Concat u d axis=1; "
+     "e <- Conv c f32[8,16,3,3]! pads=[1,1,1,1]; z <- Conv e f32[4,8,1,1]!" LOSS,
+     "a=2,b=2", "x 1,8,32/a,16/b", NULL, NULL, NULL},
     {"a layer after the other",
      "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; u <- Conv x f32[4,3,3,3]! pads=[1,1,1,1]; y <- Conv u "
      "f32[4,4,5,5]! "
@@ -289,5 +372,6 @@ int main(void)
                                        NULL, &train_rows[i]};
     return cmocka_run_group_tests_name("steps of training", steps, NULL, NULL) +
            run_rows("halos", rows, planning_row_runs) +
+           run_rows("other windows", more_rows, planning_row_runs) +
            cmocka_run_group_tests_name("said", tests, NULL, NULL);
 }

@@ -380,6 +380,8 @@ static Json *row_json(Cli *cli, const OpSpace *space, const Operand *operand, in
     json_set(out, "coef", coef);
     json_set_int(out, "offset", row->offset);
     json_set_int(out, "window", row->window);
+    if (row->divisor > 1)
+        json_set_int(out, "divisor", row->divisor);
     json_set_int(out, "halo", halo);
     json_set_int(out, "waste", waste);
     return out;

@@ -27,7 +27,8 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_COMM] = "Every reshard, the most expensive first; those that differ only by a number\n"
                   "in their names are one row. KIND: AR all-reduce, AG all-gather, RS\n"
                   "reduce-scatter, A2A all-to-all, PP permute, HX halo exchange (the borders of\n"
-                  "the neighbours' parts), SL slice (moves nothing), each with its axes. BYTES:\n"
+                  "the neighbours' parts), SC scan (what running sums before a part add up\n"
+                  "to), SL slice (moves nothing), each with its axes. BYTES:\n"
                   "input of one rank. EACH and TOTAL follow the machine's formula, shown below.\n"
                   "CAUSE: the policy line that decided the sharding which is undone here.",
     [SHOW_MEM] = "The peak memory of each device by class of values; equal devices are one row.\n"

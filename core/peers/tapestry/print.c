@@ -121,6 +121,11 @@ static void list_operand_losses(Printer *printer, int i)
         buf_printf(printer->lost, "%s %d is absent and is left out\n", kind, place);
     if (operand->ignored)
         buf_printf(printer->lost, "%s %d is not analysed and is left out\n", kind, place);
+    for (int d = 0; is_present(operand) && d < operand->projection.n_dims; d++)
+        if (operand->projection.row[d].divisor > 1)
+            buf_printf(printer->lost,
+                       "%s %d dim %d steps by a part of an element: all of it is read\n", kind,
+                       place, d);
     if (operand->linear != LINEAR_NO)
         buf_printf(printer->lost, "%s %d may stay partial, which a template cannot express\n", kind,
                    place);
@@ -177,8 +182,9 @@ static void write_row(Printer *printer, int i, int d)
     bool any = false;
     for (int j = 0; j < printer->space->n_index; j++)
         any = any || row->coef[j] != 0;
-    if (!any && row->offset == 0 && row->window == printer->space->operand[i].shape.dim[d] &&
-        row->window != 1) {
+    bool whole = !any && row->offset == 0;
+    if (row->divisor > 1 ||
+        (whole && row->window == printer->space->operand[i].shape.dim[d] && row->window != 1)) {
         buf_putc(printer->out, ':');
         return;
     }

@@ -183,7 +183,7 @@ static int dim_of_index(const OpSpace *space, const Operand *operand, int index,
 {
     for (int d = 0; d < operand->projection.n_dims; d++) {
         const Row *row = &operand->projection.row[d];
-        if (row->coef[index] <= 0 || row->window != 1 || row->offset != 0)
+        if (row->coef[index] <= 0 || row->window != 1 || row->offset != 0 || row->divisor > 1)
             continue;
         *pieces = 1;
         for (int i = 0; i < space->n_index; i++)

@@ -109,12 +109,23 @@ static bool cumulate(RuleCall *call, Error *err)
     return dims_cumulate(call, err);
 }
 
-/* A running sum is linear in its input. */
+/* A running sum is linear in its input. Parts of its dim are summed by themselves, and what those
+ * before a part add up to is added to it; without its own last element, as in an exclusive sum, it
+ * does not tell what it adds up to. */
 static bool cumulate_sum(RuleCall *call, Error *err)
 {
     if (!cumulate(call, err))
         return false;
-    call->space->operand[0].linear = LINEAR_ALONE;
+    OpSpace *space = call->space;
+    int frozen = -1, n = 0;
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].role == ROLE_FROZEN) {
+            frozen = j;
+            n++;
+        }
+    space->operand[0].linear = LINEAR_ALONE;
+    if (n == 1 && args_int(call, "exclusive", 0) == 0)
+        space->index[frozen].carries = args_int(call, "reverse", 0) != 0 ? -1 : 1;
     return true;
 }
 

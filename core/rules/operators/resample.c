@@ -4,8 +4,9 @@
  *     DepthToSpace    b (p q c) h w       -> b c (h p) (w q)
  *     Resize by 3     b c h w             -> b c (h fh) (w fw)    nearest
  *                     b c {h-1:+3} ..     -> b c (h fh) ..        linear: a halo
- *                     b c 8 8             -> b c oh ow            by a fraction, or a crop
- *     Col2Im          b (c kh kw) l       -> b c 8 8         kh, kw and l are summed
+ *             by 3/2  b c {(4*h-5)/6:+3}  -> b c h ..             windows step by parts of an
+ * element b c 8 8             -> b c oh ow            a crop Col2Im          b (c kh kw) l       ->
+ * b c 8 8         kh, kw and l are summed
  *
  * If the place that is read is no affine function of the place that is written, the input dim is
  * read whole; the output dim can still be sharded.
@@ -193,6 +194,55 @@ static bool grow_dim(RuleCall *call, int d, double scale, int reach)
     return true;
 }
 
+/* The input coordinate of output place o is (step * o + start) / divisor; 0: another function of
+ * it. */
+typedef struct {
+    int64_t step, start, divisor;
+} Ratio;
+
+static Ratio ratio_of(const Resizing *r, int64_t size, int64_t out, double scale)
+{
+    static const Ratio none = {0, 0, 0};
+    Str where = r->where;
+    if (size < 1 || out < 1 || size > INT32_MAX || out > INT32_MAX ||
+        (double)size * scale != (double)out)
+        return none;
+    if (str_eq(where, STR("asymmetric")))
+        return (Ratio){size, 0, out};
+    if (str_eq(where, STR("align_corners")))
+        return out > 1 ? (Ratio){size - 1, 0, out - 1} : none;
+    if (str_eq(where, STR("tf_half_pixel_for_nn")))
+        return (Ratio){2 * size, size, 2 * out};
+    if (str_eq(where, STR("half_pixel")) || str_eq(where, STR("half_pixel_symmetric")) ||
+        (str_eq(where, STR("pytorch_half_pixel")) && out > 1))
+        return (Ratio){2 * size, size - out, 2 * out};
+    return none;
+}
+
+/* Rows of any other dim that is read around a place that moves evenly. Coordinates are rounded
+ * floats, so that a place that is whole may be taken for the one before it. */
+static bool step_dim(RuleCall *call, int d, const Resizing *r)
+{
+    int64_t size = call->shape[0]->dim[d], out = call->out_shape[0].dim[d];
+    Ratio ratio = ratio_of(r, size, out, r->scale[d]);
+    int64_t common = common_divisor(common_divisor(ratio.step, ratio.divisor),
+                                    ratio.start < 0 ? -ratio.start : ratio.start);
+    if (ratio.divisor == 0 || (r->scale[d] < 1 && args_int(call, "antialias", 0) != 0))
+        return false;
+    int place = rule_index_at(call, 'j', d, out);
+    int reach = str_eq(r->mode, STR("cubic")) ? 2 : 1;
+    Operand *from = &call->space->operand[0];
+    rule_unit(rule_output(call->space, 0), d, place);
+    if (place < 0)
+        return true;
+    Row *row = &from->projection.row[d];
+    *row = (Row){.window = 2 * reach + 1, .divisor = ratio.divisor / common};
+    row->coef[place] = ratio.step / common;
+    row->offset = ratio.start / common - reach * row->divisor;
+    from->projection.clip = true;
+    return true;
+}
+
 static bool scaled(RuleCall *call, bool upsample, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -210,7 +260,7 @@ static bool scaled(RuleCall *call, bool upsample, Error *err)
             return error_kind(err, ERROR_RANK, "it scales too many dims");
         if (resizing.out.dim[d] == from->dim[d] && scale == 1 && !crops)
             keep_dim(call, d);
-        else if (!grow_dim(call, d, scale, reach_of(&resizing)))
+        else if (!grow_dim(call, d, scale, reach_of(&resizing)) && !step_dim(call, d, &resizing))
             any_place(call, d);
     }
     return true;

@@ -7,8 +7,8 @@
  * elements. ci and the elements are summed over: sharding them leaves the output partial, and the
  * bias is added once. Sharding oh needs a halo of the image; the last rows of the output may read
  * only padding. A transposed convolution with adjacent windows has (ih kh) for the output's dim;
- * with stride 1 it is a convolution in the other direction; else a part of its output may depend on
- * any part of its input. Where the sum is rounded (QLinearConv) the summed dims are frozen.
+ * else it is a convolution in the other direction, whose windows step by a part of an element,
+ * {(oh-kh+1)/2}. Where the sum is rounded (QLinearConv) the summed dims are frozen.
  */
 #include "core/rules/window.h"
 
@@ -214,7 +214,8 @@ static bool is_side_by_side(const WindowDim *dim)
            dim->after == 0 && dim->out == dim->size * dim->stride;
 }
 
-/* With stride 1, output place o reads element k at position o + before - k * dilation. */
+/* Output place o reads element k at position (o + before - k * dilation) / stride, where that is
+ * whole. */
 static void spread_row(RuleCall *call, const Window *window, int d)
 {
     const WindowDim *dim = &window->dim[d];
@@ -234,9 +235,7 @@ static void spread_row(RuleCall *call, const Window *window, int d)
         return;
     }
     rule_unit(out, 2 + d, place);
-    if (dim->stride > 1)
-        return;
-    *image = (Row){.offset = dim->before, .window = 1};
+    *image = (Row){.offset = dim->before, .window = 1, .divisor = dim->stride};
     if (place >= 0)
         image->coef[place] = 1;
     if (element >= 0)
@@ -285,7 +284,8 @@ static bool conv_transpose(RuleCall *call, Error *err)
 /* ---- CausalConvWithState ---- */
 
 /* One kernel of k elements per channel, over the state of the k - 1 previous positions and the
- * input. The state for the next call is the end of both, so the length cannot be sharded. */
+ * input: windows that end at their own position. The state for the next call is the end of both, so
+ * that with a state the length cannot be sharded. */
 static bool causal_conv(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0], *weight = call->shape[1];
@@ -310,7 +310,8 @@ static bool causal_conv(RuleCall *call, Error *err)
 
     int b = rule_index(space, "b", image->dim[0], ROLE_MAP, REDUCE_NONE);
     int c = rule_index(space, "c", image->dim[1], ROLE_MAP, REDUCE_NONE);
-    int l = rule_index(space, "l", image->dim[2], ROLE_FROZEN, REDUCE_NONE);
+    bool stateless = !args_has(call, 3) && (call->n_outputs < 2 || rule_output(space, 1)->absent);
+    int l = rule_index(space, "l", image->dim[2], stateless ? ROLE_MAP : ROLE_FROZEN, REDUCE_NONE);
     int k = rule_index(space, "kw", weight->dim[2], ROLE_FROZEN, REDUCE_NONE);
     rule_unit(&space->operand[1], 0, c);
     rule_unit(&space->operand[1], 2, k);
@@ -325,6 +326,11 @@ static bool causal_conv(RuleCall *call, Error *err)
     }
     rule_unit(&space->operand[0], 2, l);
     rule_unit(rule_output(space, 0), 2, l);
+    if (stateless && l >= 0 && k >= 0) {
+        space->operand[0].projection.row[2].coef[k] = 1;
+        space->operand[0].projection.row[2].offset = 1 - weight->dim[2];
+        space->operand[0].projection.clip = true;
+    }
     return true;
 }
 

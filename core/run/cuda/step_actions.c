@@ -55,13 +55,18 @@ static bool add_pack(StepMaker *m, const Piece *piece, Address to, Address from,
 static bool add_unpack(StepMaker *m, const Message *receive, Address from, Error *err)
 {
     GpuRank *gpu = m->gpu;
-    ReduceOp reduce = receive->use == PART_ADDED ? m->exchange.roles.reduce : REDUCE_NONE;
+    ReduceOp reduce = receive->use == PART_COPIED ? REDUCE_NONE : m->exchange.roles.reduce;
     DeviceWork *work = arena_make(gpu->arena, DeviceWork);
     const DevicePlace message = {.kind = AT_INPUT}, part = {.kind = AT_OUTPUT};
+    int64_t n, step;
+    exchange_repeats(&m->exchange, receive, &m->to->shape, &n, &step);
     if (!device_unpack(gpu->arena, gpu->texts, m->dtype, &receive->piece, reduce, message, part,
                        work))
         return cannot(m, err);
-    add_work(gpu, m->at, work, &(WorkPlaces){.to = slot_address(m->instr->slot, 0), .from = from});
+    for (int64_t i = 0; i < n; i++) {
+        Address to = beyond(slot_address(m->instr->slot, 0), i * step, m);
+        add_work(gpu, m->at, work, &(WorkPlaces){.to = to, .from = from});
+    }
     return true;
 }
 

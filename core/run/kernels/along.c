@@ -89,6 +89,28 @@ static void cumulate_row(const Local *in, Local *out, const DimRows *rows, int64
     }
 }
 
+/* Whether parts of the dim are summed by themselves: another rank's sums are added afterwards. */
+static bool sums_parts(const KernelCall *call)
+{
+    const OpSpace *space = program_space(call->inferred, call->op);
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].carries)
+            return true;
+    return false;
+}
+
+/* The rows of a running sum; of a part, where its dim is cut. */
+static bool cumulated_rows(const KernelCall *call, const Local *in, DimRows *rows, Error *err)
+{
+    Local own = *in;
+    if (!sums_parts(call))
+        return axis_rows(call, in, 1, rows, err);
+    own.whole = own.shape;
+    for (int64_t d = 0; d < own.shape.n_dims; d++)
+        own.runs[d] = runs_whole(call->scratch, own.shape.dim[d]);
+    return axis_rows(call, &own, 1, rows, err);
+}
+
 /* From `in` to `out`; turned: the other way round. */
 static bool cumulate_all(const KernelCall *call, const Local *in, Local *out, bool turned,
                          Error *err)
@@ -97,7 +119,7 @@ static bool cumulate_all(const KernelCall *call, const Local *in, Local *out, bo
     DimRows rows = {0};
     if (shape_elements(&in->shape) != shape_elements(&out->shape))
         return error_kind(err, ERROR_RUN, "output and input shapes do not match");
-    if (!axis_rows(call, in, 1, &rows, err))
+    if (!cumulated_rows(call, in, &rows, err))
         return false;
     bool exclusive = op_attr_int(graph, call->op, "exclusive", 0) != 0;
     bool reverse = (op_attr_int(graph, call->op, "reverse", 0) != 0) != turned;

@@ -67,19 +67,6 @@ static Local *whole(const KernelCall *call, const Shape *shape)
     return local;
 }
 
-/* The cut of the forward op, of whose index dims the gradient op has some; NULL: whole. */
-static const OpCut *forward_cut(const KernelCall *call, const Gradient *gradient)
-{
-    const OpSpace *space = program_space(call->inferred, call->op), *of = gradient->forward;
-    OpCut *cut = call->cut ? arena_make(call->scratch, OpCut) : NULL;
-    for (int j = 0; cut && j < of->n_index; j++) {
-        int own = opspace_find_index(space, str_from(of->index[j].name));
-        cut->index[j] = own < 0 ? cut_whole(of->index[j].size) : call->cut->index[own];
-        cut->n = j + 1;
-    }
-    return cut;
-}
-
 /* The part of an operand that is not there, without elements, as the forward op's cut lays it out.
  */
 static Local *absent_part(const KernelCall *call, const OpSpace *of, const OpCut *cut, int operand)
@@ -152,7 +139,9 @@ bool forward_call(const KernelCall *call, KernelCall *forward, Error *err)
     int n_inputs = gradient->forward->n_inputs, n_outputs = gradient->forward->n_outputs;
     const Local **input = arena_array(call->scratch, const Local *, n_inputs);
     Local **output = arena_array(call->scratch, Local *, n_outputs);
-    const OpCut *cut = forward_cut(call, gradient);
+    OpCut *cut = call->cut ? arena_make(call->scratch, OpCut) : NULL;
+    if (cut)
+        *cut = op_cut_of_forward(program_space(call->inferred, call->op), call->cut);
     if (!kernel || !forward_operands(call, gradient, cut, input, output, err))
         return kernel ? false : error_kind(err, ERROR_RUN, "the forward op has no kernel");
     *forward = *call;

@@ -163,6 +163,7 @@ typedef struct {
     int64_t b, c, l, k; /* local; k: elements of a kernel */
     const double *x, *w, *bias, *kept;
     bool silu;
+    int64_t n_out; /* local positions of the result */
 } CausalConv;
 
 static bool open_causal(const KernelCall *call, CausalConv *n, Error *err)
@@ -171,9 +172,11 @@ static bool open_causal(const KernelCall *call, CausalConv *n, Error *err)
         call->input[1]->shape.n_dims != 3)
         return error_kind(err, ERROR_RUN, "its input or its weight has no 3 dims");
     const Shape *x = &call->input[0]->shape;
-    *n = (CausalConv){.b = x->dim[0], .c = x->dim[1], .l = x->dim[2]};
+    const Shape *y = &call->output[0]->shape;
+    *n = (CausalConv){.b = x->dim[0], .c = x->dim[1], .l = x->dim[2], .n_out = y->dim[2]};
     n->k = call->input[1]->shape.dim[2];
     const Shape state = {.n_dims = 3, .dim = {n->b, n->c, n->k - 1}};
+    const Shape made = {.n_dims = 3, .dim = {n->b, n->c, n->n_out}};
     const Shape want[4] = {
         *x, {.n_dims = 3, .dim = {n->c, 1, n->k}}, {.n_dims = 1, .dim = {n->c}}, state};
     for (int i = 0; i < call->n_inputs && i < 4; i++)
@@ -181,7 +184,7 @@ static bool open_causal(const KernelCall *call, CausalConv *n, Error *err)
                                !shape_equal(&call->input[i]->shape, &want[i])))
             return error_kind(err, ERROR_RUN, "operand %d has another size", i);
     for (int o = 0; o < call->n_outputs && o < 2; o++)
-        if (call->output[o] && !shape_equal(&call->output[o]->shape, o == 0 ? x : &state))
+        if (call->output[o] && !shape_equal(&call->output[o]->shape, o == 0 ? &made : &state))
             return error_kind(err, ERROR_RUN, "output %d has another size", o);
     RuleCall rule = kernel_rule_call(call);
     Str after = args_text(&rule, "activation", "none");
@@ -195,6 +198,22 @@ static bool open_causal(const KernelCall *call, CausalConv *n, Error *err)
     return true;
 }
 
+/* Per element of each window of the local outputs its place in a row of the local input; below 0:
+ * as many before the first position. NULL: another rank holds one. */
+static const int64_t *window_places(const KernelCall *call, const CausalConv *n)
+{
+    const Runs *held = &call->input[0]->runs[2];
+    const int64_t *global = kernel_globals(call->scratch, &call->output[0]->runs[2]);
+    int64_t *place = arena_array(call->scratch, int64_t, n->n_out * n->k);
+    for (int64_t i = 0; i < n->n_out * n->k; i++) {
+        int64_t at = global[i / n->k] + i % n->k - (n->k - 1);
+        place[i] = at < 0 ? at : runs_find(held, at);
+        if (at >= 0 && place[i] < 0)
+            return NULL;
+    }
+    return place;
+}
+
 static bool causal_conv(const KernelCall *call, Error *err)
 {
     CausalConv n = {.b = 0};
@@ -202,22 +221,25 @@ static bool causal_conv(const KernelCall *call, Error *err)
         return false;
     Local *out = call->output[0], *last = kernel_output(call, 1);
     int64_t before = n.k - 1;
-    double *line = arena_array(call->scratch, double, before + n.l);
-    double *y = arena_array(call->scratch, double, n.l);
+    const int64_t *place = window_places(call, &n);
+    if (!place)
+        return error_kind(err, ERROR_RUN, "a position is on another rank");
+    double *row_held = arena_array(call->scratch, double, before + n.l), *x = row_held + before;
+    double *y = arena_array(call->scratch, double, n.n_out);
     for (int64_t row = 0; row < n.b * n.c; row++) {
         const double *w = n.w + row % n.c * n.k;
         for (int64_t i = 0; i < before; i++)
-            line[i] = n.kept ? n.kept[row * before + i] : 0;
-        memcpy(line + before, n.x + row * n.l, (size_t)n.l * sizeof *line);
-        for (int64_t at = 0; at < n.l; at++) {
+            row_held[i] = n.kept ? n.kept[row * before + i] : 0;
+        memcpy(x, n.x + row * n.l, (size_t)n.l * sizeof *x);
+        for (int64_t at = 0; at < n.n_out; at++) {
             y[at] = n.bias ? n.bias[row % n.c] : 0;
             for (int64_t k = 0; k < n.k; k++)
-                y[at] += w[k] * line[at + k];
+                y[at] += w[k] * x[place[at * n.k + k]];
             y[at] = n.silu ? y[at] / (1 + exp(-y[at])) : y[at];
         }
-        local_store(out, row * n.l, n.l, NUMBER_F64, y);
+        local_store(out, row * n.n_out, n.n_out, NUMBER_F64, y);
         if (last)
-            local_store(last, row * before, before, NUMBER_F64, line + n.l);
+            local_store(last, row * before, before, NUMBER_F64, row_held + n.l);
     }
     return true;
 }

@@ -128,7 +128,7 @@ static void lay_out(MpiBlocks *blocks, int n_members)
 static bool has_addends(const Exchange *x)
 {
     for (int i = 0; i < x->n_receives; i++)
-        if (x->receive[i].use == PART_ADDED)
+        if (x->receive[i].use != PART_COPIED)
             return true;
     return false;
 }
@@ -205,7 +205,7 @@ static bool make_types(MpiSteps *steps, MpiStep *step, Error *err)
     for (int i = 0; typed && ok && i < x->n_sends; i++)
         ok = piece_type(steps, &x->send[i].piece, step->dtype, &step->send_type[i], err);
     for (int i = 0; typed && ok && i < x->n_receives; i++)
-        ok = x->receive[i].use == PART_ADDED ||
+        ok = x->receive[i].use != PART_COPIED ||
              piece_type(steps, &x->receive[i].piece, step->dtype, &step->receive_type[i], err);
     return ok;
 }
