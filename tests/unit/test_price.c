@@ -274,7 +274,7 @@ static void more_bytes_never_take_less(void **state)
 static double least_us(const Machine *machine, StepKind kind, const RankGroup *group, double bytes)
 {
     double n = (double)group->n, nodes = (double)group->nodes, p = (double)group->per_node;
-    bool whole = kind >= STEP_PERMUTE || kind == STEP_ALL_REDUCE;
+    bool whole = (kind >= STEP_PERMUTE && kind != STEP_SCAN) || kind == STEP_ALL_REDUCE;
     double rank = whole ? 1 : (n - 1) / n, node = whole ? 1 : (nodes - 1) / nodes;
     double inside = rank * bytes / machine->inside.bytes_per_s;
     if (nodes <= 1)

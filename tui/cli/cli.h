@@ -90,8 +90,9 @@ enum {
     VERB_SOLVE = 1 << 15,
     VERB_ESTIMATE = 1 << 16,
     VERB_SEARCH = 1 << 17,
-    VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF |
-                     VERB_EXPORT | VERB_RUN | VERB_ESTIMATE | VERB_SEARCH
+    VERB_RANGES = 1 << 18,
+    VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_RANGES | VERB_CHECK |
+                     VERB_DIFF | VERB_EXPORT | VERB_RUN | VERB_ESTIMATE | VERB_SEARCH
 };
 
 extern const Verb verbs[]; /* ended by one without a run function; the first is the explorer's */
@@ -128,6 +129,7 @@ int cli_tour(Cli *cli); /* the explorer on a sample, with a guide */
 int cli_plan(Cli *cli);
 int cli_why(Cli *cli);
 int cli_why_not(Cli *cli);
+int cli_ranges(Cli *cli);
 int cli_check(Cli *cli);
 int cli_estimate(Cli *cli);
 int cli_search(Cli *cli);

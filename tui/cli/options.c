@@ -37,8 +37,9 @@ const Option cli_options[] = {
     TEXT("propagate", 0, propagate, "NAME", VERBS_ON_PLANS,
          "how axes spread: help propagators; for diff a list: factor,factor:shardy,spmd"),
     FLAG("json", 0, json,
-         VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
-             VERB_RULE | VERB_RESHARD | VERB_SOLVE | VERB_HELP | VERB_ESTIMATE | VERB_SEARCH,
+         VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_RANGES | VERB_CHECK | VERB_DIFF | VERB_RUN |
+             VERB_INFO | VERB_RULE | VERB_RESHARD | VERB_SOLVE | VERB_HELP | VERB_ESTIMATE |
+             VERB_SEARCH,
          "print JSON, one line"),
     FLAG("json", 0, json, VERB_EXPORT, "tables of the plan as data"),
     TEXT("output", 'o', output, "FILE", VERB_PLAN | VERB_EXPORT | VERB_CALIBRATE | VERB_SEARCH,

@@ -26,6 +26,12 @@ static const char why_not_text[] =
     "Explains why an axis does not shard a tensor: for each dim, the nearest places\n"
     "that have the axis, the op where it stopped on the way, the reason, what would\n"
     "let it through, and how the axis came that far.";
+static const char ranges_text[] =
+    "Shows what each rank touches of every operand of the op that makes TENSOR: the\n"
+    "range of each dim that its part of the op's index dims projects to (in\n"
+    "parentheses the elements, where a stride leaves some out), how many elements\n"
+    "that is, how many the rank holds for the op, and what of these is waste. Ranks\n"
+    "that touch the same are one row.";
 static const char check_text[] =
     "Prints the findings and compares the plan with the given limits. The exit code\n"
     "is 1 if the plan is illegal or over a limit.";
@@ -173,6 +179,8 @@ const Verb verbs[] = {
      2, 2, cli_why, why_text},
     {BATCH("why-not", "MODEL ... TENSOR[.DIM] AXIS", "explain why it lacks an axis", "plans"),
      VERB_WHY_NOT, 3, 3, cli_why_not, why_not_text},
+    {BATCH("ranges", "MODEL ... TENSOR", "what each rank reads and holds", "plans"), VERB_RANGES, 2,
+     2, cli_ranges, ranges_text},
     {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail if illegal or over a limit", "plans"),
      VERB_CHECK, 1, 1, cli_check, check_text},
     {BATCH("estimate", "MODEL -m MESH [--set NAME=VALUE]",
