@@ -43,7 +43,7 @@ function MODEL(model, config)
     local x, table
     model:module("transformer", function()
         x, table = layers.embedding(model, "wte", ids, vocabulary, width)
-        local positions = attention.places(model, ids)
+        local positions = attention.places(model, ids, "n_positions")
         local at = layers.embedding(model, "wpe", positions, n_positions, width)
         x = dropped(model:op("Add", {x, at}))
         local mask = attention.causal_mask(model, positions)

@@ -22,7 +22,7 @@ function MODEL(model, config)
     local x, table
     model:module("model.decoder", function()
         x, table = layers.embedding(model, "embed_tokens", ids, vocabulary, narrow)
-        local positions = attention.places(model, ids)
+        local positions = attention.places(model, ids, "max_position_embeddings")
         local mask = attention.causal_mask(model, positions)
         if narrow ~= n.width then x = layers.linear(model, "project_in", x, narrow, n.width) end
         -- The first two rows are for padding.

@@ -132,6 +132,25 @@ static bool fits(const CacheRow *like, int64_t batch, int64_t context)
     return step.fits;
 }
 
+/* Embeddings of positions end the sequence. */
+static void learned_positions_are_a_limit(void **state)
+{
+    (void)state;
+    static const char *const path = "/tmp/dimscope_positions.json";
+    static const char config[] = "{\"model_type\": \"gpt2\", \"n_embd\": 32, \"n_layer\": 2, "
+                                 "\"n_head\": 4, \"vocab_size\": 64, \"n_positions\": 100}";
+    assert_true(file_write(path, str_from(config), NULL));
+    const CacheRow row = {.model = path, .mesh = "tp=2", .decode = "batch=1,context=40"};
+    DecodeAsked asked;
+    DecodePage page;
+    Error err = {0};
+    Opened o = open_decode(&row, &asked);
+    assert_true(decode_page(o.arena, o.session, asked, NULL, &page, &err));
+    assert_int_equal(page.most_context, 99);
+    close_opened(&o);
+    unlink(path);
+}
+
 /* They fit, and one more does not; memory and time grow with the cache. */
 static void most_is_most(void **state)
 {
@@ -186,9 +205,9 @@ static void says_what_it_takes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(windows_limit_the_cache),
-                                       cmocka_unit_test(most_is_most),
-                                       cmocka_unit_test(says_what_it_takes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_limit_the_cache), cmocka_unit_test(most_is_most),
+        cmocka_unit_test(learned_positions_are_a_limit), cmocka_unit_test(says_what_it_takes)};
     return run_rows("cache", rows, has_a_cache_of) +
            cmocka_run_group_tests_name("page", tests, NULL, NULL);
 }

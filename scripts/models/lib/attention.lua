@@ -25,10 +25,15 @@ end
 
 local n_cached, places_known = 0, false -- layers that have a cache already; whether places() was asked
 
--- Positions of the tokens in their sequence: i64 [s].
-function attention.places(model, ids)
+-- Positions of the tokens in their sequence: i64 [s]. field: of the config, how many there are, where
+-- each has an embedding.
+function attention.places(model, ids, field)
     local positions = attention.positions(model, ids, 1)
     local context = model:dim("context")
+    local last = context and context + model:dim("seq")
+    if last and field and last > model:size(field, last) then
+        model:refuse(field, ("is %d, and a sequence has %d tokens"):format(model:size(field), last))
+    end
     places_known = context ~= nil
     if not context or context == 0 then return positions end
     return model:op("Add", {positions, model:constant("context", "i64", {}, {context})})
