@@ -406,6 +406,8 @@ static bool search_all(Search *s, Error *err)
     const Plan *plans[2] = {s->session.plan, request->session->plan};
     if (!check(&s->session, err))
         return false;
+    result->before_us = plan_step_us(s->session.plan);
+    result->before_bytes = s->session.plan->priced->totals.peak_bytes;
     InstanceOptions options = {.unfold = request->unfold,
                                .store = request->max_peak_bytes > 0,
                                .plans = plans,

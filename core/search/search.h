@@ -63,6 +63,8 @@ typedef struct {
     double bound_us;    /* no plan in the search's space has a smaller model_us */
     bool proven;        /* model_us meets the bound */
     int64_t peak_bytes; /* of the plan, on the device that needs most */
+    double before_us;   /* of the plan of the decisions that hold alone */
+    int64_t before_bytes;
     double build_seconds, solve_seconds, seconds; /* the instance, the solver, everything */
     int n_nodes, n_edges;
     int64_t n_choices;

@@ -34,14 +34,14 @@ static void put_times(const SearchResult *result, Buf *out)
     buf_putc(out, '\n');
 }
 
-static void put_plan(const SearchResult *result, double before_us, Buf *out)
+static void put_plan(const SearchResult *result, Buf *out)
 {
     buf_puts(out, "plan     ");
     units_format_us(result->cost_us, out);
     buf_puts(out, ", ");
     units_format_bytes(result->peak_bytes, out);
     buf_puts(out, " a device; without the search ");
-    units_format_us(before_us, out);
+    units_format_us(result->before_us, out);
     buf_puts(out,
              result->proven ? "\nproven   none of the plans searched takes less\n" : "\nbound    ");
     if (result->proven)
@@ -57,7 +57,7 @@ static void put_plan(const SearchResult *result, double before_us, Buf *out)
 static void put_text(const Session *session, const SearchResult *result, Buf *out)
 {
     if (result->outcome == SEARCH_PLAN)
-        put_plan(result, session->plan->priced->totals.step_us, out);
+        put_plan(result, out);
     else
         buf_printf(out, "%s\n",
                    result->conflict ? result->conflict : "stopped before a plan was found");

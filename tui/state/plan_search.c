@@ -190,15 +190,6 @@ static Prices *kept_prices(PlanSearch *search, const Session *session)
     return search->prices;
 }
 
-/* The plan under the decisions that are no search's. */
-static void note_before(Ui *ui, PlanSearch *search)
-{
-    if (search->taken >= 0 && search->about == about_now(ui))
-        return;
-    search->before_us = plan_step_us(ui_plan(ui));
-    search->before_bytes = ui_plan(ui)->priced->totals.peak_bytes;
-}
-
 bool plan_search_begin(Ui *ui, Str words, Error *err)
 {
     enum { SECONDS = 60 };
@@ -219,7 +210,6 @@ bool plan_search_begin(Ui *ui, Str words, Error *err)
         arena_free(arena);
         return true;
     }
-    note_before(ui, search);
     job->request.session = ui->session;
     job->request.prices = kept_prices(search, ui->session);
     job->request.report = watch_step;

@@ -37,8 +37,6 @@ typedef struct PlanSearch {
     SearchResult *point;
     bool frontier, smallest;
     int64_t max_peak_bytes;
-    double before_us; /* of the plan without the search */
-    int64_t before_bytes;
     int taken;             /* the point that is the plan; -1: none */
     uint64_t about;        /* model, mesh and pins that it holds for */
     SearchWatch watch;     /* of the last search */

@@ -76,7 +76,7 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
     }
     pen_puts(pen, ROLE_TEXT, "; step ");
     pen_put(pen, ROLE_HEAD, label_us(ui, at->cost_us));
-    pen_printf(pen, ROLE_TEXT, " for %.*s, ", STR_ARG(label_us(ui, search->before_us)));
+    pen_printf(pen, ROLE_TEXT, " for %.*s, ", STR_ARG(label_us(ui, search->point[0].before_us)));
     put_gap(at->cost_us, at->bound_us, at->proven, pen);
     pen_line(pen);
     pen_printf(pen, ROLE_DIM, " %.3f s: %d nodes, %d edges, %lld choices", at->seconds, at->n_nodes,
@@ -119,7 +119,8 @@ typedef struct {
 
 static Chart chart_of(const PlanSearch *search, int w, int h)
 {
-    Chart chart = {search->before_us, search->before_us, (double)search->before_bytes, w, h};
+    Chart chart = {search->point[0].before_us, search->point[0].before_us,
+                   (double)search->point[0].before_bytes, w, h};
 
     if (search->point[search->n - 1].cost_us > 0 &&
         chart.most_us > 3 * search->point[search->n - 1].cost_us)
@@ -182,8 +183,8 @@ static void draw_chart(const Ui *ui, const PlanSearch *search, int h, Pen *pen)
         pen_line(pen);
     }
     for (int i = -1; i < search->n; i++) {
-        double us = i < 0 ? search->before_us : search->point[i].cost_us;
-        int64_t bytes = i < 0 ? search->before_bytes : search->point[i].peak_bytes;
+        double us = i < 0 ? search->point[0].before_us : search->point[i].cost_us;
+        int64_t bytes = i < 0 ? search->point[0].before_bytes : search->point[i].peak_bytes;
         pen_to(pen, CHART_LABEL + 2 + column_of(&chart, bytes), top + row_of(&chart, us));
         pen_rune(pen,
                  i == cursor(ui) ? ROLE_FOCUS | STYLE_BOLD
@@ -206,7 +207,7 @@ static void draw_point(Ui *ui, const PlanSearch *search, int i, Pen *pen)
 
     pen_printf(pen, ROLE_TEXT, " %c%c ", taken ? '*' : ' ', letter_of(search, i));
     pen_right(pen, ROLE_TEXT, label_us(ui, at->cost_us), 10);
-    pen_right(pen, ROLE_TEXT, whatif_us(ui, search->before_us, at->cost_us), 11);
+    pen_right(pen, ROLE_TEXT, whatif_us(ui, search->point[0].before_us, at->cost_us), 11);
     pen_right(pen, ROLE_TEXT, label_bytes(ui, at->peak_bytes), 11);
     pen_puts(pen, ROLE_TEXT, "  ");
     put_gap(at->cost_us, at->bound_us, at->proven, pen);
