@@ -100,6 +100,7 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
     if (s->deadline_s > 0)
         how.seconds = fmax(s->deadline_s - clock_s(), 1e-3);
     double before = clock_s();
+    progress_stage(s->request->progress, "searching", 0);
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
     if (ok && answer->outcome == SOLVE_CHOICE)

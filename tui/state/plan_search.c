@@ -107,7 +107,9 @@ static bool work(void *context, Progress *progress, Error *err)
 
 static void say_result(Ui *ui, const SearchResult *result)
 {
-    if (result->outcome == SEARCH_PLAN)
+    if (result->outcome == SEARCH_PLAN && result->bound_us <= 0)
+        ui_say(ui, "stopped before anything better was found");
+    else if (result->outcome == SEARCH_PLAN)
         ui_say(ui, "the plan is the best found already%s", result->proven ? ", proven" : "");
     else
         ui_fail(ui, "%s", result->conflict ? result->conflict : "stopped before a plan was found");
