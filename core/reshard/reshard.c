@@ -1,11 +1,8 @@
 #include "core/reshard/reshard.h"
 
-#include "core/base/intern.h"
-#include "core/base/vec.h"
 #include "core/layout/sharding_find.h"
-#include "core/reshard/floor.h"
 #include "core/reshard/lend.h"
-#include "core/reshard/search.h"
+#include "core/reshard/resharder.h"
 
 #include <assert.h>
 #include <math.h>
@@ -13,37 +10,6 @@
 /* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: the same for searches that
  * split axes. */
 enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20, OFFERS = 100000, PART_OFFERS = 60000 };
-
-typedef struct {
-    StepKind kind;
-    AtomSet atoms;
-    int64_t bytes; /* -1: empty */
-    double us;
-} PricedStep;
-
-typedef struct {
-    const ReshardPath *path, *runner_up;
-    bool looked_for_other;
-} ReshardAnswer;
-
-struct Resharder {
-    Arena *arena;
-    const Mesh *mesh;
-    Shardings *shardings;
-    ReshardOptions options;
-    Pricer *pricer;
-    Floor *floor; /* NULL until the first search */
-    Searcher *searcher;
-    PricedStep *prices; /* PRICES of them, the most recent by hash */
-    Intern *asked;
-    Vec(ReshardAnswer) answers; /* by id in asked */
-    const Resharder *lender;    /* NULL: none */
-};
-
-typedef struct {
-    int32_t dtype, from, to;
-    uint32_t fixed; /* atoms that no step may be over */
-} ReshardQuestion;
 
 ReshardOptions reshard_defaults(void)
 {
@@ -129,7 +95,7 @@ static void prepare(Resharder *resharder)
 
 /* ---- paths ---- */
 
-static int64_t local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding)
+int64_t resharder_local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding)
 {
     return dtype_bytes(dtype, sharding_most_elements(sharding, resharder->mesh));
 }
@@ -160,7 +126,7 @@ static Step make_step(const Resharder *resharder, Dtype dtype, const Hop *hop, c
     if (hop->kind == STEP_SLICE)
         return step;
     const Sharding *held = hop->kind == STEP_ALL_GATHER ? to : from;
-    step.bytes = local_bytes(resharder, dtype, held);
+    step.bytes = resharder_local_bytes(resharder, dtype, held);
     step.padding_bytes = padding_of(resharder, dtype, held, step.bytes);
     Price price = pricer_step(resharder->pricer, hop->kind, hop->atoms, step.bytes);
     step.wire_bytes = price.wire_bytes;
@@ -177,14 +143,14 @@ static const ReshardPath *make_path(Resharder *resharder, const ReshardQuestion 
     path->proven = route->proven && resharder->floor->exact;
     Dtype dtype = (Dtype)asked->dtype;
     Sharding from = *shardings_at(resharder->shardings, asked->from), at = from;
-    path->peak_bytes = local_bytes(resharder, dtype, &from);
+    path->peak_bytes = resharder_local_bytes(resharder, dtype, &from);
     int32_t at_id = asked->from;
     for (int i = 0; i < route->n; i++) {
         Sharding to = space_sharding(space, &route->hop[i].to, &from, resharder->mesh);
         steps[i] = make_step(resharder, dtype, &route->hop[i], &at, &to);
         steps[i].from = at_id;
         at_id = steps[i].to = shardings_put(resharder->shardings, &to);
-        int64_t held = local_bytes(resharder, dtype, &to);
+        int64_t held = resharder_local_bytes(resharder, dtype, &to);
         path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
         path->us += steps[i].us;
         path->wire_bytes += steps[i].wire_bytes;
@@ -233,7 +199,8 @@ static const ReshardPath *search_path(Resharder *resharder, const ReshardQuestio
     const Sharding *from = shardings_at(resharder->shardings, asked->from);
     const Sharding *to = shardings_at(resharder->shardings, asked->to);
     Dtype dtype = (Dtype)asked->dtype;
-    int64_t before = local_bytes(resharder, dtype, from), after = local_bytes(resharder, dtype, to);
+    int64_t before = resharder_local_bytes(resharder, dtype, from),
+            after = resharder_local_bytes(resharder, dtype, to);
     Space *space = arena_make(scratch, Space);
     space_of(from, to, resharder->mesh, asked->fixed, (double)dtype_bytes(dtype, 8) / 8, space);
     Pricing pricing = pricing_of(resharder);
@@ -325,7 +292,7 @@ static void keep_shards(const Resharder *resharder, const Sharding *from, AtomSe
 }
 
 /* A copy of a path with room for one more step. */
-static ReshardPath *path_begun(Resharder *resharder, const ReshardPath *there, Step **steps)
+ReshardPath *resharder_path_begun(Resharder *resharder, const ReshardPath *there, Step **steps)
 {
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
@@ -356,100 +323,21 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQue
         reshard_inside(resharder, (Dtype)asked->dtype, before.from, before.to, asked->fixed);
     assert(there);
     Step *steps;
-    ReshardPath *path = path_begun(resharder, there, &steps);
+    ReshardPath *path = resharder_path_begun(resharder, there, &steps);
     steps[path->n_steps++] = (Step){.kind = STEP_SLICE, .from = before.to, .to = asked->to};
     return path;
 }
 
-/* ---- halos ---- */
-
-static void add_step(const Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
-                     Step step)
+void resharder_add_step(const Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
+                        Step step)
 {
     const Sharding *to = shardings_at(resharder->shardings, step.to);
-    int64_t held = local_bytes(resharder, dtype, to);
+    int64_t held = resharder_local_bytes(resharder, dtype, to);
     steps[path->n_steps++] = step;
     path->us += step.us;
     path->wire_bytes += step.wire_bytes;
     path->padding_bytes += step.padding_bytes;
     path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
-}
-
-static AtomSet halo_atoms(const Sharding *sharding)
-{
-    AtomSet atoms = 0;
-    for (int64_t d = 0; d < sharding->n_dims; d++)
-        if (cut_has_halo(&sharding->dim[d]))
-            atoms |= cut_atoms(&sharding->dim[d]);
-    return atoms;
-}
-
-/* What the running sums of all ranks of a group are at the ends of their parts. */
-static int64_t totals_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding,
-                            int dim, AtomSet atoms)
-{
-    int64_t n = cut_most_size(&sharding->dim[dim], resharder->mesh);
-    int64_t elements = sharding_most_elements(sharding, resharder->mesh) / (n > 0 ? n : 1);
-    return dtype_bytes(dtype, elements * mesh_atoms_size(resharder->mesh, atoms));
-}
-
-/* The borders of the neighbours' parts, got or given back: of the largest part, what it holds
- * beyond its own. One of both ends has halos. */
-static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
-{
-    const Sharding *before = shardings_at(resharder->shardings, from);
-    const Sharding *after = shardings_at(resharder->shardings, to);
-    int carried = sharding_carried_dim(before);
-    Step step = {.kind = carried < 0 ? STEP_HALO : STEP_SCAN, .from = from, .to = to};
-    step.atoms = halo_atoms(before) | halo_atoms(after);
-    step.bytes = local_bytes(resharder, dtype, after) - local_bytes(resharder, dtype, before);
-    step.bytes = step.bytes < 0 ? -step.bytes : step.bytes;
-    if (carried >= 0)
-        step.bytes = totals_bytes(resharder, dtype, after, carried, step.atoms);
-    Price price = pricer_step(resharder->pricer, step.kind, step.atoms, step.bytes);
-    step.wire_bytes = price.wire_bytes;
-    step.us = price.us;
-    return step;
-}
-
-/* A path to a target with halos: to the same without them, then one exchange with the neighbours.
- */
-static const ReshardPath *path_to_halo(Resharder *resharder, const ReshardQuestion *asked)
-{
-    Sharding target = sharding_without_halo(shardings_at(resharder->shardings, asked->to));
-    int32_t plain = shardings_put(resharder->shardings, &target);
-    const ReshardPath *there =
-        reshard_inside(resharder, (Dtype)asked->dtype, asked->from, plain, asked->fixed);
-    Step *steps;
-    ReshardPath *path = path_begun(resharder, there, &steps);
-    path->proven = false;
-    add_step(resharder, path, steps, (Dtype)asked->dtype,
-             halo_step(resharder, (Dtype)asked->dtype, plain, asked->to));
-    return path;
-}
-
-/* A path from addends that overlap at the borders, which go back to the neighbours and are added,
- * or from running sums that lack those of the ranks before; then on from the parts. */
-static const ReshardPath *path_from_overlaps(Resharder *resharder, const ReshardQuestion *asked)
-{
-    Dtype dtype = (Dtype)asked->dtype;
-    const Sharding *from = shardings_at(resharder->shardings, asked->from);
-    Sharding summed = sharding_without_halo(from);
-    AtomSet atoms = halo_atoms(from);
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (atoms >> a & 1)
-            summed.partial[a] = REDUCE_NONE;
-    int32_t plain = shardings_put(resharder->shardings, &summed);
-    const ReshardPath *rest = reshard_inside(resharder, dtype, plain, asked->to, asked->fixed);
-    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
-    Step *steps = arena_array(resharder->arena, Step, rest->n_steps + 1);
-    *path = (ReshardPath){.step = steps, .bound_us = rest->bound_us};
-    path->peak_bytes =
-        local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
-    add_step(resharder, path, steps, dtype, halo_step(resharder, dtype, asked->from, plain));
-    for (int i = 0; i < rest->n_steps; i++)
-        add_step(resharder, path, steps, dtype, rest->step[i]);
-    return path;
 }
 
 /* ---- block lists ---- */
@@ -497,7 +385,7 @@ static void add_blocks_step(Resharder *resharder, ReshardPath *path, Step *steps
     Step step = make_step(resharder, dtype, &hop, &before, &after);
     step.from = from;
     step.to = to;
-    add_step(resharder, path, steps, dtype, step);
+    resharder_add_step(resharder, path, steps, dtype, step);
 }
 
 /* True if a reduce-scatter may leave these blocks at once: the dims that differ from where it ends
@@ -546,7 +434,7 @@ static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardQuest
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     Step *steps = arena_array(resharder->arena, Step, between->n_steps + 2);
     *path = (ReshardPath){.step = steps, .bound_us = between->bound_us};
-    path->peak_bytes = local_bytes(resharder, dtype, &from);
+    path->peak_bytes = resharder_local_bytes(resharder, dtype, &from);
     Sharding first = begin;
     with_kept_blocks(&from, &to, &begin, &first);
     int32_t at = shardings_put(resharder->shardings, &first);
@@ -560,7 +448,7 @@ static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardQuest
         at = step.to = shardings_put(resharder->shardings, &next);
         if (i == between->n_steps - 1 && scatters_blocks(resharder, &step, &to))
             at = step.to = asked->to;
-        add_step(resharder, path, steps, dtype, step);
+        resharder_add_step(resharder, path, steps, dtype, step);
     }
     add_blocks_step(resharder, path, steps, dtype, at, asked->to);
     return path;
@@ -580,7 +468,7 @@ static const ReshardPath *path_at_once(Resharder *resharder, const ReshardQuesti
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     Step *step = arena_make(resharder->arena, Step);
     *path = (ReshardPath){.step = step};
-    path->peak_bytes = local_bytes(resharder, (Dtype)asked->dtype, from);
+    path->peak_bytes = resharder_local_bytes(resharder, (Dtype)asked->dtype, from);
     add_blocks_step(resharder, path, step, (Dtype)asked->dtype, asked->from, asked->to);
     return path;
 }
@@ -686,8 +574,10 @@ static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardQuestio
                                           path_at_once(resharder, asked)};
     for (int i = 0; i < 4; i++)
         way[i + 2] = path_by_plain(resharder, asked, i & 1, i & 2);
-    int64_t before = local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
-    int64_t after = local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->to));
+    int64_t before =
+        resharder_local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
+    int64_t after =
+        resharder_local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->to));
     double limit = limit_of(resharder, before > after ? before : after);
     answer.path = cheapest_way(way, limit, NULL);
     if (!answer.path)
@@ -708,14 +598,15 @@ static bool has_blocks(const Resharder *resharder, int32_t id)
 static ReshardAnswer find_answer(Resharder *resharder, const ReshardQuestion *asked)
 {
     if (sharding_has_halo(shardings_at(resharder->shardings, asked->from)))
-        return (ReshardAnswer){.path = path_from_overlaps(resharder, asked),
+        return (ReshardAnswer){.path = resharder_path_from_overlaps(resharder, asked),
                                .looked_for_other = true};
     AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
     AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
     if (made)
         return (ReshardAnswer){.path = path_to_partial(resharder, asked, made)};
     if (sharding_has_halo(shardings_at(resharder->shardings, asked->to)))
-        return (ReshardAnswer){.path = path_to_halo(resharder, asked), .looked_for_other = true};
+        return (ReshardAnswer){.path = resharder_path_to_halo(resharder, asked),
+                               .looked_for_other = true};
     if (has_blocks(resharder, asked->from) || has_blocks(resharder, asked->to))
         return answer_of_blocks(resharder, asked);
     const ReshardPath *borrowed = borrowed_path(resharder, asked);

@@ -21,7 +21,7 @@ static void touch(const Operand *operand, int d, const int64_t *point, int n, bo
 static void touch_all(const Plan *plan, int32_t op, int operand, int d, int64_t position,
                       bool *touched)
 {
-    const OpSpace *space = inferred_space(plan->inferred, op);
+    const OpSpace *space = program_space(plan->inferred, op);
     const Row *row = &space->operand[operand].projection.row[d];
     int64_t lo[X_MAX] = {0}, n[X_MAX], point[X_MAX] = {0}, count = 1;
     for (int j = 0; j < space->n_index; j++) {
@@ -43,7 +43,7 @@ static void touch_all(const Plan *plan, int32_t op, int operand, int d, int64_t 
 
 static void check_op(const Plan *plan, int32_t op, const char *net)
 {
-    const OpSpace *space = inferred_space(plan->inferred, op);
+    const OpSpace *space = program_space(plan->inferred, op);
     for (int o = 0; o < space->n_inputs + space->n_outputs; o++)
         for (int64_t position = 0; position < plan->mesh->n_devices; position++) {
             OperandRange range;

@@ -80,7 +80,7 @@ static void print_ranges(Cli *cli, const Plan *plan, int32_t op)
 {
     static const TableColumn columns[] = {{"OPERAND", 12},  {"RANKS", 24}, {"TOUCHES", 60},
                                           {"ELEMENTS", -0}, {"HOLDS", -0}, {"WASTE", -0}};
-    const OpSpace *space = inferred_space(plan->inferred, op);
+    const OpSpace *space = program_space(plan->inferred, op);
     Table *table = table_new(cli->arena, columns, (int)(sizeof columns / sizeof *columns));
     buf_printf(&cli->out, "%s %s\n\n", op_operator(plan->inferred->graph, op),
                op_path_or_name(plan->inferred->graph, op));
@@ -126,7 +126,7 @@ static Json *range_json(const OperandRange *range, int operand, int64_t rank)
 
 static Json *ranges_json(const Plan *plan, int32_t op)
 {
-    const OpSpace *space = inferred_space(plan->inferred, op);
+    const OpSpace *space = program_space(plan->inferred, op);
     Json *out = json_object(), *rows = json_array();
     for (int i = 0; i < space->n_inputs + space->n_outputs; i++)
         for (int64_t position = 0; position < plan->mesh->n_devices; position++) {

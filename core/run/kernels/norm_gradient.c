@@ -516,10 +516,10 @@ static bool holds_windows(const Lrn *lrn, const Local *held, const int64_t *out,
 static bool lrn(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
-    const Local *grad = kernel_input(call, 0);
     Local *made = call->output[0];
     if (!kernel_numeric(call, 2, err))
         return false;
+    const Local *grad = call->input[0];
     Lrn lrn = {.size = op_attr_int(graph, call->op, "size", 1)};
     lrn.before = (lrn.size - 1) / 2;
     lrn.share = op_attr_float(graph, call->op, "alpha", 1e-4) / (double)lrn.size;

@@ -1,0 +1,81 @@
+/* Steps to and from shardings with halos, and the scan that completes running sums. */
+#include "core/reshard/resharder.h"
+
+static AtomSet halo_atoms(const Sharding *sharding)
+{
+    AtomSet atoms = 0;
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_has_halo(&sharding->dim[d]))
+            atoms |= cut_atoms(&sharding->dim[d]);
+    return atoms;
+}
+
+/* What the running sums of all ranks of a group are at the ends of their parts. */
+static int64_t totals_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding,
+                            int dim, AtomSet atoms)
+{
+    int64_t n = cut_most_size(&sharding->dim[dim], resharder->mesh);
+    int64_t elements = sharding_most_elements(sharding, resharder->mesh) / (n > 0 ? n : 1);
+    return dtype_bytes(dtype, elements * mesh_atoms_size(resharder->mesh, atoms));
+}
+
+/* The borders of the neighbours' parts, got or given back: of the largest part, what it holds
+ * beyond its own. One of both ends has halos. */
+static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
+{
+    const Sharding *before = shardings_at(resharder->shardings, from);
+    const Sharding *after = shardings_at(resharder->shardings, to);
+    int carried = sharding_carried_dim(before);
+    Step step = {.kind = carried < 0 ? STEP_HALO : STEP_SCAN, .from = from, .to = to};
+    step.atoms = halo_atoms(before) | halo_atoms(after);
+    step.bytes = resharder_local_bytes(resharder, dtype, after) -
+                 resharder_local_bytes(resharder, dtype, before);
+    step.bytes = step.bytes < 0 ? -step.bytes : step.bytes;
+    if (carried >= 0)
+        step.bytes = totals_bytes(resharder, dtype, after, carried, step.atoms);
+    Price price = pricer_step(resharder->pricer, step.kind, step.atoms, step.bytes);
+    step.wire_bytes = price.wire_bytes;
+    step.us = price.us;
+    return step;
+}
+
+/* A path to a target with halos: to the same without them, then one exchange with the neighbours.
+ */
+const ReshardPath *resharder_path_to_halo(Resharder *resharder, const ReshardQuestion *asked)
+{
+    Sharding target = sharding_without_halo(shardings_at(resharder->shardings, asked->to));
+    int32_t plain = shardings_put(resharder->shardings, &target);
+    const ReshardPath *there =
+        reshard_inside(resharder, (Dtype)asked->dtype, asked->from, plain, asked->fixed);
+    Step *steps;
+    ReshardPath *path = resharder_path_begun(resharder, there, &steps);
+    path->proven = false;
+    resharder_add_step(resharder, path, steps, (Dtype)asked->dtype,
+                       halo_step(resharder, (Dtype)asked->dtype, plain, asked->to));
+    return path;
+}
+
+/* A path from addends that overlap at the borders, which go back to the neighbours and are added,
+ * or from running sums that lack those of the ranks before; then on from the parts. */
+const ReshardPath *resharder_path_from_overlaps(Resharder *resharder, const ReshardQuestion *asked)
+{
+    Dtype dtype = (Dtype)asked->dtype;
+    const Sharding *from = shardings_at(resharder->shardings, asked->from);
+    Sharding summed = sharding_without_halo(from);
+    AtomSet atoms = halo_atoms(from);
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (atoms >> a & 1)
+            summed.partial[a] = REDUCE_NONE;
+    int32_t plain = shardings_put(resharder->shardings, &summed);
+    const ReshardPath *rest = reshard_inside(resharder, dtype, plain, asked->to, asked->fixed);
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, rest->n_steps + 1);
+    *path = (ReshardPath){.step = steps, .bound_us = rest->bound_us};
+    path->peak_bytes =
+        resharder_local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
+    resharder_add_step(resharder, path, steps, dtype,
+                       halo_step(resharder, dtype, asked->from, plain));
+    for (int i = 0; i < rest->n_steps; i++)
+        resharder_add_step(resharder, path, steps, dtype, rest->step[i]);
+    return path;
+}

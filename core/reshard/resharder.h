@@ -1,0 +1,58 @@
+/* resharder.h - private to the files that find paths: reshard.c, halos.c. */
+#ifndef CORE_RESHARD_RESHARDER_H
+#define CORE_RESHARD_RESHARDER_H
+
+#include "core/base/intern.h"
+#include "core/base/vec.h"
+#include "core/reshard/floor.h"
+#include "core/reshard/reshard.h"
+#include "core/reshard/search.h"
+
+typedef struct {
+    StepKind kind;
+    AtomSet atoms;
+    int64_t bytes; /* -1: empty */
+    double us;
+} PricedStep;
+
+typedef struct {
+    const ReshardPath *path, *runner_up;
+    bool looked_for_other;
+} ReshardAnswer;
+
+struct Resharder {
+    Arena *arena;
+    const Mesh *mesh;
+    Shardings *shardings;
+    ReshardOptions options;
+    Pricer *pricer;
+    Floor *floor; /* NULL until the first search */
+    Searcher *searcher;
+    PricedStep *prices; /* PRICES of them, the most recent by hash */
+    Intern *asked;
+    Vec(ReshardAnswer) answers; /* by id in asked */
+    const Resharder *lender;    /* NULL: none */
+};
+
+typedef struct {
+    int32_t dtype, from, to;
+    uint32_t fixed; /* atoms that no step may be over */
+} ReshardQuestion;
+
+/* The most that a rank holds. */
+int64_t resharder_local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding);
+/* A copy of a path with room for one more step. */
+ReshardPath *resharder_path_begun(Resharder *resharder, const ReshardPath *there, Step **steps);
+/* Puts a step behind the others of a path, with what it sends, takes and makes a rank hold. */
+void resharder_add_step(const Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
+                        Step step);
+
+/* ---- halos.c ---- */
+
+/* To a target with halos: to the same without them, then one exchange with the neighbours. */
+const ReshardPath *resharder_path_to_halo(Resharder *resharder, const ReshardQuestion *asked);
+/* From addends that overlap at the borders, which go back to the neighbours and are added, or from
+ * running sums that lack those of the ranks before; then on from the parts. */
+const ReshardPath *resharder_path_from_overlaps(Resharder *resharder, const ReshardQuestion *asked);
+
+#endif
