@@ -4,6 +4,8 @@
 #include "core/plan/edges.h"
 #include "core/space/gradient.h"
 
+typedef Vec(int32_t) ShardingIds;
+
 typedef struct {
     const Plan *plan, *forward;
     Propagated *out;
@@ -12,6 +14,8 @@ typedef struct {
     Intern *copied;       /* (space, cut) of copied cuts */
     Vec(int32_t) copy_of; /* per key: cut */
     Vec(const OpCut *) cuts;
+    Intern *made;              /* (space, cut, output) of results whose sharding is known, .. */
+    ShardingIds made_as;       /* .. per key; unless there are pins */
     OpChoice *choice;          /* out->choice */
     const int32_t *updated_as; /* per parameter: see updated_as() */
 } StepCuts;
@@ -339,12 +343,28 @@ static void *grow(Arena *arena, const void *from, size_t n, size_t n_new, size_t
     return to;
 }
 
+/* Values that nothing shards: equal shapes are looked up once, unless there are pins. */
+static void reach_whole(StepCuts *s, int32_t tensor, Intern *shapes, ShardingIds *whole)
+{
+    int32_t shape = s->plan->inferred->shape[tensor];
+    int32_t id = s->has_pins ? -1 : intern_put(shapes, &shape, sizeof shape);
+    if (id >= 0 && id < whole->n) {
+        s->out->reached[tensor] = whole->at[id];
+        return;
+    }
+    reach(s, tensor, sharding_whole(inferred_shape(s->plan->inferred, tensor)));
+    if (id >= 0)
+        vec_push(s->scratch, whole, s->out->reached[tensor]);
+}
+
 /* The forward columns, longer, with what propagation reached for every tensor. */
 static void take_forward(StepCuts *s)
 {
     const Graph *graph = s->plan->inferred->graph, *small = s->forward->inferred->graph;
     const Propagated *from = s->forward->propagated;
     Propagated *out = s->out;
+    Intern *shapes = intern_new(s->scratch);
+    ShardingIds whole = {0};
     *out = *from;
     out->cut = GROW(from->cut, small->n_ops, graph->n_ops, -1);
     out->reached = arena_array(s->plan->arena, int32_t, graph->n_tensors);
@@ -353,10 +373,8 @@ static void take_forward(StepCuts *s)
         bool known = t < small->n_tensors;
         out->pinned[t] = known ? (uint16_t)plan_pinned(s->forward, t) : 0;
         out->reached[t] = known ? plan_reached(s->forward, t) : -1;
-        const Shape *shape = inferred_shape(s->plan->inferred, t);
-        if (known || !shape)
-            continue;
-        reach(s, t, sharding_whole(shape));
+        if (!known && inferred_shape(s->plan->inferred, t))
+            reach_whole(s, t, shapes, &whole);
     }
     if (from->group)
         out->group = GROW(from->group, small->n_tensors, graph->n_tensors, -1);
@@ -369,7 +387,23 @@ static void take_forward(StepCuts *s)
         vec_push(s->plan->arena, &s->cuts, from->cuts[i]);
 }
 
-/* Values are where their ops make them. */
+/* The output of an op is where the op makes it. */
+static void reach_output(StepCuts *s, int32_t op, int output, int32_t tensor)
+{
+    const OpSpace *space = program_space(s->plan->inferred, op);
+    int32_t key[3] = {s->plan->inferred->space[op], s->out->cut[op], output};
+    int32_t id = s->has_pins ? -1 : intern_put(s->made, key, sizeof key);
+    if (id >= 0 && id < s->made_as.n) {
+        s->out->reached[tensor] = s->made_as.at[id];
+        return;
+    }
+    reach(s, tensor,
+          op_cut_sharding(space, s->cuts.at[s->out->cut[op]], space->n_inputs + output,
+                          s->plan->mesh));
+    if (id >= 0)
+        vec_push(s->scratch, &s->made_as, s->out->reached[tensor]);
+}
+
 static void reach_outputs(StepCuts *s, int32_t op)
 {
     const Inferred *inferred = s->plan->inferred;
@@ -378,9 +412,7 @@ static void reach_outputs(StepCuts *s, int32_t op)
         int32_t t = op_outputs(inferred->graph, op)[o];
         if (t < 0 || s->out->reached[t] < 0 || opspace_output(space, o)->ignored)
             continue;
-        reach(s, t,
-              op_cut_sharding(space, s->cuts.at[s->out->cut[op]], space->n_inputs + o,
-                              s->plan->mesh));
+        reach_output(s, op, o, t);
     }
 }
 
@@ -418,6 +450,7 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
     Arena *scratch = arena_new();
     StepCuts s = {.plan = plan, .forward = forward, .out = out, .scratch = scratch};
     s.copied = intern_new(scratch);
+    s.made = intern_new(scratch);
     int n_pins = plan->decided->n_pins; /* those behind the forward pass come last */
     s.has_pins =
         n_pins > 0 && decision_is_behind_forward(inferred, plan->decided->pins[n_pins - 1]);
