@@ -277,8 +277,8 @@ static bool write_any(const ExportFormat *format, const ExportRequest *request, 
 }
 
 /* Names of a model may hold anything, and no format may bring it to a terminal. */
-bool export_write(const ExportFormat *format, const ExportRequest *request, Buf *out,
-                  ExportNotes *notes, Error *err)
+static bool write_whole(const ExportFormat *format, const ExportRequest *request, Buf *out,
+                        ExportNotes *notes, Error *err)
 {
     if (format->binary)
         return write_any(format, request, out, notes, err);
@@ -289,7 +289,36 @@ bool export_write(const ExportFormat *format, const ExportRequest *request, Buf 
     return true;
 }
 
+bool export_write(const ExportFormat *format, const ExportRequest *request, Buf *out,
+                  ExportNotes *notes, Error *err)
+{
+    const char *dims =
+        format->code == code_onnx ? code_onnx_dims(out->arena, request->drawing.session) : NULL;
+    if (!write_whole(format, request, out, notes, err))
+        return false;
+    if (dims)
+        export_note(notes, "sizes of free dims are not in the file: open it with --dim %s", dims);
+    return true;
+}
+
 /* ---- into files ---- */
+
+/* An annotated model opens by itself: a file beside it has the sizes of its free dims. */
+static bool write_dims(const ExportRequest *request, const char *path, ExportNotes *notes,
+                       Arena *arena, Error *err)
+{
+    const char *dims = code_onnx_dims(arena, request->drawing.session);
+    const char *base = path_base(path), *end = strrchr(base, '.');
+    size_t stem = end && end > base ? (size_t)(end - path) : strlen(path);
+
+    if (!dims)
+        return true;
+    const char *beside = arena_printf(arena, "%.*s.dims", (int)stem, path);
+    if (!file_write(beside, str_from(arena_printf(arena, "%s\n", dims)), err))
+        return false;
+    export_note(notes, "sizes of free dims are beside it, in %s: %s", path_base(beside), dims);
+    return true;
+}
 
 static bool write_drawing(const ExportRequest *request, const ExportFormat *format,
                           const char *path, ExportNotes *notes, Buf *text, Error *err)
@@ -324,8 +353,9 @@ bool export_file(const ExportRequest *request, const ExportFormat *format, const
     else if (format->write == tables_csv && !request->table)
         ok = tables_csv_folder(request, path, notes, err);
     else
-        ok = export_write(format, request, &text, notes, err) &&
-             file_write(path, buf_str(&text), err);
+        ok = write_whole(format, request, &text, notes, err) &&
+             file_write(path, buf_str(&text), err) &&
+             (format->code != code_onnx || write_dims(request, path, notes, scratch, err));
     arena_free(scratch);
     return ok;
 }

@@ -564,6 +564,24 @@ def check_mermaid():
         check("links join boxes", nodes and links <= nodes and depth == 0, (nodes, links))
 
 
+def check_onnx_opens():
+    """An annotated model opens by itself: its sizes lie beside it, its weights are named."""
+    folder = os.path.join(SCRATCH, "annotated")
+    os.mkdir(folder)
+    path = os.path.join(folder, "placed.onnx")
+    args = ["samples/models/gpt2.onnx", "-m", "dp=2,tp=4", "-p", "megatron"]
+    made = run("export", *args, "--onnx", "-o", path)
+    check("sizes are beside it", open(os.path.join(folder, "placed.dims")).read() == "batch=8,seq=1024\n", made.stderr)
+    check("where its weights are is said", b"its weights stay in gpt2.weights" in made.stderr, made.stderr)
+    got, want = (json.loads(run("plan", *which, "--json").stdout) for which in ([path], args))
+    shapes = [{row["name"]: row["shape"] for row in plan["tensors"]} for plan in (got, want)]
+    check("it opens by itself, with the same sizes", shapes[0] == shapes[1] and got["mesh"] == want["mesh"], got["mesh"])
+    plain = run("export", "samples/models/resnet50.onnx", "-m", "dp=2", "-p", "dp", "--onnx", "-o", os.path.join(folder, "r.onnx"))
+    check("no file of sizes that are not needed", plain.returncode == 0 and
+          os.path.exists(os.path.join(folder, "r.dims")) == (b"sizes of free dims" in plain.stderr), plain.stderr)
+
+
+check_onnx_opens()
 check_facts()
 check_mermaid()
 drawings.measure(check)
