@@ -67,6 +67,11 @@ static const Json *arg(const Event *event, const char *key)
     return json_get(json_get(event->json, "args"), key);
 }
 
+static bool is_module(const Event *event)
+{
+    return str_eq(json_str(json_get(event->json, "cat"), ""), STR("module"));
+}
+
 static int64_t cut_off(const Json *number)
 {
     double us = json_real(number, -1);
@@ -141,7 +146,7 @@ static int64_t threads(const Reading *r)
 /* Slices of a thread one in the other or one behind the other; flows to the slice that is open. */
 static void check_threads(Reading *r)
 {
-    enum { DEPTH = 8, PROCESSES = 3 };
+    enum { DEPTH = 16, PROCESSES = 3 };
     typedef struct {
         int n;
         const Event *open[DEPTH];
@@ -181,7 +186,7 @@ static void check_file_order(const Reading *r)
     double *end = arena_array(r->f->arena, double, 3 * n);
     for (int i = 0; i < r->n; i++) {
         const Event *event = r->in_file[i];
-        if (!is(event, "X"))
+        if (!is(event, "X") || is_module(event))
             continue;
         double start = json_real(json_get(event->json, "ts"), -1);
         assert_true(event->ns >= last[event->pid * n + event->tid]);
@@ -289,6 +294,29 @@ static int64_t check_counters(const Reading *r, int64_t pid)
 
 /* ---- what is predicted ---- */
 
+/* Every op that follows a module's slice in its lane, as long as that is open, is of the module. */
+static void check_modules(const Reading *r, const Graph *graph, int *n)
+{
+    for (int m = 0; m < r->n; m++) {
+        const Event *module = r->in_file[m];
+        int n_ops = 0;
+        if (!is(module, "X") || !is_module(module))
+            continue;
+        Str path = json_str(arg(module, "module"), "");
+        for (int i = m + 1; i < r->n && r->in_file[i]->ns < module->end_ns; i++) {
+            const Event *event = r->in_file[i];
+            Str name = json_str(arg(event, "op"), "");
+            int32_t op = graph_find_op(graph, name);
+            if (event->pid != module->pid || event->tid != module->tid || op < 0)
+                continue;
+            assert_true(str_starts(str_from(op_path(graph, op)), path));
+            n_ops++;
+        }
+        assert_true(n_ops > 1 || module->end_ns == module->ns);
+        *n += 1;
+    }
+}
+
 static void a_plan_reads_as_what_it_is(void **state)
 {
     Opened f = open_case(*state);
@@ -297,9 +325,11 @@ static void a_plan_reads_as_what_it_is(void **state)
     check_threads(&r);
     check_file_order(&r);
     double us = 0;
-    int n = 0;
+    int n = 0, n_modules = 0;
+    check_modules(&r, f.session->graph, &n_modules);
+    assert_true(n_modules > 0 || *op_path(f.session->graph, plan->inferred->program[0]) == '\0');
     for (int i = 0; i < r.n; i++) {
-        if (!is(&r.at[i], "X") || r.at[i].pid != 0)
+        if (!is(&r.at[i], "X") || r.at[i].pid != 0 || is_module(&r.at[i]))
             continue;
         us += json_real(arg(&r.at[i], "us"), NAN);
         n++;
@@ -361,7 +391,7 @@ static void a_run_reads_as_what_was_done(void **state)
             done += trace_span(trace, rank, i)->end_us > 0;
     for (int i = 0; i < r.n; i++)
         if (is(&r.at[i], "X") && r.at[i].pid == 1) {
-            slices++;
+            slices += !is_module(&r.at[i]);
             assert_true(json_real(arg(&r.at[i], "us"), -1) >= 0);
             assert_true(json_real(arg(&r.at[i], "predicted_us"), -1) >= 0);
         }

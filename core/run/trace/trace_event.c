@@ -46,16 +46,27 @@ void trace_put_order(Json *events, const char *what, int pid, int64_t tid, int64
     json_set_int(metadata(events, what, pid, tid), "sort_index", order);
 }
 
-void trace_put_slice(Json *events, TraceSlice slice, Str name, const char *category, Json *args)
+static void put_slice(Json *events, TraceSlice slice, double us, Str name, const char *category,
+                      Json *args)
 {
     Json *out = event("X", slice.pid, slice.tid, slice.start_ns);
-    double us = round(((double)slice.end_ns / 1000 - us_of(slice.start_ns)) * 1e6) / 1e6;
 
     json_set_real(out, "dur", us > 0 ? us : 0);
     json_set(out, "name", json_from_str(name));
     json_set_str(out, "cat", category);
     json_set(out, "args", args);
     json_add(events, out);
+}
+
+void trace_put_slice(Json *events, TraceSlice slice, Str name, const char *category, Json *args)
+{
+    double us = round(((double)slice.end_ns / 1000 - us_of(slice.start_ns)) * 1e6) / 1e6;
+    put_slice(events, slice, us, name, category, args);
+}
+
+void trace_put_around(Json *events, TraceSlice slice, Str name, const char *category, Json *args)
+{
+    put_slice(events, slice, us_of(slice.end_ns - slice.start_ns), name, category, args);
 }
 
 static void put_flow(Json *events, const char *phase, TraceSlice slice, int64_t ns, int64_t id)

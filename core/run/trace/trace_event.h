@@ -25,6 +25,9 @@ void trace_put_order(Json *events, const char *what, int pid, int64_t tid, int64
 /* A slice (event X); takes ownership of args. */
 void trace_put_slice(Json *events, TraceSlice slice, Str name, const char *category, Json *args);
 
+/* One around slices that come after it in the file: for readers that truncate it is not shorter. */
+void trace_put_around(Json *events, TraceSlice slice, Str name, const char *category, Json *args);
+
 /* A flow out of the end of a slice, and into the start of one; both ends have one id. */
 void trace_put_flow_out(Json *events, TraceSlice slice, int64_t id);
 void trace_put_flow_in(Json *events, TraceSlice slice, int64_t id);

@@ -11,6 +11,7 @@
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "core/run/trace/trace_event.h"
+#include "core/run/trace/trace_modules.h"
 #include "core/cost/pipeline.h"
 
 #include <assert.h>
@@ -333,10 +334,80 @@ static Json *slice_args(const Tracing *t, const Did *did)
     return args;
 }
 
+/* Slices of modules by the slice that they begin with: lists of places in `all`. */
+typedef struct {
+    Vec(TraceModule) all; /* of places in the track */
+    int *first, *next;    /* per slice and per module; 1 + place, 0 at the end */
+} Opened;
+
+static void open_lane(const Tracing *t, const Track *track, int part, Opened *out)
+{
+    int *place = arena_array(t->arena, int, track->n + 1), n = 0;
+    int32_t *op = arena_array(t->arena, int32_t, track->n + 1);
+
+    for (int i = 0; i < track->n; i++)
+        if (track->did[i].op >= 0 && track->did[i].part == part) {
+            place[n] = i;
+            op[n++] = track->did[i].op;
+        }
+    TraceModules modules = trace_modules(t->arena, t->graph, op, n);
+    for (int i = 0; i < modules.n; i++)
+        vec_push(t->arena, &out->all,
+                 ((TraceModule){place[modules.at[i].first], place[modules.at[i].last],
+                                modules.at[i].path}));
+}
+
+static Opened open_modules(const Tracing *t, const Track *track)
+{
+    Opened out = {.first = arena_array(t->arena, int, track->n + 1)};
+    int parts = 0;
+
+    for (int i = 0; i < track->n; i++)
+        parts = track->did[i].part >= parts ? track->did[i].part + 1 : parts;
+    for (int part = 0; part < parts; part++)
+        open_lane(t, track, part, &out);
+    out.next = arena_array(t->arena, int, out.all.n + 1);
+    for (int i = out.all.n - 1; i >= 0; i--) {
+        out.next[i] = out.first[out.all.at[i].first];
+        out.first[out.all.at[i].first] = i + 1;
+    }
+    return out;
+}
+
+/* The predicted time of the ops among the slices, which are of one lane of ops. */
+static double ops_us(const Tracing *t, const Track *track, int first, int last)
+{
+    double us = 0;
+
+    for (int i = first; i <= last; i++)
+        if (track->did[i].op >= 0)
+            us += t->plan->priced->op_us[track->did[i].op];
+    return us;
+}
+
+/* The modules that begin with a slice of the track, the outer ones first. */
+static void put_modules(const Tracing *t, const Track *track, const Opened *opened, int at)
+{
+    for (int m = opened->first[at]; m > 0; m = opened->next[m - 1]) {
+        const TraceModule *module = &opened->all.at[m - 1];
+        TraceSlice slice = track->did[at].at;
+        Json *args = json_object();
+        slice.end_ns = track->did[module->last].at.end_ns;
+        json_set(args, "module", json_from_str(module->path));
+        json_set_real(args, "us", (double)(slice.end_ns - slice.start_ns) / 1000);
+        if (slice.pid == PROCESS_RUN)
+            json_set_real(args, "predicted_us", ops_us(t, track, at, module->last));
+        trace_put_around(t->events, slice, module->path, "module", args);
+    }
+}
+
 static void put_track(const Tracing *t, const Tracks *tracks, const Track *track)
 {
+    Opened opened = open_modules(t, track);
+
     for (int i = 0; i < track->n; i++) {
         const Did *did = &track->did[i];
+        put_modules(t, track, &opened, i);
         trace_put_slice(t->events, did->at, slice_name(t, did), did->op >= 0 ? "op" : "reshard",
                         slice_args(t, did));
         for (int32_t f = did->in; f >= 0; f = flow_at(tracks, f)->next_in)

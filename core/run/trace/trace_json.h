@@ -12,6 +12,8 @@
  *     process 1   the run. Thread 2d: ops of device d, 2d+1: its collectives
  *     process 2   the schedule of a plan with stages, a thread a lane of devices that do the same
  *
+ * Ops stand inside slices of their modules, as far as these follow each other in the lane.
+ *
  * Flows lead from the op that makes a value to its reshard, and from there to the first op that
  * reads it. Counters are live bytes by class: in process 0 of the device with the highest peak
  * (with stages, of the first of each), in process 1 of every device, where they are predicted
