@@ -1,11 +1,13 @@
-/* bench_readers.c - how fast model files are read: ONNX's, and programs of torch.export as large as
- * that of a model of 70B, 80 layers of 62 nodes with what torch writes beside each. */
+/* bench_readers.c - how fast model files are read: ONNX's, programs of torch.export as large as
+ * that of a model of 70B, 80 layers of 62 nodes with what torch writes beside each, and StableHLO
+ * text of a training step, 20,000 lines. */
 #include "tests/bench/bench.h"
 
 #include "core/model/onnx.h"
+#include "core/peers/stablehlo/reader.h"
 #include "core/peers/torch_export/reader.h"
 
-enum { LAYERS = 80, NODES_OF_LAYER = 62, REPEATS = 5 };
+enum { LAYERS = 80, NODES_OF_LAYER = 62, REPEATS = 5, LINES = 20000 };
 
 static const char meta[] =
     "{\"dtype\": 13, \"sizes\": [{\"as_expr\": {\"expr_str\": \"Symbol('s72', positive=True, "
@@ -53,16 +55,39 @@ static Str program(Arena *arena)
     return buf_str(&out);
 }
 
-static double read_program_ns(Str text)
+/* Lines as jax prints them, each with the place that it comes from. */
+static Str module_text(Arena *arena)
+{
+    Buf out = buf_new(arena);
+    buf_puts(&out, "module @jit_step {\n  func.func public @main(%0: tensor<64x64xf32>) -> "
+                   "tensor<64x64xf32> {\n");
+    for (int i = 1; i < LINES; i += 2) {
+        buf_printf(&out,
+                   "    %%%d = stablehlo.dot_general %%%d, %%%d, contracting_dims = [1] x [0], "
+                   "precision = [DEFAULT, DEFAULT] : (tensor<64x64xf32>, tensor<64x64xf32>) -> "
+                   "tensor<64x64xf32> loc(#loc%d)\n",
+                   i, i - 1, i - 1, i / NODES_OF_LAYER);
+        buf_printf(&out, "    %%%d = stablehlo.add %%%d, %%%d : tensor<64x64xf32> loc(#loc%d)\n",
+                   i + 1, i, i - 1, i / NODES_OF_LAYER);
+    }
+    buf_printf(&out, "    return %%%d : tensor<64x64xf32>\n  }\n}\n", LINES);
+    for (int i = 0; i <= LINES / NODES_OF_LAYER; i++)
+        buf_printf(&out, "#loc%d = loc(\"jit(step)/transpose(jvp(h%d))/mlp/dot_general\")\n", i, i);
+    return buf_str(&out);
+}
+
+typedef Graph *ReadFn(const ModelFile *file, Error *err);
+
+static double read_ns(ReadFn *read, const char *path, Str text)
 {
     Arena *arena = arena_new();
     DimBindings dims = {0};
     Findings notes = {0};
-    ModelFile file = {.arena = arena, .path = "bench.graph.json", .text = text, .dims = &dims};
+    ModelFile file = {.arena = arena, .path = path, .text = text, .dims = &dims};
     Error err = {0};
     file.notes = &notes;
     double start = now_ns();
-    must(torch_export_read(&file, &err) != NULL, &err);
+    must(read(&file, &err) != NULL, &err);
     double ns = now_ns() - start;
     arena_free(arena);
     return ns;
@@ -86,16 +111,20 @@ static double read_onnx_ns(const char *path, int *n_nodes)
 void bench_readers(void)
 {
     Arena *arena = arena_new();
-    Str text = program(arena);
-    double program_ns = 0, onnx_ns = 0;
+    Str text = program(arena), module = module_text(arena);
+    double program_ns = 0, onnx_ns = 0, module_ns = 0;
     int n_nodes = 1;
     for (int i = 0; i < REPEATS; i++) {
-        program_ns = least(program_ns, read_program_ns(text));
+        program_ns = least(program_ns, read_ns(torch_export_read, "bench.graph.json", text));
+        module_ns = least(module_ns, read_ns(stablehlo_read, "bench.mlir", module));
         onnx_ns = least(onnx_ns, read_onnx_ns("samples/models/gpt2.onnx", &n_nodes));
     }
     figure("read.onnx", onnx_ns / 1e3 / n_nodes, "us/op");
     figure("read.torch_export", program_ns / 1e3 / (LAYERS * NODES_OF_LAYER), "us/op");
     figure("read.torch_export.speed", (double)text.n * 1e3 / program_ns, "MB/s");
     figure("read.torch_export.70b", program_ns / 1e6, "ms");
+    figure("read.stablehlo", module_ns / 1e3 / LINES, "us/op");
+    figure("read.stablehlo.speed", (double)module.n * 1e3 / module_ns, "MB/s");
+    figure("read.stablehlo.step", module_ns / 1e6, "ms");
     arena_free(arena);
 }

@@ -300,8 +300,9 @@ static Str lower_path(Lowering *lowering, const MlirOp *op)
     Buf out = buf_new(lowering->scratch);
     for (Str rest = name; rest.n > 0;) {
         Str part = str_take(&rest, '/');
-        if (last.n > 0)
-            buf_printf(&out, "%s%.*s", out.n ? "." : "", STR_ARG(last));
+        if (last.n > 0 && out.n > 0)
+            buf_putc(&out, '.');
+        buf_add(&out, last);
         last = module_of(part);
         last = is_no_module(last) ? STR("") : last;
     }
