@@ -24,7 +24,10 @@ static const Case cases[] = {
     {"reduce_scatter_rows", STEP_REDUCE_SCATTER, "R,C +x", "R/x,C"},
     {"reduce_scatter_columns", STEP_REDUCE_SCATTER, "R,C +x", "R,C/x"},
     {"all_to_all", STEP_ALL_TO_ALL, "R/x,C", "R,C/x"},
+    {"halo_rows", STEP_HALO, "R/x,C", "R/x,C"}, /* a quarter of a part on each side */
 };
+
+enum { HALO_SHARE = 4 };
 
 static const struct {
     const char *name;
@@ -45,6 +48,24 @@ static double now_us(void)
     return MPI_Wtime() * 1e6;
 }
 
+/* Each rank's part, and borders of both neighbours around it. */
+static void exchange_borders(const Call *c)
+{
+    int share = c->n / c->n_ranks, halo = share / HALO_SHARE, me = (int)c->steps->position, n = 0;
+    MPI_Comm comm = c->step->comm;
+    MPI_Request request[4];
+    if (me > 0) {
+        MPI_Irecv(c->to, halo, MPI_FLOAT, me - 1, 0, comm, &request[n++]);
+        MPI_Isend(c->from, halo, MPI_FLOAT, me - 1, 0, comm, &request[n++]);
+    }
+    if (me < c->n_ranks - 1) {
+        MPI_Irecv(c->to + halo + share, halo, MPI_FLOAT, me + 1, 0, comm, &request[n++]);
+        MPI_Isend(c->from + share - halo, halo, MPI_FLOAT, me + 1, 0, comm, &request[n++]);
+    }
+    memcpy(c->to + halo, c->from, (size_t)share * sizeof *c->to);
+    MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
+}
+
 static void by_mpi(const Call *c)
 {
     int share = c->n / c->n_ranks;
@@ -57,6 +78,8 @@ static void by_mpi(const Call *c)
         MPI_Reduce_scatter_block(c->from, c->to, share, MPI_FLOAT, MPI_SUM, comm);
     if (c->step->kind == STEP_ALL_TO_ALL)
         MPI_Alltoall(c->from, share, MPI_FLOAT, c->to, share, MPI_FLOAT, comm);
+    if (c->step->kind == STEP_HALO)
+        exchange_borders(c);
 }
 
 static void by_us(const Call *c)
@@ -110,6 +133,9 @@ static void bench(MpiSteps *steps, const Case *row, int size, int number)
         from = sharding_with(arena, steps->mesh, &shape, row->from);
         to = sharding_with(arena, steps->mesh, &shape, row->to);
     }
+    if (row->kind == STEP_HALO)
+        to.dim[0].before = to.dim[0].after =
+            (int32_t)(shape.dim[0] / steps->mesh->n_devices / HALO_SHARE);
     MpiStepCall asked = {.kind = row->kind, .dtype = DT_F32, .number = number};
     asked.collective = (Collective){steps->mesh, &from, &to, mesh_axis_atoms(steps->mesh, 0)};
     Call c = {.steps = steps, .n_ranks = (int)steps->mesh->n_devices};
@@ -119,7 +145,7 @@ static void bench(MpiSteps *steps, const Case *row, int size, int number)
     c.target = local_new(DT_F32, &shape, &to, steps->mesh, steps->position);
     c.n = (int)(sizes[size].n_bytes / (int64_t)sizeof(float));
     c.from = calloc((size_t)c.n, sizeof(float));
-    c.to = calloc((size_t)c.n, sizeof(float));
+    c.to = calloc(2 * (size_t)c.n, sizeof(float));
     double least[2];
     measure(&c, least);
     if (steps->position == 0) {

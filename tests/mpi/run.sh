@@ -86,7 +86,12 @@ done <<END
 4 $models/tiny-conv.onnx dp=4 dp
 4 $models/tiny-conv.onnx dp=2,tp=2 fsdp
 1 $models/tiny-conv.onnx dp=1 dp
+4 $models/tiny-conv.onnx sp=4 tests/training/rows_of_images.lua
+4 tests/mpi/windows.lua sp=4 tests/mpi/rows.lua
 END
+
+over 4 tests/mpi/windows.lua -m sp=4 -p tests/mpi/rows.lua --train sgd --verify
+same "gradients of windows and of running sums" "$code $(grep -c '^PASS' "$dir/out")" "0 1"
 
 over 4 $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron --verify
 same "the text says what ran it" "$code $(head -n 1 "$dir/out" | cut -d' ' -f1-5)" "0 4 ranks on the mpi"

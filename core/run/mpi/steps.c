@@ -567,7 +567,8 @@ static Way *way_of(const MpiSteps *steps, const MpiStep *step)
     if (step->kind == STEP_ALL_REDUCE && reduces_all)
         return all_reduce;
     bool moves = step->kind == STEP_ALL_GATHER || step->kind == STEP_ALL_TO_ALL;
-    if (step->large || step->kind == STEP_PERMUTE || (moves && !step->direct))
+    if (step->large || step->kind == STEP_PERMUTE || step->kind == STEP_HALO ||
+        (moves && !step->direct))
         return by_messages;
     if (step->kind == STEP_ALL_GATHER && x->roles.own == 0)
         return all_gather;
