@@ -179,6 +179,16 @@ bool comm_table(Comm *comm, Progress *progress)
     return true;
 }
 
+const StepParts *comm_parts(Comm *comm)
+{
+    if (comm->parts)
+        return comm->parts;
+    StepParts *parts = arena_make(comm->arena, StepParts);
+    *parts = step_parts(comm->arena, comm->session->plan);
+    comm->parts = parts;
+    return parts;
+}
+
 void comm_take_table(Comm *comm, const Comm *made)
 {
     comm->table_arena = made->arena;

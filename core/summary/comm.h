@@ -9,6 +9,7 @@
 
 #include "core/session/session.h"
 #include "core/cost/step_comm.h"
+#include "core/cost/step_parts.h"
 #include "core/cost/traffic.h"
 
 typedef struct {
@@ -53,6 +54,7 @@ typedef struct {
     CommRow *row;
     CommPasses passes;      /* of all reshards; with the table */
     const Traffic *traffic; /* NULL until asked for */
+    const StepParts *parts; /* likewise: comm_parts() */
     int32_t *row_of;        /* per reshard */
     int32_t *next_alike;    /* per reshard */
 } Comm;
@@ -64,6 +66,9 @@ void comm_free(Comm *comm); /* NULL is allowed */
 
 /* Makes the rows, once. Returns false if it was cancelled; the table is then not usable. */
 bool comm_table(Comm *comm, Progress *progress);
+/* Where the time of a step goes; made once. */
+const StepParts *comm_parts(Comm *comm);
+
 /* Moves the rows out of a copy that has an arena of its own for them. */
 void comm_take_table(Comm *comm, const Comm *made);
 

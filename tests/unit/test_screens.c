@@ -17,7 +17,7 @@ static ScreenRow rows[] = {
      {":down", "in Graph", ":right", "in program order"}},
     {"help runs what it lists", 80, 24, "?/devices<Enter><Enter>", -1, {"[4 Mesh]"}},
     {"an unknown command", 80, 24, ":wyh<Enter>", -1, {"no command ':wyh'", "':why'"}},
-    {"a command by its start", 80, 24, ":find<Enter>", -1, {"[Findings]", "no findings"}},
+    {"a command by its start", 80, 24, ":findi<Enter>", -1, {"[Findings]", "no findings"}},
     {"panes on a wide screen",
      160,
      50,

@@ -11,7 +11,7 @@ typedef struct {
 enum { TILE_W = 8, TILE_H = 3, HEAD = 3, FOOT = 2 };
 
 static EmptyRow empty_rows[] = {
-    {"the first screen of a training step", "", true, {30, 33}},
+    {"the first screen of a training step", "", true, {30, 20}},
     {"an op of a training step", "/layers.0.self_attn.o_proj/MatMul<Enter>", true, {15, 20}},
     {"devices", "4", true, {25, 25}},
     {"communication", "5", true, {10, 20}},
@@ -21,7 +21,7 @@ static EmptyRow empty_rows[] = {
     {"the run", "9", true, {25, 33}},
     {"the schedule", "gp", true, {20, 33}},
     {"links", ":links<Enter>", true, {10, 25}},
-    {"the first screen of a forward plan", "", false, {25, 35}},
+    {"the first screen of a forward plan", "", false, {25, 30}},
     {"an op of a forward plan", "/h.0.attn.c_proj/Gemm<Enter>", false, {15, 20}},
     {"devices of a forward plan", "4", false, {20, 30}},
     {"memory of a forward plan", "6", false, {20, 30}},

@@ -2,8 +2,9 @@
 #include "tui/views/label.h"
 #include "tui/state/parameters.h"
 #include "tui/views/rows.h"
+#include "tui/views/step/step_account.h"
 
-enum { ROWS_SHOWN_MAX = 400, MINIMAP_FROM = 28 }; /* rows */
+enum { ROWS_SHOWN_MAX = 400, MINIMAP_FROM = 28, ACCOUNT_FROM = 15, ACCOUNT_W = 110 }; /* rows */
 
 static void draw(Ui *ui, Pen *pen)
 {
@@ -43,6 +44,12 @@ static void draw(Ui *ui, Pen *pen)
     }
     if (n == 0)
         pen_puts(pen, ROLE_DIM, "this model has no op that computes");
+    if (n > 0 && h - shown >= ACCOUNT_FROM &&
+        pen->area.w >= ACCOUNT_W) { /* a short outline on a high screen */
+        Pen below = pen_new(
+            pen->grid, (Rect){pen->area.x, pen->area.y + shown + 2, pen->area.w, h - shown - 1});
+        step_account_draw(ui, &below);
+    }
 }
 
 static bool open_parameters(Ui *ui, bool open)

@@ -5,19 +5,33 @@
 #include "tui/views/label.h"
 #include "tui/views/mem.h"
 
-enum { BESIDE_FROM = 120, NAME_W = 30, US_W = 10, SHARE_W = 8, TIMES_W = 8, PARTS_PERCENT = 48 };
+enum {
+    BESIDE_FROM = 120,
+    NAME_W = 30,
+    US_W = 10,
+    SHARE_W = 8,
+    TIMES_W = 8,
+    PARTS_PERCENT = 48,
+    INDENT = 3
+};
 
 /* ---- parts ---- */
 
 static const double BRIEF_SHARE = 0.002; /* parts below it go where there is no room for all */
 
+static int name_columns(const Pen *pen)
+{
+    int room = pen->area.w - INDENT - US_W - SHARE_W - TIMES_W - 1;
+    return room < NAME_W ? room : NAME_W;
+}
+
 static void draw_part(const Ui *ui, const StepParts *parts, int at, Pen *pen)
 {
     const StepPart *part = &parts->part[at];
     bool waits = part->kind == PART_WAIT;
-    pen_puts(pen, ROLE_TEXT, "   ");
+    pen_tab(pen, INDENT);
     pen_fit(pen, waits ? ROLE_NOTE : ROLE_TEXT,
-            str_from(step_part_name(ui->frame, ui->session->mesh, part)), NAME_W);
+            str_from(step_part_name(ui->frame, ui->session->mesh, part)), name_columns(pen));
     pen_right(pen, ROLE_TEXT, label_us(ui, part->us), US_W);
     double share = parts->us > 0 ? part->us / parts->us : 0;
     pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%.1f%%", 100 * share)), SHARE_W);
@@ -33,16 +47,16 @@ static void draw_part(const Ui *ui, const StepParts *parts, int at, Pen *pen)
 
 static void draw_parts(const Ui *ui, Pen *pen)
 {
-    StepParts parts = step_parts(ui->frame, ui_plan(ui));
-    pen_fit(pen, ROLE_HEAD, STR(" WHERE A STEP'S TIME GOES"), NAME_W + 3);
-    pen_right(pen, ROLE_HEAD, label_us(ui, parts.us), US_W);
+    const StepParts *parts = comm_parts(ui->comm);
+    pen_fit(pen, ROLE_HEAD, STR(" WHERE A STEP'S TIME GOES"), name_columns(pen) + INDENT);
+    pen_right(pen, ROLE_HEAD, label_us(ui, parts->us), US_W);
     pen_right(pen, ROLE_HEAD, STR("SHARE"), SHARE_W);
     pen_right(pen, ROLE_HEAD, STR("TIMES"), TIMES_W);
     pen_line(pen);
-    double least = parts.n <= pen->area.h - pen->y ? 0 : parts.us * BRIEF_SHARE;
-    for (int i = 0; i < parts.n && !pen_full(pen); i++)
-        if (parts.part[i].us >= least)
-            draw_part(ui, &parts, i, pen);
+    double least = parts->n <= pen->area.h - pen->y ? 0 : parts->us * BRIEF_SHARE;
+    for (int i = 0; i < parts->n && !pen_full(pen); i++)
+        if (parts->part[i].us >= least)
+            draw_part(ui, parts, i, pen);
     if (!pen_full(pen))
         pen_puts(pen, ROLE_DIM, "   on the devices that are busy longest; nothing overlaps");
 }
@@ -113,7 +127,8 @@ static void draw_reshards(Ui *ui, Pen *pen)
 {
     const Comm *comm = comm_arranged(ui);
     if (comm->n_rows < 0) {
-        pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
+        if (ui->at.show == SHOW_SCHEDULE) /* others do not count them beside the screen */
+            pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
         return;
     }
     Widths widths = widths_for(ui, pen->area.w);
