@@ -4,9 +4,9 @@
  *     DepthToSpace    b (p q c) h w       -> b c (h p) (w q)
  *     Resize by 3     b c h w             -> b c (h fh) (w fw)    nearest
  *                     b c {h-1:+3} ..     -> b c (h fh) ..        linear: a halo
- *             by 3/2  b c {(4*h-5)/6:+3}  -> b c h ..             windows step by parts of an
- * element b c 8 8             -> b c oh ow            a crop Col2Im          b (c kh kw) l       ->
- * b c 8 8         kh, kw and l are summed
+ *        by 3/2       b c {(4*h-5)/6:+3}  -> b c h ..           windows step by parts
+ *                     b c 8 8             -> b c oh ow            a crop
+ *     Col2Im          b (c kh kw) l       -> b c 8 8         kh, kw and l are summed
  *
  * If the place that is read is no affine function of the place that is written, the input dim is
  * read whole; the output dim can still be sharded.
