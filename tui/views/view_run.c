@@ -3,7 +3,7 @@
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 #include "tui/views/label.h"
-#include "tui/views/loss_curve.h"
+#include "tui/views/step/loss_curve.h"
 #include "tui/views/run_state.h"
 #include "tui/views/rows.h"
 

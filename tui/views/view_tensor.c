@@ -4,7 +4,7 @@
 #include "tui/views/label.h"
 #include "tui/views/notations.h"
 #include "tui/views/tensor_picture.h"
-#include "tui/views/tensor_training.h"
+#include "tui/views/step/tensor_training.h"
 #include "tui/views/rows.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-#include "tui/views/loss_curve.h"
+#include "tui/views/step/loss_curve.h"
 
 #include <math.h>
 

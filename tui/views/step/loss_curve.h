@@ -1,6 +1,6 @@
 /* loss_curve.h - the losses of a run's training steps, drawn. */
-#ifndef TUI_VIEWS_LOSS_CURVE_H
-#define TUI_VIEWS_LOSS_CURVE_H
+#ifndef TUI_VIEWS_STEP_LOSS_CURVE_H
+#define TUI_VIEWS_STEP_LOSS_CURVE_H
 
 #include "core/run/run.h"
 #include "tui/screen/grid.h"

@@ -1,7 +1,7 @@
 /* tensor_training.h - what a training step keeps beside a value: its gradient, where that is
  * reduced and how often, and the optimizer's states of a parameter. */
-#ifndef TUI_VIEWS_TENSOR_TRAINING_H
-#define TUI_VIEWS_TENSOR_TRAINING_H
+#ifndef TUI_VIEWS_STEP_TENSOR_TRAINING_H
+#define TUI_VIEWS_STEP_TENSOR_TRAINING_H
 
 #include "tui/state/ui.h"
 

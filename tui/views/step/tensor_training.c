@@ -1,4 +1,4 @@
-#include "tui/views/tensor_training.h"
+#include "tui/views/step/tensor_training.h"
 
 #include "core/cost/cost.h"
 #include "core/cost/pipeline.h"
