@@ -7,7 +7,9 @@ const char *const view_about[SHOW_COUNT] = {
                    "that all ops read, and parameters, have no lane. STG: pipeline stage.\n"
                    "OUTPUT: shape, each dim with the axes that shard it. us: compute time of\n"
                    "one rank; of a group the sum over all it holds, xN included. RESHARD: the\n"
-                   "collectives on the value, and how often.",
+                   "collectives on the value, and how often. Of a training step, BWD: time of the\n"
+                   "backward ops that come of it; dW: of them those for weights' gradients; KEPT:\n"
+                   "what the chosen rank keeps for them; BWD RESHARD: their collectives.",
     [SHOW_OP] = "One op as an index space: for each index dim its size, whether outputs have it\n"
                 "(map) or the op sums over it (reduce), the axes that shard it, and what one\n"
                 "rank computes. Sharding an index dim shards every operand that has it;\n"
@@ -30,7 +32,9 @@ const char *const view_about[SHOW_COUNT] = {
                   "the neighbours' parts), SC scan (what running sums before a part add up\n"
                   "to), SL slice (moves nothing), each with its axes. BYTES:\n"
                   "input of one rank. EACH and TOTAL follow the machine's formula, shown below.\n"
-                  "CAUSE: the policy line that decided the sharding which is undone here.",
+                  "CAUSE: the policy line that decided the sharding which is undone here. Of a\n"
+                  "training step, PASS: forward and backward happen for every micro-batch, the\n"
+                  "update once; A STEP: the time of all of them.",
     [SHOW_MEM] = "The peak memory of each device by class of values; equal devices are one row.\n"
                  "Parameters and inputs are always live, a value from the op that makes it to\n"
                  "its last reader, a resharded copy from its step on; scratch inside ops is not\n"
@@ -43,7 +47,8 @@ const char *const view_about[SHOW_COUNT] = {
                   "the sizes.",
     [SHOW_POLICY] = "The policy's lines that decide. HITS: decisions of the line in force; 0: it\n"
                     "had no effect. RESHARDS: time of the reshards that the line causes; one\n"
-                    "that two lines cause counts for the nearer line.",
+                    "that two lines cause counts for the nearer line; of a training step in all\n"
+                    "its micro-batches.",
     [SHOW_RUN] = "The plan over time, one letter for each kind of op: predicted times, with a\n"
                  "line for each stage and one micro-batch on its way through them; after a run\n"
                  "a line for each device with measured times. Ranks run as threads of this\n"
@@ -72,10 +77,12 @@ const char *const view_about[SHOW_COUNT] = {
         "that stages share. A block is the forward (-) or backward (=) pass of a stage\n"
         "over the micro-batch whose number it begins with; a dot is waiting. The blocks\n"
         "of the cursor's micro-batch are underlined. = draws steps with equal width. gu\n"
-        "goes to the block that this one waits for, gd to one that waits for it. A\n"
-        "backward pass counts twice its forward pass, plus what is recomputed; there is\n"
-        "no backward graph. Below: the time of each stage, and the most micro-batches it\n"
-        "holds. See help schedules.",
+        "goes to the block that this one waits for, gd to one that waits for it. Of a\n"
+        "training step a backward pass has the time of its own ops, shaded for that of\n"
+        "the weights' gradients; without one it counts twice its forward pass, plus what\n"
+        "is recomputed. Below: the time of each stage and the most micro-batches it\n"
+        "holds, the parts that a step's time goes to, and its dearest reshards. See help\n"
+        "schedules.",
     [SHOW_SEARCH] =
         "The search for the fastest plan within the memory of a device. Pins of the policy\n"
         "and yours hold, what they leave open is decided; the result is one step of undo.\n"
