@@ -2,6 +2,7 @@
 
 #include "core/summary/label.h"
 #include "core/code/jax_axes.h"
+#include "core/code/jax_trees.h"
 #include "core/session/pins_text.h"
 #include "core/code/python_mesh.h"
 
@@ -90,6 +91,23 @@ static void put_rows(const Jax *jax, const char *table, const char *says, const 
     python_dict(table, rows, 0, jax->out);
 }
 
+/* The weights that are [out, in], where Flax and Haiku have [in, out]. */
+static void put_turned(Jax *jax)
+{
+    Roles roles = roles_find(jax->arena, jax->session->inferred);
+    Intern *known = intern_new(jax->arena);
+    PythonEntries rows = {0};
+
+    for (int i = 0; i < roles.n; i++) {
+        int32_t t = jax_turned(jax->session, &roles.at[i]);
+        int n = intern_count(known);
+        if (t >= 0 && jax->values.name[t] && intern_put(known, &t, sizeof t) == n)
+            vec_push(jax->arena, &rows, (PythonEntry){str_from(jax->values.name[t]), "True", NULL});
+    }
+    put_rows(jax, "TURNED", "Weights that are [out, in] here; a kernel of Flax is [in, out].",
+             &rows);
+}
+
 static void put_given(Jax *jax, const char *table, const char *says, const int32_t *tensor, int n)
 {
     PythonEntries rows = {0};
@@ -100,6 +118,22 @@ static void put_given(Jax *jax, const char *table, const char *says, const int32
         done[tensor[i]] = true;
     }
     put_rows(jax, table, says, &rows);
+}
+
+/* By the model's own names. */
+static void put_outputs(Jax *jax)
+{
+    const Graph *graph = jax->session->graph;
+    const char **label = arena_array(jax->arena, const char *, graph->n_outputs + 1);
+
+    for (int i = 0; i < graph->n_outputs; i++) {
+        const char **name = &jax->values.name[graph->outputs[i]];
+        label[i] = *name;
+        *name = *name ? tensor_name(graph, graph->outputs[i]) : NULL;
+    }
+    put_given(jax, "OUTPUTS", "Shardings of outputs.", graph->outputs, graph->n_outputs);
+    for (int i = graph->n_outputs - 1; i >= 0; i--)
+        jax->values.name[graph->outputs[i]] = label[i];
 }
 
 /* Writes the parameters that all readers need in another sharding than the stored one. */
@@ -155,12 +189,28 @@ static void put_parts(Jax *jax)
     buf_puts(out, "}\n");
 }
 
+/* Outputs have their own names as well. */
+static void add_own_names(const Jax *jax, PythonEntries *rows)
+{
+    const Graph *graph = jax->session->graph;
+    int n = rows->n;
+
+    for (int i = 0; i < graph->n_outputs; i++) {
+        const char *label = jax->values.name[graph->outputs[i]];
+        Str own = str_from(tensor_name(graph, graph->outputs[i]));
+        for (int k = 0; label && k < n; k++)
+            if (str_eq(rows->at[k].key, str_from(label)) && !str_eq(own, rows->at[k].key))
+                vec_push(jax->arena, rows, ((PythonEntry){own, rows->at[k].value, NULL}));
+    }
+}
+
 static void put_on(const Jax *jax)
 {
     PythonEntries rows = {0};
     if (jax->plan->decided->n_submeshes < 2)
         return;
     python_parts(jax->plan, &jax->values, jax->arena, &rows);
+    add_own_names(jax, &rows);
     put_rows(jax, "ON", "Which parts hold what; what is not named is on all of the mesh.", &rows);
 }
 
@@ -174,24 +224,33 @@ static void put_head(Jax *jax)
     buf_puts(out, "#\n"
                   "#     mesh = plan.make_mesh(");
     buf_puts(out, jax->plan->decided->n_submeshes > 1 ? "part" : "");
-    buf_puts(out,
-             ")\n"
-             "#     params = jax.device_put(params, plan.parameter_shardings(params, mesh))\n"
-             "#     step = jax.jit(model, in_shardings=(plan.parameter_shardings(params, mesh),\n"
-             "#                                         plan.named(plan.INPUTS, mesh)),\n"
-             "#                    out_shardings=plan.named(plan.OUTPUTS, mesh))\n"
-             "#\n"
-             "# and where the model makes a value of ACTIVATIONS:\n"
-             "#\n"
-             "#     x = plan.constrain(x, NAME, mesh)\n"
-             "#\n"
-             "# The comment on a line is the sharding: sizes, / axes that shard them, + axes to\n"
-             "# reduce over. Where no PartitionSpec expresses it, inputs and parameters are "
-             "sharded\n# less, and U lets XLA choose the sharding of an output's dim.\n"
-             "import jax\n"
-             "import numpy as np\n"
-             "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n\n"
-             "U = P.UNCONSTRAINED\n");
+    buf_puts(
+        out,
+        ")\n"
+        "#     shardings = plan.parameter_shardings(params, mesh)  # of Flax, NNX or Haiku too\n"
+        "#     params = jax.device_put(params, shardings)\n"
+        "#     model = jax.jit(apply, in_shardings=(shardings, plan.named(plan.INPUTS, mesh)),\n"
+        "#                     out_shardings=plan.named(plan.OUTPUTS, mesh))\n"
+        "#\n"
+        "# and to train with an optimizer of optax:\n"
+        "#\n"
+        "#     states = plan.state_shardings(jax.eval_shape(optimizer.init, params), params, "
+        "mesh)\n"
+        "#     step = jax.jit(step, in_shardings=(shardings, states, None),\n"
+        "#                    out_shardings=(shardings, states, None), donate_argnums=(0, 1))\n"
+        "#\n"
+        "# and where the model makes a value of ACTIVATIONS:\n"
+        "#\n"
+        "#     x = plan.constrain(x, NAME, mesh)\n"
+        "#\n"
+        "# The comment on a line is the sharding: sizes, / axes that shard them, + axes to\n"
+        "# reduce over. Where no PartitionSpec expresses it, inputs and parameters are "
+        "sharded\n# less, and U lets XLA choose the sharding of an output's dim.\n"
+        "import re\n\n"
+        "import jax\n"
+        "import numpy as np\n"
+        "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n\n"
+        "U = P.UNCONSTRAINED\n");
 }
 
 static void put_axes(Jax *jax)
@@ -236,15 +295,9 @@ static void put_tail(Jax *jax)
 {
     buf_puts(jax->out,
              "\n\ndef named(specs, mesh):\n"
-             "    return {name: NamedSharding(mesh, spec) for name, spec in specs.items()}\n"
-             "\n\n"
-             "def parameter_shardings(params, mesh):\n"
-             "    \"\"\"A tree like params: flat, by name, or nested by the parts of names.\"\"\"\n"
-             "    def sharding(path, _):\n"
-             "        keys = [getattr(k, \"key\", getattr(k, \"name\", getattr(k, \"idx\", None))) "
-             "for k in path]\n"
-             "        return NamedSharding(mesh, PARAMETERS[\".\".join(map(str, keys))])\n"
-             "    return jax.tree_util.tree_map_with_path(sharding, params)\n"
+             "    return {name: NamedSharding(mesh, spec) for name, spec in specs.items()}\n");
+    buf_puts(jax->out, jax_trees_text);
+    buf_puts(jax->out,
              "\n\n"
              "def constrain(x, name, mesh):\n"
              "    \"\"\"x as the plan has it. Only a mesh of explicit axes knows values that are "
@@ -293,11 +346,11 @@ bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)
     put_mesh(&jax);
     put_given(&jax, "PARAMETERS", "Shardings of parameters.", jax.values.parameter,
               jax.values.n_parameters);
+    put_turned(&jax);
     put_used(&jax);
     put_given(&jax, "INPUTS", "Shardings of inputs.", session->graph->inputs,
               session->graph->n_inputs);
-    put_given(&jax, "OUTPUTS", "Shardings of outputs.", session->graph->outputs,
-              session->graph->n_outputs);
+    put_outputs(&jax);
     put_made(&jax);
     put_on(&jax);
     put_tail(&jax);

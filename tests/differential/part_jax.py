@@ -99,6 +99,42 @@ def places(module, plan, axes):
     return len(placed)
 
 
+def trees(module):
+    """Parameters as Flax and Haiku nest and name them, and an optimizer's state of each, on their shardings."""
+    mesh, n = mesh_of(module, ""), 0
+    flax, haiku, nnx = {}, {}, {}
+    for name, spec in module.PARAMETERS.items():
+        *path, leaf = name.split(".")
+        kernel = leaf == "weight" and len(spec) == 2
+        shape = [8 * (d + 1) for d in range(len(spec))][::-1 if name in module.TURNED else 1]
+        value = jax.ShapeDtypeStruct(tuple(shape), np.float32)
+        at = flax.setdefault("params", {})
+        layers = nnx
+        for key in "/".join(path).replace("/0", "_0").replace("/1", "_1").split("/"):
+            at = at.setdefault(key, {})
+        for key in path:
+            layers = layers.setdefault(int(key) if key.isdigit() else key, {})
+        at["kernel" if kernel else "scale" if leaf == "weight" else leaf] = value
+        layers["kernel" if kernel else leaf] = value
+        haiku.setdefault("/~/".join(path), {})["w" if kernel else "b" if leaf == "bias" else leaf] = value
+    for tree in flax, haiku, nnx:
+        placed = jax.tree_util.tree_flatten_with_path(module.parameter_shardings(tree, mesh))[0]
+        assert len(placed) == len(module.PARAMETERS)
+        for path, lies in placed:
+            name = module.name_of(path)
+            want = module.PARAMETERS[name]
+            assert lies.spec == (P(*want[::-1]) if name in module.TURNED else want), (path, lies.spec, want)
+            n += 1
+        state = ({"count": jax.ShapeDtypeStruct((), np.int32), "mu": tree, "nu": tree},)
+        lies = module.state_shardings(state, tree, mesh)[0]
+        assert lies["mu"] == lies["nu"] == module.parameter_shardings(tree, mesh) and lies["count"].spec == P()
+    try:
+        module.parameter_shardings({"of": {"no": {"module": np.zeros(3)}}}, mesh)
+    except KeyError:
+        return n
+    raise AssertionError("a leaf that the plan does not have is placed")
+
+
 def main():
     what, path, tensors, parts, mesh = sys.argv[1:6]
     axes = {k: int(v) for k, v in (a.split("=") for a in mesh.split(","))}
@@ -124,6 +160,7 @@ def main():
     if "place" in sys.argv:
         print("ok %s: %d parameters placed, %d values constrained in a jit" % (
             what, places(module, plan, axes), constrains(module, plan, axes)))
+        print("ok %s: %d leaves of trees as Flax and Haiku have them" % (what, trees(module)))
 
 
 main()

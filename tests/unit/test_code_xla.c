@@ -119,7 +119,8 @@ static void check_row(JaxRead *r, Str table, Str hex, Str dims, Str unreduced)
     const Session *session = r->f->session;
     const Mesh *mesh = session->mesh;
     Str name = str_eq(hex, STR("-")) ? STR("") : unhex(r->f->arena, hex);
-    int32_t t = tensor_of(&r->values, session->graph, name);
+    int32_t t = str_eq(table, STR("OUTPUTS")) ? graph_find_tensor(session->graph, name)
+                                              : tensor_of(&r->values, session->graph, name);
     if (t < 0)
         fail_msg("%.*s: nothing is called so", STR_ARG(name));
     if (str_eq(table, STR("REDUCED"))) {
