@@ -74,7 +74,7 @@ static ScreenRow rows[] = {
      -1,
      {"echo 'transformer.h.0/Add_1' '%'"}},
     {"the shell is asked for its command", 80, 24, "!", 1, {":shell"}},
-    {"a command of a view", 80, 24, "?<C-d>:open<Enter>j", -1, {"q quit"}},
+    {"a command of a view", 80, 24, "?<C-d>j:open<Enter>j", -1, {"q quit"}},
     {"errors so far, with their places",
      80,
      24,
