@@ -21,7 +21,7 @@ static PlainRow rows[] = {
     {"totals of two plans", "diff fsdp\n", "verdict ", NULL},
     {"by name", "comm\n", "Comm: model", NULL},
     {"by command", ":comm\n", "Comm: model", NULL},
-    {"by the start of a name", "find\n", "Findings: model", NULL},
+    {"by the start of a name", "findi\n", "Findings: model", NULL},
     {"several keys", "gg5\n", "Comm: model", NULL},
     {"a search", "/lm_head\n", ">", NULL},
     {"a move prints a row", "gg\nj\n", "dimscope> >", NULL},
