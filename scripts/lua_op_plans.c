@@ -502,7 +502,7 @@ static bool decide_all(lua_State *L, OpPlans *plans, int *line, Error *err)
     if (!decide_groups(L, plans, line, err) || !decide_partitions(L, plans, line, err))
         return false;
     if (plans->n_stages > 1)
-        schedule_set(L, plans->policy, plans->schedule, (int)plans->n_micro_batches);
+        schedule_set(L, plans->policy, plans->schedule, (int)plans->n_micro_batches, PASS_NONE);
     return true;
 }
 

@@ -88,7 +88,8 @@ void stage_begin(lua_State *L, Policy *policy, int place, bool relay);
 void ops_sort(Ops *ops); /* in rising order; there is one at least */
 /* Ops that are computed again together; some may be left out (see graph:recompute). */
 bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, bool whole, Error *err);
-void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_batches);
+void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_batches,
+                  Pass overlap);
 void multiref_tensor(lua_State *L, Policy *policy, int32_t tensor);
 /* A schedule is checked against the stages that came out: per op the part of the mesh. */
 bool schedule_check(lua_State *L, Policy *policy, Error *err);

@@ -390,6 +390,8 @@ static int call_pas(lua_State *L)
     lua_getinfo(L, ">S", &at);
     push_graph(L);
     push_resource(L, policy->session->mesh);
+    lua_pushboolean(L, policy->session->train_given || policy->session->options.train);
+    lua_setfield(L, -2, "trains");
     lua_call(L, 2, 1);
     if (!luaL_testudata(L, -1, graph_type))
         return luaL_error(L, "%s:%d: PAS must return the graph, but returned a %s",

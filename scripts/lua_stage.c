@@ -109,7 +109,21 @@ static bool read_micro_batches(lua_State *L, const char *name, int64_t *out, Err
                       schedule_names());
 }
 
-void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_batches)
+/* options.overlap of graph:schedule. */
+static bool read_overlap(lua_State *L, Pass *out, Error *err)
+{
+    *out = PASS_NONE;
+    if (!lua_istable(L, 3) || lua_getfield(L, 3, "overlap") == LUA_TNIL)
+        return true;
+    const char *name = lua_tostring(L, -1);
+    for (*out = PASS_NONE; *out <= PASS_BOTH; ++*out)
+        if (name && strcmp(name, pass_name(*out)) == 0)
+            return true;
+    error_kind(err, ERROR_OUT_OF_RANGE, "overlap cannot be '%s'", name ? name : type_shown(L, -1));
+    return error_hint(err, "none, forward, backward or both");
+}
+
+void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_batches, Pass overlap)
 {
     Placing *placing = placing_of(policy);
     placing->schedule = arena_str(policy->session->journal_arena, str_from(name));
@@ -117,6 +131,7 @@ void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_ba
     placing->schedule_line = sandbox_line(L);
     Decision decision = {.kind = PIN_SCHEDULE, .dim = -1, .number = n_micro_batches};
     decision.schedule = placing->schedule;
+    decision.pass = overlap;
     policy_add(L, policy, &decision);
 }
 
@@ -124,12 +139,14 @@ static int graph_schedule(lua_State *L)
 {
     Policy *policy = graph_check(L);
     int64_t n = 0;
+    Pass overlap;
     Error err = {0};
     lua_settop(L, 3);
     const char *name = check_schedule(L, policy, 2);
-    if (!check_name(name, &err) || !read_micro_batches(L, name, &n, &err))
+    if (!check_name(name, &err) || !read_micro_batches(L, name, &n, &err) ||
+        !read_overlap(L, &overlap, &err))
         return sandbox_raise(L, &err);
-    schedule_set(L, policy, name, (int)n);
+    schedule_set(L, policy, name, (int)n, overlap);
     return 0;
 }
 
@@ -241,12 +258,16 @@ static int graph_single_consume(lua_State *L)
 
 const LuaEntry stage_methods[] = {
     {"schedule", graph_schedule,
-     "(name: string|(string|(string|schedule_block)[])[], options?: {micro_batches: integer})",
+     "(name: string|(string|(string|schedule_block)[])[], options?: {micro_batches: integer, "
+     "overlap?: "
+     "string})",
      "The order in which stages run micro-batches: 1f1b, 1f1b_interleaved, 1f1b_plus, eager_1f1b, "
      "gpipe, looped_bfs, zb1p, zb2p, interleaved_zero_bubble, zbv, dualpipev, "
      "chimera_direct, infer_pipe, or steps such as \"0f0 0f1+1f0 1f1\" with stage, f or b, "
      "micro-batch; also as a list of strings or of lists of blocks. With steps the number of "
-     "micro-batches may be left out. Refused, with a hint what is legal: counts that the schedule "
+     "micro-batches may be left out. overlap: none, forward, backward or both, the passes under "
+     "whose ops gathers of parameters and reductions of their gradients run. Refused, with a hint "
+     "what is legal: counts that the schedule "
      "cannot have, steps that run two blocks at once on a device or before their inputs exist."},
     {"multiref", graph_multiref, "(tensor: tensor)",
      "Each consumer of the tensor may have its own sharding, as with nnScaler's aliases: axes "

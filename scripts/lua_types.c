@@ -79,6 +79,7 @@ const LuaEntry resource_fields[] = {
     {"options", NULL, "table<string, number|boolean|string>",
      "The values of the options that the policy declares in OPTIONS, by name: --set NAME=VALUE, or "
      "the default."},
+    {"trains", NULL, "boolean?", "In PAS: the graph is a training step."},
     {NULL, NULL, NULL, NULL},
 };
 

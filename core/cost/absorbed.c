@@ -100,3 +100,19 @@ bool op_passes_on(const Inferred *inferred, int32_t op)
            inferred->dtype[op_inputs(inferred->graph, op)[0]] ==
                inferred->dtype[op_outputs(inferred->graph, op)[0]];
 }
+
+int32_t op_made_by(const Inferred *inferred, int32_t op)
+{
+    const Graph *graph = inferred->graph;
+    const OpSpace *space = inferred_space(inferred, op);
+    if (!space || !space->gradient || space->gradient->input == 0 ||
+        !str_ends(str_from(space->gradient->kernel), STR("NormalizationBackward")))
+        return -1;
+    for (int32_t at = op - 1; at >= 0 && graph->of[at] == graph->of[op]; at--) {
+        const OpSpace *other = inferred_space(inferred, at);
+        if (graph->phase[at] == graph->phase[op] && other && other->gradient &&
+            other->gradient->input == 0)
+            return at;
+    }
+    return -1;
+}

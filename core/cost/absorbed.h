@@ -1,4 +1,4 @@
-/* absorbed.h - layout changes that the op beside them absorbs, so that they cost nothing.
+/* absorbed.h - ops that cost nothing, since the op beside them does their work.
  *
  * A GEMM takes each matrix as it is or transposed (transa and transb of BLAS and cuBLAS), and fused
  * attention takes the strides of batch, heads and positions (flash_attn_func and PyTorch's
@@ -14,6 +14,10 @@
 /* The op that absorbs this one: the first reader of its output, or the maker of its input. -1 if
  * the op is not a Transpose, or moves data. */
 int32_t op_absorbed_by(const Inferred *inferred, int32_t op);
+
+/* The op whose kernel makes this one's result too: gradients of a norm's scale and shift come with
+ * that of its input. -1 if there is none. */
+int32_t op_made_by(const Inferred *inferred, int32_t op);
 
 /* Whether the op is the gradient of an Add or the like, which hands the gradient on in its own
  * type: its output is its input. */

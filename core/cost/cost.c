@@ -9,6 +9,8 @@
 #include "core/rules/registry.h"
 #include "core/space/gradient.h"
 
+#include <math.h>
+
 /* ---- what an op does ---- */
 
 /* ORDER WORK */
@@ -49,9 +51,9 @@ static uint32_t index_of(const OpSpace *space, const Operand *operand)
 
 enum { INPUTS_LOOKED = 8 };
 
-/* Two inputs share an index dim that is summed over, and each has an index dim that the other
- * lacks. */
-static bool contracts(const OpSpace *space)
+/* Two inputs that share an index dim that is summed over, and each of which has an index dim that
+ * the other lacks; false if there are none. */
+static bool contracted(const OpSpace *space, uint32_t *left, uint32_t *right)
 {
     uint32_t summed = 0, seen[INPUTS_LOOKED];
     int n = space->n_inputs < INPUTS_LOOKED ? space->n_inputs : INPUTS_LOOKED;
@@ -61,8 +63,11 @@ static bool contracts(const OpSpace *space)
     for (int b = 0; summed && b < n; b++) {
         seen[b] = index_of(space, &space->operand[b]);
         for (int a = 0; a < b; a++)
-            if (seen[a] & seen[b] & summed && seen[a] & ~seen[b] && seen[b] & ~seen[a])
+            if (seen[a] & seen[b] & summed && seen[a] & ~seen[b] && seen[b] & ~seen[a]) {
+                *left = seen[a];
+                *right = seen[b];
                 return true;
+            }
     }
     return false;
 }
@@ -110,10 +115,23 @@ static Work space_work(const Plan *plan, int32_t op)
     if (!space || (space->kernel && strcmp(space->kernel, "view") == 0) ||
         op_passes_on(inferred, op))
         return WORK_VIEW;
-    if (contracts(space))
+    uint32_t left, right;
+    if (contracted(space, &left, &right))
         return WORK_MATMUL;
     const Operator *row = row_of(inferred, op);
     return row ? work_of_family(space, row->family) : WORK_VECTOR;
+}
+
+static bool is_norm(const Operator *row)
+{
+    return row && (strcmp(row->family, "norm") == 0 || strcmp(row->family, "norm_stats") == 0);
+}
+
+/* Element by element, with more than one operation a point. */
+static bool is_function(const Operator *row)
+{
+    return row && row->flops_per_point > 1 &&
+           (strcmp(row->family, "elementwise") == 0 || strcmp(row->family, "pointwise") == 0);
 }
 
 /* Attention in one op, whose kernel holds the scores on the chip. */
@@ -151,11 +169,27 @@ typedef struct {
     const int32_t *sharding; /* Shardings ids by operand, inputs then outputs; NULL: the plan's */
 } OpAs;
 
+/* The tiles of a product's result on rank 0; 0 of other ops. */
+static double op_tiles_local(const Plan *plan, int32_t op, const OpCut *cut, int64_t tile)
+{
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    uint32_t left, right;
+    double n[4] = {1, 1, 1, 1}; /* by who has the index dim: nobody, left, right, both */
+    if (tile <= 0 || !space || !contracted(space, &left, &right))
+        return 0;
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].role != ROLE_REDUCE)
+            n[(left >> j & 1) + 2 * (right >> j & 1)] *=
+                cut ? (double)cut_local_size(&cut->index[j], plan->mesh, 0)
+                    : (double)space->index[j].size;
+    return n[3] * ceil(n[1] / (double)tile) * ceil(n[2] / (double)tile);
+}
+
 /* What ops with equal op space and shardings share, computed once per plan. */
 typedef struct {
     int32_t work, cut; /* the work, and the cut that `flops` holds for; -1 if not known */
-    bool attention;    /* known with the work */
-    double flops;
+    bool attention, norm, function; /* known with the work */
+    double flops, tiles;
 } KnownSpace;
 
 typedef struct OpPricer {
@@ -178,13 +212,17 @@ static KnownWork known_new(Arena *scratch, const Plan *plan)
 
 static Work known_work(const KnownWork *known, int32_t op)
 {
-    if (op_absorbed_by(known->plan->inferred, op) >= 0)
+    if (op_absorbed_by(known->plan->inferred, op) >= 0 ||
+        op_made_by(known->plan->inferred, op) >= 0)
         return WORK_VIEW;
     KnownSpace *space = &known->space[known->plan->inferred->space[op]];
     if (space->work < 0) {
         space->work = (int32_t)space_work(known->plan, op);
+        const Operator *row = row_of(known->plan->inferred, op);
         space->attention =
             space->work == WORK_MATMUL && is_fused_attention(known->plan->inferred, op);
+        space->norm = space->work == WORK_VECTOR && is_norm(row);
+        space->function = space->work == WORK_VECTOR && is_function(row);
     }
     return (Work)space->work;
 }
@@ -196,6 +234,10 @@ static double known_flops(const KnownWork *known, int32_t op)
     if (cut < 0 || space->cut != cut) {
         space->cut = cut;
         space->flops = op_flops_local(known->plan, op);
+        space->tiles = space->work != WORK_MATMUL || space->attention
+                           ? 0
+                           : op_tiles_local(known->plan, op, plan_cut(known->plan, op),
+                                            known->plan->machine->matmul_tile);
     }
     return space->flops;
 }
@@ -281,7 +323,30 @@ static double flops_share(const Machine *machine, const OpCost *cost)
                      : dtype_bits(cost->dtype) == 16 ? machine->matmul_share_16
                                                      : 0;
     const double shares[] = {of_kind, machine->matmul_share};
-    return cost->work == WORK_MATMUL ? first_above_0(shares, 2) : 1;
+    if (cost->work != WORK_MATMUL)
+        return 1;
+    return first_above_0(shares, 2);
+}
+
+/* Of the time that a product takes, what it would take if its last wave were full. */
+static double waves_share(const Machine *machine, const OpCost *cost)
+{
+    if (cost->work != WORK_MATMUL || machine->processors <= 0)
+        return 1;
+    double waves = cost->tiles / (double)machine->processors;
+    return waves > 0 ? 1 / (1 + (ceil(waves) - waves) / (2 * waves)) : 1;
+}
+
+/* The fraction of the memory's rate that the work reaches. */
+static double memory_share(const Machine *machine, const OpCost *cost)
+{
+    double of_kind = cost->norm       ? machine->norm_share
+                     : cost->function ? machine->function_share
+                                      : 0;
+    const double shares[] = {of_kind, machine->memory_share};
+    if (cost->work == WORK_GATHER)
+        return machine->gather_share > 0 ? machine->gather_share : 1;
+    return first_above_0(shares, 2);
 }
 
 static int64_t declared_bytes(const OpDeclared *declared)
@@ -294,12 +359,12 @@ OpCost op_cost_on(const OpCost *cost, const Machine *machine)
     OpCost out = *cost;
     if (out.work == WORK_VIEW)
         return out;
-    double memory_share = out.work == WORK_GATHER ? machine->gather_share : machine->memory_share;
     out.flops_per_s = peak_flops_per_s(machine, out.work, out.dtype);
-    out.flops_share = flops_share(machine, &out);
+    out.waves_share = waves_share(machine, &out);
+    out.flops_share = out.waves_share * flops_share(machine, &out);
     out.bytes_per_s = machine->memory_bytes_per_s;
-    out.bytes_share = memory_share > 0 ? memory_share : 1;
-    out.launch_us = machine->launch_us;
+    out.bytes_share = memory_share(machine, &out);
+    out.launch_us = machine->launch_us + (out.work == WORK_MATMUL ? machine->matmul_us : 0);
     double compute_s = out.flops / (out.flops_share * out.flops_per_s);
     double memory_s = (double)out.bytes / (out.bytes_share * out.bytes_per_s);
     out.us = (compute_s > memory_s ? compute_s : memory_s) * 1e6 + out.launch_us;
@@ -316,13 +381,21 @@ static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
     cost.declared = declared && (declared->cost.flops >= 0 || declared->cost.bytes >= 0 ||
                                  declared->cost.us >= 0);
     cost.dtype = op_dtype(plan, op);
-    cost.attention = known->space[plan->inferred->space[op]].attention;
+    const KnownSpace *space = &known->space[plan->inferred->space[op]];
+    cost.attention = space->attention;
+    cost.norm = space->norm;
+    cost.function = space->function;
     cost.gradient = program_space(plan->inferred, op)->gradient != NULL;
     cost.flops = declared && declared->cost.flops >= 0 ? declared->cost.flops
                  : as.cut ? flops_local(program_space(plan->inferred, op), as.cut, plan->mesh)
                           : known_flops(known, op);
     cost.bytes = declared && declared->cost.bytes >= 0 ? declared_bytes(declared)
                                                        : op_bytes_local(known, op, as, cost.work);
+    bool tiled =
+        cost.work == WORK_MATMUL && !cost.attention && !(declared && declared->cost.flops >= 0);
+    cost.tiles = !tiled   ? 0
+                 : as.cut ? op_tiles_local(plan, op, as.cut, plan->machine->matmul_tile)
+                          : space->tiles;
     cost = op_cost_on(&cost, plan->machine);
     if (declared && declared->cost.us >= 0)
         cost.us = declared->cost.us;
@@ -372,8 +445,11 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
 {
     OpCost cost = op_cost(plan, op);
     if (cost.work == WORK_VIEW) {
-        int32_t by = op_absorbed_by(plan->inferred, op);
-        if (by >= 0)
+        int32_t by = op_absorbed_by(plan->inferred, op), with = op_made_by(plan->inferred, op);
+        if (with >= 0)
+            buf_printf(out, "made by the kernel of %s: takes no time of its own",
+                       op_operator(plan->inferred->graph, with));
+        else if (by >= 0)
             buf_printf(out, "absorbed by %s: moves nothing, takes no time",
                        op_operator(plan->inferred->graph, by));
         else

@@ -13,12 +13,18 @@
  *              gradient that is passed on as it is (core/rules/derivative.h)
  *     matmul   the matrix units' peak of the first operand's element type, times matmul_share, or
  *              matmul_share_16 if that type has two bytes; attention in one op: attention_share,
- *              its gradient: attention_gradient_share
- *     vector   element-wise, reductions, norms, copies: the vector units' peak
+ *              its gradient: attention_gradient_share. Each takes matmul_us more. A product's
+ *              result is made in tiles, w of them for each processor: the flops take
+ *              1 + (ceil(w) - w) / 2w times as long, since the library has tiles of several sizes
+ *              to fill the last wave with, and fills about half of it
+ *     vector   element-wise, reductions, norms, copies: the vector units' peak; norms at
+ *              norm_share of the memory's rate, element-wise functions (several operations a
+ *              point) at function_share. The gradients of a norm's scale and shift come from the
+ *              kernel that makes that of its input
  *     gather   like vector, but only as many bytes of its first operand are read as the op writes,
  *              at gather_share of the memory's rate instead of memory_share
  *
- * Not modelled: tiles and waves that do not fill the device, caches, clocks that drop under load.
+ * Not modelled: caches; clocks that drop under load are part of the shares.
  *
  * step_us = compute_us + comm_us: nothing overlaps. overlap_us is the best case: two queues, of
  * ops and of collectives, each in program order. A collective starts when its queue is free and
@@ -55,8 +61,11 @@ Work op_work(const Plan *plan, int32_t op);
 typedef struct {
     Work work;
     bool attention, gradient;               /* attention in one op; its gradient */
+    bool norm, function;                    /* a norm; element-wise, several operations a point */
+    double tiles;                           /* of a product's result; 0: not counted */
     Dtype dtype;                            /* the element type it computes with */
     double flops, flops_per_s, flops_share; /* share: the fraction of the peak that is reached */
+    double waves_share; /* of flops_share: what waves that are not full leave; 1 of other work */
     int64_t bytes;
     double bytes_per_s, bytes_share;
     double launch_us, us;

@@ -5,6 +5,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
+#include "core/cost/streams.h"
 #include "core/plan/plan_findings.h"
 
 #include <inttypes.h>
@@ -103,12 +104,15 @@ void pipeline_visit_steps(const Plan *plan, const Reshard *reshard, PricedStepVi
 typedef struct {
     const Plan *plan;
     StagePrice *price;
+    const Reshard *reshard;
 } Pricing;
 
 static void add_step(void *context, const PricedStep *step)
 {
     const Pricing *pricing = context;
     StagePrice *price = &pricing->price[step->stage];
+    if (streams_have(pricing->plan, pricing->reshard, step))
+        return;
     if (step->when == WHEN_ONCE) {
         price->once_us += step->us;
     } else if (step->when == WHEN_BACKWARD) {
@@ -119,6 +123,17 @@ static void add_step(void *context, const PricedStep *step)
     } else {
         price->comm_us += step->us;
         price->again_us += step->again ? step->us : 0;
+    }
+}
+
+static void add_traffic(const Streams *streams, StagePrice *price)
+{
+    for (int i = 0; i < streams->n; i++) {
+        const Traffic *row = &streams->at[i];
+        StagePrice *at = &price[row->stage];
+        *(row->when == WHEN_ONCE       ? &at->once_us
+          : row->when == WHEN_BACKWARD ? &at->backward_us
+                                       : &at->comm_us) += row->exposed_us;
     }
 }
 
@@ -337,9 +352,12 @@ const Pipeline *pipeline_price(Plan *plan)
     for (int i = 0; i < plan->inferred->n_program; i++)
         add_op(plan, price, plan->inferred->program[i]);
     for (int i = 0; i < plan->moved->n_reshards; i++)
-        pipeline_visit_steps(plan, &plan->moved->reshards[i], add_step, &(Pricing){plan, price});
+        pipeline_visit_steps(plan, &plan->moved->reshards[i], add_step,
+                             &(Pricing){plan, price, &plan->moved->reshards[i]});
     Pipeline *out = arena_make(plan->arena, Pipeline);
-    *out = (Pipeline){.stage = price, .lanes = lanes_of(plan, scratch)};
+    *out = (Pipeline){.streams = streams_make(plan), .stage = price};
+    out->lanes = lanes_of(plan, scratch);
+    add_traffic(out->streams, price);
     make_table(plan, out, scratch);
     find_unbalanced(plan, out);
     arena_free(scratch);

@@ -5,7 +5,8 @@
  * (gradients of parameters are reduced, parameters updated) comes behind the schedule:
  *
  *     forward_us  = compute_us + comm_us
- *     backward_us = its ops and their collectives, with what is made again; a split backward leaves
+ *     backward_us = its ops and their collectives, with what is made again; of gathers of
+ * parameters and reductions of their gradients what streams.h says; a split backward leaves
  *                   weight_us, the ops that make gradients of parameters alone
  *     step        = the schedule + the most once_us of a stage
  *
@@ -37,7 +38,8 @@ typedef struct {
 } StagePrice;
 
 struct Pipeline {
-    const StagePrice *stage; /* ORDER plan->decided->stages->at */
+    const struct Streams *streams; /* streams.h: its part of the stages' times */
+    const StagePrice *stage;       /* ORDER plan->decided->stages->at */
     const Lanes *lanes;
     const Schedule *table; /* timed; NULL if it does not fit the stages, which is a finding */
     double even_idle;      /* its bubble if all stages took equally long and sending took no time */

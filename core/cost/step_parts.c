@@ -3,6 +3,7 @@
 #include "core/cost/gradient_reduces.h"
 
 #include "core/cost/op_declared.h"
+#include "core/cost/streams.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,9 +12,10 @@ typedef struct {
     Arena *arena;
     const Plan *plan;
     const Schedule *table;
-    const bool *here; /* per stage: whether the devices run it */
-    int once_stage;   /* whose update counts */
-    double m;         /* micro-batches */
+    const bool *here;       /* per stage: whether the devices run it */
+    int once_stage;         /* whose update counts */
+    double m;               /* micro-batches */
+    const Reshard *reshard; /* that is being visited */
     Vec(StepPart) parts;
 } Summing;
 
@@ -34,6 +36,8 @@ static void add_step(void *context, const PricedStep *step)
 {
     Summing *sum = context;
     bool once = step->when == WHEN_ONCE;
+    if (sum->table && streams_have(sum->plan, sum->reshard, step))
+        return;
     if (sum->table && (once ? step->stage != sum->once_stage
                             : !sum->here[step->stage] || step->when == WHEN_RECEIVED))
         return;
@@ -44,6 +48,24 @@ static void add_step(void *context, const PricedStep *step)
     part.us = times * step->us;
     part.n = times * step->times;
     add(sum, part);
+}
+
+/* What ops wait for traffic of parameters. */
+static void add_traffic(Summing *sum)
+{
+    const Streams *streams = sum->plan->priced->pipeline->streams;
+    for (int i = 0; i < streams->n; i++) {
+        const Traffic *row = &streams->at[i];
+        bool once = row->when == WHEN_ONCE;
+        if (once ? row->stage != sum->once_stage : !sum->here[row->stage])
+            continue;
+        double times = once ? 1 : sum->m;
+        StepPart part = {.kind = once ? PART_REDUCTION : PART_COLLECTIVE, .step = row->kind};
+        part.atoms = row->atoms;
+        part.us = times * row->exposed_us;
+        part.n = times * row->n;
+        add(sum, part);
+    }
 }
 
 static void add_op(Summing *sum, int32_t op)
@@ -123,8 +145,12 @@ StepParts step_parts(Arena *arena, const Plan *plan)
     }
     for (int i = 0; i < plan->inferred->n_program; i++)
         add_op(&sum, plan->inferred->program[i]);
-    for (int i = 0; i < plan->moved->n_reshards; i++)
-        pipeline_visit_steps(plan, &plan->moved->reshards[i], add_step, &sum);
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        sum.reshard = &plan->moved->reshards[i];
+        pipeline_visit_steps(plan, sum.reshard, add_step, &sum);
+    }
+    if (table)
+        add_traffic(&sum);
     double known = 0;
     if (table)
         add_guessed_backward(&sum);

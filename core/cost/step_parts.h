@@ -9,7 +9,8 @@
  *     update         ops that run once a step, in the stage with most of that
  *     reduction      collectives that run once a step, likewise: of gradients, of new parameters
  *
- * Without stages there is one micro-batch and no wait. Nothing overlaps in these parts, as in
+ * Gathers of parameters and reductions of their gradients count as long as ops wait for them
+ * (streams.h). Without stages there is one micro-batch, no wait, and nothing overlaps, as in
  * plan_step_us(). Collectives inside an op (op_declared.h) have no axes.
  */
 #ifndef CORE_COST_STEP_PARTS_H

@@ -4,7 +4,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
-#include "core/cost/pipeline.h"
+#include "core/cost/step_parts.h"
 
 #include <assert.h>
 #include <math.h>
@@ -132,6 +132,19 @@ static void add_phase(TrainingCost *out, Phase phase, double us)
         out->backward_us += us;
 }
 
+/* Collectives of a step that ops wait for, on the devices that are busy longest. */
+static double exposed_us(const Plan *plan)
+{
+    Arena *scratch = arena_new();
+    StepParts parts = step_parts(scratch, plan);
+    double us = 0;
+    for (int i = 0; i < parts.n; i++)
+        if (parts.part[i].kind == PART_COLLECTIVE || parts.part[i].kind == PART_REDUCTION)
+            us += parts.part[i].us;
+    arena_free(scratch);
+    return us;
+}
+
 static void find_times(const Plan *plan, TrainingCost *out)
 {
     const Stages *stages = plan->decided->stages;
@@ -150,11 +163,9 @@ static void find_times(const Plan *plan, TrainingCost *out)
                   reshard_us(plan, &plan->moved->reshards[i]));
     out->bubble = !stages ? 0 : plan_schedule(plan) ? plan_schedule(plan)->idle : NAN;
     out->why.bubble = isnan(out->bubble) ? "the schedule does not fit the stages" : NULL;
-    out->exposed_comm_us =
-        stages ? NAN : plan->priced->totals.overlap_us - plan->priced->totals.compute_us;
-    out->why.exposed_comm_us =
-        stages ? "overlap is not computed for several micro-batches on stages; step_us has none"
-               : NULL;
+    out->exposed_comm_us = plan->priced->totals.overlap_us - plan->priced->totals.compute_us;
+    if (stages)
+        out->exposed_comm_us = exposed_us(plan);
 }
 
 /* The labels of the loss; 0: its operator is not one of these. */

@@ -17,8 +17,8 @@
  *     mfu              the time that the machine's matrix units need at their peak for model_flops
  *                      divided by all devices, as a share of step_us; hfu: for hardware_flops
  *     tokens_per_s_device  labels of the loss * m / step / devices
- *     exposed_comm_us  collectives that delay ops if ops and collectives are two queues (cost.h):
- *                      overlap_us - compute_us
+ *     exposed_comm_us  collectives that delay ops: with stages those of step_parts.h; without, if
+ *                      ops and collectives are two queues (cost.h): overlap_us - compute_us
  *     gradient_reductions  all-reduces and reduce-scatters of gradients of parameters in a step,
  *                      of all micro-batches (gradient_reduces.h)
  *     layer            the group of ops that is there most often, one micro-batch, as the mean of
@@ -48,7 +48,7 @@ typedef struct {
         double forward_us, backward_us;
     } layer;
     struct {
-        const char *tokens_per_s_device, *exposed_comm_us, *bubble; /* NULL: it is known */
+        const char *tokens_per_s_device, *bubble; /* NULL: it is known */
     } why;
 } TrainingCost;
 

@@ -102,7 +102,8 @@ typedef struct {
     int priority;  /* of pins of a dim; 0 is the first */
     AtomSet axes;  /* of PIN_REPLICATED, PIN_UNREDUCED and PIN_ASSUMED */
     const char *group;    /* of PIN_GROUP */
-    Pass pass;            /* of PIN_BARRIER */
+    Pass pass;            /* of PIN_BARRIER; of PIN_SCHEDULE: under which pass gathers of parameters
+                             and reductions of their gradients run (core/cost/streams.h) */
     int32_t last;         /* of PIN_DEVICES, PIN_RECOMPUTE: an op, not before `place` */
     SubMesh devices;      /* of PIN_DEVICES */
     bool relay;           /* of PIN_STAGE: values for later stages are sent through it */

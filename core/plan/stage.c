@@ -268,6 +268,7 @@ static void make_stages(Placing *p)
     if (p->scheduled) {
         stages->schedule = p->scheduled->schedule;
         stages->n_micro_batches = p->scheduled->number;
+        stages->overlap = p->scheduled->pass;
     }
     p->out->stages = stages;
     follow_readers(p, stages);

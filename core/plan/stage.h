@@ -42,6 +42,7 @@ struct Stages {
     const Decision *scheduled; /* NULL without one: one micro-batch runs forward */
     const char *schedule;      /* its name; "infer_pipe" if no decision names one */
     int n_micro_batches;
+    Pass overlap; /* the pass of `scheduled` */
 };
 
 /* The recomputation group of each op by the journal's decisions, -1 for none; NULL if there are no

@@ -59,6 +59,7 @@ static bool check_link(const char *which, const Link *link, bool tuned, Error *e
         {"shared_bytes_per_s", link->shared_bytes_per_s, RATE_OR_0},
         {"channels", (double)link->channels, RATE_OR_0},
         {"channel_bytes_per_s", link->channel_bytes_per_s, RATE_OR_0},
+        {"busy_share", link->busy_share, SHARE_OR_0},
     };
     bool ok = !tuned || (link->channels > 0 && link->channel_bytes_per_s > 0);
     if (!ok)
@@ -120,6 +121,8 @@ bool machine_check(const Machine *machine, Error *err)
         return error_kind(err, ERROR_OUT_OF_RANGE, "devices_per_node must be 1 or more");
     if (machine->memory_bytes < 1)
         return error_kind(err, ERROR_OUT_OF_RANGE, "memory_bytes must be more than 0");
+    if (machine->processors < 0 || machine->matmul_tile < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "processors and matmul_tile must be 0 or more");
     const MachineNumber numbers[] = {
         {"memory_bytes_per_s", machine->memory_bytes_per_s, RATE},
         {"launch_us", machine->launch_us, TIME},
@@ -130,6 +133,9 @@ bool machine_check(const Machine *machine, Error *err)
         {"attention_gradient_share", machine->attention_gradient_share, SHARE_OR_0},
         {"memory_share", machine->memory_share, SHARE_OR_0},
         {"gather_share", machine->gather_share, SHARE_OR_0},
+        {"norm_share", machine->norm_share, SHARE_OR_0},
+        {"function_share", machine->function_share, SHARE_OR_0},
+        {"matmul_us", machine->matmul_us, TIME},
     };
     if (!check_numbers(numbers, COUNT(numbers), err))
         return false;

@@ -22,6 +22,7 @@ typedef struct {
      * network), and what each of them carries. */
     int64_t channels;
     double channel_bytes_per_s;
+    double busy_share; /* of the device's processors, which a collective takes from ops beside it */
 } Link;
 
 /* ORDER ALGORITHM */
@@ -74,7 +75,14 @@ typedef struct {
     /* Of matmuls of types of two bytes, and of fused attention, forward and gradient; 0 means
      * matmul_share. */
     double matmul_share_16, attention_share, attention_gradient_share;
+    /* Of the memory's rate, of norms and of element-wise functions (cost.h); 0 means memory_share.
+     */
+    double norm_share, function_share;
     double launch_us; /* per op */
+    double
+        matmul_us; /* per matmul, beside launch_us: until its pipeline is full, and to drain it */
+    int64_t processors, matmul_tile; /* that work side by side, each on tile x tile elements of a
+                                        matmul's result; 0: waves are not counted */
     Link inside, between;
     const Tuning *tuning; /* NULL: collectives are rings */
 } Machine;

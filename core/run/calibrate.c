@@ -273,11 +273,22 @@ static double predicted_error_of_reshards(const Times *times, const RunReport *r
     return quantile(&factors, 0.5);
 }
 
+/* What only another machine's tables tell. */
+static void forget_kernels(Machine *machine)
+{
+    machine->matmul_us = 0;
+    machine->processors = machine->matmul_tile = 0;
+    machine->matmul_share_16 = 0;
+    machine->attention_share = machine->attention_gradient_share = 0;
+    machine->norm_share = machine->function_share = 0;
+}
+
 bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *fitted,
                Error *err)
 {
     Times times = {.plan = plan, .arena = arena_new()};
     *out = *plan->machine;
+    forget_kernels(out);
     *fitted = (Calibration){.has_launch = false};
     collect(&times, report);
     bool any = times.ops.n > 0;

@@ -15,8 +15,10 @@
  *                         steps, us = hops * latency_us + wire bytes / bytes_per_s, waiting left
  *                         out
  *
- * A number that no op depends on stays as it was. A fit holds for the machine and number of ranks
- * it was made on: ranks that share memory or a network slow each other down.
+ * A number that no op depends on stays as it was; shares of kernels of their own (attention, norms,
+ * functions, two-byte types), waves and matmul_us, which are another machine's, are left out. A fit
+ * holds for the machine and number of ranks it was made on: ranks that share memory or a network
+ * slow each other down.
  */
 #ifndef CORE_RUN_CALIBRATE_H
 #define CORE_RUN_CALIBRATE_H

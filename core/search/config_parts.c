@@ -1,51 +1,16 @@
 #include "core/search/config_parts.h"
 
+#include "core/base/intern.h"
 #include "core/cost/cost.h"
 #include "core/cost/gradient_reduces.h"
+#include "core/cost/layers.h"
 #include "core/cost/memory.h"
 #include "core/cost/op_declared.h"
-#include "core/cost/pipeline.h"
+#include "core/cost/streams.h"
 
 #include <math.h>
 
 /* ---- layers ---- */
-
-/* The path up to its first part that is a number, or ends with one behind a '_'; empty outside of
- * all layers. */
-static Str layer_path(const char *path)
-{
-    for (Str rest = str_from(path); rest.n > 0;) {
-        Str name = str_take(&rest, '.');
-        size_t digits = 0;
-        while (digits < name.n && is_digit(name.s[name.n - 1 - digits]))
-            digits++;
-        if (digits > 0 && (digits == name.n || name.s[name.n - 1 - digits] == '_'))
-            return (Str){path, (size_t)(name.s + name.n - path)};
-    }
-    return (Str){path, 0};
-}
-
-int layers_of_ops(Arena *arena, const Inferred *model, int32_t *part)
-{
-    Intern *layers = intern_new(arena);
-    const Graph *graph = model->graph;
-    int last = -1, now = 0;
-    for (int i = 0; i < model->n_program; i++)
-        if (layer_path(op_path(graph, model->program[i])).n > 0)
-            last = i;
-    for (int32_t op = 0; op < graph->n_ops; op++)
-        part[op] = -1;
-    for (int i = 0; i < model->n_program; i++) {
-        int32_t op = model->program[i];
-        Str path = layer_path(op_path(graph, op));
-        if (path.n > 0 && intern_find(layers, path.s, path.n) < 0)
-            now = 1 + intern_put(layers, path.s, path.n);
-        if (i == last + 1 && now > 0)
-            now = intern_count(layers) + 1;
-        part[op] = now;
-    }
-    return intern_count(layers);
-}
 
 bool layers_are_alike(const Inferred *model, const int32_t *part, int n_layers)
 {
@@ -68,35 +33,31 @@ bool layers_are_alike(const Inferred *model, const int32_t *part, int n_layers)
 
 /* ---- the plan ---- */
 
+/* Traffic of parameters that is joined (core/cost/streams.h); a key is without padding. */
+typedef struct {
+    int32_t part, when, kind;
+    AtomSet atoms;
+} BucketKey;
+
+typedef struct {
+    BucketKey key;
+    double bytes;
+} Bucket;
+
 typedef struct {
     const Plan *plan;
     const Graph *graph;
-    const int32_t *part; /* per op of the model */
-    const int32_t *of_parameter;
+    LayerParts layers;
     double samples;    /* so many times as many as the plan has */
     ConfigParts *out;  /* of the plan's own layers */
     const Mesh *whole; /* with more devices on dp; NULL */
     ConfigWork *work;  /* or all together; NULL */
     Arena *arena;      /* of the work */
+    Arena *scratch;
+    Intern *keys; /* of buckets */
+    Vec(Bucket) buckets;
     const Reshard *reshard;
 } Reading;
-
-/* The part of a step's op; -1 if it has none of its own. */
-static int part_of(const Reading *reading, int32_t op)
-{
-    const Graph *graph = reading->graph;
-    if (op < 0)
-        return -1;
-    if (graph->phase[op] == PHASE_UPDATE) {
-        int32_t parameter = stored_updated(graph, op);
-        return parameter < 0 ? -1 : reading->of_parameter[parameter];
-    }
-    int32_t of = graph->phase[op] == PHASE_FORWARD ? op : graph->of[op];
-    int32_t made = op_first_output(graph, op);
-    if (of < 0 && made >= 0 && graph->gradient_of[made] >= 0)
-        of = graph->tensors[graph->gradient_of[made]].maker;
-    return of < 0 || graph->phase[of] != PHASE_FORWARD ? -1 : reading->part[of];
-}
 
 /* Whether its bytes grow with the samples. */
 static bool is_of_samples(const Reading *reading, int32_t tensor)
@@ -144,7 +105,8 @@ static OpWork work_of(const Reading *reading, int32_t op, bool *product)
     int64_t each = cost.work == WORK_GATHER ? 0 : bytes_of_samples(reading, op);
     each = each < cost.bytes ? each : cost.bytes;
     double us_per_byte = 1e6 / (cost.bytes_share * cost.bytes_per_s);
-    return (OpWork){.flops_us = cost.flops / (cost.flops_share * cost.flops_per_s) * 1e6,
+    double full_share = cost.flops_share / cost.waves_share; /* more samples may fill the waves */
+    return (OpWork){.flops_us = cost.flops / (full_share * cost.flops_per_s) * 1e6,
                     .fixed_us = (double)(cost.bytes - each) * us_per_byte,
                     .each_us = (double)each * us_per_byte,
                     .launch_us = cost.launch_us,
@@ -165,7 +127,7 @@ static void add_us(const Reading *reading, int part, int32_t op, double us)
 
 static void read_op(const Reading *reading, int32_t op)
 {
-    int part = part_of(reading, op);
+    int part = layer_of_op(&reading->layers, reading->graph, op);
     bool product;
     double inside_us = op_comm_us(reading->plan, op);
     if (part < 0 || reading->plan->inferred->on_parameters[op])
@@ -229,46 +191,69 @@ static AtomSet atoms_on_whole(const Reading *reading, AtomSet atoms)
     return atoms ? 0 : on_whole;
 }
 
-/* A step over dp and others among all devices of dp: what is gathered comes in smaller parts. */
-static double whole_us(const Reading *reading, const PricedStep *priced)
+/* A step of so many bytes; one over dp and others among all devices of dp: what is gathered comes
+ * in smaller parts. */
+static double price_us(const Reading *reading, StepKind kind, AtomSet atoms, double bytes)
 {
-    const Mesh *mesh = reading->plan->mesh;
-    const Step *step = priced->step;
-    int dp = mesh_find_axis(mesh, STR("dp"));
-    bool reduces = step->kind == STEP_ALL_REDUCE || step->kind == STEP_REDUCE_SCATTER;
-    AtomSet on_whole = dp >= 0 && step->atoms & mesh_axis_atoms(mesh, dp)
-                           ? atoms_on_whole(reading, step->atoms)
-                           : 0;
-    if (!on_whole || (!reduces && step->kind != STEP_ALL_GATHER))
-        return priced->us;
+    const Plan *plan = reading->plan;
+    const Mesh *mesh = plan->mesh;
+    int dp = reading->whole ? mesh_find_axis(mesh, STR("dp")) : -1;
+    bool reduces = kind == STEP_ALL_REDUCE || kind == STEP_REDUCE_SCATTER;
+    AtomSet on_whole =
+        dp >= 0 && atoms & mesh_axis_atoms(mesh, dp) ? atoms_on_whole(reading, atoms) : 0;
+    if (!on_whole || (!reduces && kind != STEP_ALL_GATHER))
+        return streams_bucket_us(plan->machine, mesh, kind, atoms, bytes);
     int64_t more = reading->whole->n_devices / mesh->n_devices;
-    return priced->times * price_step(reading->plan->machine, reading->whole, step->kind, on_whole,
-                                      step->bytes / (reduces ? 1 : more))
-                               .us;
+    return streams_bucket_us(plan->machine, reading->whole, kind, on_whole,
+                             reduces ? bytes : bytes / (double)more);
 }
 
 /* The time of a step for the samples that are asked for. */
 static double step_us(const Reading *reading, const PricedStep *priced)
 {
-    const Plan *plan = reading->plan;
     const Step *step = priced->step;
-    if (reading->whole)
-        return whole_us(reading, priced);
-    if (reading->samples == 1 || !is_of_samples(reading, reading->reshard->tensor))
+    bool grows = is_of_samples(reading, reading->reshard->tensor);
+    double times = grows && !reading->whole ? reading->samples : 1;
+    if (!reading->whole && times == 1)
         return priced->us;
-    int64_t bytes = (int64_t)(reading->samples * (double)step->bytes);
-    return priced->times * price_step(plan->machine, plan->mesh, step->kind, step->atoms, bytes).us;
+    return priced->times * price_us(reading, step->kind, step->atoms, times * (double)step->bytes);
+}
+
+static void add_to_bucket(Reading *reading, const PricedStep *priced, int part)
+{
+    BucketKey key = {.part = part, .when = (int32_t)priced->when};
+    key.kind = (int32_t)priced->step->kind;
+    key.atoms = priced->step->atoms;
+    int32_t id = intern_put(reading->keys, &key, sizeof key);
+    if (id == reading->buckets.n)
+        vec_push(reading->scratch, &reading->buckets, ((Bucket){.key = key}));
+    reading->buckets.at[id].bytes += priced->times * (double)priced->step->bytes;
+}
+
+/* Of a plan that runs them beside its ops they count nothing: the bound is then of the ops. */
+static void price_buckets(const Reading *reading)
+{
+    const Stages *stages = reading->plan->decided->stages;
+    for (int i = 0; i < reading->buckets.n && stages->overlap == PASS_NONE; i++) {
+        const BucketKey *key = &reading->buckets.at[i].key;
+        PartCost *part = &reading->out->part[key->part];
+        double us =
+            price_us(reading, (StepKind)key->kind, key->atoms, reading->buckets.at[i].bytes);
+        *(key->when == WHEN_ONCE       ? &part->once_us
+          : key->when == WHEN_BACKWARD ? &part->backward_us
+                                       : &part->forward_us) += us;
+    }
 }
 
 static void read_step(void *context, const PricedStep *priced)
 {
-    const Reading *reading = context;
-    int part = part_of(reading, priced->for_op);
-    if (part < 0)
-        part = reading->of_parameter[reading->reshard->tensor];
+    Reading *reading = context;
+    int part = streams_unit(&reading->layers, reading->graph, reading->reshard, priced->for_op);
     if (part < 0)
         return;
-    if (priced->when == WHEN_ONCE)
+    if (streams_have(reading->plan, reading->reshard, priced))
+        add_to_bucket(reading, priced, part);
+    else if (priced->when == WHEN_ONCE)
         reading->out->part[part].once_us += step_us(reading, priced);
     else if (reading->work)
         add_step_work(reading, priced, part);
@@ -277,27 +262,6 @@ static void read_step(void *context, const PricedStep *priced)
 }
 
 /* ---- memory ---- */
-
-/* Per tensor, the part whose ops read a parameter; of what is stored for it, the same. */
-static int32_t *parts_of_parameters(Arena *arena, const Graph *graph, const int32_t *part)
-{
-    int32_t *out = arena_array(arena, int32_t, graph->n_tensors);
-    for (int32_t t = 0; t < graph->n_tensors; t++) {
-        out[t] = -1;
-        const int32_t *use = graph->uses + graph->tensors[t].use;
-        for (int u = 0; u < tensor_n_uses(graph, t) && out[t] < 0; u++)
-            if (graph->phase[use[u]] == PHASE_FORWARD && graph->tensors[t].maker < 0)
-                out[t] = part[use[u]];
-    }
-    for (int32_t t = 0; t < graph->n_tensors; t++) {
-        int32_t parameter;
-        if (out[t] < 0 && stored_value(graph, t, &parameter) != STORED_NONE)
-            out[t] = out[parameter];
-        if (out[t] < 0 && graph->next_of && graph->next_of[t] >= 0)
-            out[t] = out[graph->next_of[t]];
-    }
-    return out;
-}
 
 static int64_t least_bytes(const Plan *plan, int32_t tensor)
 {
@@ -330,7 +294,7 @@ static int64_t gradient_bytes(const Plan *plan, int32_t tensor, int32_t paramete
 static void read_tensor(const Reading *reading, const MemoryClass *class, int32_t tensor)
 {
     const Plan *plan = reading->plan;
-    int32_t parameter, part = reading->of_parameter[tensor];
+    int32_t parameter, part = reading->layers.of_parameter[tensor];
     if (part < 0 || plan->moved->sharding[tensor] < 0 || tensor_is_known(plan->inferred, tensor))
         return;
     PartCost *cost = &reading->out->part[part];
@@ -356,7 +320,7 @@ static void read_kept(const Reading *reading, Arena *scratch, const MemoryAccoun
     for (int i = 0; i < live.n; i++) {
         const LiveValue *value = &live.at[i];
         int part = value->class == MEMORY_ACTIVATION && value->from >= 0 && value->from < last
-                       ? part_of(reading, step->program[value->from])
+                       ? layer_of_op(&reading->layers, reading->graph, step->program[value->from])
                        : -1;
         if (part >= 0)
             reading->out->part[part].kept += value->bytes;
@@ -373,7 +337,7 @@ static void read_memory(const Reading *reading, Arena *scratch)
     MemoryAccount *account = memory_account_new(plan);
     memory_saved(account, 0, bytes);
     for (int32_t op = 0; op < reading->graph->n_ops; op++) {
-        int part = bytes[op] > 0 ? part_of(reading, op) : -1;
+        int part = bytes[op] > 0 ? layer_of_op(&reading->layers, reading->graph, op) : -1;
         if (part >= 0)
             reading->out->part[part].saved += (int64_t)(reading->samples * (double)bytes[op]);
     }
@@ -391,12 +355,13 @@ static int64_t passed_bytes(const Reading *reading, int layer)
     for (int i = 0; i < model->n_program; i++) {
         int32_t op = model->program[i];
         int32_t made = op_first_output(graph, op);
-        if (made < 0 || reading->part[op] > layer || !is_of_samples(reading, made))
+        if (made < 0 || reading->layers.part[op] > layer || !is_of_samples(reading, made))
             continue;
         const int32_t *use = graph->uses + graph->tensors[made].use;
         bool crosses = false;
         for (int u = 0; u < tensor_n_uses(graph, made); u++)
-            crosses |= graph->phase[use[u]] == PHASE_FORWARD && reading->part[use[u]] > layer;
+            crosses |=
+                graph->phase[use[u]] == PHASE_FORWARD && reading->layers.part[use[u]] > layer;
         const Shape *shape = inferred_shape(plan->inferred, made);
         if (!crosses || !shape || plan->inferred->space[op] < 0)
             continue;
@@ -445,20 +410,21 @@ static ConfigParts with_layers(Arena *arena, const ConfigParts *own, int n_layer
 static void read_plan(Arena *scratch, const Session *session, Reading *reading)
 {
     const Plan *plan = session->plan;
-    const Inferred *model = plan->inferred->forward;
-    int32_t *part = arena_array(scratch, int32_t, model->graph->n_ops);
     reading->plan = plan;
     reading->graph = plan->inferred->graph;
-    reading->part = part;
-    reading->out->n_layers = layers_of_ops(scratch, model, part);
+    reading->layers = layer_parts(scratch, plan->inferred);
+    reading->scratch = scratch;
+    reading->keys = intern_new(scratch);
+    reading->out->n_layers = reading->layers.n;
     reading->out->part = arena_array(scratch, PartCost, reading->out->n_layers + 2);
-    reading->of_parameter = parts_of_parameters(scratch, reading->graph, part);
     for (int i = 0; i < plan->inferred->n_program; i++)
         read_op(reading, plan->inferred->program[i]);
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         reading->reshard = &plan->moved->reshards[i];
         pipeline_visit_steps(plan, reading->reshard, read_step, reading);
     }
+    if (!reading->work)
+        price_buckets(reading);
     read_memory(reading, scratch);
     if (reading->out->n_layers > 1)
         reading->out->passed_bytes = passed_bytes(reading, reading->out->n_layers / 2);

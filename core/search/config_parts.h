@@ -35,11 +35,7 @@ typedef struct {
     int64_t passed_bytes; /* that a layer hands to the next, the least of all ranks */
 } ConfigParts;
 
-/* The layers of a model's graph: 1 + its layer for each op, 0 before the first, n + 1 behind the
- * last; as lib/stages.lua finds them: the path up to its first part that is a number. */
-int layers_of_ops(Arena *arena, const Inferred *model, int32_t *part);
-
-/* Whether all layers have the same ops on the same shapes. */
+/* Whether all layers have the same ops on the same shapes; part: of layers_of_ops(). */
 bool layers_are_alike(const Inferred *model, const int32_t *part, int n_layers);
 
 /* The costs of a plan in one stage, for n_layers layers. `samples`: for so many times as many

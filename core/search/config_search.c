@@ -2,6 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/heap.h"
+#include "core/cost/layers.h"
 #include "core/cost/pipeline.h"
 #include "core/rules/roles.h"
 #include "core/search/config_bound.h"

@@ -1,7 +1,6 @@
 #include "core/search/search.h"
 
 #include "core/base/units.h"
-#include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 #include "core/search/decide.h"
@@ -141,13 +140,19 @@ static void close_others(Search *s)
 
 /* ---- plans ---- */
 
+/* What the search minimises: search.h. */
+static double cost_us(const Plan *plan)
+{
+    return plan->priced->totals.step_us;
+}
+
 /* Takes the plan of these decisions if it is the best so far that keeps the limit. */
 static void offer(Search *s, const Plan *plan, const Decision *decisions, int n, double model_us,
                   const int32_t *choice)
 {
     SearchResult *result = s->result;
     int64_t most = s->request->max_peak_bytes, peak = plan->priced->totals.peak_bytes;
-    double us = plan_step_us(plan);
+    double us = cost_us(plan);
     if ((most > 0 && peak > most) || us >= s->best_us)
         return;
     s->best_us = us;
@@ -164,7 +169,7 @@ static bool offer_own_plan(Search *s)
 {
     const Plan *own = s->session.plan;
     if (plan_is_legal(own))
-        offer(s, own, s->lifted.at, s->lifted.n, plan_step_us(own), NULL);
+        offer(s, own, s->lifted.at, s->lifted.n, cost_us(own), NULL);
     return true;
 }
 
@@ -355,12 +360,19 @@ void search_price_choices(Arena *arena, SearchResult *result, Progress *progress
 
 /* ---- all of it ---- */
 
+/* One micro-batch in one stage is what the graph says. */
+static bool has_pipeline(const Plan *plan)
+{
+    const Stages *stages = plan->decided->stages;
+    return plan->decided->devices || (stages && (stages->n > 1 || stages->n_micro_batches > 1));
+}
+
 static bool check(const Session *session, Error *err)
 {
-    if (session->plan->decided->stages || session->plan->decided->devices)
-        return error_kind(
-                   err, ERROR_UNSUPPORTED,
-                   "a plan with pipeline stages or ops on parts of the mesh is not searched") ||
+    if (has_pipeline(session->plan))
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "a plan of several stages or micro-batches, or with ops on parts of the "
+                          "mesh, is not searched") ||
                error_hint(err, "search --devices N searches stages, schedules and micro-batches "
                                "with the mesh; or search without the policy's stages");
     const char *name = propagator_or_default(session->options.propagator)->name;
@@ -407,7 +419,7 @@ static bool search_all(Search *s, Error *err)
     const Plan *plans[2] = {s->session.plan, request->session->plan};
     if (!check(&s->session, err))
         return false;
-    result->before_us = plan_step_us(s->session.plan);
+    result->before_us = cost_us(s->session.plan);
     result->before_bytes = s->session.plan->priced->totals.peak_bytes;
     InstanceOptions options = {.unfold = request->unfold,
                                .store = request->max_peak_bytes > 0,

@@ -12,6 +12,11 @@
  * plan of the decisions that hold, if that one is legal and within the limit.
  *
  * It may run on a thread of its own while the session stays as it is.
+ *
+ * What is minimised is totals.step_us of core/cost/cost.h: ops and collectives, one behind the
+ * other, which is what a plan without a schedule takes. Under a schedule of one micro-batch that
+ * says `overlap` a plan takes less than that (core/cost/streams.h): traffic of parameters is joined
+ * and runs beside the ops. The search does not see that part.
  */
 #ifndef CORE_SEARCH_SEARCH_H
 #define CORE_SEARCH_SEARCH_H
@@ -58,7 +63,7 @@ typedef struct {
     SearchOutcome outcome;
     const Decision *decisions; /* [n_decisions], to be added to the session's journal */
     int n_decisions, n_lifted; /* n_lifted: those that take an earlier search away, the first */
-    double cost_us;            /* of the plan, as plan_step_us() of core/cost/pipeline.h has it */
+    double cost_us;            /* of the plan, its totals.step_us */
     double model_us;    /* of the same plan as the search adds it up (core/search/instance.h) */
     double bound_us;    /* no plan in the search's space has a smaller model_us */
     bool proven;        /* model_us meets the bound */

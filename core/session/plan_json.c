@@ -117,6 +117,7 @@ static Json *write_ops(PlanWriter *w)
         json_set_str(row, "operator", op_operator(w->graph, op));
         write_phase(w, op, row);
         write_times(row, inferred_repeat(inferred, op));
+        json_set_real(row, "us", w->plan->priced->op_us[op]);
         if (w->plan->decided->stages) {
             json_set_int(row, "stage", stage_of(w->plan, op));
             write_devices(w, plan_devices(w->plan, op), "devices", row);

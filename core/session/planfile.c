@@ -84,6 +84,8 @@ static void write_on_ops(Arena *scratch, const Session *session, const Decision 
     if (decision->kind == PIN_SCHEDULE) {
         json_set_str(out, "schedule", decision->schedule);
         json_set_int(out, "micro_batches", decision->number);
+        if (decision->pass != PASS_NONE)
+            json_set_str(out, "pass", pass_name(decision->pass));
         return;
     }
     if (decision->kind == PIN_ASSUMED) {

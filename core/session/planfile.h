@@ -34,7 +34,8 @@
  *     devices     "op", "last", "devices":"pp=0"   ops from the one to the other run there; "": on
  *                 all devices
  *     recompute   "op", "last" ["number":0]    a group of ops computed again in the backward pass
- *     schedule    "schedule":"1f1b", "micro_batches":4
+ *     schedule    "schedule":"1f1b", "micro_batches":4, "pass":"both" if traffic of parameters
+ *                 runs beside the ops of that pass
  *     assume      "pattern":"*~grad", "as":"reduced", "axes":["tp"]   what values are taken to be
  *     [origin]    {"kind":"policy", "file":PATH, "line":14, "text":"graph:shard(..)"}; "user" and
  *                 "search" have no file. Absent: the user, in the plan file itself.

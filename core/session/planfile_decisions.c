@@ -278,13 +278,14 @@ static bool read_group(PlanfileReader *r, Error *err)
 static bool read_pass(PlanfileReader *r, Error *err)
 {
     Str name = json_str(json_get(r->json, "pass"), "");
-    for (Pass pass = PASS_NONE; pass < PASS_BOTH; pass++)
-        if (str_eq(name, str_from(pass_name(pass)))) {
+    bool both = r->decision.kind == PIN_SCHEDULE;
+    for (Pass pass = PASS_NONE; pass <= PASS_BOTH; pass++)
+        if (str_eq(name, str_from(pass_name(pass))) && (both || pass < PASS_BOTH)) {
             r->decision.pass = pass;
             return true;
         }
     error_set(err, "\"pass\" cannot be '%.*s'", STR_ARG(name));
-    error_hint(err, "forward, backward or none");
+    error_hint(err, "forward, backward or none%s", both ? ", or both" : "");
     return false;
 }
 
@@ -380,7 +381,8 @@ static bool read_schedule(PlanfileReader *r, Error *err)
     r->decision.schedule = arena_str(r->session->journal_arena, schedule);
     if (schedule.n == 0)
         return error_set(err, "\"schedule\" must be the name of a schedule, or its steps");
-    return get_number(r, "micro_batches", &r->decision.number, err);
+    return get_number(r, "micro_batches", &r->decision.number, err) &&
+           (!json_get(r->json, "pass") || read_pass(r, err));
 }
 
 static bool read_assumption(PlanfileReader *r, Error *err)

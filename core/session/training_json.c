@@ -34,7 +34,6 @@ static Json *notes_json(const TrainingCost *cost)
     } notes[] = {
         {"bubble", cost->why.bubble},
         {"tokens_per_s_device", cost->why.tokens_per_s_device},
-        {"exposed_comm_us", cost->why.exposed_comm_us},
         {"layer", cost->layer.path ? NULL : "no group of ops occurs twice"},
     };
     Json *out = json_object();

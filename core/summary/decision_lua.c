@@ -298,7 +298,10 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
     if (decision->kind == PIN_SCHEDULE) {
         buf_puts(out, "graph:schedule(");
         put_lua_text(decision->schedule, out);
-        buf_printf(out, ", {micro_batches = %d})", decision->number);
+        buf_printf(out, ", {micro_batches = %d", decision->number);
+        if (decision->pass != PASS_NONE)
+            buf_printf(out, ", overlap = \"%s\"", pass_name(decision->pass));
+        buf_puts(out, "})");
         return;
     }
     if (decision->kind == PIN_ASSUMED) {

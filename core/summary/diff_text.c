@@ -42,6 +42,8 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
     const Graph *graph = session->graph;
     if (decision->kind == PIN_SCHEDULE) {
         buf_printf(out, "schedule %s, %d micro-batches", decision->schedule, decision->number);
+        if (decision->pass != PASS_NONE)
+            buf_printf(out, ", overlap %s", pass_name(decision->pass));
         return;
     }
     if (decision->kind == PIN_ASSUMED) {

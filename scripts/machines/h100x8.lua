@@ -9,12 +9,17 @@
 -- nccl: tuning.cc and search.cc; NVLS: eight heads of 40 GB/s, which gives the 480 GB/s of bus
 --   bandwidth that its maintainers name (nccl-tests issue 212).
 -- matmul_share: large matmuls alone reach 0.8 of the peak (S. Bekman, Machine Learning
---   Engineering). matmul_share_16: in a step of bf16 the clock drops under load, and not all are
---   large: 0.68 gives the step times that MosaicML printed for MPT 1B to 70B on 8 to 64 H100s
---   (half of the rows with sequences of 2048 and 4096 were fitted, the other half agrees).
--- attention_share, attention_gradient_share: with heads of 128, FlashAttention 2 on an H100 reaches
---   about 0.35 forward and 0.3 backward (Dao 2023, arXiv 2307.08691; Shah et al. 2024, arXiv
---   2407.08608); in the same step 0.3 and 0.26. The rest as lib/nvidia.lua says.
+--   Engineering). matmul_share_16: Vidur's measured tables of one H100 (microsoft/vidur, MIT,
+--   data/profiling/compute/h100: projections of six models, 16 to 4096 tokens) give 0.74 with the
+--   waves and matmul_us of lib/nvidia.lua, one matmul at a time. Whole steps are slower, under load
+--   the clock drops; by how much depends on power and cooling. 0.68 is chosen on every other one of
+--   MosaicML's rows of MPT with sequences of 2048 and checked on the rest of that table alone.
+-- attention_share, attention_gradient_share: FlashAttention 2 reaches 0.35 and 0.3 on an H100 (Dao
+--   2023, arXiv 2307.08691; Shah et al. 2024, arXiv 2407.08608), FlashAttention 1 and Triton's kernel
+--   on an A100 0.57 and 0.5 of what it does: taken between the two, not measured here.
+-- norm_share, function_share: PyTorch's LayerNorm and GELU in the same tables reach 0.6 and 0.35,
+--   vLLM's RMSNorm and SwiGLU 0.74 and 0.58. The norm's here is the A100's, since backward kernels,
+--   which the tables lack, are slower. The rest as lib/nvidia.lua says.
 local nvidia = include "lib/nvidia"
 
 return nvidia.with(nvidia.nvls, {
@@ -28,7 +33,8 @@ return nvidia.with(nvidia.nvls, {
     },
     vector_flops_per_s = {f64 = 34e12, f32 = 67e12, f16 = 134e12, bf16 = 134e12},
     matmul_share = .8, matmul_share_16 = .68,
-    attention_share = .3, attention_gradient_share = .26,
+    attention_share = .23, attention_gradient_share = .18,
+    norm_share = .48, function_share = .58, processors = 132,
     inside = {bytes_per_s = 450e9, channels = 12, channel_bytes_per_s = 30e9},
     nccl = {
         nvls_share = .85, nvls_channel_bytes_per_s = 40e9,

@@ -5,7 +5,8 @@
 --   switch with one x16 way up to the host: what crosses the host shares 4 x 24 GB/s.
 -- between: two ports of 100 Gb/s for all eight, on slots of their own.
 -- nccl: PCI rows of tuning.cc. NCCL does not use LL128 over PCIe, and there is no switch that adds.
--- matmul_share: as of larger cards, a round number. The rest as lib/nvidia.lua says.
+-- processors: 18,176 CUDA cores, 128 each. matmul_share: as of larger cards, a round number. The rest
+--   as lib/nvidia.lua says.
 local nvidia = include "lib/nvidia"
 
 return nvidia.with(nvidia.server, {
@@ -18,7 +19,7 @@ return nvidia.with(nvidia.server, {
         f8e4m3fn = 733e12, f8e5m2 = 733e12, i8 = 733e12,
     },
     vector_flops_per_s = {f64 = 1.4e12, f32 = 91.6e12, f16 = 91.6e12, bf16 = 91.6e12},
-    matmul_share = .8,
+    matmul_share = .8, processors = 142,
     inside = {
         name = "pcie", latency_us = 5.7, bytes_per_s = 31.5e9, shared_bytes_per_s = 96e9,
         channels = 2, channel_bytes_per_s = 12e9,

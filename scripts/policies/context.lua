@@ -10,7 +10,7 @@
 --     keys and values of a layer at once, scores of its part of the queries by all places, and does
 --     not begin before all have come. Causal masks leave later parts more to do; no op here skips it.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,cp=4 -p context
---     24 all_gather; step 10.0 ms, moved 216.0 MiB, peak 819.0 MiB
+--     24 all_gather; step 12.6 ms, moved 216.0 MiB, peak 819.0 MiB
 -- Axes: dp, cp. One may be missing, with a note; others of the mesh are not used, with a note.
 -- Paper: Liu et al. 2023, Ring Attention, arXiv 2310.01889; Grattafiori et al. 2024, The Llama 3 Herd
 --     of Models, arXiv 2407.21783.

@@ -5,7 +5,7 @@
 --     pass moves nothing. With --train each gradient is summed over dp once. zero=1 stores the
 --     optimizer's states in parts: a gradient is then reduced and scattered, the parameter gathered.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=8 -p dp
---     nothing moves; step 8.95 ms, moved 0 B, peak 821.3 MiB
+--     nothing moves; step 11.6 ms, moved 0 B, peak 821.3 MiB
 -- Axes: dp. Others of the mesh are not used, with a note.
 -- Paper: Li et al. 2020, PyTorch Distributed, arXiv 2006.15704.
 

@@ -8,7 +8,7 @@
 --     moves their queues twice, by all-to-all, to the experts and back. How long queues are is the
 --     model's: capacity_factor, scripts/models/lib/moe.lua.
 -- Cost: ./dimscope plan samples/models/mixtral-8x7b.json -m dp=2,ep=4 -p expert
---     64 all_to_all; step 211.5 ms, moved 3.0 GiB, peak 24.7 GiB
+--     64 all_to_all; step 222.9 ms, moved 3.0 GiB, peak 24.7 GiB
 --     dp.lua on dp=8 moves nothing, and needs 87.7 GiB.
 -- Axes: dp, ep. One may be missing, with a note; others of the mesh are not used, with a note.
 -- Paper: Lepikhin et al. 2020, GShard, arXiv 2006.16668; Rajbhandari et al. 2022, DeepSpeed-MoE,

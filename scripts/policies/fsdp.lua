@@ -7,9 +7,11 @@
 --     the backward pass gathers again what it reads, unless keep=true, or with recompute=full what
 --     a layer that runs again reads, once. zero=1 and 2 store less in parts. With zero_axis=sh on
 --     dp=2,sh=4 parameters are in parts along sh and both shard the batch (HSDP).
---     What may be gathered while another op runs shows in the line 'overlap' of the plan.
+--     With --train gathers run under the forward pass, as FSDP does that prefetches nothing in the
+--     backward pass; overlap=both: there too, and reductions of gradients. Without, the line
+--     'overlap' of the plan is the best case.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=8 -p fsdp
---     149 all_gather; step 13.0 ms, moved 544.2 MiB, peak 424.3 MiB
+--     149 all_gather; step 15.6 ms, moved 544.2 MiB, peak 424.3 MiB
 -- Axes: dp, zero_axis. Others of the mesh are not used, with a note.
 -- Paper: Rajbhandari et al. 2020, ZeRO, arXiv 1910.02054; Zhao et al. 2023, arXiv 2304.11277.
 
@@ -18,6 +20,9 @@ local zero = include "lib/zero"
 
 OPTIONS = common.options{
     {"keep", false, "keep gathered parameters from forward to backward"},
+    {"overlap", "forward",
+        "passes under which gathers of parameters and reductions of gradients run: none, forward, "
+            .. "backward, both"},
     zero.options(3)
 }
 

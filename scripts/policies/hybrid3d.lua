@@ -6,8 +6,8 @@
 --     around both. The axes do not meet: collectives are of one stage, sends of equal coordinates of
 --     dp and tp. cp shards the sequence too, ep the experts and, beside dp, the batch.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m pp=2,dp=2,tp=2 -p hybrid3d
---     25 all_reduce, 2 send; step 18.9 ms, moved 328.0 MiB, peak 559.4 MiB
---     1f1b of 16: 543.3 ms, bubble 17.0%
+--     25 all_reduce, 2 send; step 21.3 ms, moved 328.0 MiB, peak 559.4 MiB
+--     1f1b of 16: 604.9 ms, bubble 16.0%
 -- Axes: dp, tp, pp, cp, ep. Some may be missing, with a note for the first three; others of the mesh
 --     are not used, with a note.
 -- Paper: Narayanan et al. 2021, Efficient Large-Scale Language Model Training, arXiv 2104.04473.

@@ -8,7 +8,7 @@
 --     Matmuls are recognised by the structure of the graph, so that one file does for all
 --     transformers, whatever exporter wrote them; a table of notes says what was found.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron
---     25 all_reduce; step 11.4 ms, moved 450.0 MiB, peak 366.3 MiB
+--     25 all_reduce; step 13.2 ms, moved 450.0 MiB, peak 366.3 MiB
 -- Axes: dp, tp. One may be missing, with a note; others of the mesh are not used, with a note.
 -- Paper: Shoeybi et al. 2019, Megatron-LM, arXiv 1909.08053.
 

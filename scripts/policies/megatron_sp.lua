@@ -10,7 +10,7 @@
 --     their common input instead would run both norms whole on every device of tp. Where a model picks one
 --     place of the sequence (ViT's class token) one more all-gather stands before it.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron_sp
---     25 all_gather, 25 reduce_scatter; step 11.3 ms, moved 450.0 MiB, peak 364.0 MiB
+--     25 all_gather, 25 reduce_scatter; step 12.8 ms, moved 450.0 MiB, peak 364.0 MiB
 -- Axes: dp, tp. One may be missing, with a note; others of the mesh are not used, with a note.
 -- Paper: Korthikanti et al. 2022, Reducing Activation Recomputation, arXiv 2205.05198.
 

@@ -10,8 +10,8 @@
 --     forward alone. A backward slot counts twice its forward. More micro-batches leave less idle
 --     time: (pp - 1) / (micro_batches + pp - 1) of a step where stages take equally long.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,pp=4 -p pipeline
---     5 send; step 34.0 ms, moved 68.0 MiB, peak 944.5 MiB
---     1f1b of 16: 512.5 ms, bubble 20.9%
+--     5 send; step 37.7 ms, moved 68.0 MiB, peak 944.5 MiB
+--     1f1b of 16: 577.4 ms, bubble 22.1%
 -- Axes: dp, pp. One may be missing, with a note; others of the mesh are not used, with a note.
 -- Paper: Huang et al. 2019, GPipe, arXiv 1811.06965; Harlap et al. 2018, PipeDream, arXiv 1806.03377.
 

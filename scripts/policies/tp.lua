@@ -5,7 +5,7 @@
 --     vocabulary whole unless the option says otherwise. A matmul without a partner whose columns are
 --     an output of the model is sharded by columns. The batch stays whole.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m tp=4 -p tp
---     24 all_reduce; step 30.2 ms, moved 864.0 MiB, peak 1.9 GiB
+--     24 all_reduce; step 32.2 ms, moved 864.0 MiB, peak 1.9 GiB
 -- Axes: tp. Others of the mesh are not used, with a note.
 -- Paper: Shoeybi et al. 2019, Megatron-LM, arXiv 1909.08053.
 

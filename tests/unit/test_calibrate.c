@@ -33,6 +33,8 @@ static Machine machine_of(const Machine *base, const Hidden *hidden)
     machine.inside = machine.between =
         (Link){.name = "hidden", .latency_us = hidden->latency_us, .bytes_per_s = hidden->link};
     machine.tuning = NULL;
+    machine.matmul_us = machine.norm_share = machine.function_share = 0;
+    machine.processors = 0;
     return machine;
 }
 

@@ -189,6 +189,36 @@ static void shares_by_kind(void **state)
     }
 }
 
+/* 132 tiles on 132 processors are one wave; of 133 the second one is half filled. */
+static void waves_are_counted(void **state)
+{
+    (void)state;
+    Machine machine = {.matmul_share = .5, .memory_bytes_per_s = 1, .launch_us = 2, .matmul_us = 4};
+    machine.flops_per_s[DT_F32] = 1;
+    machine.processors = 132;
+    static const struct {
+        double tiles, share;
+    } rows[] = {{0, .5},
+                {132, .5},
+                {264, .5},
+                {66, .5 / 1.5},
+                {133, .5 / (1 + (2 - 133 / 132.) / (2 * 133 / 132.))}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        OpCost cost = {.work = WORK_MATMUL, .dtype = DT_F32, .tiles = rows[i].tiles};
+        assert_close(op_cost_on(&cost, &machine).flops_share, rows[i].share);
+        assert_close(op_cost_on(&cost, &machine).launch_us, 6);
+    }
+    OpCost vector = {.work = WORK_VECTOR, .dtype = DT_F32, .tiles = 66};
+    assert_close(op_cost_on(&vector, &machine).flops_share, 1);
+    assert_close(op_cost_on(&vector, &machine).launch_us, 2);
+    machine.memory_share = .9;
+    machine.norm_share = .4;
+    OpCost norm = {.work = WORK_VECTOR, .dtype = DT_F32, .norm = true};
+    OpCost function = {.work = WORK_VECTOR, .dtype = DT_F32, .function = true};
+    assert_close(op_cost_on(&norm, &machine).bytes_share, .4);
+    assert_close(op_cost_on(&function, &machine).bytes_share, .9);
+}
+
 /* Which ops are attention in one op, and which are gradients. */
 static void knows_attention(void **state)
 {
@@ -477,6 +507,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(knows_element_types),
     cmocka_unit_test(host_ops_cost_nothing),
     cmocka_unit_test(shares_by_kind),
+    cmocka_unit_test(waves_are_counted),
     cmocka_unit_test(knows_attention),
     cmocka_unit_test(uneven_is_rank_0),
     cmocka_unit_test(overlap_has_bounds),

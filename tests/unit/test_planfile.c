@@ -735,10 +735,11 @@ static void the_json_has_the_fields_of_the_contract(void **state)
     assert_string_equal(as_text(f->arena, json_get(root, "mesh")),
                         "{\"axes\":[[\"dp\",2],[\"tp\",4]],\"devices\":[0,1,2,3,4,5,6,7]}");
     const Json *op = named(json_get(root, "ops"), "/transformer/h.1/mlp/c_proj/Gemm");
-    assert_string_equal(as_text(f->arena, op),
-                        "{\"name\":\"/transformer/h.1/mlp/c_proj/Gemm\","
-                        "\"path\":\"transformer.h.1.mlp.c_proj\",\"operator\":\"Gemm\","
-                        "\"cuts\":{\"m\":[\"dp\"],\"k\":[\"tp\"]}}");
+    assert_string_equal(
+        as_text(f->arena, op),
+        "{\"name\":\"/transformer/h.1/mlp/c_proj/Gemm\","
+        "\"path\":\"transformer.h.1.mlp.c_proj\",\"operator\":\"Gemm\",\"us\":1.024832,"
+        "\"cuts\":{\"m\":[\"dp\"],\"k\":[\"tp\"]}}");
     const Json *tensor = named(json_get(root, "tensors"), "transformer.h.0.attn.c_attn.weight");
     assert_string_equal(
         as_text(f->arena, tensor),

@@ -26,7 +26,7 @@ static ScreenRow rows[] = {
      24,
      "dscripts/policies/fsdp.lua<Enter>",
      -1,
-     {"B scripts/policie", "+20.2 ms"}},
+     {"B scripts/policie", "+22.2 ms"}},
     {"the start of a policy's name is enough", 80, 24, "dfs<Enter>", 4, {"B fsdp"}},
     {"the keys of the Tensor view name < as it is", 80, 24, "?/previous dim<Enter>", -1, {" < "}},
     {"a long message shows its end",

@@ -365,7 +365,12 @@ static bool rows_machine(const Session *session, Sheet *out, Error *err)
     put_number(out, "attention_gradient_share", machine->attention_gradient_share, "");
     put_number(out, "memory_share", machine->memory_share, "");
     put_number(out, "gather_share", machine->gather_share, "");
+    put_number(out, "norm_share", machine->norm_share, "");
+    put_number(out, "function_share", machine->function_share, "");
     put_number(out, "launch_us", machine->launch_us, "us");
+    put_number(out, "matmul_us", machine->matmul_us, "us");
+    put_number(out, "processors", (double)machine->processors, "");
+    put_number(out, "matmul_tile", (double)machine->matmul_tile, "");
     put_link(out, "inside", &machine->inside);
     put_link(out, "between", &machine->between);
     table_put_text(out, "prices");

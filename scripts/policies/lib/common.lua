@@ -56,6 +56,9 @@ local SHARED = {
     {"micro_batch", 0, "samples of a micro-batch on each rank of the batch; 0: the batch of the model"},
     {"micro_batches", 1, "micro-batches a step"},
     {"schedule", "auto", "in which order micro-batches run: auto or any of 'help schedules'"},
+    {"overlap", "none",
+        "passes under which gathers of parameters and reductions of gradients run: none, forward, "
+            .. "backward, both"},
     {"recompute", "none",
         "what runs again in the backward pass: none, full (each layer), selective (the core of each "
             .. "attention), or a pattern of modules"},
@@ -85,9 +88,10 @@ end
 -- Of a model in one stage: the micro-batches of a step, one behind the other.
 local function schedule(graph, resource)
     local options = resource.options
-    if options.micro_batches == 1 and options.schedule == "auto" then return end
+    local overlaps = resource.trains and options.overlap ~= "none"
+    if options.micro_batches == 1 and options.schedule == "auto" and not overlaps then return end
     graph:schedule(options.schedule == "auto" and "1f1b" or options.schedule,
-        {micro_batches = options.micro_batches})
+        {micro_batches = options.micro_batches, overlap = overlaps and options.overlap or nil})
 end
 
 -- Recomputes what the options ask for. Call it after stages have been made. whole: all of a layer,

@@ -136,7 +136,8 @@ local function place(graph, axis, resource)
     local n, options = resource.mesh[axis], resource.options
     local name = options.schedule
     if name == "auto" then name = options.training and not has_cache(graph) and "1f1b" or "infer_pipe" end
-    graph:schedule(name, {micro_batches = options.micro_batches})
+    graph:schedule(name, {micro_batches = options.micro_batches,
+        overlap = resource.trains and options.overlap or nil})
     if not n then return end
     if options.virtual < 1 then error("virtual is a number of stages, at least 1") end
     local devices, list = n, layers(graph)

@@ -57,8 +57,13 @@ static void draw_parts(const Ui *ui, Pen *pen)
     for (int i = 0; i < parts->n && !pen_full(pen); i++)
         if (parts->part[i].us >= least)
             draw_part(ui, parts, i, pen);
+    const Stages *stages = ui_plan(ui)->decided->stages;
     if (!pen_full(pen))
-        pen_puts(pen, ROLE_DIM, "   on the devices that are busy longest; nothing overlaps");
+        pen_puts(pen, ROLE_DIM,
+                 stages && stages->overlap != PASS_NONE
+                     ? "   on the devices that are busy longest; of parameters' traffic what ops "
+                       "wait for"
+                     : "   on the devices that are busy longest; nothing overlaps");
 }
 
 /* ---- reshards ---- */
