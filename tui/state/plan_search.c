@@ -68,7 +68,7 @@ typedef struct {
     SearchRequest request;
     bool frontier;
     SearchFrontier found;
-    bool has_conflict;
+    bool has_conflict, stopped;
     PinPrices conflict;
     SearchWatch *watch;
 } SearchJob;
@@ -86,12 +86,8 @@ static void watch_step(void *context, double cost_us, double bound_us)
     atomic_store(&watch->n_steps, n + 1);
 }
 
-static bool work(void *context, Progress *progress, Error *err)
+static bool search_now(SearchJob *job, Progress *progress, Error *err)
 {
-    SearchJob *job = context;
-
-    job->request.progress = progress;
-    progress_stage(progress, "laying out the choices", 0);
     if (job->frontier)
         return search_frontier(job->arena, &job->request, &job->found, err);
     job->found = (SearchFrontier){.n = 1, .point = arena_make(job->arena, SearchResult)};
@@ -103,6 +99,18 @@ static bool work(void *context, Progress *progress, Error *err)
         return true;
     job->has_conflict = search_conflict(job->arena, &job->request, &job->conflict, NULL);
     return true;
+}
+
+static bool work(void *context, Progress *progress, Error *err)
+{
+    SearchJob *job = context;
+
+    job->request.progress = progress;
+    progress_stage(progress, "laying out the choices", 0);
+    bool ok = search_now(job, progress, err);
+    job->request.progress = NULL; /* it goes with the thread */
+    job->stopped = progress_stopped(progress);
+    return ok;
 }
 
 static void say_result(Ui *ui, const SearchResult *result)
@@ -140,9 +148,7 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
     search->asked = job->request;
     search->about = about_now(ui);
     search->taken = -1;
-    search->stopped = progress_stopped(job->request.progress) ||
-                      (search->n > 0 && search->point[0].bound_us <= 0);
-    search->asked.progress = NULL;
+    search->stopped = job->stopped || (search->n > 0 && search->point[0].bound_us <= 0);
     ui->list[SHOW_SEARCH].at = 0;
     if (search->n > 0 && search->point[0].outcome == SEARCH_PLAN)
         plan_search_take(ui, 0);
