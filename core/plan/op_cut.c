@@ -117,11 +117,13 @@ static bool halo_cut(const OpSpace *space, const OpCut *cut, int operand, int di
     return true;
 }
 
-/* Whether a halo reaches no further than into the parts of the next neighbours. */
+/* Whether a halo is a border of the neighbours' parts, at most an eighth of them: more is not a
+ * shift or a crop but a piece, as q of a weight that holds q, k and v, which a sharding that flows
+ * through would move at each step. */
 static bool is_narrow(const Cut *cut, const Mesh *mesh)
 {
-    int64_t part = cut_size(cut) / mesh_atoms_size(mesh, cut_atoms(cut));
-    return cut->before < part && cut->after < part;
+    int64_t border = cut_size(cut) / mesh_atoms_size(mesh, cut_atoms(cut)) / 8;
+    return cut->before <= border && cut->after <= border;
 }
 
 bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,

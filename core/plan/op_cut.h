@@ -34,7 +34,8 @@ bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, cons
 /* How an op reads a dim of an input in windows, or shifted: sharded by the axes of the one index
  * dim with a cut that moves the window, with the halo that the windows reach into the neighbours'
  * parts. Returns false if no such index dim has a plain cut, if the dim is an index dim, or if it
- * is a part of one, or has one as its part (Slice, Pad), and a rank reads beyond its neighbours. */
+ * is a part of one, or has one as its part (Slice, Pad), and the halo is wider than an eighth of a
+ * part. */
 bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                  Cut *out);
 
