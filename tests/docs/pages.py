@@ -30,6 +30,7 @@ NOT_RUN = [
     ("make ", "installs packages or runs these tests", None),
     ("--backend cuda", "needs GPUs and dimscope_cuda.so: make test-gpu", None),
     ("--weights checkpoint/", "needs a checkpoint: tests/unit/test_safetensors.c", None),
+    ("trace.json", "needs a trace of a job: tests/python", None),
     ("mpirun", "Open MPI is not installed", "mpirun"),
     ("cc -shared", "there is no C compiler here", "cc"),
 ]
