@@ -99,6 +99,21 @@ static void read_options(lua_State *L, Policy *policy, Asked *out)
 
 /* ---- the search ---- */
 
+/* What was decided, which are pins of dims; their cuts outlive the arena of the search. */
+static Decision *keep_decisions(Arena *arena, const SearchResult *result)
+{
+    Decision *out = arena_array(arena, Decision, result->n_decisions);
+    for (int i = 0; i < result->n_decisions; i++) {
+        out[i] = result->decisions[i];
+        if (!out[i].cut)
+            continue;
+        Cut *cut = arena_make(arena, Cut);
+        *cut = *out[i].cut;
+        out[i].cut = cut;
+    }
+    return out;
+}
+
 static int push_answer(lua_State *L, const SearchResult *result)
 {
     lua_createtable(L, 0, 6);
@@ -124,18 +139,19 @@ static int graph_search(lua_State *L)
     Journal journal = policy_decided_so_far(policy);
     asked.request.session = &session;
     asked.request.progress = policy->session->progress;
+    Arena *scratch = arena_new(); /* a search takes megabytes, a policy may search often */
     bool ok = session_to_search(policy, &journal, &session, &err);
-    ok = ok && search_plan(policy->arena, &asked.request, &result, &err);
+    ok = ok && search_plan(scratch, &asked.request, &result, &err);
     plan_free(session.plan);
+    if (ok && result.outcome != SEARCH_PLAN)
+        ok = error_kind(&err, ERROR_CONFLICT, "%s",
+                        result.conflict ? result.conflict : "the search found no plan in its time");
+    Decision *decided = ok ? keep_decisions(policy->arena, &result) : NULL;
+    arena_free(scratch);
     if (!ok)
         return sandbox_raise(L, &err);
-    if (result.outcome != SEARCH_PLAN) {
-        error_kind(&err, ERROR_CONFLICT, "%s",
-                   result.conflict ? result.conflict : "the search found no plan in its time");
-        return sandbox_raise(L, &err);
-    }
     for (int i = 0; i < result.n_decisions; i++)
-        policy_add(L, policy, &result.decisions[i]);
+        policy_add(L, policy, &decided[i]);
     return push_answer(L, &result);
 }
 
