@@ -241,7 +241,7 @@ bool session_run_policy(Session *session, const Journal *kept, const Session *fr
         session_read_pins_again(session, &journal);
     if (ok && kept)
         keep_user_decisions(session, graph, kept, &journal);
-    else if (ok)
+    else if (ok && from)
         planfile_carry(from, session, &journal);
     vec_trim(session->journal_arena, &journal.decisions);
     Findings notes = session->notes;

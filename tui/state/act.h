@@ -61,8 +61,8 @@
         "the other end of its reshard: from its maker to its reader and back", "go")               \
     ACT(SEARCH, "find", "/ F3", "REGEX",                                                           \
         "find an op by name, path or operator, or a tensor by name", "go")                         \
-    ACT(SEARCH_NEXT, "find-next", "n", "", "next match", "go")                                   \
-    ACT(SEARCH_PREVIOUS, "find-previous", "N", "", "previous match", "go")                       \
+    ACT(SEARCH_NEXT, "find-next", "n", "", "next match", "go")                                     \
+    ACT(SEARCH_PREVIOUS, "find-previous", "N", "", "previous match", "go")                         \
     ACT(BACK, "back", "Backspace H C-o", "", "back to where you came from", "go")                  \
     ACT(FORWARD, "forward", "L", "", "forward again", "go")                                        \
     ACT(JUMPS, "jumps", "", "", "places you came from: choose one", "go")                          \
@@ -93,8 +93,8 @@
     ACT(SCHEDULE, "schedule", "gp", "", "the pipeline: stages and micro-batches along time",       \
         "view")                                                                                    \
     ACT(NEAR, "near", "Z", "", "boxes around this op", "view")                                     \
-    ACT(KEPT, "kept", "gk", "",                                                                    \
-        "what a training step keeps for its backward pass, by layer", "view")                      \
+    ACT(KEPT, "kept", "gk", "", "what a training step keeps for its backward pass, by layer",      \
+        "view")                                                                                    \
     ACT(LINKS, "links", "", "", "who sends to whom, and the load of links", "view")                \
     ACT(JOURNAL, "journal", "", "", "decisions made here, line by line, and where undo is",        \
         "view")                                                                                    \
