@@ -153,6 +153,8 @@ static bool window_at(const Operand *operand, const int64_t *point, int n_index,
         int64_t lo = row->offset, size = operand->shape.dim[d];
         for (int j = 0; j < n_index; j++)
             lo += row->coef[j] * point[j];
+        if (row->divisor > 1)
+            lo = lo / row->divisor - (lo % row->divisor < 0);
         out->lo[d] = lo;
         out->hi[d] = lo + row->window;
         if (!operand->projection.clip && (lo < 0 || out->hi[d] > size))

@@ -45,7 +45,7 @@ static const char drawings_tail[] =
     "$ gvpr 'BEGIN {double t} E[op != \"\"] {t = t + us} END {print(t, \" us\")}' a.gv\n"
     "162.458 us\n"
     "\n"
-    "$ gvpr 'N[(double)us > 90] {print(path, \" \", cause)}' a.gv\n"
+    "$ gvpr 'N[(double)us > 100] {print(path, \" \", cause)}' a.gv\n"
     "transformer.h.0.mlp.c_fc megatron.lua:40 megatron.lua:23\n"
     "transformer.h.0.mlp.c_proj megatron.lua:40 megatron.lua:24\n"
     "\n"
