@@ -139,8 +139,8 @@ typedef struct {
     int32_t tensor, from, to;         /* Shardings ids */
     int16_t from_devices, to_devices; /* indices into plan->decided->submeshes */
     uint8_t phase;       /* of a training step: what its readers have in plan_phase(); the result is
-                            larger       than the value, so it is dropped behind them and made again for
-                            others.       0: it       is for all readers */
+                            larger than the value, so it is dropped behind them and made again for
+                            others. 0: it is for all readers */
     int32_t use, n_uses; /* run of plan->moved->reshard_uses: ops that read the result; empty if a
                             pin asks for it */
     const ReshardPath *path;

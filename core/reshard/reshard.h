@@ -2,8 +2,7 @@
  *
  * A path is a list of steps, each one collective on groups of ranks that differ in `atoms` only:
  *
- *     kind            legal when                                        bytes (payload of one
- *     rank)
+ *     kind            legal when                                        bytes of one rank
  *     slice           the target refines the source                     0
  *     all-gather      the source refines the target; groups: the atoms  local size after
  *                     taken away, at the minor end of digits
@@ -11,12 +10,11 @@
  *     reduce-scatter  partial atoms vanish and shard dims further       local size before
  *     all-to-all      atoms leave minor ends and come to others, or     local size before
  *                     shard the same dim in other digits
- *     halo exchange   the target adds halos: groups: the atoms of     what the halos add
- *                     the dims that have one
- *     halo exchange   the source has halos, of addends: they go back  what the halos are
- *                     to the ranks whose parts they are, and are added
- *     scan            a dim of the source carries: each rank gets     one element a rank of each row
- *                     what the ranks before it add up to              along it
+ *     halo exchange   the target adds halos, or the source has halos    what the halos are
+ *                     of addends, which go back and are added; groups:
+ *                     the atoms of the dims that have one
+ *     scan            a dim of the source carries: each rank gets       an element a rank of each
+ *                     what the ranks before it add up to                row along it
  *     permute         each rank's whole shard goes to another rank;     local size
  *                     groups: the atoms that change places
  *

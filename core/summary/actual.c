@@ -401,7 +401,8 @@ static void put_group(const Actual *actual, const ActualRan *ran, Buf *out)
     buf_puts(out, group->n > 8 ? ",.." : "");
 }
 
-void actual_format_row(const Actual *actual, const ActualRow *row, Buf *out)
+/* "all_gather over dp of h.0.mlp.w and 3 more, 64/dp,8 -> 64,8, for h.0/MatMul" */
+static void format_row(const Actual *actual, const ActualRow *row, Buf *out)
 {
     if (row->planned < 0) {
         const ActualRan *ran = &actual->trace->ran.at[row->ran];
@@ -454,7 +455,7 @@ void actual_format(const Actual *actual, Buf *out)
         buf_puts(out, hangs ? "not finished: " : "");
         if (row->state == ACTUAL_MATCHED)
             put_measured(actual, row, out);
-        actual_format_row(actual, row, out);
+        format_row(actual, row, out);
         buf_putc(out, '\n');
     }
 }
@@ -505,7 +506,7 @@ Json *actual_json(const Actual *actual)
         const ActualRow *row = &actual->rows.at[i];
         Json *at = json_object(), *planned = json_array();
         Buf text = buf_new(scratch);
-        actual_format_row(actual, row, &text);
+        format_row(actual, row, &text);
         json_set_str(at, "state", states[row->state]);
         json_set(at, "what", json_from_str(buf_str(&text)));
         for (int p = row->planned; p >= 0; p = actual->planned.at[p].next)

@@ -77,8 +77,6 @@ Actual *actual_compare(Arena *arena, const Session *session, const ActualTrace *
  * moved by; -1 if none did. Per reshard of the plan. */
 double *actual_reshard_us(Arena *arena, const Actual *actual);
 
-/* "all_gather over dp of h.0.mlp.w and 3 more, 64/dp,8 -> 64,8, for h.0/MatMul" */
-void actual_format_row(const Actual *actual, const ActualRow *row, Buf *out);
 void actual_format(const Actual *actual, Buf *out); /* all of it, a line each */
 Json *actual_json(const Actual *actual);
 

@@ -43,8 +43,6 @@ typedef struct {
     bool legal, fits;
 } DecodeStep;
 
-DecodeStep decode_step(Arena *arena, const Session *session, DecodeAsked asked);
-
 enum { DECODE_POINTS = 6 };
 
 typedef struct {

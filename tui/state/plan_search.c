@@ -10,7 +10,8 @@
 
 #include <math.h>
 
-PlanSearch *plan_search(Ui *ui)
+/* Made empty on the first call. */
+static PlanSearch *plan_search(Ui *ui)
 {
     if (!ui->plan_search) {
         ui->plan_search = arena_make(ui->arena, PlanSearch);

@@ -49,7 +49,6 @@ typedef struct PlanSearch {
     Arena *choices_arena; /* of prices of decisions */
 } PlanSearch;
 
-PlanSearch *plan_search(Ui *ui); /* made empty on the first call */
 void plan_search_free(Ui *ui);
 
 /* Shows the view and begins a search; words as above. */
