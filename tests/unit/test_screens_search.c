@@ -12,7 +12,7 @@ static ScreenRow rows[] = {
      24,
      ":search max-peak=900MiB<Enter>",
      -1,
-     {"limit 900.0 MiB", "STEP        BY Y       PEAK"}},
+     {"limit 900.0 MiB", "STEP     CHANGE       PEAK"}},
     {"no plan within a limit",
      80,
      24,

@@ -220,7 +220,7 @@ static void draw_points(Ui *ui, const PlanSearch *search, int h, Pen *pen)
 {
     int64_t *top = &ui->list[SHOW_SEARCH].top;
 
-    pen_puts(pen, ROLE_HEAD, "         STEP        BY Y       PEAK  PROOF");
+    pen_puts(pen, ROLE_HEAD, "         STEP     CHANGE       PEAK  PROOF");
     pen_line(pen);
     h = h - 1 < search->n ? h - 1 : search->n;
     list_show(&ui->list[SHOW_SEARCH], cursor(ui), search->n, h);
