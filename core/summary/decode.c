@@ -105,7 +105,7 @@ static int64_t whole_cache(const Plan *plan)
     return bytes;
 }
 
-static DecodeStep decode_step(Arena *arena, const Session *session, DecodeAsked asked)
+DecodeStep decode_step(Arena *arena, const Session *session, DecodeAsked asked)
 {
     const Plan *plan = session->plan;
     const Schedule *table = plan_schedule(plan);

@@ -43,6 +43,9 @@ typedef struct {
     bool legal, fits;
 } DecodeStep;
 
+/* The plan of one more token a sequence, behind so many that the cache holds. */
+DecodeStep decode_step(Arena *arena, const Session *session, DecodeAsked asked);
+
 enum { DECODE_POINTS = 6 };
 
 typedef struct {
