@@ -11,6 +11,7 @@ OPTIONS = {
     {"virtual", 1, "stages a device"},
     {"balance", "layers", "what stages have equally much of"},
     {"stage_layers", "", "layers of each stage"},
+    {"overlap", "none", "under which pass parameters move"},
 }
 
 function PAS(graph, resource)
