@@ -79,7 +79,7 @@ static double pattern_steps(Str pattern, size_t subject_bytes, bool anchored)
     return steps * (double)looks;
 }
 
-static const double PATTERN_STEPS_MAX = 3.4e7, PLAIN_STEPS_MAX = 1e10;
+static const double PATTERN_STEPS_MAX = 2e7, PLAIN_STEPS_MAX = 1e10;
 
 /* each: gmatch, for which '^' is a character; per_match: what a match costs beside. */
 static void check_pattern(lua_State *L, bool each, int per_match)
