@@ -248,7 +248,8 @@ static void format_borders(const Plan *plan, const WhyReshard *why, Buf *out)
         bool back = cut_has_halo(&from->dim[d]);
         const Cut *cut = back ? &from->dim[d] : &to->dim[d];
         if (cut_carries(cut))
-            buf_printf(out, "  a running sum along dim %d: each part gets what those %s it add up to\n",
+            buf_printf(out,
+                       "  a running sum along dim %d: each part gets what those %s it add up to\n",
                        d, cut->after == CUT_CARRY ? "before" : "behind");
         if (!cut_has_halo(cut) || cut_carries(cut))
             continue;

@@ -9,7 +9,7 @@
  * used by nobody else meanwhile: it is only read. */
 void resharder_borrow(Resharder *resharder, const Resharder *lender);
 
-/* Adds the paths of another resharder of the same mesh and machine, so that both can be borrowed. */
+/* Adds the paths of another resharder of the same mesh and machine, so both can be borrowed. */
 void resharder_take(Resharder *resharder, const Resharder *from);
 
 #endif

@@ -18,8 +18,9 @@
  * they have in common, so that it is counted once; moves to other shardings are counted for each.
  *
  * So model_us of a plan (search.h) equals its totals.step_us, sums of compute and communication
- * without overlap and without buckets (core/cost/streams.h). Where a graph has what is not modelled, it says so by differing: costs that operators
- * declare, loops' carries, clipping of gradients by their norm, marks of policies.
+ * without overlap and without buckets (core/cost/streams.h). Where a graph has what is not
+ * modelled, it says so by differing: costs that operators declare, loops' carries, clipping of
+ * gradients by their norm, marks of policies.
  */
 #ifndef CORE_SEARCH_INSTANCE_H
 #define CORE_SEARCH_INSTANCE_H

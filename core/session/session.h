@@ -107,7 +107,7 @@ struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
     Arena *step_arena; /* of a training step made since the model was opened; NULL: the model's */
     SessionOptions options, given; /* in use now; as it was opened */
-    const Plan *lender;     /* while a change is made: Change.lender */
+    const Plan *lender;            /* while a change is made: Change.lender */
     const Session *carried; /* while opening: the user's decisions in that session are kept */
     const char *plan_file;  /* the plan file that was opened; NULL if it was the model itself */
     const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */

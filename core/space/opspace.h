@@ -13,9 +13,8 @@
  * window 1 is a dim of size 1; window > coef is a halo. `clip` intersects with the tensor: padding,
  * concat, split. A divisor divides where the window starts, rounding down: {(2*o+1)/4} is the row
  * that a resized image reads. Index dims of role REDUCE are summed (or max..) over; FROZEN ones are
- * never cut, except those that carry: a running sum along them is cut, and each part then lacks what
- * the parts before it add up to.
- * The arithmetic is that of Tapestry's range projection maps.
+ * never cut, except those that carry: a running sum along them is cut, and each part then lacks
+ * what the parts before it add up to. The arithmetic is that of Tapestry's range projection maps.
  *
  * OpSpaces are interned by signature and immutable; equal ids mean the same struct.
  */
@@ -59,8 +58,8 @@ typedef struct {
     bool permutes; /* a cut is followed by an exchange with neighbours: slice, pad, reverse, windows
                       (Shardy's permutation factor) */
     bool blocked;  /* a cut along it is not handed on to other ops (Shardy's blocked propagation) */
-    int8_t carries; /* of a frozen dim: outputs are running sums along it; 1: from its start, -1: from
-                       its end; 0: no */
+    int8_t carries; /* of a frozen dim: outputs are running sums along it; 1: from its start, -1:
+                       from its end; 0: no */
     const struct CutRule *rule; /* of a user (core/rules/user_op.h) that cuts it; NULL: none */
 } IndexDim;
 

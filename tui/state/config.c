@@ -14,7 +14,7 @@ enum { CONFIG_BYTES_MAX = 1 << 20 };
 /* ORDER COLUMN: graph_row.h; and those that are shown unless the file says otherwise. */
 #define COLUMNS                                                                                    \
     "rail name op stage output mapping local dtype cut mib params flops time backward weights "    \
-    "kept cost times reshard back-reshard why "                                                                      \
+    "kept cost times reshard back-reshard why "                                                    \
     "changed"
 enum { COLUMNS_STANDARD = 0xdf23f };
 

@@ -4,7 +4,12 @@
 #include "tui/views/rows.h"
 #include "tui/views/step/step_account.h"
 
-enum { ROWS_SHOWN_MAX = 400, MINIMAP_FROM = 28, ACCOUNT_FROM = 15, ACCOUNT_W = 110 }; /* rows; columns */
+enum {
+    ROWS_SHOWN_MAX = 400,
+    MINIMAP_FROM = 28,
+    ACCOUNT_FROM = 15,
+    ACCOUNT_W = 110
+}; /* rows; columns */
 
 static void draw(Ui *ui, Pen *pen)
 {
