@@ -412,6 +412,7 @@ static bool check_outputs(Rank *rank)
     for (int i = 0; i < graph->n_outputs; i++) {
         const Local *want = wanted_output(team, graph->outputs[i]);
         bool partial = slot_is_partial(team, team->program->output[i]);
+        rank_beats(rank);
         if (partial && !check_sum(rank, i, want))
             return false;
         if (!rank_has(rank, team->program->output[i]))
