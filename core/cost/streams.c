@@ -1,6 +1,5 @@
 #include "core/cost/streams.h"
 
-#include "core/base/intern.h"
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/layers.h"
 #include "core/cost/op_declared.h"
@@ -17,25 +16,13 @@ typedef struct {
 
 typedef Vec(Run) Runs;
 
-/* What is joined in one bucket, as a key: without padding. */
-typedef struct {
-    int32_t stage, unit, when, kind;
-    AtomSet atoms;
-} BucketKey;
-
-typedef struct {
-    BucketKey key;
-    double bytes;
-} Bucket;
-
 typedef struct {
     Plan *plan;
     Arena *scratch;
     LayerParts layers;
     int32_t *run_of; /* per op: in the runs of its stage and pass */
     Runs *runs;      /* per stage: of the forward pass, then of the backward pass */
-    Intern *keys;    /* of buckets */
-    Vec(Bucket) buckets;
+    Buckets buckets;
     Vec(Traffic) traffic;
     const Reshard *reshard; /* that is being visited */
 } Making;
@@ -122,6 +109,22 @@ int streams_unit(const LayerParts *layers, const Graph *step, const Reshard *res
     return unit < 0 ? layers->of_parameter[reshard->tensor] : unit;
 }
 
+Buckets buckets_new(Arena *arena)
+{
+    return (Buckets){.arena = arena, .keys = intern_new(arena)};
+}
+
+void buckets_add(Buckets *buckets, int stage, int unit, const PricedStep *step)
+{
+    BucketKey key = {.stage = stage, .unit = unit, .when = (int32_t)step->when};
+    key.kind = (int32_t)step->step->kind;
+    key.atoms = step->step->atoms;
+    int32_t id = intern_put(buckets->keys, &key, sizeof key);
+    if (id == buckets->all.n)
+        vec_push(buckets->arena, &buckets->all, ((Bucket){.key = key}));
+    buckets->all.at[id].bytes += step->times * (double)step->step->bytes;
+}
+
 /* A collective that ops wait for, between those of its reader. */
 static void add_to_ops(Making *m, const PricedStep *step)
 {
@@ -139,14 +142,8 @@ static void add_step(void *context, const PricedStep *step)
         add_to_ops(m, step);
         return;
     }
-    BucketKey key = {.stage = step->stage, .when = (int32_t)step->when};
-    key.unit = streams_unit(&m->layers, m->plan->inferred->graph, m->reshard, step->for_op);
-    key.kind = (int32_t)step->step->kind;
-    key.atoms = step->step->atoms;
-    int32_t id = intern_put(m->keys, &key, sizeof key);
-    if (id == m->buckets.n)
-        vec_push(m->scratch, &m->buckets, ((Bucket){.key = key}));
-    m->buckets.at[id].bytes += step->times * (double)step->step->bytes;
+    int unit = streams_unit(&m->layers, m->plan->inferred->graph, m->reshard, step->for_op);
+    buckets_add(&m->buckets, step->stage, unit, step);
 }
 
 double streams_bucket_us(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
@@ -271,7 +268,7 @@ const Streams *streams_make(Plan *plan)
     Making m = {.plan = plan, .scratch = arena_new()};
     Streams *out = arena_make(plan->arena, Streams);
     if (plan->inferred->forward) {
-        m.keys = intern_new(m.scratch);
+        m.buckets = buckets_new(m.scratch);
         m.layers = layer_parts(m.scratch, plan->inferred);
         m.run_of = arena_array(m.scratch, int32_t, n_ops);
         m.runs = arena_array(m.scratch, Runs, 2 * stages->n);
@@ -282,8 +279,8 @@ const Streams *streams_make(Plan *plan)
             m.reshard = &plan->moved->reshards[i];
             pipeline_visit_steps(plan, m.reshard, add_step, &m);
         }
-        for (int i = 0; i < m.buckets.n; i++)
-            price_bucket(&m, &m.buckets.at[i]);
+        for (int i = 0; i < m.buckets.all.n; i++)
+            price_bucket(&m, &m.buckets.all.at[i]);
         for (int s = 0; s < stages->n; s++)
             expose_stage(&m, s);
         *out = (Streams){m.traffic.n, m.traffic.at};

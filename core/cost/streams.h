@@ -22,6 +22,7 @@
 #ifndef CORE_COST_STREAMS_H
 #define CORE_COST_STREAMS_H
 
+#include "core/base/intern.h"
 #include "core/cost/layers.h"
 #include "core/cost/pipeline.h"
 
@@ -45,6 +46,27 @@ bool streams_have(const Plan *plan, const Reshard *reshard, const PricedStep *st
 
 /* The unit whose bucket moves a value: that of the op that waits for it, else of the parameter. */
 int streams_unit(const LayerParts *layers, const Graph *step, const Reshard *reshard, int32_t op);
+
+/* What one bucket joins. Without padding: it is a key. */
+typedef struct {
+    int32_t stage, unit, when, kind;
+    AtomSet atoms;
+} BucketKey;
+
+typedef struct {
+    BucketKey key;
+    double bytes;
+} Bucket;
+
+typedef struct {
+    Arena *arena;
+    Intern *keys;
+    Vec(Bucket) all;
+} Buckets;
+
+Buckets buckets_new(Arena *arena);
+/* Adds a step's bytes, as often as it is taken, to the bucket of its time, kind and axes. */
+void buckets_add(Buckets *buckets, int stage, int unit, const PricedStep *step);
 
 /* A bucket alone, in microseconds; 0 of no bytes. */
 double streams_bucket_us(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,

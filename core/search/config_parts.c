@@ -1,6 +1,5 @@
 #include "core/search/config_parts.h"
 
-#include "core/base/intern.h"
 #include "core/cost/cost.h"
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/layers.h"
@@ -33,17 +32,6 @@ bool layers_are_alike(const Inferred *model, const int32_t *part, int n_layers)
 
 /* ---- the plan ---- */
 
-/* Traffic of parameters that is joined (core/cost/streams.h); a key is without padding. */
-typedef struct {
-    int32_t part, when, kind;
-    AtomSet atoms;
-} BucketKey;
-
-typedef struct {
-    BucketKey key;
-    double bytes;
-} Bucket;
-
 typedef struct {
     const Plan *plan;
     const Graph *graph;
@@ -53,9 +41,7 @@ typedef struct {
     const Mesh *whole; /* with more devices on dp; NULL */
     ConfigWork *work;  /* or all together; NULL */
     Arena *arena;      /* of the work */
-    Arena *scratch;
-    Intern *keys; /* of buckets */
-    Vec(Bucket) buckets;
+    Buckets buckets;   /* by part, of all stages together */
     const Reshard *reshard;
 } Reading;
 
@@ -219,26 +205,15 @@ static double step_us(const Reading *reading, const PricedStep *priced)
     return priced->times * price_us(reading, step->kind, step->atoms, times * (double)step->bytes);
 }
 
-static void add_to_bucket(Reading *reading, const PricedStep *priced, int part)
-{
-    BucketKey key = {.part = part, .when = (int32_t)priced->when};
-    key.kind = (int32_t)priced->step->kind;
-    key.atoms = priced->step->atoms;
-    int32_t id = intern_put(reading->keys, &key, sizeof key);
-    if (id == reading->buckets.n)
-        vec_push(reading->scratch, &reading->buckets, ((Bucket){.key = key}));
-    reading->buckets.at[id].bytes += priced->times * (double)priced->step->bytes;
-}
-
 /* Of a plan that runs them beside its ops they count nothing: the bound is then of the ops. */
 static void price_buckets(const Reading *reading)
 {
     const Stages *stages = reading->plan->decided->stages;
-    for (int i = 0; i < reading->buckets.n && stages->overlap == PASS_NONE; i++) {
-        const BucketKey *key = &reading->buckets.at[i].key;
-        PartCost *part = &reading->out->part[key->part];
-        double us =
-            price_us(reading, (StepKind)key->kind, key->atoms, reading->buckets.at[i].bytes);
+    for (int i = 0; i < reading->buckets.all.n && stages->overlap == PASS_NONE; i++) {
+        const Bucket *bucket = &reading->buckets.all.at[i];
+        const BucketKey *key = &bucket->key;
+        PartCost *part = &reading->out->part[key->unit];
+        double us = price_us(reading, (StepKind)key->kind, key->atoms, bucket->bytes);
         *(key->when == WHEN_ONCE       ? &part->once_us
           : key->when == WHEN_BACKWARD ? &part->backward_us
                                        : &part->forward_us) += us;
@@ -252,7 +227,7 @@ static void read_step(void *context, const PricedStep *priced)
     if (part < 0)
         return;
     if (streams_have(reading->plan, reading->reshard, priced))
-        add_to_bucket(reading, priced, part);
+        buckets_add(&reading->buckets, 0, part, priced);
     else if (priced->when == WHEN_ONCE)
         reading->out->part[part].once_us += step_us(reading, priced);
     else if (reading->work)
@@ -413,8 +388,7 @@ static void read_plan(Arena *scratch, const Session *session, Reading *reading)
     reading->plan = plan;
     reading->graph = plan->inferred->graph;
     reading->layers = layer_parts(scratch, plan->inferred);
-    reading->scratch = scratch;
-    reading->keys = intern_new(scratch);
+    reading->buckets = buckets_new(scratch);
     reading->out->n_layers = reading->layers.n;
     reading->out->part = arena_array(scratch, PartCost, reading->out->n_layers + 2);
     for (int i = 0; i < plan->inferred->n_program; i++)
