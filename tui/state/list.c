@@ -52,6 +52,13 @@ Str list_range(Arena *arena, int64_t top, int height, int64_t n)
     return str_from(arena_printf(arena, "%" PRId64 "-%" PRId64 "/%" PRId64, top + 1, end, n));
 }
 
+int64_t list_cursor(List *list, int64_t n)
+{
+    list->at = list->at >= n ? n - 1 : list->at;
+    list->at = list->at < 0 ? 0 : list->at;
+    return list->at;
+}
+
 void list_show(List *list, int64_t at, int64_t n, int h)
 {
     list->n = n;

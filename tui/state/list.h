@@ -17,6 +17,9 @@ typedef struct {
 /* Moves a cursor among n rows by an action of the "move" group. Returns false for other actions. */
 bool list_move(int64_t *at, int64_t n, int page, ActId act);
 
+/* The row of the cursor, which moves to the last one where there are n; 0 where there is none. */
+int64_t list_cursor(List *list, int64_t n);
+
 /* The first of `h` rows to show so that row `at` of n is among them: `top` where it already is. */
 int64_t list_scroll(int64_t top, int64_t at, int64_t n, int h);
 

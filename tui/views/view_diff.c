@@ -118,10 +118,8 @@ static double diff_line_us(const Compare *compare, const DiffLine *line, int sid
 
 const DiffLine *diff_line_at(Ui *ui, const Compare *compare)
 {
-    int64_t *at = &ui->list[SHOW_DIFF].at;
-    *at = *at >= compare->n_shown ? compare->n_shown - 1 : *at;
-    *at = *at < 0 ? 0 : *at;
-    return compare->n_shown > 0 ? &compare->outline.line[compare->shown[*at]] : NULL;
+    int64_t at = list_cursor(&ui->list[SHOW_DIFF], compare->n_shown);
+    return compare->n_shown > 0 ? &compare->outline.line[compare->shown[at]] : NULL;
 }
 
 typedef struct {

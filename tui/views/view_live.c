@@ -167,11 +167,8 @@ static void draw_top(const Ui *ui, Pen *pen)
 
 static int row_at(Ui *ui)
 {
-    int64_t *at = &ui->list[SHOW_LIVE].at;
     mem_is_listed(ui);
-    *at = *at >= mem_of(ui)->n_rows ? mem_of(ui)->n_rows - 1 : *at;
-    *at = *at < 0 ? 0 : *at;
-    return (int)*at;
+    return (int)list_cursor(&ui->list[SHOW_LIVE], mem_of(ui)->n_rows);
 }
 
 static void draw(Ui *ui, Pen *pen)

@@ -79,11 +79,8 @@ static void draw_top(const Ui *ui, Pen *pen)
 
 static int row_at(Ui *ui)
 {
-    int64_t *at = &ui->list[SHOW_SAVED].at;
     mem_is_listed(ui);
-    *at = *at >= mem_of(ui)->saved.n ? mem_of(ui)->saved.n - 1 : *at;
-    *at = *at < 0 ? 0 : *at;
-    return (int)*at;
+    return (int)list_cursor(&ui->list[SHOW_SAVED], mem_of(ui)->saved.n);
 }
 
 static void draw(Ui *ui, Pen *pen)
