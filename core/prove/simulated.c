@@ -4,7 +4,7 @@
 #include "core/run/draw.h"
 #include "core/run/feed.h"
 #include "core/run/native.h"
-#include "core/run/compare.h"
+#include "core/run/verify/compare.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include "core/prove/simulated.h"
 #include "core/prove/whole_run.h"
 #include "core/fuse/unroll.h"
-#include "core/run/compare.h"
+#include "core/run/verify/compare.h"
 #include "core/step/update.h"
 
 #include <math.h>

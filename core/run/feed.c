@@ -1,6 +1,6 @@
 #include "core/run/feed.h"
 
-#include "core/run/gradient_test.h"
+#include "core/run/verify/gradient_test.h"
 
 #include <assert.h>
 #include <inttypes.h>

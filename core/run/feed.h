@@ -12,7 +12,7 @@
 #include "core/model/safetensors.h"
 #include "core/run/draw.h"
 #include "core/run/kernel.h"
-#include "core/run/vectors.h"
+#include "core/run/verify/vectors.h"
 
 typedef enum { FEED_NONE, FEED_BYTES, FEED_VALUE, FEED_DRAWN, FEED_LISTED, FEED_COPY } FeedKind;
 

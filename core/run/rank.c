@@ -4,10 +4,10 @@
 #include "core/base/intern.h"
 #include "core/base/wait.h"
 #include "core/plan/edges.h"
-#include "core/run/joined.h"
+#include "core/run/verify/joined.h"
 #include "core/run/runner.h"
 #include "core/run/supervise.h"
-#include "core/run/verify.h"
+#include "core/run/verify/verify.h"
 
 #include <math.h>
 #include <time.h>

@@ -9,7 +9,7 @@
 #define CORE_RUN_RANK_H
 
 #include "core/run/feed.h"
-#include "core/run/reference.h"
+#include "core/run/verify/reference.h"
 #include "core/run/result.h"
 #include "core/run/world.h"
 

@@ -8,7 +8,7 @@
 #ifndef CORE_RUN_RESULT_H
 #define CORE_RUN_RESULT_H
 
-#include "core/run/compare.h"
+#include "core/run/verify/compare.h"
 #include "core/run/program.h"
 #include "core/run/run.h"
 #include "core/run/trace/trace.h"

@@ -3,8 +3,8 @@
 #include "core/run/estimate.h"
 #include "core/run/plugin.h"
 #include "core/run/supervise.h"
-#include "core/run/vectors.h"
-#include "core/run/verify.h"
+#include "core/run/verify/vectors.h"
+#include "core/run/verify/verify.h"
 
 #include <inttypes.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* fuzz_onnx.c - any bytes as an ONNX file: an error or a graph that holds what graph.h promises. */
 #include "core/model/group.h"
-#include "core/run/vectors.h"
+#include "core/run/verify/vectors.h"
 
 #include <assert.h>
 

@@ -11,7 +11,7 @@
 
 #include "core/base/file.h"
 #include "core/run/cuda/device_work.h"
-#include "core/run/compare.h"
+#include "core/run/verify/compare.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "core/explain/reason.h"
 #include "scripts/hooks.h"
 #include "tui/app/app.h"
-#include "tui/state/job.h"
+#include "tui/state/work/job.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include "tests/unit/vectors_made.h"
 
 #include "core/base/json.h"
-#include "core/run/reference.h"
+#include "core/run/verify/reference.h"
 #include "core/run/run.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "core/rules/derivative.h"
 #include "core/run/draw.h"
-#include "core/run/compare.h"
+#include "core/run/verify/compare.h"
 
 #include <inttypes.h>
 #include <float.h>

@@ -7,7 +7,7 @@
 #include "core/model/onnx.h"
 #include "core/plan/naming.h"
 #include "core/run/run.h"
-#include "core/run/vectors.h"
+#include "core/run/verify/vectors.h"
 
 /* ---- sizes ---- */
 

@@ -3,7 +3,7 @@
 #include "tests/unit/vectors_made.h"
 
 #include "core/run/estimate.h"
-#include "core/run/vectors.h"
+#include "core/run/verify/vectors.h"
 
 #include <sys/stat.h>
 

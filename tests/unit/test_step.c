@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
-#include "core/run/gradient_test.h"
+#include "core/run/verify/gradient_test.h"
 #include "core/session/session.h"
 #include "core/step/step.h"
 #include "scripts/hooks.h"

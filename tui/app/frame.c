@@ -6,15 +6,15 @@
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
 #include "tui/state/menu.h"
-#include "tui/state/mesh_change.h"
-#include "tui/state/train_change.h"
+#include "tui/state/work/mesh_change.h"
+#include "tui/state/work/train_change.h"
 #include "tui/state/pins.h"
-#include "tui/state/plan_search.h"
+#include "tui/state/work/plan_search.h"
 #include "tui/views/mem.h"
 #include "tui/views/menu_box.h"
 #include "tui/views/page.h"
-#include "tui/state/reasons_job.h"
-#include "tui/state/whatif.h"
+#include "tui/state/work/reasons_job.h"
+#include "tui/state/work/whatif.h"
 
 #include <inttypes.h>
 

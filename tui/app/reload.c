@@ -3,7 +3,7 @@
 #include "core/base/file.h"
 #include "core/step/optimizer.h"
 #include "tui/state/pins.h"
-#include "tui/state/train_change.h"
+#include "tui/state/work/train_change.h"
 #include "tui/views/label.h"
 
 #include <stdlib.h>

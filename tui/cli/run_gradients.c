@@ -2,7 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/prove/cut_check.h"
-#include "core/run/gradient_test.h"
+#include "core/run/verify/gradient_test.h"
 
 /* Of one data set. */
 typedef struct {

@@ -5,8 +5,8 @@
 #include "core/cost/pipeline.h"
 #include "core/summary/decision_lua.h"
 #include "tui/state/compare.h"
-#include "tui/state/plan_search.h"
-#include "tui/state/whatif.h"
+#include "tui/state/work/plan_search.h"
+#include "tui/state/work/whatif.h"
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 

@@ -3,8 +3,8 @@
 #include "core/explain/reason.h"
 #include "core/explain/why_not.h"
 #include "core/plan/origin.h"
-#include "tui/state/plan_search.h"
-#include "tui/state/reasons_job.h"
+#include "tui/state/work/plan_search.h"
+#include "tui/state/work/reasons_job.h"
 #include "tui/views/label.h"
 
 void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)

@@ -1,6 +1,6 @@
-#include "core/run/verify.h"
+#include "core/run/verify/verify.h"
 
-#include "core/run/joined.h"
+#include "core/run/verify/joined.h"
 #include "core/run/rounding.h"
 #include "core/run/runner.h"
 

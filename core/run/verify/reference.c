@@ -1,6 +1,6 @@
-#include "core/run/reference.h"
+#include "core/run/verify/reference.h"
 
-#include "core/run/compare.h"
+#include "core/run/verify/compare.h"
 
 void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
                     const Feeds *feeds, pthread_mutex_t *blas, World *world, Reference *out)

@@ -14,7 +14,7 @@
 #define CORE_RUN_GRADIENT_TEST_H
 
 #include "core/run/run.h"
-#include "core/run/vectors.h"
+#include "core/run/verify/vectors.h"
 
 typedef struct {
     const char *name;      /* of the input or initializer */

@@ -1,4 +1,4 @@
-#include "core/run/vectors.h"
+#include "core/run/verify/vectors.h"
 
 #include "core/run/element.h"
 #include "core/model/npy.h"

@@ -1,4 +1,4 @@
-#include "core/run/compare.h"
+#include "core/run/verify/compare.h"
 
 #include <math.h>
 

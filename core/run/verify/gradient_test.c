@@ -1,8 +1,8 @@
-#include "core/run/gradient_test.h"
+#include "core/run/verify/gradient_test.h"
 
 #include "core/base/file.h"
 #include "core/base/json.h"
-#include "core/run/compare.h"
+#include "core/run/verify/compare.h"
 #include "core/run/feed.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-#include "tui/state/job.h"
+#include "tui/state/work/job.h"
 
 #include "tui/state/ui.h"
-#include "tui/state/worker.h"
+#include "tui/state/work/worker.h"
 
 #include <stdlib.h>
 #include <string.h>

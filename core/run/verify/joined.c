@@ -1,4 +1,4 @@
-#include "core/run/joined.h"
+#include "core/run/verify/joined.h"
 
 #include "core/run/runner.h"
 

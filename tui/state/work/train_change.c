@@ -1,4 +1,4 @@
-#include "tui/state/train_change.h"
+#include "tui/state/work/train_change.h"
 
 #include "tui/state/pins.h"
 
