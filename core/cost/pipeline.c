@@ -5,6 +5,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
+#include "core/cost/pipeline_idle.h"
 #include "core/cost/streams.h"
 #include "core/plan/plan_findings.h"
 
@@ -301,18 +302,11 @@ static void make_table(Plan *plan, Pipeline *out, Arena *scratch)
         return;
     }
     StageTime *even = arena_array(scratch, StageTime, stages->n);
-    StageTime *takes = arena_array(scratch, StageTime, stages->n);
-    for (int s = 0; s < stages->n; s++) {
-        const StagePrice *stage = &out->stage[s];
+    for (int s = 0; s < stages->n; s++)
         even[s] = (StageTime){.forward_us = 1, .backward_us = 2, .weight_us = 1};
-        takes[s] = (StageTime){.forward_us = stage_forward_us(stage),
-                               .backward_us = stage_backward_us(stage),
-                               .receive_us = stage->receive_us,
-                               .weight_us = stage_weight_us(stage)};
-    }
     schedule_time(scratch, table, even);
     out->even_idle = table->idle;
-    schedule_time(plan->arena, table, takes);
+    schedule_time(plan->arena, table, pipeline_times(scratch, out, stages->n));
     out->table = table;
 }
 

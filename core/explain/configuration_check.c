@@ -1,7 +1,7 @@
 #include "core/explain/configuration_check.h"
 
 #include "core/base/units.h"
-#include "core/cost/pipeline.h"
+#include "core/cost/pipeline_idle.h"
 #include "core/plan/plan_findings.h"
 
 #include <math.h>
@@ -17,15 +17,9 @@ static double bubble_with(Arena *scratch, const Plan *plan, int n_micro_batches)
     Error err = {0};
     Schedule *table = schedule_make(scratch, str_from(stages->schedule), stages->n, pipeline->lanes,
                                     n_micro_batches, &err);
-    StageTime *takes = arena_array(scratch, StageTime, stages->n);
-    for (int s = 0; s < stages->n; s++)
-        takes[s] = (StageTime){.forward_us = stage_forward_us(&pipeline->stage[s]),
-                               .backward_us = stage_backward_us(&pipeline->stage[s]),
-                               .receive_us = pipeline->stage[s].receive_us,
-                               .weight_us = stage_weight_us(&pipeline->stage[s])};
     if (!table)
         return NAN;
-    schedule_time(scratch, table, takes);
+    schedule_time(scratch, table, pipeline_times(scratch, pipeline, stages->n));
     return table->idle;
 }
 
