@@ -23,7 +23,8 @@ static void add(Summing *sum, StepPart part)
 {
     for (int i = 0; i < sum->parts.n; i++) {
         StepPart *known = &sum->parts.at[i];
-        if (known->kind == part.kind && known->step == part.step && known->atoms == part.atoms) {
+        if (known->kind == part.kind && known->step == part.step && known->atoms == part.atoms &&
+            known->cause == part.cause) {
             known->us += part.us;
             known->n += part.n;
             return;
@@ -128,6 +129,15 @@ static void add_guessed_backward(Summing *sum)
                                 .us = sum->m * stage_backward_us(&pipeline->stage[s])});
 }
 
+static void add_waits(Summing *sum, int lane)
+{
+    ScheduleIdle idle = pipeline_idle(sum->arena, sum->plan);
+    for (int cause = 0; cause < N_IDLE_CAUSES; cause++)
+        add(sum, (StepPart){.kind = PART_WAIT,
+                            .cause = (IdleCause)cause,
+                            .us = idle.lane_us[lane][cause]});
+}
+
 StepParts step_parts(Arena *arena, const Plan *plan)
 {
     const Stages *stages = plan->decided->stages;
@@ -149,15 +159,11 @@ StepParts step_parts(Arena *arena, const Plan *plan)
         sum.reshard = &plan->moved->reshards[i];
         pipeline_visit_steps(plan, sum.reshard, add_step, &sum);
     }
-    if (table)
+    if (table) {
         add_traffic(&sum);
-    double known = 0;
-    if (table)
         add_guessed_backward(&sum);
-    for (int i = 0; i < sum.parts.n; i++)
-        known += sum.parts.at[i].us;
-    if (table)
-        add(&sum, (StepPart){.kind = PART_WAIT, .us = fmax(0, out.us - known)});
+        add_waits(&sum, out.lane);
+    }
     if (sum.parts.n > 0)
         qsort(sum.parts.at, (size_t)sum.parts.n, sizeof *sum.parts.at, by_kind);
     out.part = arena_array(arena, StepPart, sum.parts.n + 1);
@@ -174,7 +180,7 @@ const char *step_part_name(Arena *arena, const Mesh *mesh, const StepPart *part)
     case PART_COMPUTE:
         return "compute";
     case PART_WAIT:
-        return "waits for other stages";
+        return arena_printf(arena, "waits: %s", idle_cause_name(part->cause));
     case PART_UPDATE:
         return "update of parameters";
     case PART_COLLECTIVE:

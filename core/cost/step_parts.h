@@ -5,7 +5,7 @@
  *     compute        m times the ops of their stages, forward and backward
  *     collective     m times the collectives over the same axes and of one kind; a send of the
  *                    backward pass counts with its reader
- *     wait           for other stages: the schedule's time without these two
+ *     wait           for other stages, by cause (schedule_idle.h)
  *     update         ops that run once a step, in the stage with most of that
  *     reduction      collectives that run once a step, likewise: of gradients, of new parameters
  *
@@ -16,16 +16,17 @@
 #ifndef CORE_COST_STEP_PARTS_H
 #define CORE_COST_STEP_PARTS_H
 
-#include "core/cost/pipeline.h"
+#include "core/cost/pipeline_idle.h"
 
 /* ORDER PART */
 typedef enum { PART_COMPUTE, PART_COLLECTIVE, PART_WAIT, PART_UPDATE, PART_REDUCTION } PartKind;
 
 typedef struct {
     PartKind kind;
-    StepKind step; /* of collectives and reductions */
-    AtomSet atoms; /* likewise: over which; 0: inside an op */
-    double us, n;  /* in a step; n: how many collectives or reductions */
+    StepKind step;   /* of collectives and reductions */
+    AtomSet atoms;   /* likewise: over which; 0: inside an op */
+    IdleCause cause; /* of waiting */
+    double us, n;    /* in a step; n: how many collectives or reductions */
 } StepPart;
 
 typedef struct {
@@ -35,7 +36,8 @@ typedef struct {
     int lane;       /* the devices (Lanes) whose time it is; -1 without stages */
 } StepParts;
 
-/* "compute", "all_reduce over tp", "all_gather over dp, once a step"; in the arena. */
+/* "compute", "all_reduce over tp", "all_gather over dp, once a step", "waits: warm-up"; in the
+ * arena. */
 const char *step_part_name(Arena *arena, const Mesh *mesh, const StepPart *part);
 
 /* In the arena. A plan whose schedule does not fit its stages has one micro-batch through all of

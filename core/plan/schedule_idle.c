@@ -8,18 +8,23 @@
 
 /* ORDER IDLE */
 static const struct {
-    const char *name, *says;
+    const char *name, *key, *says;
 } causes[N_IDLE_CAUSES] = {
-    {"warm-up", "until a lane's first backward, while the pipeline fills"},
-    {"drain", "behind a lane's last forward, while it empties"},
-    {"sends", "for values on their way between stages"},
-    {"uneven stages", "for stages that take longer"},
-    {"order of blocks", "what equal stages without sends would wait too"},
+    {"warm-up", "warm_up", "until a lane's first backward, while the pipeline fills"},
+    {"drain", "drain", "behind a lane's last forward, while it empties"},
+    {"sends", "sends", "for values on their way between stages"},
+    {"uneven stages", "uneven_stages", "for stages that take longer"},
+    {"order of blocks", "order_of_blocks", "what equal stages without sends would wait too"},
 };
 
 const char *idle_cause_name(IdleCause cause)
 {
     return causes[cause].name;
+}
+
+const char *idle_cause_key(IdleCause cause)
+{
+    return causes[cause].key;
 }
 
 const char *idle_cause_says(IdleCause cause)

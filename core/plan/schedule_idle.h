@@ -31,6 +31,9 @@ typedef enum {
     N_IDLE_CAUSES
 } IdleCause;
 
+/* A cause with a smaller share of a step is not worth a column. */
+static const double IDLE_SHOWN = 0.0005;
+
 /* A stretch of waiting of one cause; none is IDLE_ORDER: what lies between and is no transfer is
  * IDLE_UNEVEN here. */
 typedef struct {
@@ -50,8 +53,9 @@ typedef struct {
 /* Of a timed schedule, and the times it was timed with; in the arena. */
 ScheduleIdle schedule_idle(Arena *arena, const Schedule *schedule, const StageTime *stage);
 
-/* "warm-up", "drain", "sends", "uneven stages", "order of blocks"; and what it says in a line. */
+/* "uneven stages"; "uneven_stages"; "for stages that take longer". */
 const char *idle_cause_name(IdleCause cause);
+const char *idle_cause_key(IdleCause cause);
 const char *idle_cause_says(IdleCause cause);
 
 #endif

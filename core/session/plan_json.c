@@ -5,6 +5,7 @@
 #include "core/plan/json_forms.h"
 #include "core/cost/op_declared.h"
 #include "core/session/planfile.h"
+#include "core/session/schedule_json.h"
 #include "core/session/training_json.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
@@ -289,8 +290,6 @@ static Json *write_memory(PlanWriter *w)
 
 /* ---- stages ---- */
 
-enum { BLOCKS_WRITTEN_MAX = 10000 };
-
 static Json *write_stages(PlanWriter *w)
 {
     const Stages *stages = w->plan->decided->stages;
@@ -314,43 +313,6 @@ static Json *write_stages(PlanWriter *w)
             json_set_int(row, "in_flight", plan_schedule(w->plan)->in_flight[s]);
         json_add(out, row);
     }
-    return out;
-}
-
-static Json *write_blocks(const Schedule *table)
-{
-    Json *out = json_array();
-    for (int i = 0; i < table->n_blocks; i++) {
-        const Block *block = &table->block[i];
-        Json *row = json_object();
-        json_set_int(row, "stage", block->stage);
-        json_set_str(row, "pass", schedule_pass_name((BlockPass)block->pass));
-        json_set_int(row, "micro_batch", block->micro_batch);
-        json_set_int(row, "step", block->step);
-        json_set_int(row, "span", block->span);
-        json_set_real(row, "start_us", block->start_us);
-        json_set_real(row, "end_us", block->end_us);
-        json_add(out, row);
-    }
-    return out;
-}
-
-static Json *write_schedule(const PlanWriter *w)
-{
-    const Stages *stages = w->plan->decided->stages;
-    const Schedule *table = plan_schedule(w->plan);
-    if (!table)
-        return json_null();
-    Json *out = json_object();
-    json_set_str(out, "name", stages->schedule);
-    json_set_int(out, "micro_batches", stages->n_micro_batches);
-    json_set_bool(out, "trains", table->trains);
-    json_set_int(out, "steps", table->n_steps);
-    json_set_real(out, "us", table->us);
-    json_set_real(out, "bubble", table->idle);
-    json_set_real(out, "even_bubble", w->plan->priced->pipeline->even_idle);
-    if (table->n_blocks <= BLOCKS_WRITTEN_MAX)
-        json_set(out, "blocks", write_blocks(table));
     return out;
 }
 
@@ -379,7 +341,7 @@ Json *plan_json(const Session *session)
     json_set(out, "reshards", write_reshards(&w));
     if (w.plan->decided->stages) {
         json_set(out, "stages", write_stages(&w));
-        json_set(out, "schedule", write_schedule(&w));
+        json_set(out, "schedule", schedule_json(w.plan, true));
     }
     json_set(out, "totals", plan_totals_json(&w.plan->priced->totals));
     json_set(out, "memory", write_memory(&w));

@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "core/cost/cost.h"
+#include "core/cost/pipeline.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -407,7 +408,9 @@ static bool same_totals(const PlanDiff *diff)
         if (t->step_us != first->step_us || t->compute_us != first->compute_us ||
             t->comm_us != first->comm_us || t->overlap_us != first->overlap_us ||
             t->comm_bytes != first->comm_bytes || t->peak_bytes != first->peak_bytes ||
-            t->flops != first->flops || !same_steps(diff->n_steps[s], diff->n_steps[0]))
+            t->flops != first->flops ||
+            plan_step_us(diff->side[s]->plan) != plan_step_us(diff->side[0]->plan) ||
+            !same_steps(diff->n_steps[s], diff->n_steps[0]))
             return false;
     }
     return true;

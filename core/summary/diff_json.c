@@ -2,6 +2,7 @@
 
 #include "core/plan/json_forms.h"
 #include "core/session/planfile.h"
+#include "core/session/schedule_json.h"
 
 /* What `dimscope diff --json` answers:
  *     {"same":false, "same_result":false, "sides":["a.json","b.json"],
@@ -105,6 +106,8 @@ static Json *write_totals(const PlanDiff *diff)
             if (diff->n_steps[s][kind] > 0)
                 json_set(steps, step_kind_name(kind), json_of_count(diff->n_steps[s][kind]));
         json_set(row, "steps", steps);
+        if (diff->side[s]->plan->decided->stages)
+            json_set(row, "schedule", schedule_json(diff->side[s]->plan, false));
         json_add(out, row);
     }
     return out;

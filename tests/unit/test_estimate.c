@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/cost/step_parts.h"
+#include "core/session/schedule_json.h"
 #include "core/summary/estimate.h"
 #include "scripts/hooks.h"
 
@@ -83,6 +84,22 @@ static double us_of(const StepParts *parts, PartKind kind)
     return us;
 }
 
+/* As JSON has it: causes make the bubble, and the waits of the busiest lane are the parts'. */
+static void assert_bubble_adds_up(const Plan *plan, const StepParts *parts)
+{
+    Json *json = schedule_json(plan, false), *causes = json_get(json, "bubble_by_cause");
+    Json *waits = json_get(json_at(json_get(json, "lanes"), parts->lane), "waits_us");
+    double bubble = 0, waits_us = 0;
+    for (int cause = 0; cause < N_IDLE_CAUSES; cause++) {
+        const char *key = idle_cause_key((IdleCause)cause);
+        bubble += json_real(json_get(causes, key), NAN);
+        waits_us += json_real(json_get(waits, key), NAN);
+    }
+    assert_true(fabs(bubble - json_real(json_get(json, "bubble"), NAN)) < 1e-9);
+    assert_true(fabs(waits_us - us_of(parts, PART_WAIT)) <= 1e-9 * parts->us);
+    json_free(json);
+}
+
 static void parts_add_up(void **state)
 {
     const PartsRow *row = *state;
@@ -101,6 +118,8 @@ static void parts_add_up(void **state)
     assert_int_equal(us_of(&parts, PART_WAIT) > 1e-6 * sum, row->waits);
     assert_int_equal(us_of(&parts, PART_UPDATE) > 0, row->once);
     assert_int_equal(us_of(&parts, PART_REDUCTION) > 0, row->once);
+    if (plan_schedule(session->plan))
+        assert_bubble_adds_up(session->plan, &parts);
     session_close(session);
     scripts_free(scripts);
     arena_free(arena);

@@ -3,6 +3,7 @@
 
 #include "core/propagate/propagators.h"
 #include "core/base/units.h"
+#include "core/cost/pipeline_idle.h"
 #include "core/summary/diff.h"
 #include "core/base/table.h"
 
@@ -10,7 +11,8 @@
 
 typedef struct {
     int n;
-    bool by_method; /* one model under several methods; else files */
+    bool one_model;   /* under several methods or settings; else files */
+    const Texts *set; /* of one side each, or NULL */
     const char *name[DIFF_SIDES_MAX], *heading[DIFF_SIDES_MAX];
     Session *session[DIFF_SIDES_MAX];
 } Sides;
@@ -36,10 +38,75 @@ static bool add_method(Cli *cli, Sides *sides, Str text)
     return true;
 }
 
+/* ---- settings ---- */
+
+static Str name_of_setting(const char *text)
+{
+    Str rest = str_from(text);
+    return str_trim(str_take(&rest, '='));
+}
+
+/* The place of setting `i` among those of its name, and how many these are. */
+static int place_of_setting(const Texts *set, int i, int *n)
+{
+    int place = 0;
+    *n = 0;
+    for (int k = 0; k < set->n; k++) {
+        if (!str_eq(name_of_setting(set->at[k]), name_of_setting(set->at[i])))
+            continue;
+        place += k < i;
+        ++*n;
+    }
+    return place;
+}
+
+/* How many sides there are by a setting that is given n times; 0 with an error. */
+static int sides_by_setting(Cli *cli, const Sides *sides, const char *setting, int n)
+{
+    Str name = name_of_setting(setting);
+    if (n > DIFF_SIDES_MAX)
+        error_kind(&cli->err, ERROR_USAGE, "at most %d settings are compared at a time",
+                   DIFF_SIDES_MAX);
+    else if (n > 1 && sides->n > 0 && n != sides->n)
+        error_kind(&cli->err, ERROR_USAGE,
+                   "'%.*s' is set %d times, another option %d times: each side takes one of each",
+                   STR_ARG(name), n, sides->n);
+    else
+        return n > 1 ? n : sides->n;
+    return 0;
+}
+
+/* An option of the policy that is set several times has a value for each side, others are of all.
+ * Without such an option there are no sides. */
+static bool list_settings(Cli *cli, Sides *sides)
+{
+    const Texts *set = &cli->options.set;
+    Texts *own = arena_array(cli->arena, Texts, DIFF_SIDES_MAX);
+    for (int i = 0, n; i < set->n; i++) {
+        int place = place_of_setting(set, i, &n);
+        sides->n = sides_by_setting(cli, sides, set->at[i], n);
+        if (cli->err.text[0])
+            return false;
+        for (int s = 0; s < DIFF_SIDES_MAX; s++)
+            if (n == 1 || s == place)
+                vec_push(cli->arena, &own[s], set->at[i]);
+        const char **name = &sides->name[place];
+        if (n > 1)
+            *name = *name ? arena_printf(cli->arena, "%s %s", *name, set->at[i]) : set->at[i];
+    }
+    for (int s = 0; s < sides->n; s++)
+        sides->heading[s] = sides->name[s];
+    sides->one_model = sides->n > 0;
+    sides->set = own;
+    return sides->n > 0;
+}
+
+/* ---- methods ---- */
+
 static bool list_methods(Cli *cli, Sides *sides)
 {
     Str rest = str_from(cli->options.propagate);
-    sides->by_method = true;
+    sides->one_model = true;
     while (rest.n > 0)
         if (!add_method(cli, sides, str_take(&rest, ',')))
             return false;
@@ -54,8 +121,8 @@ static bool list_files(Cli *cli, Sides *sides)
 {
     if (cli->n_operands != 2) {
         error_kind(&cli->err, ERROR_USAGE, "diff compares two plans");
-        return error_hint(&cli->err,
-                          "dimscope diff A.json B.json, or --propagate factor,spmd MODEL");
+        return error_hint(&cli->err, "dimscope diff A.json B.json, or of one MODEL --propagate "
+                                     "factor,spmd or --set schedule=1f1b --set schedule=zb1p");
     }
     for (int s = 0; s < 2; s++) {
         sides->name[s] = cli->operand[s];
@@ -65,13 +132,24 @@ static bool list_files(Cli *cli, Sides *sides)
     return true;
 }
 
+static bool list_sides(Cli *cli, Sides *sides)
+{
+    if (cli->options.propagate)
+        return list_methods(cli, sides);
+    if (cli->n_operands == 1 && list_settings(cli, sides))
+        return true;
+    return !cli->err.text[0] && list_files(cli, sides);
+}
+
 /* A session of one side, under the options that hold for all. */
 static Session *open_side(Cli *cli, const Sides *sides, int s)
 {
     Cli one = *cli;
-    const char *operand = sides->by_method ? cli->operand[0] : sides->name[s];
+    const char *operand = sides->one_model ? cli->operand[0] : sides->name[s];
     one.operand = &operand;
-    if (sides->by_method) {
+    if (sides->set)
+        one.options.set = sides->set[s];
+    if (sides->one_model && !sides->set) {
         Str profile = str_from(sides->name[s]), propagator = str_trim(str_take(&profile, ':'));
         one.options.propagate = arena_str(cli->arena, propagator);
         one.options.profile = arena_str(cli->arena, str_trim(profile));
@@ -101,7 +179,7 @@ static Table *table_of_sides(const Page *page, const char *first, int most)
 
 static void print_sides(const Page *page)
 {
-    if (page->sides->by_method)
+    if (page->sides->one_model)
         return;
     for (int s = 0; s < page->sides->n; s++)
         buf_printf(page->out, "%s  %s\n", page->sides->heading[s], page->sides->name[s]);
@@ -192,6 +270,44 @@ static const struct {
     {"flops", offsetof(Totals, flops), flops_text},
 };
 
+/* Of plans with a schedule: the time of a whole step, its bubble, and its causes that are there. */
+static void add_steps(const Page *page, Table *table)
+{
+    const PlanDiff *diff = page->diff;
+    ScheduleIdle idle[DIFF_SIDES_MAX] = {0};
+    double any[N_IDLE_CAUSES] = {0};
+    const Plan *plan[DIFF_SIDES_MAX];
+    bool has = false;
+    for (int s = 0; s < diff->n_sides; s++) {
+        plan[s] = diff->side[s]->plan;
+        if (!plan_schedule(plan[s]))
+            continue;
+        has = true;
+        idle[s] = pipeline_idle(page->arena, plan[s]);
+        for (int cause = 0; cause < N_IDLE_CAUSES; cause++)
+            any[cause] += idle[s].share[cause];
+    }
+    if (!has)
+        return;
+    table_cell(table, STR("whole step"));
+    for (int s = 0; s < diff->n_sides; s++) {
+        Buf text = buf_new(page->arena);
+        units_format_us(plan_step_us(plan[s]), &text);
+        table_cell(table, buf_str(&text));
+    }
+    table_cell(table, STR("bubble"));
+    for (int s = 0; s < diff->n_sides; s++)
+        table_printf(table, "%.1f%%",
+                     plan_schedule(plan[s]) ? 100 * plan_schedule(plan[s])->idle : 0);
+    for (int cause = 0; cause < N_IDLE_CAUSES; cause++) {
+        if (any[cause] < IDLE_SHOWN)
+            continue;
+        table_printf(table, "  %s", idle_cause_name((IdleCause)cause));
+        for (int s = 0; s < diff->n_sides; s++)
+            table_printf(table, "%.1f%%", 100 * idle[s].share[cause]);
+    }
+}
+
 static void print_totals(const Page *page)
 {
     const PlanDiff *diff = page->diff;
@@ -204,6 +320,7 @@ static void print_totals(const Page *page)
             table_cell(table, buf_str(&text));
         }
     }
+    add_steps(page, table);
     for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++) {
         double any = 0;
         for (int s = 0; s < diff->n_sides; s++)
@@ -397,7 +514,7 @@ static int answer(Cli *cli, const Sides *sides)
         cli_write_json(cli, diff_json(diff, sides->name));
     else
         print_diff(&page);
-    bool same = sides->by_method ? diff->same_result : diff->same;
+    bool same = sides->one_model ? diff->same_result : diff->same;
     return same ? CLI_FINE : CLI_ILLEGAL;
 }
 
@@ -406,7 +523,7 @@ int cli_diff(Cli *cli)
     Sides sides = {0};
     if (cli->options.actual)
         return cli_diff_actual(cli);
-    if (!(cli->options.propagate ? list_methods(cli, &sides) : list_files(cli, &sides)))
+    if (!list_sides(cli, &sides))
         return cli_fail(cli);
     int n = 0;
     while (n < sides.n && (sides.session[n] = open_side(cli, &sides, n)))

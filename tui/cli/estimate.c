@@ -5,6 +5,7 @@
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "core/cost/training_cost.h"
+#include "core/session/schedule_json.h"
 #include "core/session/training_json.h"
 #include "core/summary/estimate.h"
 #include "tui/cli/estimate_against.h"
@@ -85,6 +86,8 @@ static Json *page_json(const Page *page)
     json_set(out, "training", training_json(&page->cost));
     json_set(out, "parts",
              estimate_parts_json(page->cli->arena, page->session->mesh, &page->parts));
+    if (plan->decided->stages)
+        json_set(out, "schedule", schedule_json(plan, false));
     json_set(out, "changes", changes_json(page));
     if (page->against.n > 0)
         json_set(out, "against", against_json(page->cli->arena, &page->against));
@@ -131,6 +134,7 @@ int cli_estimate(Cli *cli)
         put_head(&page, &cli->out);
         estimate_parts_findings(cli->arena, session->plan, &cli->out);
         estimate_parts_text(cli->arena, session->mesh, &page.parts, &cli->out);
+        estimate_parts_bubble(cli->arena, session->plan, &cli->out);
         buf_putc(&cli->out, '\n');
         training_text_memory(cli->arena, &page.cost, &cli->out);
         buf_putc(&cli->out, '\n');

@@ -4,6 +4,7 @@
 #include "core/base/units.h"
 #include "tui/cli/plan_text.h"
 
+#include <ctype.h>
 #include <math.h>
 
 enum { SHOWN_MAX = 3 };
@@ -58,6 +59,59 @@ Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *par
         json_add(out, row);
     }
     return out;
+}
+
+/* "stage 2", "stage 0, 7": those of a lane. */
+static void put_stages(const Schedule *table, int lane, Buf *out)
+{
+    int n = 0;
+    for (int s = 0; s < table->n_stages; s++)
+        for (int32_t i = table->lanes->first[s]; i < table->lanes->first[s + 1]; i++)
+            if (table->lanes->lane[i] == lane)
+                buf_printf(out, "%s%d", n++ > 0 ? ", " : "stage ", s);
+}
+
+static void put_idle(Table *table, const ScheduleIdle *idle, const double *of, double all)
+{
+    double sum = 0;
+    for (int cause = 0; cause < N_IDLE_CAUSES; cause++)
+        sum += of[cause];
+    table_printf(table, "%.1f%%", all > 0 ? 100 * sum / all : 0);
+    for (int cause = 0; cause < N_IDLE_CAUSES; cause++)
+        if (idle->share[cause] >= IDLE_SHOWN)
+            table_printf(table, "%.1f%%", all > 0 ? 100 * of[cause] / all : 0);
+}
+
+static const char *idle_heading(Arena *scratch, IdleCause cause)
+{
+    Buf out = buf_new(scratch);
+    for (const char *c = idle_cause_name(cause); *c; c++)
+        buf_putc(&out, (char)toupper((unsigned char)*c));
+    return out.s;
+}
+
+void estimate_parts_bubble(Arena *scratch, const Plan *plan, Buf *out)
+{
+    const Schedule *schedule = plan_schedule(plan);
+    if (!schedule || schedule->lanes->n < 2)
+        return;
+    ScheduleIdle idle = pipeline_idle(scratch, plan);
+    TableColumn columns[2 + N_IDLE_CAUSES] = {{"BUBBLE", 0}, {"ALL", -9}};
+    int n = 2;
+    for (int cause = 0; cause < N_IDLE_CAUSES; cause++)
+        if (idle.share[cause] >= IDLE_SHOWN)
+            columns[n++] = (TableColumn){idle_heading(scratch, (IdleCause)cause), -99};
+    Table *table = table_new(scratch, columns, n);
+    for (int lane = 0; lane < schedule->lanes->n; lane++) {
+        Buf name = buf_new(scratch);
+        put_stages(schedule, lane, &name);
+        table_cell(table, buf_str(&name));
+        put_idle(table, &idle, idle.lane_us[lane], schedule->us);
+    }
+    table_cell(table, STR("all devices"));
+    put_idle(table, &idle, idle.share, 1);
+    buf_putc(out, '\n');
+    table_format(table, "", out);
 }
 
 static void put_change(Arena *scratch, const Plan *plan, const EstimateChange *change, Table *table)

@@ -15,6 +15,9 @@ void estimate_parts_fit(Arena *scratch, const Plan *plan, Buf *out);
 void estimate_parts_text(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out);
 Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *parts);
 
+/* A table of the bubble by cause, each lane in a row; nothing without a schedule. */
+void estimate_parts_bubble(Arena *scratch, const Plan *plan, Buf *out);
+
 /* A table of the three changes that help most, beside the plan, and how many were tried. */
 void estimate_parts_changes(Arena *scratch, const Plan *plan, const EstimateChanges *changes,
                             Buf *out);

@@ -59,10 +59,11 @@ static const char search_text[] =
     "peak is a plan's; '>=' is a lower bound of one that was not made. C-c stops with\n"
     "the best so far. The exit code is 1 if nothing fits.";
 static const char diff_text[] =
-    "Compares two plans, or one model under several propagators: their requests, the\n"
-    "first decision that differs, totals, the ops, tensors, reshards and findings\n"
-    "that differ, by name, equal layers in one row, and why the first op is sharded\n"
-    "differently. The exit code is 1 if the plans differ.\n"
+    "Compares two plans, or one model under several propagators or settings: their\n"
+    "requests, the first decision that differs, totals, the ops, tensors, reshards and\n"
+    "findings that differ, by name, equal layers in one row, and why the first op is\n"
+    "sharded differently. An option that is set several times has a value for each side:\n"
+    "--set schedule=1f1b --set schedule=zb1p. The exit code is 1 if the plans differ.\n"
     "With --actual one plan is compared with what a job of it ran, as one rank saw it:\n"
     "a trace of torch.profiler (Kineto's JSON, also .gz), or a dump of NCCL's flight\n"
     "recorder (JSON, or its pickle, of which nothing is run). Collectives are matched\n"
