@@ -1,6 +1,7 @@
 #include "core/base/arena.h"
 
 #include "core/base/arena_child.h"
+#include "core/base/arena_shrink.h"
 #include "core/base/memory.h"
 
 #include <assert.h>
@@ -124,15 +125,36 @@ void *arena_alloc(Arena *arena, size_t n_bytes)
     return alloc(arena, n_bytes, alignof(max_align_t));
 }
 
-/* A large piece is alone in a block of more than BLOCK_LAST_BYTES; other blocks stay. */
-void arena_release(Arena *arena, void *piece)
+/* Where the block of a large piece is linked, which is alone in a block of more than
+ * BLOCK_LAST_BYTES; NULL for others. */
+static ArenaBlock **link_of(Arena *arena, const void *piece)
 {
     ArenaBlock **link = &arena->blocks;
-    while (*link && (*link)->bytes != (char *)piece)
+    while (*link && (*link)->bytes != (const char *)piece)
         link = &(*link)->next;
-    ArenaBlock *block = *link;
-    if (!block || block->n_bytes <= BLOCK_LAST_BYTES)
+    return *link && (*link)->n_bytes > BLOCK_LAST_BYTES ? link : NULL;
+}
+
+void *arena_shrink(Arena *arena, void *piece, size_t n_bytes)
+{
+    ArenaBlock **link = link_of(arena, piece);
+    size_t all_bytes = n_bytes + GUARD_BYTES;
+    if (!link || all_bytes >= (*link)->n_bytes)
+        return piece;
+    ArenaBlock *block = memory_resize(*link, sizeof(ArenaBlock) + all_bytes);
+    arena->total_bytes -= block->n_bytes - all_bytes;
+    block->n_bytes = all_bytes;
+    *link = block;
+    ASAN_POISON_MEMORY_REGION(block->bytes + n_bytes, GUARD_BYTES);
+    return block->bytes;
+}
+
+void arena_release(Arena *arena, void *piece)
+{
+    ArenaBlock **link = link_of(arena, piece);
+    if (!link)
         return;
+    ArenaBlock *block = *link;
     *link = block->next;
     arena->total_bytes -= sizeof(ArenaBlock) + block->n_bytes;
     free(block);

@@ -394,12 +394,14 @@ static void start_ends(Names *names)
 /* The number of an end like "~grad"; 0: a name with that end has a text of its own. */
 static uint8_t number_of_end(Names *names, Str end)
 {
+    uint8_t known = find_end(names, end);
+    if (known != 0)
+        return known;
     if (end.n == 0 || end.s[0] != '~' || last_tilde(end) != 0)
         return 0;
     if (!names->late)
         start_ends(names);
-    uint8_t known = find_end(names, end);
-    if (known == 0 && names->n_ends + 1 < ENDS_MAX) {
+    if (names->n_ends + 1 < ENDS_MAX) {
         known = (uint8_t)++names->n_ends;
         names->ends[known] = (Str){arena_str(names->arena, end), end.n};
     }

@@ -1,5 +1,6 @@
 #include "core/base/vec.h"
 
+#include "core/base/arena_shrink.h"
 #include "core/base/memory.h"
 
 #include <assert.h>
@@ -36,9 +37,6 @@ void *vec_cut(Arena *arena, void *at, int n, int *room, size_t item_bytes)
     enum { SMALL_BYTES = 1 << 20 };
     if (!at || *room - n <= n / 8 || (size_t)*room * item_bytes <= SMALL_BYTES)
         return at;
-    void *cut = arena_alloc(arena, (size_t)n * item_bytes);
-    memcpy(cut, at, (size_t)n * item_bytes);
-    arena_release(arena, at);
     *room = n;
-    return cut;
+    return arena_shrink(arena, at, (size_t)n * item_bytes);
 }

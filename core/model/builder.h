@@ -19,6 +19,7 @@ struct GraphBuilder {
     Vec(int32_t) inputs, outputs;
     Vec(int32_t) tensor_of_name;
     int32_t *op_of_name; /* while it is sealed */
+    int n_sealed;        /* the first ops, which a sealed graph has: they are in order */
     Vec(AttrList) lists;
     Vec(GraphBody) bodies;
     Vec(GraphCarry) carries;

@@ -91,6 +91,7 @@ void graph_builder_fill(GraphBuilder *builder, const Graph *graph)
 {
     Arena *arena = builder->graph->arena;
     builder->graph->lines = graph->lines;
+    builder->n_sealed = graph->n_ops;
     vec_append(arena, &builder->ops, graph->ops, graph->n_ops);
     vec_append(arena, &builder->tensors, graph->tensors, graph->n_tensors);
     vec_append(arena, &builder->operands, graph->operands, graph->n_operands);

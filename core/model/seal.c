@@ -25,9 +25,9 @@ static bool fail_dangling(const Graph *graph, int32_t tensor, const char *reader
     return false;
 }
 
-static bool check_makers(const Graph *graph, Error *err)
+static bool check_makers(const Graph *graph, int32_t first, Error *err)
 {
-    for (int32_t op = 0; op < graph->n_ops; op++)
+    for (int32_t op = first; op < graph->n_ops; op++)
         for (int i = 0; i < graph->ops[op].n_inputs; i++)
             if (is_dangling(graph, op_inputs(graph, op)[i]))
                 return fail_dangling(graph, op_inputs(graph, op)[i],
@@ -47,9 +47,9 @@ static int32_t input_maker(const Graph *graph, int32_t op, int i)
     return tensor < 0 ? -1 : graph->tensors[tensor].maker;
 }
 
-static bool is_ordered(const Graph *graph)
+static bool is_ordered(const Graph *graph, int32_t first)
 {
-    for (int32_t op = 0; op < graph->n_ops; op++)
+    for (int32_t op = first; op < graph->n_ops; op++)
         for (int i = 0; i < graph->ops[op].n_inputs; i++)
             if (input_maker(graph, op, i) >= op)
                 return false;
@@ -88,21 +88,26 @@ static int32_t heap_pop(ReadyHeap *heap)
 /* Lists the readers of every tensor: graph->uses and tensors[].use, in program order. */
 static void number_uses(Graph *graph)
 {
-    for (int32_t tensor = 0; tensor <= graph->n_tensors; tensor++)
-        graph->tensors[tensor].use = 0;
+    Arena *scratch = arena_new();
+    int32_t *next = arena_array(scratch, int32_t, graph->n_tensors); /* place in uses */
     for (int32_t op = 0; op < graph->n_ops; op++)
         for (int i = 0; i < graph->ops[op].n_inputs; i++)
             if (op_inputs(graph, op)[i] >= 0)
-                graph->tensors[op_inputs(graph, op)[i]].use++;
-    for (int32_t tensor = 1; tensor <= graph->n_tensors; tensor++)
-        graph->tensors[tensor].use += graph->tensors[tensor - 1].use;
-
+                next[op_inputs(graph, op)[i]]++;
+    int32_t n = 0;
+    for (int32_t tensor = 0; tensor < graph->n_tensors; tensor++) {
+        int32_t first = n;
+        n += next[tensor];
+        graph->tensors[tensor].use = next[tensor] = first;
+    }
+    graph->tensors[graph->n_tensors].use = n;
     if (!graph->uses)
-        graph->uses = arena_array(graph->arena, int32_t, graph->tensors[graph->n_tensors].use);
-    for (int32_t op = graph->n_ops - 1; op >= 0; op--)
-        for (int i = graph->ops[op].n_inputs - 1; i >= 0; i--)
+        graph->uses = arena_array(graph->arena, int32_t, n);
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        for (int i = 0; i < graph->ops[op].n_inputs; i++)
             if (op_inputs(graph, op)[i] >= 0)
-                graph->uses[--graph->tensors[op_inputs(graph, op)[i]].use] = op;
+                graph->uses[next[op_inputs(graph, op)[i]]++] = op;
+    arena_free(scratch);
 }
 
 /* Reports a cycle: an op whose inputs are never all made waits for another such op, so following
@@ -168,9 +173,9 @@ static void permute_ops(Graph *graph, const int32_t *order, Arena *scratch)
     }
 }
 
-static bool put_in_order(Graph *graph, Error *err)
+static bool put_in_order(Graph *graph, int32_t first, Error *err)
 {
-    if (is_ordered(graph))
+    if (is_ordered(graph, first))
         return true;
     Arena *scratch = arena_new();
     int32_t *order = arena_array(scratch, int32_t, graph->n_ops);
@@ -358,7 +363,8 @@ Graph *graph_seal(GraphBuilder *builder, Error *err)
         return NULL;
     }
     move_columns(builder);
-    if (!check_makers(graph, err) || !put_in_order(graph, err))
+    if (!check_makers(graph, builder->n_sealed, err) ||
+        !put_in_order(graph, builder->n_sealed, err))
         return NULL;
     number_uses(graph);
     name_new_tensors(builder);

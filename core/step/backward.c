@@ -9,16 +9,31 @@ static bool builds_gradient(const GradientKind *kind)
     return kind->row && kind->row->user && kind->row->user->gradient;
 }
 
-static const GradientKind *kind_of(Deriving *d, int32_t op)
+static int input_of(const GradientKind *kind, int operand)
 {
-    GradientKind *kind = &d->kinds[d->graph->ops[op].op_type];
-    if (kind->seen)
-        return kind;
-    Str name = str_from(op_operator(d->graph, op));
+    if (!kind->alias || kind->alias->n_operands == 0)
+        return operand;
+    for (int i = 0; i < kind->alias->n_operands; i++)
+        if (kind->alias->operand[i] == operand)
+            return i;
+    return -1;
+}
+
+static void find_kind(Deriving *d, Str name, GradientKind *kind)
+{
     kind->seen = true;
     kind->row = registry_find(d->model->registry, name);
     kind->alias = registry_alias(d->model->registry, name);
     kind->derivative = derivative_find(d->model->registry, kind->row, NULL);
+    for (int i = 0; kind->derivative && i < KIND_OPERANDS; i++)
+        kind->clause[i] = derivative_clause(kind->derivative, input_of(kind, i));
+}
+
+static const GradientKind *kind_of(Deriving *d, int32_t op)
+{
+    GradientKind *kind = &d->kinds[d->graph->ops[op].op_type];
+    if (!kind->seen)
+        find_kind(d, str_from(op_operator(d->graph, op)), kind);
     return kind;
 }
 
@@ -31,26 +46,19 @@ static const Derivative *derivative_of(Deriving *d, int32_t op)
     return derivative_find(d->model->registry, kind->row, inferred_space(d->model, op));
 }
 
-/* The op's operand that is the operator's input i, and back. */
+/* The op's operand that is the operator's input i. */
 static int operand_of(const GradientKind *kind, int input)
 {
     return kind->alias && kind->alias->n_operands > 0 ? alias_operand(kind->alias, input) : input;
 }
 
-static int input_of(const GradientKind *kind, int operand)
-{
-    if (!kind->alias || kind->alias->n_operands == 0)
-        return operand;
-    for (int i = 0; i < kind->alias->n_operands; i++)
-        if (kind->alias->operand[i] == operand)
-            return i;
-    return -1;
-}
-
 static const DerivativeClause *clause_of(Deriving *d, int32_t op, int operand)
 {
+    const GradientKind *kind = kind_of(d, op);
+    if (kind->derivative && operand < KIND_OPERANDS)
+        return kind->clause[operand];
     const Derivative *derivative = derivative_of(d, op);
-    return derivative ? derivative_clause(derivative, input_of(kind_of(d, op), operand)) : NULL;
+    return derivative ? derivative_clause(derivative, input_of(kind, operand)) : NULL;
 }
 
 bool derive_is_float(const Deriving *d, int32_t tensor)
@@ -426,9 +434,8 @@ static const char *end_of(Deriving *d, int operand)
 /* "MatMul~d1" */
 static int32_t gradient_type(Deriving *d, int32_t op, int operand)
 {
-    enum { KEPT = sizeof d->kinds->gradient_type / sizeof *d->kinds->gradient_type };
     int32_t op_type = d->graph->ops[op].op_type, made = 0;
-    int32_t *known = operand < KEPT ? &d->kinds[op_type].gradient_type[operand] : &made;
+    int32_t *known = operand < KIND_OPERANDS ? &d->kinds[op_type].gradient_type[operand] : &made;
     if (*known == 0)
         *known = extension_joined(d->more, op_type, end_of(d, operand));
     return *known;
@@ -589,15 +596,32 @@ static bool add_given(Deriving *d)
     return true;
 }
 
+/* Each path of the model gets one of its backward pass. */
+static int count_paths(const Deriving *d)
+{
+    int n = 0;
+    for (int32_t op = 0; op < d->graph->n_ops; op++) {
+        n += d->path_of[d->graph->ops[op].path] == 0;
+        d->path_of[d->graph->ops[op].path] = -1;
+    }
+    for (int32_t op = 0; op < d->graph->n_ops; op++)
+        d->path_of[d->graph->ops[op].path] = 0;
+    return n;
+}
+
 /* Each addend is made by an op, each sum of several by another; such ops read three tensors or
  * so. */
 static void reserve(Deriving *d)
 {
     enum { OPERANDS = 4 };
-    int64_t n = 0;
-    for (int32_t t = 0; t < d->graph->n_tensors; t++)
+    int64_t n = 0, n_addends = 0;
+    for (int32_t t = 0; t < d->graph->n_tensors; t++) {
         n += d->n_addends[t] + (d->n_addends[t] > 1);
-    extension_reserve(d->more, n, n, n * OPERANDS);
+        n_addends += d->n_addends[t];
+    }
+    extension_reserve(d->more, n, n, n * OPERANDS, count_paths(d));
+    d->addends.room = (int)n_addends;
+    d->addends.at = arena_array(d->scratch, Addend, n_addends);
 }
 
 static bool derive(Deriving *d)

@@ -8,13 +8,17 @@
 #include "core/step/backward.h"
 #include "core/step/extension.h"
 
+/* Of so many operands what an operator's ops share is kept. */
+enum { KIND_OPERANDS = 4 };
+
 /* What is known of an operator, by Names id. */
 typedef struct {
     bool seen;
     const Operator *row;
     const Alias *alias;
-    const Derivative *derivative; /* of the row; NULL: it has none */
-    int32_t gradient_type[4];     /* Names ids: "MatMul~d0", .. 0: not interned yet */
+    const Derivative *derivative;                  /* of the row; NULL: it has none */
+    const DerivativeClause *clause[KIND_OPERANDS]; /* of it, by operand */
+    int32_t gradient_type[KIND_OPERANDS]; /* Names ids: "MatMul~d0", .. 0: not interned yet */
 } GradientKind;
 
 /* The reads of a clause: the gradients of all outputs, then what it names. -1: not there. */

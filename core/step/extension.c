@@ -36,7 +36,8 @@ static int room_of(int64_t n)
     return n < INT32_MAX / 4 ? (int)n : 0;
 }
 
-void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands)
+void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands,
+                       int n_names)
 {
     const Inferred *base = more->base;
     const Graph *graph = base->graph;
@@ -47,7 +48,7 @@ void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_
     more->builder = graph_builder_like(more->arena, graph);
     graph_reserve_more(more->builder, all_ops, all_tensors, graph->n_operands + operands, 0);
     graph_builder_fill(more->builder, graph);
-    graph_reserve_more(more->builder, 0, 0, 0, ops + tensors);
+    graph_reserve_more(more->builder, 0, 0, 0, ops + tensors + n_names);
     OPEN_COLUMN(&more->shape, base->shape, graph->n_tensors, all_tensors, -1);
     OPEN_COLUMN(&more->dtype, base->dtype, graph->n_tensors, all_tensors, 0);
     OPEN_COLUMN(&more->gradient_of, graph->gradient_of, graph->n_tensors, all_tensors, -1);

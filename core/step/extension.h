@@ -57,9 +57,10 @@ void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extensio
 
 /* About so many more will be added after the first ones. */
 void extension_expect(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands);
-/* Makes room for what is expected and for so many more, which read and make so many operands: once,
- * before anything is added. */
-void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands);
+/* Makes room for what is expected and for so many more, which read and make so many operands and
+ * have names of their own and so many others: once, before anything is added. */
+void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands,
+                       int n_names);
 
 int32_t extension_word(const Extension *more, const char *text);
 /* The name with an end behind it. */

@@ -39,6 +39,28 @@ static void a_large_piece_leaves_the_open_block_open(void **state)
     arena_free(arena);
 }
 
+static void room_that_a_large_array_does_not_need_is_given_back(void **state)
+{
+    (void)state;
+    enum { ITEMS = 1 << 20 };
+    Arena *arena = arena_new();
+    struct {
+        int64_t *at;
+        int n, room;
+    } column = {arena_array(arena, int64_t, 4 * ITEMS), 0, 4 * ITEMS};
+    for (int i = 0; i < ITEMS; i++)
+        vec_push_own(arena, &column, i);
+    size_t n_bytes = arena_bytes(arena);
+    vec_trim(arena, &column);
+    assert_int_equal(column.room, ITEMS);
+    assert_int_equal(n_bytes - arena_bytes(arena), 3 * ITEMS * sizeof *column.at);
+    for (int i = 0; i < ITEMS; i++)
+        assert_int_equal(column.at[i], i);
+    vec_push_own(arena, &column, ITEMS);
+    assert_int_equal(column.at[ITEMS], ITEMS);
+    arena_free(arena);
+}
+
 static void freeing_nothing_is_fine(void **state)
 {
     (void)state;
@@ -88,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_zero_aligned_and_apart),
         cmocka_unit_test(a_large_piece_leaves_the_open_block_open),
+        cmocka_unit_test(room_that_a_large_array_does_not_need_is_given_back),
         cmocka_unit_test(freeing_nothing_is_fine),
         cmocka_unit_test(texts_are_ended_copies),
         cmocka_unit_test(a_size_that_overflows_is_no_size),
