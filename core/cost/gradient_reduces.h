@@ -5,8 +5,8 @@
  * in the backward pass reduces it for each micro-batch.
  *
  * A parameter that several parts of the mesh hold, as a tied embedding of a pipeline, has a
- * gradient on each. Each part sends its own to the others and adds what it receives, once a step:
- * together that is one all-reduce between the parts.
+ * gradient on each. The parts exchange sums in rounds (core/step/update.h), once a step: together
+ * that is one all-reduce between the parts.
  */
 #ifndef CORE_COST_GRADIENT_REDUCES_H
 #define CORE_COST_GRADIENT_REDUCES_H

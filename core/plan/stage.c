@@ -375,7 +375,7 @@ int32_t *stages_parts(Arena *arena, const Inferred *model, const Mesh *mesh, con
     return part;
 }
 
-/* Whether the op sums gradients of a value that all have one entry in the column: then their sum is
+/* Whether the op sums several gradients of a value that all have one entry in the column: then their sum is
  * what one stage sends to another, not each of them. */
 static bool sums_alike(const Graph *graph, int32_t op, const int16_t *column)
 {
@@ -388,7 +388,7 @@ static bool sums_alike(const Graph *graph, int32_t op, const int16_t *column)
             column[maker] != column[graph->tensors[input[0]].maker])
             return false;
     }
-    return node->n_inputs > 0;
+    return node->n_inputs > 1;
 }
 
 static int16_t *extended(const Plan *plan, const int16_t *column)

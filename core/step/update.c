@@ -413,7 +413,7 @@ static void find_updated(const Updating *u, const TrainingStep *step, UpdatedLis
             vec_push(u->scratch, out, own);
         for (int k = 0; k < n; k++) {
             const GradientPart *part = &step->part[first + k];
-            own = (Updated){t, part->gradient, part->reader, own.stem, k, n};
+            own = (Updated){t, part->gradient, part->reader, graph->tensors[t].name, k, n};
             if (k > 0)
                 own.stem =
                     extension_joined(u->more, own.stem, arena_printf(u->scratch, "~copy%d", k));
@@ -443,31 +443,66 @@ static bool cast_gradients(Updating *u, UpdatedList *updated)
     return true;
 }
 
-/* The sum of what the parts of the mesh have, on each of them: an all-reduce between them. */
-static bool join_parts(Updating *u, UpdatedList *updated)
+/* The sum of the first of two gradients and the second, -1 if there is none, on the part of the
+ * mesh that `on` is of; -1 with *err. last: nothing is added to it any more. */
+static int32_t add_join(Updating *u, const Updated *on, int32_t first, int32_t second, bool last)
 {
-    Vec32 sums = {0};
-    for (int i = 0; i < updated->n; i++) {
-        const Updated *own = &updated->at[i], *first = own - own->number;
-        UpdateOp op = {.op_type = "Sum", .path = "backward", .n_inputs = own->n, .n_outputs = 1};
-        int32_t *inputs = arena_array(u->scratch, int32_t, own->n);
-        vec_push(u->scratch, &sums, own->gradient);
-        if (own->n == 0)
-            continue;
-        for (int k = 0; k < own->n; k++)
-            inputs[k] = first[k].gradient;
-        u->reader = own->reader;
-        u->gradient_of = own->parameter;
-        sums.at[i] = op.output[0] =
-            new_tensor(u, own->stem, "~grad", u->base->shape[own->parameter],
-                       extension_dtype_of(u->more, own->gradient), -1);
-        op.name = extension_name_of(u->more, op.output[0]);
-        op.inputs = inputs;
-        if (!add_op(u, &op))
+    UpdateOp op = {.op_type = "Sum", .path = "backward", .input = {first, second}, .n_outputs = 1};
+    op.n_inputs = second >= 0 ? 2 : 1;
+    u->reader = on->reader;
+    u->gradient_of = on->parameter;
+    op.output[0] =
+        new_tensor(u, on->stem, last ? "~grad" : "~joined", u->base->shape[on->parameter],
+                   extension_dtype_of(u->more, on->gradient), -1);
+    op.name = extension_name_of(u->more, op.output[0]);
+    return add_op(u, &op) ? op.output[0] : -1;
+}
+
+/* What one part has after a round: its sum and that of another part, added in the order of the
+ * parts, so that both get the same. */
+static bool join_two(Updating *u, const Updated *on, const int32_t *sum, int i, int j, bool last,
+                     int32_t *out)
+{
+    *out = add_join(u, on, sum[i < j ? i : j], sum[i < j ? j : i], last);
+    return *out >= 0;
+}
+
+/* The sum over the parts that hold a parameter, on each of them: an all-reduce by recursive
+ * doubling (Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in
+ * MPICH, section 4.5). Of n parts the first 2^k exchange their sums with that at distance 1, 2, 4,
+ * ..; those behind them give theirs to one of them before, and get the whole one after. */
+static bool join_parts_of(Updating *u, Updated *own)
+{
+    int n = own->n, n_pairs = 1;
+    int32_t *sum = arena_array(u->scratch, int32_t, 2 * n), *next = sum + n;
+    while (2 * n_pairs <= n)
+        n_pairs *= 2;
+    for (int i = 0; i < n; i++)
+        sum[i] = own[i].gradient;
+    for (int i = 0; i < n - n_pairs; i++)
+        if (!join_two(u, &own[i], sum, i, i + n_pairs, false, &sum[i]))
+            return false;
+    for (int distance = 1; distance < n_pairs; distance *= 2) {
+        for (int i = 0; i < n_pairs; i++)
+            if (!join_two(u, &own[i], sum, i, i ^ distance, 2 * distance == n_pairs, &next[i]))
+                return false;
+        memcpy(sum, next, (size_t)n_pairs * sizeof *sum);
+    }
+    for (int i = 0; i < n; i++) {
+        own[i].gradient = i < n_pairs ? sum[i] : add_join(u, &own[i], sum[i - n_pairs], -1, true);
+        if (own[i].gradient < 0)
             return false;
     }
+    return true;
+}
+
+static bool join_parts(Updating *u, UpdatedList *updated)
+{
     for (int i = 0; i < updated->n; i++)
-        updated->at[i].gradient = sums.at[i];
+        if (updated->at[i].n > 0 && updated->at[i].number == 0 &&
+            !join_parts_of(u, &updated->at[i]))
+            return false;
+    u->reader = -1;
     u->gradient_of = -1;
     return true;
 }

@@ -9,8 +9,8 @@
  *
  * A parameter that several parts of the mesh hold is updated on each of them, with states of its
  * own there: "T~m" on the first, "T~copy1~m" on the second. First the gradients of all parts are
- * summed on each ("T~grad", "T~copy1~grad"): one all-reduce between them. They are cast before, and
- * count once in the norm.
+ * summed on each ("T~grad", "T~copy1~grad"): one all-reduce between them, in rounds in which each
+ * part receives one sum ("T~joined") of another. They are cast before, and count once in the norm.
  *
  * "train~rate" is the learning rate, "train~step" the number of the step, from 1, to which one is
  * added, unless the step is skipped since a gradient is not finite under a dynamic loss scale.

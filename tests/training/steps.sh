@@ -50,6 +50,7 @@ while read -r plan; do
     expect "one weight, $plan" "$DIMSCOPE" run tests/training/one_weight.lua --steps 2 --verify $plan
 done <<'ROWS'
 --train clip=1 -m pp=4 -p pipeline --set micro_batches=4
+--train clip=1 -m pp=3 -p pipeline --set micro_batches=2
 --train momentum -m pp=2,dp=2 -p hybrid3d --set micro_batches=2 --set zero=1
 --train auto -m pp=2 -p pipeline --set micro_batches=2 --set virtual=2 --set schedule=1f1b_interleaved
 ROWS

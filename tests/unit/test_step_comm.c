@@ -22,13 +22,11 @@ static CommRowOf rows[] = {
     {"recomputed", "dp=2,tp=2", "hybrid3d", {"recompute=full"}},
 };
 
-static Session *open_row(const CommRowOf *row)
+static Session *open_model(const char *model, const CommRowOf *row)
 {
     Arena *arena = arena_new();
-    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
-                              .mesh = row->mesh,
-                              .policy = row->policy,
-                              .train = "auto"};
+    SessionOptions options = {
+        .model = model, .mesh = row->mesh, .policy = row->policy, .train = "auto"};
     Error err = {0};
     for (int i = 0; i < 3 && row->settings[i]; i++)
         assert_true(policy_settings_with(arena, &options.settings, str_from(row->settings[i]),
@@ -38,6 +36,11 @@ static Session *open_row(const CommRowOf *row)
         fail_msg("%s", err.text);
     arena_free(arena);
     return session;
+}
+
+static Session *open_row(const CommRowOf *row)
+{
+    return open_model("samples/models/tiny-gpt.onnx", row);
 }
 
 /* The pipeline's own word on when each step of a reshard happens. */
@@ -129,15 +132,49 @@ static void gradients_are_reduced_in_the_pass_they_are_counted_in(void **state)
     session_close(session);
 }
 
+/* The gradient of one weight of all stages is summed by recursive doubling: with n stages, 2^k of
+ * them in pairs, a stage receives k others, and one more if it is, or stands for, a stage left
+ * over.
+ */
+static void several_parts_sum_a_gradient_in_rounds(void **state)
+{
+    (void)state;
+    static const struct {
+        CommRowOf plan;
+        int received[4]; /* per stage */
+    } held[] = {
+        {{"two", "pp=2", "pipeline", {0}}, {1, 1}},
+        {{"three", "pp=3", "pipeline", {0}}, {2, 1, 1}},
+        {{"four", "pp=4", "pipeline", {0}}, {2, 2, 2, 2}},
+    };
+    for (size_t i = 0; i < COUNT_OF(held); i++) {
+        Session *session = open_model("tests/training/one_weight.lua", &held[i].plan);
+        const Plan *plan = session->plan;
+        int received[4] = {0};
+        for (int r = 0; r < plan->moved->n_reshards; r++) {
+            const Reshard *reshard = &plan->moved->reshards[r];
+            int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
+            if (reshard_joins(plan, reshard) < 0)
+                continue;
+            assert_int_equal(reshard->path->n_steps, 1);
+            received[plan->decided->stages->of_op[reader]]++;
+        }
+        assert_memory_equal(received, held[i].received, sizeof received);
+        assert_int_equal(gradient_reduces(plan).n_joined, 1);
+        session_close(session);
+    }
+}
+
 int main(void)
 {
     enum { N = COUNT_OF(rows), EACH = 3 };
-    struct CMUnitTest tests[EACH * N];
+    struct CMUnitTest tests[EACH * N + 1];
     static const CMUnitTestFunction claims[EACH] = {
         passes_add_up, rows_add_up, gradients_are_reduced_in_the_pass_they_are_counted_in};
     for (int i = 0; i < EACH * N; i++)
         tests[i] = (struct CMUnitTest){.name = rows[i / EACH].name,
                                        .test_func = claims[i % EACH],
                                        .initial_state = &rows[i / EACH]};
+    tests[EACH * N] = (struct CMUnitTest)cmocka_unit_test(several_parts_sum_a_gradient_in_rounds);
     return cmocka_run_group_tests_name("step_comm", tests, open_scripts, close_scripts);
 }
