@@ -14,14 +14,22 @@ typedef struct {
     Intern *copied;       /* (space, cut) of copied cuts */
     Vec(int32_t) copy_of; /* per key: cut */
     Vec(const OpCut *) cuts;
+    Intern *added;         /* cuts by their index dims */
+    Vec(int32_t) added_as; /* per key: cut */
     Intern *made;              /* (space, cut, output) of results whose sharding is known, .. */
     ShardingIds made_as;       /* .. per key; unless there are pins */
     OpChoice *choice;          /* out->choice */
     const int32_t *updated_as; /* per parameter: see updated_as() */
 } StepCuts;
 
+/* Equal cuts have one id, so that layers that are cut alike are seen to be. */
 static int32_t add_cut(StepCuts *s, const OpCut *cut)
 {
+    size_t bytes = offsetof(OpCut, index) + (size_t)cut->n * sizeof *cut->index;
+    int32_t id = intern_put(s->added, cut, bytes);
+    if (id < s->added_as.n)
+        return s->added_as.at[id];
+    vec_push(s->scratch, &s->added_as, s->cuts.n);
     OpCut *copy = arena_make(s->plan->arena, OpCut);
     *copy = *cut;
     vec_push(s->plan->arena, &s->cuts, copy);
@@ -449,6 +457,7 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
     const Inferred *inferred = plan->inferred;
     Arena *scratch = arena_new();
     StepCuts s = {.plan = plan, .forward = forward, .out = out, .scratch = scratch};
+    s.added = intern_new(scratch);
     s.copied = intern_new(scratch);
     s.made = intern_new(scratch);
     int n_pins = plan->decided->n_pins; /* those behind the forward pass come last */

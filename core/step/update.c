@@ -15,7 +15,7 @@ typedef struct {
 } UpdateAttr;
 
 typedef struct {
-    const char *op_type, *path;
+    const char *op_type;
     int32_t name; /* Names id */
     int32_t input[UPDATE_STATES + OPTIMIZER_STATES_MAX];
     int n_inputs;
@@ -28,10 +28,10 @@ typedef struct {
 
 /* What ops of one kind share. */
 typedef struct {
-    const char *op_type, *path;
+    const char *op_type;
     int n_attrs;
     UpdateAttr attr[OP_ATTRS];
-    int32_t op_type_name, path_name, attrs; /* ids */
+    int32_t op_type_name, attrs; /* ids */
 } UpdateKind;
 
 typedef struct {
@@ -46,6 +46,7 @@ typedef struct {
     int32_t gradient_of; /* of new tensors: Graph.gradient_of */
     int32_t factor;      /* what gradients are multiplied by; -1 */
     UpdateKind kind;     /* of the last op: most are like the one before */
+    int32_t *path_of[2]; /* backward, update: per path of the model, 0 if not asked yet */
     Vec32 key;           /* of the space that is looked for */
     Error *err;
 } Updating;
@@ -165,8 +166,8 @@ static int32_t attrs_of(Updating *u, const UpdateOp *op)
 
 static bool is_of_kind(const UpdateOp *op, const UpdateKind *kind)
 {
-    bool same = kind->op_type && strcmp(op->op_type, kind->op_type) == 0 &&
-                strcmp(op->path, kind->path) == 0 && op->n_attrs == kind->n_attrs;
+    bool same =
+        kind->op_type && strcmp(op->op_type, kind->op_type) == 0 && op->n_attrs == kind->n_attrs;
     for (int i = 0; same && i < op->n_attrs; i++) {
         const UpdateAttr *a = &op->attr[i], *b = &kind->attr[i];
         same = strcmp(a->name, b->name) == 0 && a->whole == b->whole && a->value == b->value;
@@ -179,12 +180,26 @@ static const UpdateKind *kind_of(Updating *u, const UpdateOp *op)
     UpdateKind *kind = &u->kind;
     if (is_of_kind(op, kind))
         return kind;
-    *kind = (UpdateKind){.op_type = op->op_type, .path = op->path, .n_attrs = op->n_attrs};
+    *kind = (UpdateKind){.op_type = op->op_type, .n_attrs = op->n_attrs};
     memcpy(kind->attr, op->attr, sizeof kind->attr);
     kind->op_type_name = word(u, op->op_type);
-    kind->path_name = word(u, op->path);
     kind->attrs = attrs_of(u, op);
     return kind;
+}
+
+/* An op stands in the module that reads the parameter first, of the backward pass or the update. */
+static int32_t path_of(Updating *u)
+{
+    static const char *const part[] = {"backward", "update"};
+    bool update = u->gradient_of < 0;
+    const Graph *graph = u->base->graph;
+    int32_t path = u->reader < 0 ? 0 : graph->ops[u->reader].path;
+    int32_t *known = &u->path_of[update][path];
+    const char *text = names_text(graph->names, path);
+    if (*known == 0)
+        *known = word(u, *text == '\0' ? part[update]
+                                       : arena_printf(u->scratch, "%s.%s", part[update], text));
+    return *known;
 }
 
 static bool add_op(Updating *u, const UpdateOp *op)
@@ -209,7 +224,7 @@ static bool add_op(Updating *u, const UpdateOp *op)
             made->operand[0].linear = LINEAR_ALONE;
         space = extension_add_space(u->more, made);
     }
-    NewStepOp new = {.op_type = kind->op_type_name, .path = kind->path_name};
+    NewStepOp new = {.op_type = kind->op_type_name, .path = path_of(u)};
     new.name = op->name;
     new.of = u->reader;
     new.inputs = inputs_of(op);
@@ -229,12 +244,8 @@ static int32_t add_unary(Updating *u, const char *op_type, int32_t from, int32_t
                          double value, int32_t next_of)
 {
     int32_t made = new_tensor(u, stem, end, shape, dtype, next_of);
-    UpdateOp op = {.op_type = op_type,
-                   .path = "update",
-                   .input = {from},
-                   .n_inputs = 1,
-                   .output = {made},
-                   .n_outputs = 1};
+    UpdateOp op = {
+        .op_type = op_type, .input = {from}, .n_inputs = 1, .output = {made}, .n_outputs = 1};
     op.name = extension_name_of(u->more, made);
     add_attr(&op, attr, true, value);
     return add_op(u, &op) ? made : -1;
@@ -256,7 +267,6 @@ static bool add_scale_update(Updating *u, int32_t squares)
     int32_t scale = u->scale, growth = add_scalar_state(u, "loss~growth");
     int32_t shape = extension_shape_of(u->more, scale);
     UpdateOp op = {.op_type = "LossScaleUpdate",
-                   .path = "update",
                    .name = word(u, "loss~scale~update"),
                    .input = {squares, scale, growth},
                    .n_inputs = 3,
@@ -303,7 +313,6 @@ static bool add_factor(Updating *u, const UpdatedList *updated)
         sum = new_tensor(u, word(u, "update~squares"), "", u->scalar,
                          extension_dtype_of(u->more, sum), -1);
         UpdateOp op = {.op_type = "Sum",
-                       .path = "update",
                        .name = word(u, "update~squares"),
                        .inputs = squares.at,
                        .n_inputs = squares.n,
@@ -315,7 +324,6 @@ static bool add_factor(Updating *u, const UpdatedList *updated)
     u->factor = new_tensor(u, word(u, "update~factor"), "", u->scalar,
                            extension_dtype_of(u->more, sum), -1);
     UpdateOp op = {.op_type = "ClipFactor",
-                   .path = "update",
                    .name = word(u, "update~factor"),
                    .input = {sum},
                    .n_inputs = 1,
@@ -351,7 +359,7 @@ static bool add_update(Updating *u, const Updated *of)
     int n = update_values(u->spec, dtype, value);
     bool master = n > 0 && value[0].state == VALUE_MASTER;
     int32_t updated = master ? add_state(u, of, &value[0]) : parameter;
-    UpdateOp op = {.op_type = u->spec->optimizer->op, .path = "update"};
+    UpdateOp op = {.op_type = u->spec->optimizer->op};
     op.name = extension_joined(u->more, name, "~update");
     const int32_t first[UPDATE_STATES] = {[UPDATE_PARAMETER] = updated,
                                           [UPDATE_GRADIENT] = gradient,
@@ -447,7 +455,7 @@ static bool cast_gradients(Updating *u, UpdatedList *updated)
  * mesh that `on` is of; -1 with *err. last: nothing is added to it any more. */
 static int32_t add_join(Updating *u, const Updated *on, int32_t first, int32_t second, bool last)
 {
-    UpdateOp op = {.op_type = "Sum", .path = "backward", .input = {first, second}, .n_outputs = 1};
+    UpdateOp op = {.op_type = "Sum", .input = {first, second}, .n_outputs = 1};
     op.n_inputs = second >= 0 ? 2 : 1;
     u->reader = on->reader;
     u->gradient_of = on->parameter;
@@ -539,7 +547,6 @@ static int32_t add_scalar_op(Updating *u, const char *op_type, const char *name,
 {
     int32_t id = word(u, name), made = new_tensor(u, id, "", u->scalar, dtype, next_of);
     UpdateOp op = {.op_type = op_type,
-                   .path = "update",
                    .name = id,
                    .inputs = inputs,
                    .n_inputs = n,
@@ -627,5 +634,7 @@ bool update_add(Extension *more, const UpdateSpec *spec, const TrainingStep *ste
                   .gradient_of = -1,
                   .err = err};
     u.scalar = shapes_put(u.base->shapes, &scalar);
+    for (int i = 0; i < 2; i++)
+        u.path_of[i] = arena_array(u.scratch, int32_t, names_count(u.base->graph->names));
     return add_all(&u, step);
 }

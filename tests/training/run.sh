@@ -39,6 +39,17 @@ for it in plan["reshards"]:
 print(*(",".join(f"{n}{name}" for name, n in sorted(of.items())) or "-" for of in count.values()))'
 }
 
+# Layers that are alike are one row in each pass: printed once, not 32 times.
+got=$("$DIMSCOPE" plan samples/models/llama-3-8b.json -m dp=2,tp=4 -p megatron --set zero=1 --train adamw |
+    grep -oE '^ +layers(\[[0-9.]+\]|[.][0-9]+)( ×[0-9]+)?' | tr -s '\n ' ' ')
+want=" layers[0..31] ×32 layers.31 layers[30..0] ×31 layers[0..31] ×32 "
+if [ "$got" = "$want" ]; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    printf 'layers of a step\n  got:  %s\n  want: %s\n' "$(echo "$got" | cut -c1-200)" "$want"
+fi
+
 while read -r model dims mesh policy option train forward again backward update; do
     case $model in '' | '#'*) continue ;; esac
     case $model in
