@@ -121,7 +121,7 @@ static void put_change(Arena *scratch, const Plan *plan, const EstimateChange *c
     table_printf(table, "%s%s%s", change->setting[0], change->setting[1] ? " " : "",
                  change->setting[1] ? change->setting[1] : "");
     table_cell(table, str_from(text_us(scratch, change->step_us)));
-    table_printf(table, "%c%s", more_us < 0 ? '-' : '+', text_us(scratch, fabs(more_us)));
+    table_printf(table, "%c%s", more_us <= -0.05 ? '-' : '+', text_us(scratch, fabs(more_us)));
     table_cell(table, str_from(text_bytes(scratch, change->peak_bytes)));
     table_printf(table, "%c%s", more < 0 ? '-' : '+', text_bytes(scratch, more < 0 ? -more : more));
     table_printf(table, "%s", !change->legal ? "illegal" : change->fits ? "fits" : "does not fit");
