@@ -157,9 +157,10 @@ static void store_parameters(Decider *d)
     }
 }
 
-/* Pins the inputs that propagation shards otherwise. */
-static void give_inputs(Decider *d)
+/* Pins the inputs that propagation shards otherwise; returns whether there are any. */
+static bool give_inputs(Decider *d)
 {
+    int n = d->out->n;
     const Graph *graph = d->instance->inferred->graph;
     for (int i = 0; i < graph->n_inputs; i++) {
         int32_t t = graph->inputs[i], node = d->instance->node_of_tensor[t];
@@ -172,7 +173,63 @@ static void give_inputs(Decider *d)
             if (!cut_equal(&chosen->dim[dim], &has->dim[dim]))
                 add(d, PIN_TENSOR_DIM, t, dim, &chosen->dim[dim], 0);
     }
+    return d->out->n > n;
 }
+
+/* ---- pins of an earlier search ---- */
+
+static bool still_chosen(const Decider *d, const Decision *decision)
+{
+    const OpCut *chosen = decision->kind == PIN_INDEX_DIM ? chosen_cut(d, decision->place) : NULL;
+    return chosen && decision->dim < chosen->n &&
+           cut_equal(&chosen->index[decision->dim], decision_cut(decision)) &&
+           !plan_pin_of(d->instance->session->plan, PIN_INDEX_DIM, decision->place, decision->dim);
+}
+
+static bool all_as_chosen(const Decider *d)
+{
+    const Inferred *inferred = d->instance->inferred;
+    int dim;
+    for (int i = 0; i < inferred->n_program; i++)
+        if (!cut_as_chosen(d, inferred->program[i], &dim))
+            return false;
+    return true;
+}
+
+/* Pins that led to a choice like it: if the others follow again, one plan says so. *whole: they do.
+ */
+static bool pin_as_before(Decider *d, bool *whole)
+{
+    const SearchMemo *memo = d->instance->memo;
+    for (int i = 0; i < memo->decided.n; i++)
+        if (still_chosen(d, &memo->decided.at[i]))
+            vec_push(d->arena, d->out, memo->decided.at[i]);
+    *whole = false;
+    if (memo->decided.n == 0)
+        return true;
+    if (!plan_again(d, WHOLE))
+        return false;
+    *whole = all_as_chosen(d);
+    return true;
+}
+
+/* Copies: what a search decided goes with its arena. */
+static void keep_decisions(SearchMemo *memo, const Decisions *all)
+{
+    memo->decided.n = 0;
+    for (int i = 0; i < all->n; i++) {
+        Decision decision = all->at[i];
+        Cut *cut = arena_make(memo->arena, Cut);
+        if (decision.kind != PIN_INDEX_DIM)
+            continue;
+        *cut = *decision_cut(&decision);
+        decision.cut = cut;
+        decision.origin.text = arena_str(memo->arena, str_from(decision.origin.text));
+        vec_push(memo->arena, &memo->decided, decision);
+    }
+}
+
+/* ---- all ---- */
 
 enum { ROUNDS_MAX = 400 };
 
@@ -212,20 +269,24 @@ static bool pin_sums(Decider *d)
     return true;
 }
 
+static bool pin_all(Decider *d)
+{
+    return plan_again(d, OF_FORWARD) && pin_forward(d) && plan_again(d, OF_ALL) && pin_sums(d) &&
+           plan_again(d, WHOLE);
+}
+
 bool decide(Arena *arena, const Instance *instance, const int32_t *choice, Decisions *out,
             Plan **made, Error *err)
 {
     Decider d = {.arena = arena, .instance = instance, .choice = choice, .out = out, .err = err};
+    bool whole;
     d.n_pinned = arena_array(arena, uint8_t, instance->nodes.n);
     store_parameters(&d);
-    if (!plan_again(&d, OF_FORWARD) || !pin_forward(&d) || !plan_again(&d, OF_ALL) || !pin_sums(&d))
+    if (!pin_as_before(&d, &whole) || (!whole && !pin_all(&d)))
         return false;
-    int n = out->n;
-    if (!plan_again(&d, WHOLE))
+    if (give_inputs(&d) && !plan_again(&d, WHOLE))
         return false;
-    give_inputs(&d);
-    if (out->n > n && !plan_again(&d, WHOLE))
-        return false;
+    keep_decisions(instance->memo, out);
     if (made)
         *made = d.plan;
     else

@@ -33,17 +33,74 @@ OpCut instance_cut(const Instance *instance, int32_t node, int32_t choice, int32
                         : op_cut_whole(of);
 }
 
+/* ---- choices ---- */
+
+typedef Vec(int32_t) Words;
+
+static void put_words(Arena *scratch, Words *key, const void *words, size_t n_bytes)
+{
+    const int32_t *at = words;
+    for (size_t i = 0; i < n_bytes / sizeof *at; i++)
+        vec_push(scratch, key, at[i]);
+}
+
+/* What choice c is, told by numbers that mean the same in every search of the memo. */
+static void put_choice(const Instance *instance, Arena *scratch, const SearchNode *node, int32_t c,
+                       Words *key)
+{
+    if (node->kind == NODE_OP || node->kind == NODE_SUM) {
+        bool same = c > 0 && node->cut[c] == node->cut[c - 1];
+        int32_t id = same ? -1 : intern_put(instance->memo->pins, node->cut[c], sizeof(OpCut));
+        put_words(scratch, key, &id, sizeof id);
+        put_words(scratch, key, node->passed ? node->passed + (int64_t)c * node->n_slots : NULL,
+                  sizeof(AtomSet) * (size_t)node->n_slots);
+    } else if (node->kind == NODE_INPUT) {
+        put_words(scratch, key, &node->sharding[c], sizeof *node->sharding);
+    } else if (node->kind == NODE_PARAMETER) {
+        const ParameterChoice *at = &node->stored[c];
+        int32_t words[] = {
+            at->used, at->pinned | at->agreed << 1, at->values, at->dim, at->stored, at->updated};
+        put_words(scratch, key, words, sizeof words);
+    } else if (node->kind == NODE_SHARED) {
+        put_words(scratch, key, &node->shared[c], sizeof *node->shared);
+    }
+}
+
+static int32_t find_set(const Instance *instance, const SearchNode *node)
+{
+    Arena *scratch = arena_new();
+    Words key = {0};
+    bool cut = node->kind == NODE_OP || node->kind == NODE_SUM;
+    int32_t head[] = {(int32_t)node->kind, cut ? instance->inferred->space[node->place] : -1,
+                      node->n_slots, node->n};
+    put_words(scratch, &key, head, sizeof head);
+    put_words(scratch, &key, node->slot, sizeof *node->slot * (size_t)node->n_slots);
+    for (int32_t c = 0; c < node->n; c++)
+        put_choice(instance, scratch, node, c, &key);
+    int32_t set = intern_put(instance->memo->sets, key.at, sizeof *key.at * (size_t)key.n);
+    arena_free(scratch);
+    return set;
+}
+
+int32_t instance_set(Instance *instance, int32_t node)
+{
+    SearchNode *at = &instance->nodes.at[node];
+    if (at->set < 0)
+        at->set = find_set(instance, at);
+    return at->set;
+}
+
 const int32_t *instance_layouts(Instance *instance, int32_t node, int32_t space, int operand)
 {
-    int32_t key[3] = {node, space, operand};
-    struct InstanceLayouts *known = instance->layouts;
-    int32_t id = intern_put(known->asked, key, sizeof key);
-    if (id < known->at.n)
-        return known->at.at[id];
+    SearchMemo *memo = instance->memo;
+    int32_t key[3] = {instance_set(instance, node), space, operand};
+    int32_t id = intern_put(memo->layouts, key, sizeof key);
+    if (id < memo->layout.n)
+        return memo->layout.at[id];
     const SearchNode *at = &instance->nodes.at[node];
     const OpSpace *of = instance->inferred->spaces[space];
     const Operand *o = &of->operand[operand < 0 ? 0 : operand];
-    int32_t *out = arena_array(instance->arena, int32_t, at->n);
+    int32_t *out = arena_array(memo->arena, int32_t, at->n);
     bool whole = of->no_rule || o->ignored || o->absent;
     for (int32_t c = 0; c < at->n; c++) {
         bool same = c > 0 && at->cut && at->cut[c] == at->cut[c - 1];
@@ -57,7 +114,7 @@ const int32_t *instance_layouts(Instance *instance, int32_t node, int32_t space,
                                     : op_cut_sharding(of, &cut, operand, instance->as->mesh);
         out[c] = same ? out[c - 1] : shardings_put(instance->as->shardings, &sharding);
     }
-    vec_push(instance->arena, &known->at, out);
+    vec_push(memo->arena, &memo->layout, out);
     return out;
 }
 
@@ -95,6 +152,7 @@ int64_t making_local(Making *m, int32_t sharding)
 
 int32_t making_add_node(Making *m, SearchNode node)
 {
+    node.set = -1;
     node.compute = arena_array(m->to->arena, double, node.n);
     node.cost = arena_array(m->to->arena, double, node.n);
     vec_push(m->to->arena, &m->to->nodes, node);
@@ -108,7 +166,7 @@ static void make_edges(Instance *instance)
 {
     Intern *pairs = intern_new(instance->arena);
     for (int i = 0; i < instance->tables.n; i++) {
-        MoveTable *table = &instance->tables.at[i];
+        PlacedTable *table = &instance->tables.at[i];
         int32_t a = table->a, b = table->b, pair[2] = {a < b ? a : b, a < b ? b : a};
         table->edge = -1;
         if (b < 0 || a == b)
@@ -122,32 +180,22 @@ static void make_edges(Instance *instance)
     }
 }
 
-static double entry_us(const Instance *instance, const MoveTable *table, int64_t at)
-{
-    double us = 0;
-    if (table->forbidden[at])
-        return INFINITY;
-    for (int32_t i = table->first[at]; i < table->first[at + 1]; i++)
-        us +=
-            instance->moves.at[i].times * prices_us(instance->prices, instance->moves.at[i].price);
-    return table->weight * us;
-}
-
 /* Spreads the entries of a table over the choices of its nodes. */
-static void add_table_costs(Instance *instance, const MoveTable *table, double *entry)
+static void add_table_costs(Instance *instance, const PlacedTable *placed, double *entry)
 {
-    SearchNode *a = &instance->nodes.at[table->a];
+    const MoveTable *table = placed->table;
+    SearchNode *a = &instance->nodes.at[placed->a];
     for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++)
-        entry[i] = entry_us(instance, table, i);
-    if (table->edge < 0) {
+        entry[i] = table->us[i] < INFINITY ? placed->weight * table->us[i] : INFINITY;
+    if (placed->edge < 0) {
         for (int32_t c = 0; c < a->n; c++)
             a->cost[c] += entry[(int64_t)table->class_a[c] * table->n_b +
                                 (table->class_b ? table->class_b[c] : 0)];
         return;
     }
-    double *cost = instance->edges.at[table->edge].cost;
-    int32_t n_b = instance->nodes.at[table->b].n;
-    bool turned = table->a > table->b;
+    double *cost = instance->edges.at[placed->edge].cost;
+    int32_t n_b = instance->nodes.at[placed->b].n;
+    bool turned = placed->a > placed->b;
     for (int32_t i = 0; i < a->n; i++) {
         const double *row = entry + (int64_t)table->class_a[i] * table->n_b;
         for (int32_t j = 0; j < n_b; j++)
@@ -167,7 +215,8 @@ static void add_up(Instance *instance)
                sizeof(double) * (size_t)instance->nodes.at[instance->edges.at[i].a].n *
                    (size_t)instance->nodes.at[instance->edges.at[i].b].n);
     for (int i = 0; i < instance->tables.n; i++) {
-        int64_t n = (int64_t)instance->tables.at[i].n_a * instance->tables.at[i].n_b;
+        const MoveTable *table = instance->tables.at[i].table;
+        int64_t n = (int64_t)table->n_a * table->n_b;
         most = n > most ? n : most;
     }
     double *entry = arena_array(scratch, double, most);
@@ -211,14 +260,13 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
     Instance *to = arena_make(arena, Instance);
     const Graph *graph = session->graph;
     *to = (Instance){.arena = arena, .session = session, .inferred = session->inferred};
-    to->prices = options->prices && prices_are_of(options->prices, session->mesh, session->machine)
-                     ? options->prices
-                     : prices_new(arena, session->mesh, session->machine);
-    to->as = plan_of_nothing(arena, session, to->prices);
-    to->layouts = arena_make(arena, struct InstanceLayouts);
-    to->layouts->asked = intern_new(arena);
+    to->memo = options->memo;
+    search_memo_begin(to->memo, session);
+    to->as = plan_of_nothing(arena, session, to->memo->prices);
     to->node_of_op = arena_array(arena, int32_t, graph->n_ops);
     to->node_of_tensor = arena_array(arena, int32_t, graph->n_tensors);
+    to->shared_of_tensor = arena_array(arena, int32_t, graph->n_tensors);
+    memset(to->shared_of_tensor, -1, sizeof *to->shared_of_tensor * (size_t)graph->n_tensors);
     memset(to->node_of_op, -1, sizeof *to->node_of_op * (size_t)graph->n_ops);
     memset(to->node_of_tensor, -1, sizeof *to->node_of_tensor * (size_t)graph->n_tensors);
     Making m = {.to = to, .options = options, .scratch = scratch};

@@ -26,7 +26,7 @@
 #define CORE_SEARCH_INSTANCE_H
 
 #include "core/search/cuts.h"
-#include "core/search/prices.h"
+#include "core/search/memo.h"
 #include "core/session/session.h"
 #include "core/solve/problem.h"
 
@@ -51,6 +51,7 @@ typedef struct {
 typedef struct {
     NodeKind kind;
     int32_t place;     /* of NODE_OP and NODE_SUM the leading op, of others a tensor */
+    int32_t set;       /* of its choices in the memo; -1: not known yet */
     int32_t n;         /* choices */
     const OpCut **cut; /* of NODE_OP and NODE_SUM: [n] */
     int n_slots;       /* ops of it through which partial values may pass; private: */
@@ -69,20 +70,31 @@ typedef struct {
     double *cost; /* [n of a][n of b] */
 } SearchEdge;
 
+/* What the moves cost that the choices of two nodes ask for, or of one (b is ROLE_NONE), choices
+ * alike taken together: entry (i, j) is for those of class i of a and class j of b. */
 typedef struct {
-    int32_t price; /* an id of prices.h */
-    int times;
-} Move;
-
-/* The moves that the choices of two nodes ask for, or of one (b is -1), choices alike taken
- * together: entry (i, j) is for those of class i of a and class j of b. */
-typedef struct {
-    int32_t a, b, n_a, n_b, edge;     /* edge: in Instance.edges; -1: of one node */
+    int32_t a, b, n_a, n_b;           /* roles of nodes */
     const int32_t *class_a, *class_b; /* per choice */
-    int32_t *first;                   /* [n_a * n_b + 1]: moves of an entry, in Instance.moves */
-    bool *forbidden;                  /* [n_a * n_b] */
-    double weight;
+    double *us;                       /* [n_a * n_b]; INFINITY: forbidden */
 } MoveTable;
+
+/* What nodes are to a value: its maker, its readers from 1 on, the node of moves that they share.
+ */
+enum { ROLE_SHARED = -2, ROLE_NONE = -1, ROLE_MAKER = 0 };
+
+/* All moves of a value. */
+typedef struct ValueTables {
+    int n, n_shared;
+    const MoveTable *table;     /* [n] */
+    const SharedChoice *shared; /* [n_shared]: choices of the node of shared moves; 0: none */
+} ValueTables;
+
+/* A table at its place: it is paid `weight` times. */
+typedef struct {
+    const MoveTable *table;
+    int32_t a, b, edge; /* nodes; -1; in Instance.edges, -1: of one node */
+    double weight;
+} PlacedTable;
 
 typedef struct {
     Arena *arena;
@@ -94,12 +106,11 @@ typedef struct {
     const CutList *cuts;
     Vec(SearchNode) nodes;
     Vec(SearchEdge) edges;
-    Vec(Move) moves;
-    Vec(MoveTable) tables;
-    Prices *prices;
-    struct InstanceLayouts *layouts; /* private: those asked for so far */
-    int32_t *node_of_op;             /* per op of the program: its node; -1 */
-    int32_t *node_of_tensor;         /* per tensor: its input or parameter node; -1 */
+    Vec(PlacedTable) tables;
+    SearchMemo *memo;
+    int32_t *node_of_op;       /* per op of the program: its node; -1 */
+    int32_t *node_of_tensor;   /* per tensor: its input or parameter node; -1 */
+    int32_t *shared_of_tensor; /* per tensor: the node of moves that its readers share; -1 */
 } Instance;
 
 typedef struct {
@@ -107,15 +118,19 @@ typedef struct {
     bool store; /* parameters may be stored sharded further also in a plan of the forward pass */
     const Plan *const *plans; /* whose cuts are among the choices */
     int n_plans;
-    Prices *prices;    /* of an earlier instance; NULL, or of another mesh or machine: new ones */
+    SearchMemo *memo;  /* what is not about the session goes first */
     double deadline_s; /* of the monotonic clock; 0: none */
     Progress *progress;
 } InstanceOptions;
 
-/* Everything is in the arena; the session must outlive it. Returns NULL with *err: an op has no
- * legal choice, or ERROR_CANCELLED: its time is over. */
+/* Everything is in the arena but for what the memo keeps, which it needs until costs are added up:
+ * afterwards only instance_layouts() asks it. The session must outlive it. Returns NULL with *err:
+ * an op has no legal choice, or ERROR_CANCELLED: its time is over. */
 Instance *instance_make(Arena *arena, const Session *session, const InstanceOptions *options,
                         Error *err);
+
+/* The number of a node's choices in the memo. */
+int32_t instance_set(Instance *instance, int32_t node);
 
 /* Shardings ids of an operand of an op of that space, by choice of its node: as it is needed, or
  * as it is made before partial values pass. */

@@ -27,18 +27,20 @@ int32_t making_pins_of(const Making *m, Intern *pins, int32_t tensor)
     return key.n == 0 ? 0 : 1 + intern_put(pins, key.at, sizeof *key.at * (size_t)key.n);
 }
 
-/* Ops with one signature are of one rule and equally pinned. */
-static int32_t *signatures(Making *m, const Inferred *of)
+enum { RULE, PINS, SIGNATURES };
+
+/* Ops with one signature are of one rule (RULE), and equally pinned (PINS). */
+static void put_signatures(Making *m, const Inferred *of, int32_t *signature[SIGNATURES])
 {
     const Graph *graph = of->graph;
     const Plan *plan = m->to->session->plan;
-    int32_t *out = arena_array(m->scratch, int32_t, graph->n_ops);
     Intern *alike = intern_new(m->scratch), *pins = intern_new(m->scratch);
     for (int i = 0; i < of->n_program; i++) {
         int32_t op = of->program[i];
         const GraphOp *node = &graph->ops[op];
         enum { HEAD = 3, MOST = 64 };
         int32_t key[MOST] = {node->op_type, node->attrs, of->space[op]}, n = HEAD;
+        signature[RULE][op] = intern_put(alike, key, sizeof *key * HEAD);
         for (int o = 0; o < node->n_inputs + node->n_outputs && n < MOST / 2; o++)
             key[n++] = making_pins_of(m, pins, graph->operands[node->input + o]);
         for (int j = 0; j < program_space(of, op)->n_index; j++) {
@@ -46,29 +48,47 @@ static int32_t *signatures(Making *m, const Inferred *of)
             const Cut *cut = pin ? decision_cut(pin) : NULL;
             key[n++] = cut ? 1 + intern_put(pins, cut, sizeof *cut) : 0;
         }
-        out[op] = intern_put(alike, key, sizeof *key * (size_t)n);
+        signature[PINS][op] = intern_put(alike, key, sizeof *key * (size_t)n);
     }
-    return out;
 }
 
+/* The first group of its stretch that is pinned as it is, whatever stands between them. */
+static int32_t tied_to(const Groups *groups, int32_t at)
+{
+    int32_t head = groups->groups[at].alike;
+    for (int i = 0; i < groups->groups[head].alike_n; i++) {
+        int32_t member = groups_member(groups, head, i);
+        if (member >= at || groups_difference(groups, member, at) < 0)
+            return member < at ? member : at;
+    }
+    return at;
+}
+
+/* Equal layers are tied to the first of them. */
 static const int32_t *making_leaders(Making *m)
 {
     const Inferred *inferred = m->to->inferred, *of = inferred->forward;
-    int n_ops = inferred->graph->n_ops;
-    int32_t *leader = arena_array(m->to->arena, int32_t, n_ops);
-    for (int32_t op = 0; op < n_ops; op++)
+    int32_t *leader = arena_array(m->to->arena, int32_t, inferred->graph->n_ops);
+    int32_t *signature[SIGNATURES];
+    for (int32_t op = 0; op < inferred->graph->n_ops; op++)
         leader[op] = op;
     if (m->options->unfold)
         return leader;
     of = of ? of : inferred;
-    const int32_t *signature = signatures(m, of);
-    Groups *groups =
-        groups_build(m->scratch, of->graph, of->program, of->n_program, signature, signature);
-    const int32_t *first = groups_first_members(m->scratch, groups, of->graph->n_ops);
-    for (int i = 0; i < of->n_program; i++) {
-        int32_t op = of->program[i];
-        if (signature[first[op]] == signature[op])
-            leader[op] = first[op];
+    for (int i = 0; i < SIGNATURES; i++)
+        signature[i] = arena_array(m->scratch, int32_t, of->graph->n_ops);
+    put_signatures(m, of, signature);
+    Groups *groups = groups_build(m->scratch, of->graph, of->program, of->n_program,
+                                  signature[PINS], signature[RULE]);
+    int32_t *shift = arena_array(m->scratch, int32_t, groups->n_groups);
+    for (int g = 0; g < groups->n_groups; g++) {
+        const Group *group = &groups->groups[g];
+        int32_t above = group->parent < 0 ? 0 : shift[group->parent];
+        shift[g] = above + groups->groups[tied_to(groups, g)].first - group->first;
+    }
+    for (int i = 0; i < groups->n_order; i++) {
+        int32_t op = groups->order[i], lead = groups->order[i + shift[groups->group_of[op]]];
+        leader[op] = signature[PINS][lead] == signature[PINS][op] ? lead : op;
         m->to->folded |= leader[op] != op;
     }
     return leader;
@@ -331,6 +351,7 @@ static void expand(Making *m, int32_t node, Slots *slots)
         }
         add_choices(m, cuts, slots, 0, passed, &out);
     }
+    at->set = -1;
     at->n = out.cut.n;
     at->cut = out.cut.at;
     at->passed = out.passed.at;

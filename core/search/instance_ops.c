@@ -17,14 +17,14 @@ static void operands_as(Making *m, int32_t op, int32_t node, int32_t choice, int
     }
 }
 
-/* What makes two ops of a node cost the same under every choice. */
-static int32_t cost_key(Making *m, Intern *alike, int32_t op)
+/* What makes two ops cost the same under every choice: a number in the memo. */
+static int32_t cost_key(Making *m, int32_t op)
 {
     const Inferred *inferred = m->to->inferred;
     const GraphOp *at = &inferred->graph->ops[op];
     int n = at->n_inputs + at->n_outputs;
     int32_t *key = arena_array(m->scratch, int32_t, 4 + n);
-    key[0] = m->to->node_of_op[op];
+    key[0] = instance_set(m->to, m->to->node_of_op[op]);
     key[1] = inferred->space[op];
     key[2] = op_absorbed_by(inferred, op) >= 0;
     key[3] = at->op_type;
@@ -32,16 +32,16 @@ static int32_t cost_key(Making *m, Intern *alike, int32_t op)
         int32_t t = inferred->graph->operands[at->input + o];
         key[4 + o] = t < 0 || inferred->shape[t] < 0 ? -1 : inferred->dtype[t];
     }
-    return intern_put(alike, key, sizeof *key * (size_t)(4 + n));
+    return intern_put(m->to->memo->costs, key, sizeof *key * (size_t)(4 + n));
 }
 
-static double *price_op(Making *m, const OpPricer *pricer, int32_t op)
+static const double *price_op(Making *m, const OpPricer *pricer, int32_t op)
 {
     const Inferred *inferred = m->to->inferred;
     int32_t node = m->to->node_of_op[op], space = inferred->space[op];
     const SearchNode *at = &m->to->nodes.at[node];
     const GraphOp *of = &inferred->graph->ops[op];
-    double *us = arena_array(m->scratch, double, at->n);
+    double *us = arena_array(m->to->memo->arena, double, at->n);
     int32_t *sharding = arena_array(m->scratch, int32_t, of->n_inputs + of->n_outputs);
     for (int32_t c = 0; c < at->n; c++) {
         if (c > 0 && at->cut && at->cut[c] == at->cut[c - 1]) {
@@ -55,29 +55,39 @@ static double *price_op(Making *m, const OpPricer *pricer, int32_t op)
     return us;
 }
 
+/* Prices those that are not known; all their shardings come before there is a pricer. */
+static void price_ops(Making *m, const int32_t *op, int n)
+{
+    const Graph *graph = m->to->inferred->graph;
+    for (int i = 0; i < n; i++) {
+        const GraphOp *at = &graph->ops[op[i]];
+        int32_t *ids = arena_array(m->scratch, int32_t, at->n_inputs + at->n_outputs);
+        operands_as(m, op[i], m->to->node_of_op[op[i]], 0, ids);
+    }
+    const OpPricer *pricer = n > 0 ? op_pricer_new(m->scratch, m->to->as) : NULL;
+    for (int i = 0; i < n; i++) {
+        const double *us = price_op(m, pricer, op[i]);
+        vec_push(m->to->memo->arena, &m->to->memo->cost, us);
+    }
+}
+
 void making_op_costs(Making *m)
 {
     const Inferred *inferred = m->to->inferred;
-    Intern *alike = intern_new(m->scratch);
-    Vec(double *) priced = {0};
-    for (int i = 0; i < inferred->n_program; i++) { /* all shardings, before there is a pricer */
-        int32_t op = inferred->program[i];
-        int32_t *ids =
-            arena_array(m->scratch, int32_t,
-                        inferred->graph->ops[op].n_inputs + inferred->graph->ops[op].n_outputs);
-        operands_as(m, op, m->to->node_of_op[op], 0, ids);
-    }
-    const OpPricer *pricer = op_pricer_new(m->scratch, m->to->as);
+    SearchMemo *memo = m->to->memo;
+    int32_t *key = arena_array(m->scratch, int32_t, inferred->n_program);
+    Vec(int32_t) unknown = {0};
     for (int i = 0; i < inferred->n_program; i++) {
-        int32_t op = inferred->program[i];
-        SearchNode *node = &m->to->nodes.at[m->to->node_of_op[op]];
-        int32_t id = cost_key(m, alike, op);
-        if (id == priced.n) {
-            double *us = price_op(m, pricer, op);
-            vec_push(m->scratch, &priced, us);
-        }
-        assert(priced.at);
+        key[i] = cost_key(m, inferred->program[i]);
+        if (key[i] == memo->cost.n + unknown.n)
+            vec_push(m->scratch, &unknown, inferred->program[i]);
+    }
+    price_ops(m, unknown.at, unknown.n);
+    for (int i = 0; i < inferred->n_program; i++) {
+        SearchNode *node = &m->to->nodes.at[m->to->node_of_op[inferred->program[i]]];
+        const double *us = memo->cost.at[key[i]];
+        double times = inferred_repeat(inferred, inferred->program[i]);
         for (int32_t c = 0; c < node->n; c++)
-            node->compute[c] += inferred_repeat(inferred, op) * priced.at[id][c];
+            node->compute[c] += times * us[c];
     }
 }

@@ -1,5 +1,5 @@
 /* instance_parts.h - private to the files that make instances: instance.c, instance_nodes.c,
- * instance_ops.c, instance_values.c, instance_parameters.c.
+ * instance_ops.c, instance_values.c, instance_moves.c, instance_parameters.c.
  */
 #ifndef CORE_SEARCH_INSTANCE_PARTS_H
 #define CORE_SEARCH_INSTANCE_PARTS_H
@@ -14,11 +14,6 @@ enum { USED = -1 };
 /* Sets of sets of axes, as bits: partial values are followed on meshes of at most so many axes. */
 enum { PASS_AXES_MAX = 6 };
 typedef uint64_t AxisSets;
-
-struct InstanceLayouts {
-    Intern *asked; /* (node, space, operand) */
-    Vec(const int32_t *) at;
-};
 
 typedef struct {
     Instance *to;
@@ -45,6 +40,27 @@ static inline bool making_goes_on(Making *m, Error *err)
     return !solve_stopped(&m->clock) || error_kind(err, ERROR_CANCELLED, "stopped");
 }
 
+/* An operand of an op that reads the value. */
+typedef struct {
+    int32_t node, space, operand, phase, slot; /* slot: making_slot(), or -1: nothing passes */
+    int32_t linear, leaf, sum;
+} Read;
+
+enum { READ_WORDS = sizeof(Read) / sizeof(int32_t) };
+
+/* A value, and where it is from: what equal layers share. */
+typedef struct {
+    int32_t tensor; /* the first of those alike */
+    int32_t node, space, operand, slot, how;
+    int32_t pins; /* how it is pinned, a number in the memo */
+    int n_reads;
+    const Read *reads;
+    double weight;
+} Carried;
+
+/* How what an op makes becomes what readers find. */
+enum { AS_MADE, REDUCED, AS_STORED, PINNED };
+
 int32_t making_with_sums(Making *m, int32_t sharding, AtomSet atoms);
 int64_t making_local(Making *m, int32_t sharding); /* elements on rank 0 */
 
@@ -63,6 +79,8 @@ void making_sum_nodes(Making *m);
 void making_tensor_nodes(Making *m);
 /* instance_ops.c */
 void making_op_costs(Making *m);
+/* instance_moves.c: in the memo; nodes: by role. Not whole if the clock stopped it. */
+const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes);
 /* instance_values.c */
 bool making_costs(Making *m, Error *err);
 

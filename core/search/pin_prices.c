@@ -100,7 +100,7 @@ static void step(const Lifter *l, int done)
         atomic_store(&l->request->progress->done, done);
 }
 
-bool search_price_pins(Arena *arena, const SearchRequest *request, PinPrices *out, Error *err)
+static bool price_pins(Arena *arena, const SearchRequest *request, PinPrices *out, Error *err)
 {
     Lifter l = lifter_new(arena, request, err);
     list_pins(arena, request, out);
@@ -119,7 +119,7 @@ bool search_price_pins(Arena *arena, const SearchRequest *request, PinPrices *ou
     return n_pins < 2 || search_now(&l, &out->all);
 }
 
-bool search_conflict(Arena *arena, const SearchRequest *request, PinPrices *out, Error *err)
+static bool find_conflict(Arena *arena, const SearchRequest *request, PinPrices *out, Error *err)
 {
     Lifter l = lifter_new(arena, request, err);
     PinPrice tried;
@@ -145,6 +145,31 @@ bool search_conflict(Arena *arena, const SearchRequest *request, PinPrices *out,
         step(&l, out->n + i + 1);
     }
     return true;
+}
+
+typedef bool PinQuestion(Arena *arena, const SearchRequest *request, PinPrices *out, Error *err);
+
+/* The searches of one question share what choices cost. */
+static bool ask(PinQuestion *question, Arena *arena, const SearchRequest *request, PinPrices *out,
+                Error *err)
+{
+    SearchRequest with = *request;
+    SearchMemo *own = request->memo ? NULL : search_memo_new();
+    if (own)
+        with.memo = own;
+    bool ok = question(arena, &with, out, err);
+    search_memo_free(own);
+    return ok;
+}
+
+bool search_price_pins(Arena *arena, const SearchRequest *request, PinPrices *out, Error *err)
+{
+    return ask(price_pins, arena, request, out, err);
+}
+
+bool search_conflict(Arena *arena, const SearchRequest *request, PinPrices *out, Error *err)
+{
+    return ask(find_conflict, arena, request, out, err);
 }
 
 void pin_price_put(const SearchRequest *request, const PinPrice *price, Buf *out)

@@ -6,6 +6,7 @@
 #include "core/search/decide.h"
 #include "core/search/lift.h"
 #include "core/search/memory.h"
+#include "core/search/start.h"
 #include "core/session/make.h"
 #include "core/solve/clock.h"
 #include "core/solve/solve.h"
@@ -18,6 +19,7 @@ typedef struct {
     Arena *arena;
     const SearchRequest *request;
     Session session; /* without what is lifted */
+    SearchMemo *memo;
     LiftedDecisions lifted;
     Instance *instance;
     const bool **allowed; /* [nodes]: choices that are searched; NULL: all */
@@ -95,15 +97,20 @@ static void report(void *context, double objective, double bound)
 static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
 {
     SolveProblem problem = problem_of(s, rest);
-    SolveOptions how = {.progress = s->request->progress, .report = report, .context = s};
+    SolveOptions how = {.progress = s->request->progress,
+                        .start = s->allowed ? NULL : start_of(s->arena, s->instance),
+                        .report = report,
+                        .context = s};
     if (s->deadline_s > 0)
         how.seconds = fmax(s->deadline_s - clock_s(), 1e-3);
     double before = clock_s();
     progress_stage(s->request->progress, "searching", 0);
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
-    if (ok && answer->outcome == SOLVE_CHOICE)
+    if (ok && answer->outcome == SOLVE_CHOICE) {
         answer->choice = choice_of(s, answer->choice);
+        start_keep(s->instance, answer->choice);
+    }
     return ok;
 }
 
@@ -425,7 +432,7 @@ static bool search_all(Search *s, Error *err)
                                .store = request->max_peak_bytes > 0,
                                .plans = plans,
                                .n_plans = plans[0] == plans[1] ? 1 : 2,
-                               .prices = request->prices,
+                               .memo = s->memo,
                                .deadline_s = s->deadline_s,
                                .progress = request->progress};
     Error stopped = {0};
@@ -471,7 +478,10 @@ bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *resul
     if (!lift_decisions(arena, request->session, request->lifted, &s.session, err))
         return false;
     lift_searched(arena, request->session, &s.lifted);
+    s.memo = request->memo ? request->memo : search_memo_new();
     bool ok = search_all(&s, err);
+    if (!request->memo)
+        search_memo_free(s.memo);
     lift_end(request->session, &s.session);
     return ok;
 }

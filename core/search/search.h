@@ -22,7 +22,7 @@
 #define CORE_SEARCH_SEARCH_H
 
 #include "core/base/progress.h"
-#include "core/search/prices.h"
+#include "core/search/memo.h"
 #include "core/session/session.h"
 
 /* Called whenever the best plan or the bound changed; costs in microseconds. */
@@ -38,7 +38,7 @@ typedef struct {
     double seconds;         /* 0: as long as it takes */
     bool unfold;            /* equal layers may be sharded differently */
     bool price_choices;     /* fill `by_op`, where no limit of memory is felt */
-    Prices *prices;         /* of an earlier search, kept for this one; may be NULL */
+    SearchMemo *memo;       /* of earlier searches, kept for this one; may be NULL */
     Progress *progress;     /* its stop flag ends the search with the best so far; may be NULL */
     SearchReport *report;   /* may be NULL */
     void *context;

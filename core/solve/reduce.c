@@ -114,6 +114,18 @@ static bool worth_comparing(const Network *net, int32_t at)
     return work * node->n_values * node->n_values <= DOMINANCE_MOST;
 }
 
+/* What no value of some neighbour goes with. Returns false if no value is left. */
+static bool drop_impossible(Network *net, int32_t at)
+{
+    int32_t n_kept = 0, n = net->node[at].n_values;
+    for (int32_t x = 0; x < n; x++)
+        n_kept += net->keep[x] = is_possible(net, at, x);
+    if (n_kept == n)
+        return true;
+    network_queue_neighbours(net, at);
+    return network_keep(net, at, net->keep);
+}
+
 /* Returns false if no value is left. */
 static bool drop_values(Network *net, int32_t at)
 {
@@ -351,7 +363,8 @@ static bool reduce_node(Network *net, int32_t at)
     return true;
 }
 
-bool network_reduce(Network *net, SolveClock *clock)
+/* Visits what is queued until nothing changes. */
+static bool settle(Network *net, SolveClock *clock, bool (*visit)(Network *net, int32_t at))
 {
     do {
         while (net->queue.n > 0) {
@@ -359,11 +372,25 @@ bool network_reduce(Network *net, SolveClock *clock)
             net->node[at].queued = false;
             if (solve_stopped(clock))
                 return true;
-            if (!net->node[at].gone && !reduce_node(net, at))
+            if (!net->node[at].gone && !visit(net, at))
                 return false;
         }
         if (net->points_changed && !network_tighten_points(net))
             return false;
     } while (net->queue.n > 0);
     return true;
+}
+
+bool network_reduce(Network *net, SolveClock *clock)
+{
+    return settle(net, clock, reduce_node);
+}
+
+bool network_drop_impossible(Network *net, SolveClock *clock)
+{
+    bool any = settle(net, clock, drop_impossible);
+    for (int32_t n = 0; n < net->n_nodes; n++)
+        if (!net->node[n].gone)
+            network_queue(net, n);
+    return any;
 }

@@ -9,13 +9,15 @@
 #define ELIMINATION_AT_ROOT 4e8 /* additions: about a second */
 #define ELIMINATION_BELOW 2e6
 #define CLONES_MOST ((size_t)1 << 31) /* bytes of all networks on the way down */
-enum {
-    PASSES_MOST = 2000,
-    PASSES_BELOW = 40,
-    PASSES_STUCK = 30,
-    PASSES_STUCK_BELOW = 6,
-    POLISHED_EVERY = 10
-};
+#define PROBED_MOST 3e7               /* entries of all edges */
+enum { POLISHED_EVERY = 10 };
+
+/* How long messages are passed: at the root before and after reductions, at a part, before a split.
+ */
+typedef enum { PROBE, ROOT, PART, LAST } Effort;
+static const struct {
+    int passes, stuck; /* at most; as many that do not raise the bound end it */
+} efforts[] = {[PROBE] = {40, 4}, [ROOT] = {2000, 30}, [PART] = {40, 6}, [LAST] = {2, 6}};
 
 double solve_worth(const SolveSearch *search)
 {
@@ -75,13 +77,12 @@ static void choose_split(const Network *net, const Bound *bound, Bounded *out)
 }
 
 /* Passes messages until the bound proves the network worthless or stops rising. */
-static void run_passes(SolveSearch *search, Arena *arena, Network *net, Bound *bound, bool root,
-                       bool last_round)
+static void run_passes(SolveSearch *search, Arena *arena, Network *net, Bound *bound, Effort effort)
 {
     double last = -INFINITY;
-    int stuck = 0, most = last_round ? 2 : root ? PASSES_MOST : PASSES_BELOW;
-    int stuck_most = root ? PASSES_STUCK : PASSES_STUCK_BELOW;
-    for (int pass = 0; pass < most && stuck < stuck_most; pass++) {
+    int stuck = 0;
+    bool root = effort == ROOT || effort == PROBE;
+    for (int pass = 0; pass < efforts[effort].passes && stuck < efforts[effort].stuck; pass++) {
         if (!bound_pass(bound, pass % 2 == 0, search->best, search->clock))
             return;
         double cost = bound_decoded_cost(bound);
@@ -141,12 +142,46 @@ static bool solve_whole(SolveSearch *search, Arena *arena, const Network *net, d
     return true;
 }
 
+/* Reductions compare values, which takes far longer than a few passes of messages: where a good
+ * choice is known, most values go by the bound alone, or the choice is proven at once. Returns
+ * false if nothing better is left. */
+static bool probe(SolveSearch *search, Network *net, Bounded *out)
+{
+    double work = 0;
+    for (int e = 0; e < net->edges.n; e++)
+        work +=
+            (double)net->node[net->edges.at[e].a].n_values * net->node[net->edges.at[e].b].n_values;
+    if (!(search->best < INFINITY) || work > PROBED_MOST)
+        return true;
+    if (!network_drop_impossible(net, search->clock)) {
+        out->bound = INFINITY;
+        return false;
+    }
+    if (solve_stopped(search->clock))
+        return true;
+    Arena *arena = arena_new();
+    Bound bound;
+    bool ok = true;
+    bound_begin(&bound, arena, net);
+    run_passes(search, arena, net, &bound, PROBE);
+    out->bound = fmax(out->bound, bound.best);
+    bool left = out->bound < solve_worth(search) && !solve_stopped(search->clock);
+    if (left)
+        bound_apply(&bound, solve_worth(search), &ok);
+    if (!ok)
+        out->bound = fmax(out->bound, solve_worth(search));
+    arena_free(arena);
+    return ok && (left || solve_stopped(search->clock));
+}
+
 enum { ROUNDS_MOST = 4 };
 
 /* Reduces and bounds until nothing changes, or some times. Returns true if the network needs no
  * split: its bound is then final. */
 static bool settle(SolveSearch *search, Network *net, int depth, Bounded *out)
 {
+    if (depth == 0 && search->branches_most == 0 && !probe(search, net, out))
+        return true;
     for (int round = 1;; round++) {
         bool ok = network_reduce(net, search->clock), any = false;
         if (depth == 0 && !ok && !search->conflict.set)
@@ -166,8 +201,9 @@ static bool settle(SolveSearch *search, Network *net, int depth, Bounded *out)
             Bound bound;
             bound_begin(&bound, arena, net);
             run_passes(search, arena, net, &bound,
-                       depth == 0 && round == 1 && search->branches_most == 0,
-                       round == ROUNDS_MOST);
+                       round == ROUNDS_MOST                                     ? LAST
+                       : depth == 0 && round == 1 && search->branches_most == 0 ? ROOT
+                                                                                : PART);
             out->bound = fmax(out->bound, bound.best);
             solved = out->bound >= solve_worth(search);
             choose_split(net, &bound, out);

@@ -161,7 +161,10 @@ static bool run(Solving *s, Arena *arena)
     SolveImprove *improve = s->improve = solve_improve_new(arena, &s->search);
     double slice_s = s->options->seconds > 0 ? s->options->seconds / 3 : FIRST_SLICE_S;
     begin_slice(s, 0);
-    solve_improve_first(improve);
+    if (s->options->start)
+        solve_improve_choice(improve, s->options->start);
+    if (!(s->search.best < INFINITY))
+        solve_improve_first(improve);
     bool windows = true;
     for (bool first = true; !solve_stopped(&s->clock); first = false, slice_s *= 1.5) {
         bool near = s->search.best - s->bound <= NEAR * fabs(s->search.best);

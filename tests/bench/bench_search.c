@@ -27,13 +27,13 @@ static Session *open_gpt(Arena *arena, const SessionHooks *hooks, int n_layers)
     return session;
 }
 
-static SearchResult search_gpt(Arena *arena, const Session *session, Prices *prices, bool unfold)
+static SearchResult search_gpt(Arena *arena, const Session *session, SearchMemo *memo, bool unfold)
 {
     SearchRequest request = {.session = session,
                              .max_peak_bytes = (int64_t)MAX_PEAK_GIB << 30,
                              .unfold = unfold,
                              .seconds = SECONDS,
-                             .prices = prices};
+                             .memo = memo};
     SearchResult result;
     Error err = {0};
     must(search_plan(arena, &request, &result, &err), &err);
@@ -65,13 +65,14 @@ static void bench_gpt(const SessionHooks *hooks, int n_layers)
 {
     Arena *arena = arena_new();
     Session *session = open_gpt(arena, hooks, n_layers);
-    Prices *prices = prices_new(arena, session->mesh, session->machine);
-    SearchResult folded = search_gpt(arena, session, prices, false);
-    SearchResult again = search_gpt(arena, session, prices, false);
+    SearchMemo *memo = search_memo_new();
+    SearchResult folded = search_gpt(arena, session, memo, false);
+    SearchResult again = search_gpt(arena, session, memo, false);
     SearchResult unfolded = search_gpt(arena, session, NULL, true);
     put_search("folded", n_layers, &folded);
     put_search("again", n_layers, &again);
     put_search("unfolded", n_layers, &unfolded);
+    search_memo_free(memo);
     session_close(session);
     arena_free(arena);
 }

@@ -95,7 +95,8 @@ static void adds_up_what_plans_cost(void **state)
         Session *session =
             open_session(&f, plans[i].model, plans[i].mesh, plans[i].policy, plans[i].train);
         const Plan *own = session->plan;
-        InstanceOptions options = {.plans = &own, .n_plans = 1};
+        SearchMemo *memo = search_memo_new();
+        InstanceOptions options = {.plans = &own, .n_plans = 1, .memo = memo};
         Instance *instance = instance_make(f.arena, session, &options, NULL);
         assert_non_null(instance);
         const bool **allowed = arena_array(f.arena, const bool *, instance->nodes.n);
@@ -110,6 +111,7 @@ static void adds_up_what_plans_cost(void **state)
             assert_true(plan_step_us(own) < own->priced->totals.step_us);
         else
             assert_near(answer.objective, plan_step_us(own));
+        search_memo_free(memo);
         session_close(session);
         fixture_free(&f);
     }
@@ -257,7 +259,8 @@ static void is_the_best_of_all(void **state)
         close(file);
         assert_true(file_write(path, str_from(brutes[i].model), NULL));
         Session *session = open_session(&f, path, brutes[i].mesh, NULL, NULL);
-        InstanceOptions options = {.unfold = true};
+        SearchMemo *memo = search_memo_new();
+        InstanceOptions options = {.unfold = true, .memo = memo};
         Instance *instance = instance_make(f.arena, session, &options, NULL);
         Brute brute = {&f, session, instance, {0}, INFINITY, 0};
         try_inputs(&brute);
@@ -265,6 +268,7 @@ static void is_the_best_of_all(void **state)
         assert_true(result.proven);
         assert_true(brute.n_plans > 100);
         assert_near(result.cost_us, brute.best_us);
+        search_memo_free(memo);
         session_close(session);
         unlink(path);
         fixture_free(&f);

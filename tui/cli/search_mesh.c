@@ -283,12 +283,13 @@ int search_mesh(Cli *cli, Progress *watched, double seconds, int64_t max_peak)
                              .seconds = seconds > 0 ? seconds : SECONDS,
                              .unfold = cli->options.unfold,
                              .price_choices = !cli->options.unfold && !cli->options.frontier,
-                             .prices = prices_new(cli->arena, session->mesh, session->machine),
+                             .memo = search_memo_new(),
                              .progress = watched};
     SearchResult result;
     bool ok = cli->options.frontier ? answer_frontier(cli, &request, &result)
                                     : answer_plan(cli, &request, &result);
     ok = ok && (!cli->options.output || save(cli, session, &result));
+    search_memo_free(request.memo);
     session_close(session);
     if (!ok)
         return cli_fail(cli);

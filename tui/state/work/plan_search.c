@@ -16,6 +16,7 @@ static PlanSearch *plan_search(Ui *ui)
     if (!ui->plan_search) {
         ui->plan_search = arena_make(ui->arena, PlanSearch);
         ui->plan_search->taken = -1;
+        ui->plan_search->memo = search_memo_new();
     }
     return ui->plan_search;
 }
@@ -29,7 +30,7 @@ void plan_search_free(Ui *ui)
     arena_free(search->choices_arena);
     arena_free(search->pins_arena);
     arena_free(search->arena);
-    arena_free(search->prices_arena);
+    search_memo_free(search->memo);
 }
 
 /* ---- what it holds for ---- */
@@ -189,16 +190,6 @@ static bool read_word(Str word, SearchJob *job, Error *err)
     return true;
 }
 
-static Prices *kept_prices(PlanSearch *search, const Session *session)
-{
-    if (search->prices && prices_are_of(search->prices, session->mesh, session->machine))
-        return search->prices;
-    arena_free(search->prices_arena);
-    search->prices_arena = arena_new();
-    search->prices = prices_new(search->prices_arena, session->mesh, session->machine);
-    return search->prices;
-}
-
 bool plan_search_begin(Ui *ui, Str words, Error *err)
 {
     enum { SECONDS = 60 };
@@ -220,7 +211,7 @@ bool plan_search_begin(Ui *ui, Str words, Error *err)
         return true;
     }
     job->request.session = ui->session;
-    job->request.prices = kept_prices(search, ui->session);
+    job->request.memo = search->memo;
     job->request.report = watch_step;
     job->request.context = &search->watch;
     search->watch.began_s = clock_s();
@@ -308,7 +299,7 @@ void plan_search_price_pins(Ui *ui)
     PinsJob *job = arena_make(arena, PinsJob);
     *job = (PinsJob){.arena = arena, .request = search->asked};
     job->request.session = ui->session;
-    job->request.prices = kept_prices(search, ui->session);
+    job->request.memo = search->memo;
     job->request.report = NULL;
     JobWork all = {.title = "pin prices", .work = pins_work, .done = pins_done, .context = job};
     if (!job_start(ui, &all))

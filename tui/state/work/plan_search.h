@@ -6,7 +6,7 @@
  *     :search seconds=10 unfold       stop sooner; equal layers may be sharded differently
  *
  * Pins of the policy and of the user hold; what an earlier search decided does not, and is
- * replaced. Prices of moves are kept, so that a search behind a pin takes a fraction of the first.
+ * replaced. What choices cost is kept, so that a search behind a pin takes a fraction of the first.
  * What each decision is worth is found in the background once the plan stands.
  */
 #ifndef TUI_STATE_PLAN_SEARCH_H
@@ -44,9 +44,8 @@ typedef struct PlanSearch {
     Arena *pins_arena;     /* of: */
     PinPrices pins;        /* n 0: not asked; of an answer without a plan those that conflict */
     SearchRequest asked;   /* as pins are named */
-    Arena *prices_arena;   /* kept from search to search: */
-    Prices *prices;
-    Arena *choices_arena; /* of prices of decisions */
+    SearchMemo *memo;      /* kept from search to search */
+    Arena *choices_arena;  /* of prices of decisions */
 } PlanSearch;
 
 void plan_search_free(Ui *ui);

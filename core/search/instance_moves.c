@@ -1,0 +1,481 @@
+/* What the moves of one value cost, by the choices of its maker and its readers. */
+#include "core/search/instance_parts.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* ---- what is found, what is needed ---- */
+
+static int32_t pinned_as(Making *m, int32_t tensor, int32_t made)
+{
+    const Plan *plan = m->to->session->plan;
+    Sharding as = sharding_without_partial(shardings_at(m->to->as->shardings, made));
+    AtomSet axes = 0;
+    uint32_t pinned = 0;
+    for (int d = 0; d < as.n_dims; d++) {
+        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
+        if (!pin || pin->store)
+            continue;
+        as.dim[d] = *decision_cut(pin);
+        axes |= cut_atoms(decision_cut(pin));
+        pinned |= 1u << d;
+    }
+    for (int d = 0; d < as.n_dims; d++)
+        if (!(pinned >> d & 1) && (cut_atoms(&as.dim[d]) & axes))
+            as.dim[d] = cut_without(&as.dim[d], axes, plan->mesh);
+    return shardings_put(m->to->as->shardings, &as);
+}
+
+/* As the op makes it under a choice, and as readers find it. */
+static void found_as(Making *m, const Carried *value, int32_t choice, int32_t *made, int32_t *has)
+{
+    const SearchNode *node = &m->to->nodes.at[value->node];
+    if (value->operand < 0) {
+        *made = *has =
+            node->kind == NODE_PARAMETER ? node->stored[choice].stored : node->sharding[choice];
+        return;
+    }
+    AtomSet passed =
+        value->slot < 0 ? 0 : node->passed[(int64_t)choice * node->n_slots + value->slot];
+    *made = making_with_sums(
+        m, instance_layouts(m->to, value->node, value->space, value->operand)[choice], passed);
+    *has = *made;
+    if (value->how == AS_STORED)
+        *has = node->stored[choice].stored;
+    else if (value->how == PINNED)
+        *has = pinned_as(m, value->tensor, *made);
+    else if (value->how == REDUCED) {
+        Sharding reduced = sharding_without_partial(shardings_at(m->to->as->shardings, *made));
+        *has = shardings_put(m->to->as->shardings, &reduced);
+    }
+}
+
+/* A move that a reader asks for. */
+typedef struct {
+    int32_t target, phase; /* phase 0: one move serves all */
+} Demand;
+
+enum { DEMANDS_MAX = 16 };
+
+typedef struct {
+    int n;
+    Demand at[DEMANDS_MAX];
+    bool forbidden;
+} Demands;
+
+static bool grows(Making *m, int32_t from, int32_t to)
+{
+    return making_local(m, to) > making_local(m, from);
+}
+
+static bool same_dims_without(Making *m, const Sharding *has, const Sharding *need, AtomSet drop)
+{
+    for (int64_t d = 0; d < has->n_dims; d++) {
+        Cut less = cut_without(&has->dim[d], drop, m->to->as->mesh);
+        if (!cut_equal(&has->dim[d], &need->dim[d]) && !cut_equal(&less, &need->dim[d]))
+            return false;
+    }
+    return true;
+}
+
+/* Over which atoms the reader reads it partial, as the rules of core/plan/partial_values.h have
+ * it; false: the choice says otherwise. */
+static bool passes_as(Making *m, const Read *read, int32_t has, int32_t need, AtomSet used,
+                      AtomSet passed, AtomSet *out)
+{
+    const Sharding *as = shardings_at(m->to->as->shardings, has);
+    AtomSet atoms = sharding_only_sums(as) ? sharding_partials(as) : 0;
+    if (atoms & used)
+        atoms = 0;
+    *out = passed;
+    if (read->sum) {
+        bool joins = (atoms & ~passed) == 0 &&
+                     same_dims_without(m, as, shardings_at(m->to->as->shardings, need), passed);
+        return passed == 0 || atoms == passed || joins;
+    }
+    if (read->leaf || read->linear == LINEAR_ALONE)
+        return passed == atoms;
+    return passed == 0 || passed == atoms;
+}
+
+static void ask(Making *m, const Read *read, int32_t has, int32_t choice, Demands *out)
+{
+    const SearchNode *node = &m->to->nodes.at[read->node];
+    const OpSpace *space = m->to->inferred->spaces[read->space];
+    int32_t need = instance_layouts(m->to, read->node, read->space, read->operand)[choice];
+    const DimFactors *factors = space->operand[read->operand].factors;
+    bool parts = false;
+    for (int d = 0; d < space->operand[read->operand].projection.n_dims; d++)
+        parts |= !factors[d].exact && factors[d].n > 0;
+    if (parts && !space->no_rule && has != need) {
+        OpCut cut = instance_cut(m->to, read->node, choice, read->space);
+        Sharding as = *shardings_at(m->to->as->shardings, need);
+        if (op_cut_read_parts(space, &cut, read->operand, shardings_at(m->to->as->shardings, has),
+                              m->to->as->mesh, &as))
+            need = shardings_put(m->to->as->shardings, &as);
+    }
+    if (read->slot >= 0) {
+        AtomSet used = (AtomSet)instance_layouts(m->to, read->node, read->space, USED)[choice];
+        AtomSet passed = node->passed[(int64_t)choice * node->n_slots + read->slot], atoms;
+        if (!passes_as(m, read, has, need, used, passed, &atoms)) {
+            out->forbidden = true;
+            return;
+        }
+        need = making_with_sums(m, need, atoms);
+    }
+    if (need == has)
+        return;
+    Demand demand = {need, read->phase > 0 && grows(m, has, need) ? read->phase : 0};
+    for (int i = 0; i < out->n; i++)
+        if (out->at[i].target == demand.target && out->at[i].phase == demand.phase)
+            return;
+    if (out->n < DEMANDS_MAX)
+        out->at[out->n++] = demand;
+}
+
+/* ---- classes: choices that are alike to a value ---- */
+
+typedef struct {
+    int n;
+    int32_t *of;    /* per choice: its class */
+    int32_t *first; /* per class: a choice */
+} Classes;
+
+static Classes classes_new(Making *m, int32_t n)
+{
+    return (Classes){0, arena_array(m->to->memo->arena, int32_t, n),
+                     arena_array(m->scratch, int32_t, n)};
+}
+
+/* Every choice for itself. */
+static Classes each(Making *m, int32_t n)
+{
+    Classes out = classes_new(m, n);
+    out.n = n;
+    for (int32_t i = 0; i < n; i++)
+        out.of[i] = out.first[i] = i;
+    return out;
+}
+
+static void put_class(Classes *classes, Intern *alike, int32_t choice, const int32_t *key, int n)
+{
+    int32_t id = intern_put(alike, key, sizeof *key * (size_t)n);
+    if (id == classes->n)
+        classes->first[classes->n++] = choice;
+    classes->of[choice] = id;
+}
+
+/* Choices of the maker by how the value is found. */
+static Classes found_classes(Making *m, const Carried *value)
+{
+    const SearchNode *node = &m->to->nodes.at[value->node];
+    Classes out = classes_new(m, node->n);
+    Intern *alike = intern_new(m->scratch);
+    for (int32_t c = 0; c < node->n; c++) {
+        int32_t key[4] = {0}, made;
+        found_as(m, value, c, &made, &key[0]);
+        if (value->operand < 0 && node->kind == NODE_PARAMETER) {
+            key[1] = node->stored[c].used;
+            key[2] = node->stored[c].agreed;
+        }
+        put_class(&out, alike, c, key, 4);
+    }
+    return out;
+}
+
+/* The reads of one node, and its choices by what they need. */
+typedef struct {
+    int32_t node, role;
+    int n;
+    const Read **read;
+    Classes classes;
+} Reader;
+
+static Classes need_classes(Making *m, const Reader *reader)
+{
+    const SearchNode *node = &m->to->nodes.at[reader->node];
+    Classes out = classes_new(m, node->n);
+    Intern *alike = intern_new(m->scratch);
+    int32_t *key = arena_array(m->scratch, int32_t, 3 * reader->n);
+    for (int32_t c = 0; c < node->n; c++) {
+        int n = 0;
+        for (int i = 0; i < reader->n; i++) {
+            const Read *r = reader->read[i];
+            const DimFactors *factors =
+                m->to->inferred->spaces[r->space]->operand[r->operand].factors;
+            bool by_cut = false;
+            for (int d = 0; d < DIMS_MAX; d++)
+                by_cut |= !factors[d].exact && factors[d].n > 0;
+            key[n++] = instance_layouts(m->to, r->node, r->space, r->operand)[c];
+            key[n++] =
+                r->slot < 0 ? 0 : (int32_t)node->passed[(int64_t)c * node->n_slots + r->slot];
+            key[n++] = by_cut        ? c
+                       : r->slot < 0 ? 0
+                                     : instance_layouts(m->to, r->node, r->space, USED)[c];
+        }
+        put_class(&out, alike, c, key, n);
+    }
+    return out;
+}
+
+static Reader *readers_of(Making *m, const Carried *value, const int32_t *nodes, int *n)
+{
+    Reader *out = arena_array(m->scratch, Reader, value->n_reads);
+    *n = 0;
+    for (int i = 0; i < value->n_reads; i++) {
+        int at = 0;
+        while (at < *n && out[at].node != value->reads[i].node)
+            at++;
+        if (at == *n) {
+            out[(*n)++] = (Reader){.node = value->reads[i].node};
+            while (nodes[out[at].role] != out[at].node)
+                out[at].role++;
+            out[at].read = arena_array(m->scratch, const Read *, value->n_reads);
+        }
+        out[at].read[out[at].n++] = &value->reads[i];
+    }
+    for (int i = 0; i < *n; i++)
+        out[i].classes = need_classes(m, &out[i]);
+    return out;
+}
+
+static Demands demands_of(Making *m, const Reader *reader, int32_t has, int32_t choice)
+{
+    Demands out = {0};
+    for (int i = 0; i < reader->n && !out.forbidden; i++)
+        ask(m, reader->read[i], has, choice, &out);
+    return out;
+}
+
+/* Whether the reader's needs are what the parameter was taken to be used as. alone: it is the only
+ * reader; then the parameter is whole only if its own needs differ. */
+static bool agrees(Making *m, const Carried *value, const Reader *reader, bool alone, int32_t made,
+                   int32_t choice)
+{
+    const SearchNode *node = &m->to->nodes.at[value->node];
+    if (value->operand >= 0 || node->kind != NODE_PARAMETER || reader->node == value->node)
+        return true;
+    const ParameterChoice *stored = &node->stored[made];
+    bool same = true;
+    int32_t first = -1;
+    for (int i = 0; i < reader->n; i++) {
+        const Read *r = reader->read[i];
+        int32_t need = instance_layouts(m->to, r->node, r->space, r->operand)[choice];
+        if (stored->agreed && need != stored->used)
+            return false;
+        first = i == 0 ? need : first;
+        same &= need == first;
+    }
+    return stored->agreed || stored->pinned || !alone || !same;
+}
+
+/* ---- moves of a value ---- */
+
+typedef struct {
+    Making *m;
+    const Carried *value;
+    Classes found;
+    Reader *readers;
+    int n_readers, n_users; /* of them, all but its own node, which updates a parameter */
+    Dtype dtype;
+    Vec(MoveTable) tables;
+    Vec(SharedChoice) shared;
+} Moves;
+
+static int32_t has_of(const Moves *s, int32_t class)
+{
+    int32_t made, has;
+    found_as(s->m, s->value, s->found.first[class], &made, &has);
+    return has;
+}
+
+static MoveTable table_new(const Moves *s, int32_t a, const Classes *by_a, int32_t b,
+                           const Classes *by_b)
+{
+    MoveTable table = {.a = a, .b = b, .n_a = by_a->n, .n_b = by_b ? by_b->n : 1};
+    table.class_a = by_a->of;
+    table.class_b = by_b ? by_b->of : NULL;
+    table.us = arena_array(s->m->to->memo->arena, double, (int64_t)table.n_a *table.n_b);
+    return table;
+}
+
+static double move_us(const Moves *s, int32_t from, int32_t to)
+{
+    Prices *prices = s->m->to->memo->prices;
+    bool moves = from != to && !solve_stopped(&s->m->clock);
+    return moves ? prices_us(prices, prices_ask(prices, s->dtype, from, to)) : 0;
+}
+
+/* Keeps the table unless it says nothing. */
+static void add_table(Moves *s, const MoveTable *table)
+{
+    bool any = false;
+    for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++)
+        any |= table->us[i] != 0;
+    if (any)
+        vec_push(s->m->to->memo->arena, &s->tables, *table);
+}
+
+/* What is moved where a pin, an output or the next step asks for it, whoever reads. */
+static void add_own_moves(Moves *s)
+{
+    const SearchNode *node = &s->m->to->nodes.at[s->value->node];
+    if (s->value->operand < 0 || s->value->how == AS_MADE)
+        return;
+    Classes own = each(s->m, node->n);
+    MoveTable table = table_new(s, ROLE_MAKER, &own, ROLE_NONE, NULL);
+    for (int32_t c = 0; c < node->n; c++) {
+        int32_t made, has;
+        found_as(s->m, s->value, c, &made, &has);
+        table.us[c] = move_us(s, made, has);
+    }
+    add_table(s, &table);
+}
+
+static double demands_us(const Moves *s, int32_t has, const Demands *demands,
+                         const SharedChoice *shared)
+{
+    double us = 0;
+    for (int i = 0; i < demands->n; i++) {
+        const Demand *d = &demands->at[i];
+        bool is_shared = shared && shared->target == d->target &&
+                         (d->phase == 0 || shared->phases >> d->phase & 1);
+        if (!is_shared)
+            us += move_us(s, has, d->target);
+    }
+    return us;
+}
+
+/* Maker and one reader. moves: each move is counted, for this reader alone; else the table only
+ * forbids what does not agree. */
+static void add_pair(Moves *s, const Reader *reader, bool moves)
+{
+    Making *m = s->m;
+    MoveTable table = table_new(s, ROLE_MAKER, &s->found, reader->role, &reader->classes);
+    for (int i = 0; i < s->found.n; i++) {
+        int32_t has = has_of(s, i);
+        for (int j = 0; j < reader->classes.n; j++) {
+            int32_t choice = reader->classes.first[j];
+            int64_t at = (int64_t)i * reader->classes.n + j;
+            Demands demands = {0};
+            if (moves)
+                demands = demands_of(m, reader, has, choice);
+            bool forbidden = demands.forbidden || !agrees(m, s->value, reader, s->n_users == 1,
+                                                          s->found.first[i], choice);
+            table.us[at] = forbidden ? INFINITY : demands_us(s, has, &demands, NULL);
+        }
+    }
+    add_table(s, &table);
+}
+
+/* ---- moves that several readers share ---- */
+
+/* Adds, for a sharding as found, the targets that at least two readers may ask for. */
+static void add_targets(Moves *s, int32_t has)
+{
+    Arena *scratch = s->m->scratch;
+    Intern *targets = intern_new(scratch);
+    Vec(int) n_asking = {0}, last = {0};
+    Vec(unsigned) phases = {0};
+    for (int r = 0; r < s->n_readers; r++)
+        for (int j = 0; j < s->readers[r].classes.n; j++) {
+            Demands demands = demands_of(s->m, &s->readers[r], has, s->readers[r].classes.first[j]);
+            for (int i = 0; i < demands.n && !demands.forbidden; i++) {
+                int32_t id = intern_put(targets, &demands.at[i].target, sizeof(int32_t));
+                if (id == n_asking.n) {
+                    vec_push(scratch, &n_asking, 0);
+                    vec_push(scratch, &phases, 0);
+                    vec_push(scratch, &last, -1);
+                }
+                assert(n_asking.at && last.at && phases.at);
+                n_asking.at[id] += last.at[id] != r;
+                last.at[id] = r;
+                if (demands.at[i].phase)
+                    phases.at[id] |= 1u << demands.at[i].phase;
+            }
+        }
+    for (int32_t id = 0; id < n_asking.n; id++) {
+        int32_t target = *(const int32_t *)intern_key(targets, id, NULL);
+        if (n_asking.at[id] < 2 || prices_free(s->m->to->memo->prices, s->dtype, has, target))
+            continue;
+        unsigned all = phases.at[id], first = all & (~all + 1);
+        vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, target, all});
+        if (first != all)
+            vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, target, first});
+    }
+}
+
+static int n_phases(unsigned phases)
+{
+    int n = 0;
+    for (; phases; phases &= phases - 1)
+        n++;
+    return n ? n : 1;
+}
+
+/* The node that pays for shared moves: its tables with the maker and with all readers. */
+static void add_shared(Moves *s)
+{
+    Making *m = s->m;
+    int n = s->shared.n;
+    const SharedChoice *choice = s->shared.at;
+    Classes own = each(m, n);
+    MoveTable paid = table_new(s, ROLE_SHARED, &own, ROLE_NONE, NULL);
+    for (int i = 0; i < n; i++)
+        if (choice[i].target >= 0)
+            paid.us[i] = n_phases(choice[i].phases) * move_us(s, choice[i].made, choice[i].target);
+    add_table(s, &paid);
+    MoveTable same = table_new(s, ROLE_MAKER, &s->found, ROLE_SHARED, &own);
+    for (int i = 0; i < s->found.n; i++)
+        for (int j = 0; j < n; j++)
+            same.us[(int64_t)i * n + j] = has_of(s, i) != choice[j].made ? INFINITY : 0;
+    add_table(s, &same);
+    for (int r = 0; r < s->n_readers; r++) {
+        const Reader *reader = &s->readers[r];
+        MoveTable table = table_new(s, ROLE_SHARED, &own, reader->role, &reader->classes);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < reader->classes.n; j++) {
+                Demands demands = demands_of(m, reader, choice[i].made, reader->classes.first[j]);
+                table.us[(int64_t)i * reader->classes.n + j] =
+                    demands.forbidden ? INFINITY
+                                      : demands_us(s, choice[i].made, &demands, &choice[i]);
+            }
+        add_table(s, &table);
+    }
+}
+
+/* Finds the choices of the node of shared moves; false if no two readers share any. */
+static bool find_shared(Moves *s)
+{
+    Intern *seen = intern_new(s->m->scratch);
+    bool some = false;
+    for (int i = 0; i < s->found.n && s->n_readers > 1; i++) {
+        int32_t has = has_of(s, i);
+        int n = s->shared.n;
+        if (intern_find(seen, &has, sizeof has) >= 0)
+            continue;
+        intern_put(seen, &has, sizeof has);
+        vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, -1, 0});
+        add_targets(s, has);
+        some |= s->shared.n > n + 1;
+    }
+    return some;
+}
+
+const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes)
+{
+    Moves s = {.m = m, .value = value, .dtype = (Dtype)m->to->inferred->dtype[value->tensor]};
+    s.found = found_classes(m, value);
+    s.readers = readers_of(m, value, nodes, &s.n_readers);
+    for (int r = 0; r < s.n_readers; r++)
+        s.n_users += s.readers[r].node != value->node;
+    add_own_moves(&s);
+    bool some = find_shared(&s);
+    for (int r = 0; r < s.n_readers; r++)
+        add_pair(&s, &s.readers[r], !some);
+    if (some)
+        add_shared(&s);
+    ValueTables *out = arena_make(m->to->memo->arena, ValueTables);
+    *out = (ValueTables){s.tables.n, some ? s.shared.n : 0, s.tables.at, s.shared.at};
+    return out;
+}
