@@ -16,6 +16,7 @@
 #include "tui/help/lua_help.h"
 #include "tui/state/menu.h"
 #include "tui/state/work/mesh_change.h"
+#include "tui/state/work/setting_change.h"
 #include "tui/state/places.h"
 #include "tui/state/work/plan_search.h"
 #include "tui/views/graph/graph_row.h"
@@ -385,9 +386,11 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
     else if (act == ACT_UNDECIDE)
         *ok = pins_undecide(ui, err);
     else if (act == ACT_UNDO)
-        *ok = (!mesh_change_can(ui, -1) && reload_train_step(app, -1)) || pins_undo(ui, err);
+        *ok = setting_change_undo(ui) || (!mesh_change_can(ui, -1) && reload_train_step(app, -1)) ||
+              pins_undo(ui, err);
     else if (act == ACT_REDO)
-        *ok = (!mesh_change_can(ui, 1) && reload_train_step(app, 1)) || pins_redo(ui, err);
+        *ok = setting_change_redo(ui) || (!mesh_change_can(ui, 1) && reload_train_step(app, 1)) ||
+              pins_redo(ui, err);
     else if (act == ACT_WHAT_IF && ui->views[ui->at.show]->act(ui, act))
         return true; /* what the view shows has options of its own */
     else if (act == ACT_PIN || act == ACT_WHAT_IF)

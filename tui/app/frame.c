@@ -7,6 +7,7 @@
 #include "tui/app/complete.h"
 #include "tui/state/menu.h"
 #include "tui/state/work/mesh_change.h"
+#include "tui/state/work/setting_change.h"
 #include "tui/state/work/train_change.h"
 #include "tui/state/pins.h"
 #include "tui/state/work/plan_search.h"
@@ -438,9 +439,10 @@ static bool is_of_use(const App *app, ActId act)
     if (act == ACT_CANCEL)
         return ui->jobs.running != NULL;
     if (act == ACT_UNDO)
-        return mesh_change_can(ui, -1) || train_change_can(ui, -1) || pins_of_step(journal, -1) > 0;
+        return setting_change_can(ui, -1) || mesh_change_can(ui, -1) || train_change_can(ui, -1) ||
+               pins_of_step(journal, -1) > 0;
     if (act == ACT_REDO)
-        return mesh_change_can(ui, 1) || train_change_can(ui, 1) ||
+        return setting_change_can(ui, 1) || mesh_change_can(ui, 1) || train_change_can(ui, 1) ||
                journal->n_done < journal->decisions.n;
     if (act == ACT_BACK)
         return ui->history.at > 0;

@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/step/optimizer.h"
 #include "tui/state/pins.h"
+#include "tui/state/work/setting_change.h"
 #include "tui/state/work/train_change.h"
 #include "tui/views/label.h"
 
@@ -160,6 +161,7 @@ static void keep_state(App *from, App *to)
     to->ui.messages.n_errors = from->ui.messages.n_errors;
     to->tour = from->tour;
     train_changes_keep(&from->ui, &to->ui);
+    setting_changes_keep(&from->ui, &to->ui);
     if (from->ui.rank < to->ui.session->mesh->n_devices)
         to->ui.rank = from->ui.rank;
 }

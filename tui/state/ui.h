@@ -80,15 +80,16 @@ struct Ui {
     Parameters parameters;
     Find find;
 
-    Comm *comm;                     /* of the session's plan */
-    CommSort comm_sort;             /* of the table of reshards */
-    bool comm_reversed;             /* which has the least first */
-    struct Compare *compare;        /* another plan beside it; NULL: none */
-    struct WhatIf *whatif;          /* what-if options being shown, or NULL */
-    struct PlanSearch *plan_search; /* what :search found; NULL: nothing yet */
-    struct Console *console;        /* lines of Lua typed so far */
-    struct MeshSteps *mesh_steps;   /* changes of the mesh, for undo; NULL: none */
-    struct TrainSteps *train_steps; /* of the training step; likewise */
+    Comm *comm;                         /* of the session's plan */
+    CommSort comm_sort;                 /* of the table of reshards */
+    bool comm_reversed;                 /* which has the least first */
+    struct Compare *compare;            /* another plan beside it; NULL: none */
+    struct WhatIf *whatif;              /* what-if options being shown, or NULL */
+    struct PlanSearch *plan_search;     /* what :search found; NULL: nothing yet */
+    struct Console *console;            /* lines of Lua typed so far */
+    struct MeshSteps *mesh_steps;       /* changes of the mesh, for undo; NULL: none */
+    struct TrainSteps *train_steps;     /* of the training step; likewise */
+    struct SettingSteps *setting_steps; /* of settings of the policy; likewise */
     Changes changes;
     Jobs jobs;
 

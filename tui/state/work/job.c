@@ -1,6 +1,7 @@
 #include "tui/state/work/job.h"
 
 #include "tui/state/ui.h"
+#include "tui/state/work/setting_change.h"
 #include "tui/state/work/worker.h"
 
 #include <stdlib.h>
@@ -178,6 +179,8 @@ static void change_done(Ui *ui, void *context, bool ok, const Error *err)
     ChangeJob *job = context;
 
     note_reload(ui, job->change.kind, ok, err);
+    if (job->change.kind == CHANGE_SETTING)
+        setting_change_note(ui, ok ? job->next : NULL, str_from(job->change.text));
     if (ok && job->reopened) {
         ui->asked.session = job->next;
     } else if (ok) {
