@@ -11,6 +11,7 @@ typedef struct {
     bool zoomed;
     const char *want; /* panes: view and area; "too small" */
     bool trains;
+    ShowId lead; /* the view that was opened */
 } Row;
 
 static Row rows[] = {
@@ -32,7 +33,15 @@ static Row rows[] = {
     {"too low for both", 80, 16, SHOW_COMM, false, .want = "comm 0,3 80x11"},
     {"two plans", 80, 24, SHOW_DIFF, false,
      .want = "totals 0,3 80x6; diff 0,10 80x8; fork 0,19 80x3"},
-    {"pages stand alone", 160, 50, SHOW_WHY, false, .want = "why 0,3 160x45"},
+    {"why, beside what it is about", 160, 50, SHOW_WHY, false,
+     .want = "why 1,4 95x15; policy 1,21 95x26; op 98,4 61x20; tensor 98,26 61x21"},
+    {"a pane of a page that was opened", 160, 50, SHOW_OP, false,
+     .want = "why 1,4 95x15; policy 1,21 95x26; op 98,4 61x20; tensor 98,26 61x21",
+     .lead = SHOW_WHY},
+    {"a view that has no pane in what was opened", 160, 50, SHOW_GRAPH, false,
+     .want = "graph 1,4 95x43; op 98,4 61x19; tensor 98,25 61x22", .lead = SHOW_WHY},
+    {"pages stand alone on small screens", 80, 24, SHOW_WHY, false, .want = "why 0,3 80x19"},
+    {"help stands alone", 160, 50, SHOW_HELP, false, .want = "help 0,3 160x45"},
     {"memory of a training step", 160, 50, SHOW_MEM, false,
      .want = "mem 1,4 158x25; live 1,31 81x16; kept 84,31 75x16", .trains = true},
     {"memory of a forward plan", 160, 50, SHOW_MEM, false,
@@ -51,8 +60,8 @@ static const char *const names[SHOW_COUNT] = {
 static void panes_of_a_size(void **state)
 {
     const Row *row = *state;
-    Layout layout =
-        layout_make(row->w, row->h, row->show, (LayoutLook){row->zoomed, row->trains}, NULL);
+    Layout layout = layout_make(row->w, row->h, row->show,
+                                (LayoutLook){row->zoomed, row->trains, row->lead}, NULL);
     char text[200] = "too small";
     int n = 0;
     for (int i = 0; i < layout.n_panes; i++) {

@@ -235,7 +235,8 @@ static void next_pane(App *app, int by)
     for (int i = 0; i < layout->n_panes; i++) {
         if (layout->pane[i].show != ui->at.show)
             continue;
-        ui->at.show = layout->pane[(i + by + layout->n_panes) % layout->n_panes].show;
+        app->shown = layout->pane[(i + by + layout->n_panes) % layout->n_panes].show;
+        ui->at.show = app->shown;
         return;
     }
 }
@@ -554,6 +555,8 @@ static void perform(App *app, const Action *action, Str args, Key key)
     bool ok = true;
 
     ui->key = key;
+    if (act >= ACT_SHOW_GRAPH && act <= ACT_SHOW_RUN) /* its own workspace, not the one it is in */
+        app->shown = SHOW_COUNT;
     if (args.n > 0 && command_with_text(app, act, args, &ok, &err)) {
         if (!ok)
             ui_error(ui, &err);

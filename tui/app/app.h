@@ -73,6 +73,7 @@ typedef struct {
     Term *term; /* NULL without a terminal */
     Grid *grid;
     Layout layout;
+    ShowId lead, shown; /* the view that was opened, and the one with the focus since */
     Prompt prompt;
     Crumb crumb[OUTLINE_DEPTH_MAX];
     int n_crumbs;

@@ -617,7 +617,8 @@ static void draw_once(App *app)
     int tour = tour_lines(&app->tour, grid->w, grid->h);
     app->layout = layout_make(grid->w, grid->h - tour, ui->at.show,
                               (LayoutLook){.zoomed = ui->look.zoomed || app->options.one_pane,
-                                           .trains = ui_graph(ui)->phase != NULL},
+                                           .trains = ui_graph(ui)->phase != NULL,
+                                           .lead = app->lead},
                               &app->splits);
     if (app->layout.too_small) {
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
@@ -628,6 +629,8 @@ static void draw_once(App *app)
     if (is_shown(&app->layout, SHOW_COMM_DETAIL))
         whatif_follow(ui);
     if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE) ||
+    if (app->shown != ui->at.show) /* opened, not reached from the pane beside it */
+        app->lead = app->shown = ui->at.show;
         is_shown(&app->layout, SHOW_SAVED) || is_shown(&app->layout, SHOW_SCHEDULE))
         mem_follow(ui);
     if (is_shown(&app->layout, SHOW_COMM) || is_shown(&app->layout, SHOW_SCHEDULE))

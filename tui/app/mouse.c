@@ -67,10 +67,13 @@ static void click_pane(App *app, const LayoutPane *pane, int x, int y)
     int row = y - pane->area.y - view->list_at - list->lead;
     bool folds = is_fold_mark(app->grid, x, y);
 
-    app->ui.at.show = pane->show;
+    app->ui.at.show = app->shown = pane->show;
     if (is_head(pane, y) && !view->head(&app->ui, x - pane->area.x))
         app_act(app, action_by_id(ACT_SORT), 0);
-    if (view->list_at < 0 || row < 0 || row >= list->height)
+    if (view->list_at < 0 || row < 0 || row >= pane->area.h)
+        return;
+    row += list->column ? (x - pane->area.x) / list->column * pane->area.h : 0;
+    if (row >= list->height)
         return;
     view->go(&app->ui, list->top + row);
     if (folds)

@@ -34,6 +34,11 @@ static const Workspace workspaces[] = {
               {SHOW_COMM_DETAIL, 0, 38, 57, 62},
               {SHOW_LINKS, 57, 38, 43, 62}}},
     {.n = 3,
+     .pane = {{SHOW_DIFF_TOTALS, 0, 0, 100, 32},
+              {SHOW_DIFF, 0, 32, 100, 48},
+              {SHOW_FORK, 0, 80, 100, 20}},
+     .trains = true},
+    {.n = 3,
      .pane = {{SHOW_DIFF_TOTALS, 0, 0, 100, 20},
               {SHOW_DIFF, 0, 20, 100, 56},
               {SHOW_FORK, 0, 76, 100, 24}}},
@@ -42,6 +47,32 @@ static const Workspace workspaces[] = {
               {SHOW_CONSOLE, 0, 55, 50, 45},
               {SHOW_RUN, 50, 0, 50, 55},
               {SHOW_CHECK, 50, 55, 50, 45}}},
+    {.n = 4,
+     .pane = {{SHOW_WHY, 0, 0, 61, 38},
+              {SHOW_POLICY, 0, 38, 61, 62},
+              {SHOW_OP, 61, 0, 39, 50},
+              {SHOW_TENSOR, 61, 50, 39, 50}}},
+    {.n = 4,
+     .pane = {{SHOW_FINDINGS, 0, 0, 61, 38},
+              {SHOW_POLICY, 0, 38, 61, 62},
+              {SHOW_OP, 61, 0, 39, 50},
+              {SHOW_TENSOR, 61, 50, 39, 50}}},
+    {.n = 4,
+     .pane = {{SHOW_JOURNAL, 0, 0, 61, 38},
+              {SHOW_POLICY, 0, 38, 61, 62},
+              {SHOW_OP, 61, 0, 39, 50},
+              {SHOW_TENSOR, 61, 50, 39, 50}}},
+    {.n = 4,
+     .pane = {{SHOW_ERRORS, 0, 0, 61, 28},
+              {SHOW_POLICY, 0, 28, 61, 72},
+              {SHOW_OP, 61, 0, 39, 50},
+              {SHOW_TENSOR, 61, 50, 39, 50}}},
+    {.n = 3,
+     .pane = {{SHOW_EVENTS, 0, 0, 61, 100},
+              {SHOW_OP, 61, 0, 39, 48},
+              {SHOW_TENSOR, 61, 48, 39, 52}}},
+    {.n = 3,
+     .pane = {{SHOW_NEAR, 0, 0, 100, 44}, {SHOW_OP, 0, 44, 52, 56}, {SHOW_TENSOR, 52, 44, 48, 56}}},
 };
 
 /* Views above each other on a narrow screen: lines of each, and percent of the body if that is
@@ -54,32 +85,58 @@ typedef struct {
 typedef struct {
     int n;
     StackPane pane[LAYOUT_PANES];
+    bool trains; /* as of a Workspace */
 } Stack;
 
 static const Stack stacks[] = {
-    {2, {{SHOW_COMM, 0, 0}, {SHOW_COMM_DETAIL, 10, 45}}},
-    {2, {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
-    {2, {{SHOW_MEM, 0, 0}, {SHOW_SAVED, 9, 45}}},
-    {3, {{SHOW_DIFF_TOTALS, 6, 0}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}}},
-    {2, {{SHOW_POLICY, 0, 0}, {SHOW_CONSOLE, 7, 35}}},
-    {2, {{SHOW_RUN, 0, 0}, {SHOW_CHECK, 6, 30}}},
+    {.n = 2, .pane = {{SHOW_COMM, 0, 0}, {SHOW_COMM_DETAIL, 10, 45}}},
+    {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
+    {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_SAVED, 9, 45}}},
+    {.n = 3,
+     .pane = {{SHOW_DIFF_TOTALS, 9, 30}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}},
+     .trains = true},
+    {.n = 3, .pane = {{SHOW_DIFF_TOTALS, 6, 0}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}}},
+    {.n = 2, .pane = {{SHOW_POLICY, 0, 0}, {SHOW_CONSOLE, 7, 35}}},
+    {.n = 2, .pane = {{SHOW_RUN, 0, 0}, {SHOW_CHECK, 6, 30}}},
 };
 
-static const Workspace *workspace_of(ShowId show, bool trains, bool high)
+static bool has_pane(const Workspace *workspace, ShowId show)
 {
-    for (size_t i = 0; i < sizeof workspaces / sizeof workspaces[0]; i++)
-        for (int p = 0; p < workspaces[i].n; p++)
-            if (workspaces[i].pane[p].show == show && (trains || !workspaces[i].trains) &&
-                (high || !workspaces[i].high))
-                return &workspaces[i];
-    return NULL;
+    for (int p = 0; p < workspace->n; p++)
+        if (workspace->pane[p].show == show)
+            return true;
+    return false;
 }
 
-static const Stack *stack_of(ShowId show)
+/* Where a view leads if there is such a workspace, else where it has a pane. */
+static const Workspace *workspace_of(ShowId show, bool trains, bool high)
+{
+    const Workspace *beside = NULL;
+
+    for (size_t i = 0; i < sizeof workspaces / sizeof workspaces[0]; i++) {
+        const Workspace *workspace = &workspaces[i];
+        if ((workspace->trains && !trains) || (workspace->high && !high))
+            continue;
+        if (workspace->pane[0].show == show)
+            return workspace;
+        if (!beside && has_pane(workspace, show))
+            beside = workspace;
+    }
+    return beside;
+}
+
+static const Workspace *workspace_for(ShowId show, const LayoutLook *look, bool high)
+{
+    const Workspace *led = workspace_of(look->lead, look->trains, high);
+
+    return led && has_pane(led, show) ? led : workspace_of(show, look->trains, high);
+}
+
+static const Stack *stack_of(ShowId show, bool trains)
 {
     for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++)
         for (int p = 0; p < stacks[i].n; p++)
-            if (stacks[i].pane[p].show == show)
+            if (stacks[i].pane[p].show == show && (trains || !stacks[i].trains))
                 return &stacks[i];
     return NULL;
 }
@@ -150,8 +207,8 @@ Layout layout_make(int w, int h, ShowId show, LayoutLook look, const Splits *spl
                      .body = {0, 3, w, h - 5},
                      .workspace = -1};
     Rect body = layout.body;
-    const Workspace *workspace = workspace_of(show, look.trains, h >= LAYOUT_HIGH);
-    const Stack *stack = stack_of(show);
+    const Workspace *workspace = workspace_for(show, &look, h >= LAYOUT_HIGH);
+    const Stack *stack = stack_of(show, look.trains);
 
     if (splits)
         layout.splits = *splits;

@@ -10,7 +10,8 @@
  * From LAYOUT_WIDE columns and LAYOUT_TALL rows on, views that belong together are panes beside
  * each other, one workspace (a high screen may have a pane more): graph + op + tensor, mesh +
  * memory + what lives at its peak (in a training step memory + that + what is kept), reshards + the
- * selected one + links, two plans, policy + console + run. Below that a view has the screen, or
+ * selected one + links, two plans, policy + console + run; a page (why, findings, events, the
+ * journal, errors, boxes around an op) + op + tensor + policy. Below that a view has the screen, or
  * shares it with the parts that explain it, above each other. Below LAYOUT_MIN_W x LAYOUT_MIN_H the
  * screen is one line with a message.
  */
@@ -27,7 +28,7 @@ enum {
     LAYOUT_HIGH = 56,    /* where some workspaces have a pane more */
     LAYOUT_STACK_H = 14, /* of the body: where views stand above each other */
     LAYOUT_PANES = 4,
-    LAYOUT_BORDERS = 12 /* of all workspaces */
+    LAYOUT_BORDERS = 24 /* of all workspaces */
 };
 
 typedef struct {
@@ -65,6 +66,7 @@ typedef struct {
 typedef struct {
     bool zoomed; /* the view that has the focus alone */
     bool trains; /* the plan is of a training step: some workspaces have other panes */
+    ShowId lead; /* the view whose workspace stays as long as `show` has a pane in it */
 } LayoutLook;
 
 /* splits: NULL: as the table has them. show: the view that has the focus; it is always in a pane.

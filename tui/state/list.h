@@ -11,6 +11,7 @@ typedef struct {
     int64_t n;   /* rows when it was last drawn */
     int height;  /* rows that fitted then */
     int lead;    /* lines between the view's list_at and its first row then */
+    int column;  /* of a page in columns beside each other: how wide one is; 0: in one */
     Text text;   /* of a page: what was last drawn; in the frame's arena */
 } List;
 

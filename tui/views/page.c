@@ -3,7 +3,7 @@
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 
-enum { WRAP_INDENT = 8 };
+enum { WRAP_INDENT = 8, COLUMN_W = 80 };
 
 Text page_line(Text text, int64_t line)
 {
@@ -39,26 +39,41 @@ static Text wrapped(const Ui *ui, Text text, int columns, int64_t *n_lines)
     return buf_text(&out);
 }
 
+/* A page that is longer than its area stands in columns where those are wide enough. */
+static int columns_of(const Ui *ui, Text text, const Rect *area)
+{
+    int64_t n;
+
+    wrapped(ui, text, area->w - 1, &n);
+    return n > area->h && area->w >= 2 * COLUMN_W ? area->w / COLUMN_W : 1;
+}
+
+static void draw_line(Text line, int y, Pen *pen)
+{
+    pen_to(pen, 1, y);
+    if (line.str.n > 0 && line.str.s[0] != ' ')
+        pen_fit(pen, ROLE_HEAD, line.str, pen->area.w - 1);
+    else
+        pen_text(pen, line, -1, pen->area.w - 1);
+}
+
 void page_draw(Ui *ui, ShowId show, Text text, Pen *pen)
 {
-    int64_t n, *at = &ui->list[show].at, *top = &ui->list[show].top;
+    List *list = &ui->list[show];
+    const Rect *area = &pen->area;
+    int n_columns = columns_of(ui, text, area), w = area->w / n_columns, h = area->h;
+    int64_t n;
 
-    text = wrapped(ui, text, pen->area.w - 1, &n);
-    ui->list[show].text = text;
-    ui->list[show].n = n;
-    ui->list[show].height = pen->area.h;
-    if (*at >= n)
-        *at = n > 0 ? n - 1 : 0;
-    *top = list_scroll(*top, *at, n, pen->area.h);
-    for (int y = 0; y < pen->area.h && *top + y < n; y++) {
-        Text line = page_line(text, *top + y);
-        pen_to(pen, 1, y);
-        if (line.str.n > 0 && line.str.s[0] != ' ')
-            pen_fit(pen, ROLE_HEAD, line.str, pen->area.w - 1);
-        else
-            pen_text(pen, line, -1, pen->area.w - 1);
-        if (*top + y == *at)
-            rows_mark(ui, show, pen, y);
+    text = wrapped(ui, text, w - 1, &n);
+    list->text = text;
+    list->column = n_columns > 1 ? w : 0;
+    list_show(list, list_cursor(list, n), n, h * n_columns);
+    for (int i = 0; i < list->height && list->top + i < n; i++) {
+        Rect column = {area->x + i / h * w, area->y, w, h};
+        Pen own = pen_new(pen->grid, column);
+        draw_line(page_line(text, list->top + i), i % h, &own);
+        if (list->top + i == list->at)
+            rows_mark(ui, show, &own, i % h);
     }
 }
 

@@ -244,7 +244,9 @@ static void draw_findings(Ui *ui, Pen *pen)
             buf_puts(&text, "  ");
             origin_put_place(&(Origin){.file = finding->file, .line = finding->line}, &text);
         }
-        buf_printf(&text, "\n    %s\n", finding->hint ? finding->hint : "");
+        buf_putc(&text, '\n');
+        if (finding->hint && *finding->hint)
+            buf_printf(&text, "    %s\n", finding->hint);
     }
     if (findings->n == 0)
         buf_puts(&text, "no findings: nothing to warn of\n");
