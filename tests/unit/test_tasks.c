@@ -48,7 +48,7 @@ static TaskRow rows[] = {
                "h.0/Add needs the sum"}},
     {"why is this tensor *not* cut by tp", "", "Wt", 2,
      .facts = {"not sharded by tp?", "LayerNormalization transformer.h.1.ln_1",
-               "the op cannot run sharded along d", "to let it through: pin this dim by tp"}},
+               "cannot run sharded along d", "to let it through: pin this dim by tp"}},
     {"what layer 7 does that layer 6 does not: nothing", "", "", 3,
      .facts = {"h[0..11] ×12", "12 alike in structure and shard"}},
     {"what layer 7 does that layer 6 does not",

@@ -19,6 +19,14 @@ static bool start(Ui *ui, bool (*work)(void *, Progress *, Error *),
 
 /* ---- what was asked for ---- */
 
+/* What two plans differ in, and what their steps cost. */
+typedef struct {
+    Arena *arena; /* of all of it */
+    PlanDiff *diff;
+    DiffOutline outline;
+    const TrainingCost *training[2]; /* as in Compare */
+} Compared;
+
 typedef struct {
     Arena *arena; /* it lives there */
     const Session *session;
@@ -29,15 +37,23 @@ typedef struct {
     int n_steps;
     bool quick;
     Session *other;
-    Arena *diff_arena;
-    PlanDiff *diff;
-    DiffOutline outline;
+    Compared compared;
 } OpenJob;
 
 static bool read_method(Str word, const Propagator **out)
 {
     Str profile = word, propagator = str_take(&profile, ':');
     return propagator_find(propagator, profile, out, NULL);
+}
+
+/* "zero=2": an option that the policy declares, else it is a mesh. */
+static bool is_setting(const Session *session, Str word)
+{
+    Str name = str_trim(str_take(&word, '='));
+    for (int i = 0; i < session->policy_options.n; i++)
+        if (str_eq(name, str_from(session->policy_options.at[i].name)))
+            return true;
+    return false;
 }
 
 static bool read_word(OpenJob *job, Str word, Error *err)
@@ -51,6 +67,8 @@ static bool read_word(OpenJob *job, Str word, Error *err)
     } else if (str_ends(word, STR(".json"))) {
         *options = (SessionOptions){.model = text};
         job->saved = true;
+    } else if (is_setting(job->session, word)) {
+        return policy_settings_with(job->arena, &options->settings, word, &options->settings, err);
     } else if (str_find(word, STR("=")) >= 0) {
         options->mesh = text;
     } else if (read_method(word, &options->propagator)) {
@@ -66,12 +84,29 @@ static bool read_word(OpenJob *job, Str word, Error *err)
 
 /* ---- opening ---- */
 
-static void compare_sides(Arena **arena, const Session *a, const Session *b, PlanDiff **diff,
-                          DiffOutline *outline)
+static const TrainingCost *cost_of(Arena *arena, const Session *session)
 {
-    *arena = arena_new();
-    *diff = plan_diff(*arena, a, b);
-    *outline = diff_outline(*arena, *diff);
+    TrainingCost *cost = arena_make(arena, TrainingCost);
+    *cost = training_cost(arena, session->plan, session->groups);
+    return cost;
+}
+
+static Compared compare_sides(const Session *a, const Session *b)
+{
+    Compared out = {.arena = arena_new()};
+    out.diff = plan_diff(out.arena, a, b);
+    out.outline = diff_outline(out.arena, out.diff);
+    if (a->graph->phase && b->graph->phase) {
+        out.training[0] = cost_of(out.arena, a);
+        out.training[1] = cost_of(out.arena, b);
+    }
+    return out;
+}
+
+/* The graph that policies see: a training step is derived from it anew. */
+static Graph *model_of(const Session *session)
+{
+    return session->graph->phase ? session->loaded.graph : session->graph;
 }
 
 static bool open_work(void *context, Progress *progress, Error *err)
@@ -86,11 +121,11 @@ static bool open_work(void *context, Progress *progress, Error *err)
     else if (job->saved)
         job->other = session_open(&job->options, hooks, err);
     else
-        job->other = session_open_graph(job->session->graph, &job->options, hooks, err);
+        job->other = session_open_graph(model_of(job->session), &job->options, hooks, err);
     if (!job->other)
         return false;
     progress_stage(progress, "comparing", 0);
-    compare_sides(&job->diff_arena, job->session, job->other, &job->diff, &job->outline);
+    job->compared = compare_sides(job->session, job->other);
     return true;
 }
 
@@ -103,6 +138,15 @@ static void list_shown(Compare *compare)
     for (int i = 0; i < outline->n_lines; i++)
         if (compare->shows_equal || outline->line[i].mark != '=')
             compare->shown[compare->n_shown++] = i;
+}
+
+static void take_compared(Compare *compare, const Compared *now)
+{
+    compare->diff_arena = now->arena;
+    compare->diff = now->diff;
+    compare->outline = now->outline;
+    memcpy(compare->training, now->training, sizeof compare->training);
+    list_shown(compare);
 }
 
 static void say_opened(Ui *ui)
@@ -129,10 +173,7 @@ static void open_done(Ui *ui, void *context, bool ok, const Error *err)
     compare_close(ui);
     Compare *compare = arena_make(job->arena, Compare);
     *compare = (Compare){.arena = job->arena, .other = job->other, .name = job->name};
-    compare->diff_arena = job->diff_arena;
-    compare->diff = job->diff;
-    compare->outline = job->outline;
-    list_shown(compare);
+    take_compared(compare, &job->compared);
     ui->compare = compare;
     ui->list[SHOW_DIFF].at = ui->list[SHOW_DIFF].top = 0;
     ui_show(ui, SHOW_DIFF);
@@ -213,9 +254,7 @@ static bool is_quick(const Ui *ui)
 typedef struct {
     Arena *arena; /* it lives there */
     const Session *a, *b;
-    Arena *diff_arena;
-    PlanDiff *diff;
-    DiffOutline outline;
+    Compared compared;
 } AgainJob;
 
 static bool again_work(void *context, Progress *progress, Error *err)
@@ -223,24 +262,15 @@ static bool again_work(void *context, Progress *progress, Error *err)
     AgainJob *job = context;
     (void)err;
     progress_stage(progress, "comparing", 0);
-    compare_sides(&job->diff_arena, job->a, job->b, &job->diff, &job->outline);
+    job->compared = compare_sides(job->a, job->b);
     return true;
-}
-
-static void take_diff(Ui *ui, Arena *arena, PlanDiff *diff, DiffOutline outline)
-{
-    Compare *compare = ui->compare;
-    compare->diff_arena = arena;
-    compare->diff = diff;
-    compare->outline = outline;
-    list_shown(compare);
 }
 
 static void again_done(Ui *ui, void *context, bool ok, const Error *err)
 {
     AgainJob *job = context;
     (void)ok, (void)err;
-    take_diff(ui, job->diff_arena, job->diff, job->outline);
+    take_compared(ui->compare, &job->compared);
     arena_free(job->arena);
 }
 
@@ -264,12 +294,9 @@ const Compare *compare_now(Ui *ui)
         return NULL;
     if (!compare->diff_arena && is_quick(ui) && !job_changes_plan(ui)) {
         const Session *a, *b;
-        Arena *arena;
-        PlanDiff *diff;
-        DiffOutline outline;
         order_sides(ui, &a, &b);
-        compare_sides(&arena, a, b, &diff, &outline);
-        take_diff(ui, arena, diff, outline);
+        Compared now = compare_sides(a, b);
+        take_compared(compare, &now);
     }
     return compare->diff_arena ? compare : NULL;
 }
@@ -333,7 +360,8 @@ void compare_menu(Ui *ui)
     }
     if (pins_of_step(&ui->session->journal, -1) > 0)
         menu_add(ui, 'b', STR("before the last change"), ui->menu.n);
-    menu_add(ui, ':', STR("type another policy, plan.json, mesh or propagator"), ui->menu.n);
+    menu_add(ui, ':', STR("type another policy, plan.json, mesh, setting or propagator"),
+             ui->menu.n);
     if (ui->compare)
         menu_add(ui, 'o', STR("off: no second plan"), ui->menu.n);
 }

@@ -5,6 +5,7 @@
  *
  *     fsdp, my/policy.lua        the same model, mesh and machine under another policy
  *     dp=4,tp=2                  on another mesh
+ *     zero=2                     with another value of an option of the policy
  *     spmd, factor:shardy        by another propagator, with its profile
  *     plan.json                  a saved plan, of this model or another
  *     before                     before the last change made here
@@ -16,6 +17,7 @@
 #ifndef TUI_STATE_COMPARE_H
 #define TUI_STATE_COMPARE_H
 
+#include "core/cost/training_cost.h"
 #include "core/summary/diff_outline.h"
 #include "tui/state/ui.h"
 
@@ -28,6 +30,7 @@ typedef struct Compare {
     Arena *diff_arena; /* NULL: to be compared */
     PlanDiff *diff;    /* side 0: A */
     DiffOutline outline;
+    const TrainingCost *training[2]; /* of A and B, where both are training steps; else NULL */
     int n_shown;
     int32_t *shown; /* lines that are on the screen: all, or the changes */
 } Compare;

@@ -179,6 +179,39 @@ static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line
     }
 }
 
+/* What can be opened as the second plan, and how it is typed. */
+static void draw_choices(const Ui *ui, Pen *pen)
+{
+    const PolicyOptions *options = &ui->session->policy_options;
+    static const struct {
+        const char *type, *what;
+    } choices[] = {
+        {"d", "asks: policy, mesh, setting, plan.json, propagator"},
+        {":diff fsdp", "another policy, shipped or a file, on this mesh"},
+        {":diff dp=4,tp=2", "this policy on another mesh"},
+        {":diff spmd", "another propagator"},
+        {":diff plan.json", "a saved plan, of this model or another"},
+        {":diff before", "the plan before your last change"},
+        {":diff policy", "the policy alone, without all that you changed"},
+    };
+    enum { TYPE_W = 18 };
+
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_fit(pen, ROLE_FOCUS, str_from(choices[i].type), TYPE_W);
+        pen_puts(pen, ROLE_DIM, choices[i].what);
+        pen_line(pen);
+    }
+    for (int i = 0; i < options->n && !pen_full(pen); i++) {
+        const PolicyOption *option = &options->at[i];
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_fit(pen, ROLE_FOCUS, str_from(i == 0 ? ":diff NAME=VALUE" : ""), TYPE_W);
+        pen_printf(pen, ROLE_TEXT, "%s", option->name);
+        pen_printf(pen, ROLE_DIM, "  %s, now %s", option->help, option->value);
+        pen_line(pen);
+    }
+}
+
 /* Says what to do where there is no second plan, or that one is being compared. */
 static void diff_draw_none(const Ui *ui, Pen *pen)
 {
@@ -188,10 +221,7 @@ static void diff_draw_none(const Ui *ui, Pen *pen)
     }
     pen_puts(pen, ROLE_TEXT, " No second plan yet.");
     pen_line(pen);
-    pen_puts(pen, ROLE_DIM, " d        asks for one: a policy, plan.json, a mesh, a propagator");
-    pen_line(pen);
-    pen_puts(pen, ROLE_DIM, " :diff before   the plan before your last change");
-    pen_line(pen);
+    draw_choices(ui, pen);
 }
 
 static void draw_same(const Compare *compare, Pen *pen)

@@ -2,6 +2,8 @@
 #include "tui/views/diff_cells.h"
 #include "tui/views/label.h"
 
+#include "core/cost/pipeline.h"
+
 #include <math.h>
 
 /* The least wanted rows are left out first. */
@@ -26,6 +28,12 @@ static const Totals *totals_of(const Rows *rows, int side)
     return &rows->compare->diff->side[side]->plan->priced->totals;
 }
 
+/* The time of a whole step, of all micro-batches. */
+static double step_of(const Rows *rows, int side)
+{
+    return plan_step_us(rows->compare->diff->side[side]->plan);
+}
+
 static TotalRow *add_row(Rows *rows, const char *name, int wanted)
 {
     TotalRow *row = &rows->row[rows->n < ROWS_MAX ? rows->n++ : ROWS_MAX - 1];
@@ -37,7 +45,9 @@ static TotalRow *add_row(Rows *rows, const char *name, int wanted)
 /* "+1.2 GiB", "−3.4 ms", "0". */
 static Str signed_text(const Ui *ui, double delta, Str text)
 {
-    const char *sign = delta > 0 ? "+" : delta < 0 ? "−" : "";
+    const char *sign = delta > 0 ? "+" : "−";
+    if (delta == 0)
+        return STR("0");
     return str_from(arena_printf(ui->frame, "%s%.*s", sign, STR_ARG(text)));
 }
 
@@ -60,6 +70,18 @@ static void add_bytes(Rows *rows, const char *name, int wanted, int64_t a, int64
     row->delta = signed_text(rows->ui, (double)b - (double)a, label_bytes(rows->ui, delta));
     row->bar[0] = (double)a;
     row->bar[1] = (double)b;
+}
+
+/* "54.2%", of shares from 0 to 1. */
+static void add_share(Rows *rows, const char *name, int wanted, double a, double b)
+{
+    Arena *frame = rows->ui->frame;
+    TotalRow *row = add_row(rows, name, wanted);
+    row->a = str_from(isnan(a) ? "-" : arena_printf(frame, "%.1f%%", 100 * a));
+    row->b = str_from(isnan(b) ? "-" : arena_printf(frame, "%.1f%%", 100 * b));
+    if (!isnan(a) && !isnan(b))
+        row->delta =
+            signed_text(rows->ui, b - a, str_from(arena_printf(frame, "%.1f", 100 * fabs(b - a))));
 }
 
 /* "24 AR, 2 AG": steps as often as they are done. */
@@ -128,13 +150,36 @@ static void add_differing(Rows *rows)
     add_row(rows, "differ", 5)->a = buf_str(&text);
 }
 
+/* Whether steps of the two plans train on as many tokens: else their times say little. */
+static bool same_work(const Rows *rows)
+{
+    const TrainingCost *const *training = rows->compare->training;
+    return !training[0] || isnan(training[0]->tokens_per_s_device) ||
+           isnan(training[1]->tokens_per_s_device) ||
+           training[0]->micro_batches == training[1]->micro_batches;
+}
+
+/* How much more time B takes: "2.66 s", of a step; or "31.0%", of a token. */
+static double more_time(const Rows *rows, Str *text)
+{
+    const TrainingCost *const *training = rows->compare->training;
+    double us = step_of(rows, 1) - step_of(rows, 0);
+    *text = label_us(rows->ui, fabs(us));
+    if (same_work(rows))
+        return us;
+    double more = training[0]->tokens_per_s_device / training[1]->tokens_per_s_device - 1;
+    *text = str_from(arena_printf(rows->ui->frame, "%.1f%%", 100 * fabs(more)));
+    return more;
+}
+
 /* From the two numbers that decide: the step and the peak. */
 static Str verdict(const Rows *rows)
 {
     const Totals *a = totals_of(rows, 0), *b = totals_of(rows, 1);
-    double us = b->step_us - a->step_us;
+    const char *per = same_work(rows) ? "a step" : "a token";
+    Str time;
+    double us = more_time(rows, &time);
     int64_t bytes = b->peak_bytes - a->peak_bytes;
-    Str time = label_us(rows->ui, fabs(us));
     Str size = label_bytes(rows->ui, bytes < 0 ? -bytes : bytes);
     const char *text = "B costs the same as A";
     const Session *other = rows->compare->diff->side[1];
@@ -145,31 +190,91 @@ static Str verdict(const Rows *rows)
         text = arena_printf(rows->ui->frame, "B does not fit: it needs %.*s more than A",
                             STR_ARG(size));
     else if (bytes < 0 && us > 0)
-        text = arena_printf(rows->ui->frame, "B saves %.*s a device for %.*s more a step",
-                            STR_ARG(size), STR_ARG(time));
+        text = arena_printf(rows->ui->frame, "B saves %.*s a device for %.*s more %s",
+                            STR_ARG(size), STR_ARG(time), per);
     else if (bytes > 0 && us < 0)
-        text = arena_printf(rows->ui->frame, "B saves %.*s a step for %.*s more a device",
-                            STR_ARG(time), STR_ARG(size));
-    else if (bytes != 0 || us != 0)
-        text = arena_printf(rows->ui->frame, "B is %s: %.*s a step, %.*s a device",
+        text = arena_printf(rows->ui->frame, "B saves %.*s %s for %.*s more a device",
+                            STR_ARG(time), per, STR_ARG(size));
+    else if (us == 0 && bytes != 0)
+        text = arena_printf(rows->ui->frame, "B %s %.*s a device, and a step takes as long",
+                            bytes < 0 ? "saves" : "needs", STR_ARG(size));
+    else if (bytes == 0 && us != 0)
+        text = arena_printf(rows->ui->frame, "B is %s: %.*s %s, with as much memory",
+                            us < 0 ? "better" : "worse", STR_ARG(signed_text(rows->ui, us, time)),
+                            per);
+    else if (bytes != 0)
+        text = arena_printf(rows->ui->frame, "B is %s: %.*s %s, %.*s a device",
                             bytes <= 0 && us <= 0 ? "better" : "worse",
-                            STR_ARG(signed_text(rows->ui, us, time)),
+                            STR_ARG(signed_text(rows->ui, us, time)), per,
                             STR_ARG(signed_text(rows->ui, (double)bytes, size)));
     return str_from(text);
+}
+
+/* The worst device of each plan by what its memory is for. */
+static void add_memory(Rows *rows, const StepMemory *a, const StepMemory *b)
+{
+    add_bytes(rows, "  parameters", 4, a->parameter, b->parameter);
+    add_bytes(rows, "  gradients", 4, a->gradient, b->gradient);
+    add_bytes(rows, "  optimizer", 4, a->optimizer, b->optimizer);
+    add_bytes(rows, "  activations", 4, a->activation, b->activation);
+}
+
+static void add_rates(Rows *rows, const TrainingCost *a, const TrainingCost *b)
+{
+    Arena *frame = rows->ui->frame;
+    TotalRow *row = add_row(rows, "micro-batches", 9);
+    row->a = str_from(arena_printf(frame, "%d", a->micro_batches));
+    row->b = str_from(arena_printf(frame, "%d", b->micro_batches));
+    row = add_row(rows, "tokens/s dev.", 9);
+    row->a = str_from(arena_printf(frame, "%.1f", a->tokens_per_s_device));
+    row->b = str_from(arena_printf(frame, "%.1f", b->tokens_per_s_device));
+    double more = 100 * (b->tokens_per_s_device / a->tokens_per_s_device - 1);
+    row->delta = signed_text(rows->ui, more, str_from(arena_printf(frame, "%.1f%%", fabs(more))));
+}
+
+static void add_training(Rows *rows, const TrainingCost *a, const TrainingCost *b)
+{
+    if (!same_work(rows))
+        add_rates(rows, a, b);
+    add_share(rows, "MFU", 8, a->mfu, b->mfu);
+    add_share(rows, "bubble", 8, a->bubble, b->bubble);
+    add_us(rows, "exposed comm", 8, a->exposed_comm_us, b->exposed_comm_us);
+    add_us(rows, "forward", 5, a->forward_us, b->forward_us);
+    add_us(rows, "backward", 5, a->backward_us, b->backward_us);
+    add_us(rows, "update", 5, a->update_us, b->update_us);
+}
+
+static void add_pass(Rows *rows, const Totals *a, const Totals *b)
+{
+    add_us(rows, "compute", 6, a->compute_us, b->compute_us);
+    add_us(rows, "collectives", 9, a->comm_us, b->comm_us);
 }
 
 static void fill(Rows *rows)
 {
     const Totals *a = totals_of(rows, 0), *b = totals_of(rows, 1);
+    const TrainingCost *const *training = rows->compare->training;
     add_requests(rows);
     add_bytes(rows, "peak a device", 10, a->peak_bytes, b->peak_bytes);
-    add_us(rows, "step", 10, a->step_us, b->step_us);
-    add_us(rows, "compute", 6, a->compute_us, b->compute_us);
-    add_us(rows, "collectives", 9, a->comm_us, b->comm_us);
+    if (training[0])
+        add_memory(rows, &training[0]->most, &training[1]->most);
+    add_us(rows, "step", 10, step_of(rows, 0), step_of(rows, 1));
+    if (training[0])
+        add_training(rows, training[0], training[1]);
+    else
+        add_pass(rows, a, b);
     add_bytes(rows, "on the wire", 4, a->comm_bytes, b->comm_bytes);
     add_counts(rows);
     add_differing(rows);
     add_row(rows, "verdict", 9)->a = verdict(rows);
+}
+
+/* Where both plans have the same, the row says less; step and peak are always shown. */
+static int how_wanted(const TotalRow *row)
+{
+    enum { DECIDES = 10, EQUAL = 6 };
+    bool equal = row->wanted < DECIDES && row->b.n > 0 && str_eq(row->a, row->b);
+    return row->wanted - (equal ? EQUAL : 0);
 }
 
 /* Leaves out the least wanted until there are h rows. */
@@ -178,7 +283,7 @@ static void fit(Rows *rows, int h)
     while (rows->n > h && rows->n > 0) {
         int least = 0;
         for (int i = 1; i < rows->n; i++)
-            if (rows->row[i].wanted <= rows->row[least].wanted)
+            if (how_wanted(&rows->row[i]) <= how_wanted(&rows->row[least]))
                 least = i;
         memmove(rows->row + least, rows->row + least + 1,
                 sizeof rows->row[0] * (size_t)(rows->n - 1 - least));
