@@ -13,6 +13,7 @@ import importlib.util
 import json
 import logging
 import os
+import queue
 import socket
 import sys
 import traceback
@@ -290,6 +291,9 @@ def make_transformer(kind):
             hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=8,
             num_key_value_heads=4, vocab_size=512)  # fmt: skip
         return transformers.LlamaForCausalLM(config)
+    if kind.endswith(".json"):
+        config = transformers.AutoConfig.from_pretrained(kind)
+        return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     config = transformers.GPT2Config(
         n_embd=64, n_layer=2, n_head=4, vocab_size=256, n_positions=64, bos_token_id=0,
         eos_token_id=0, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0,
@@ -343,7 +347,7 @@ def batch_part(mesh, batches):
     """This rank's part of each batch."""
     part, n_parts = 0, 1
     for dim in mesh.mesh_dim_names:
-        if dim not in ("tp", "pp"):
+        if dim not in ("tp", "pp", "et"):
             part, n_parts = part * mesh[dim].size() + mesh[dim].get_local_rank(), n_parts * mesh[dim].size()
     return [tuple(value.chunk(n_parts)[part] for value in batch) for batch in batches]
 
@@ -396,20 +400,30 @@ def train_rank(rank, path, kind, address, results):
     results.put(errors)
 
 
+def result_of(process, results):
+    """What one of the processes has to say; that this one is dead, if it died without."""
+    while True:
+        try:
+            return results.get(timeout=2)
+        except queue.Empty:
+            if process.exitcode:
+                return [f"a process ended with {process.exitcode}"]
+
+
 def in_processes(what, target, path, linear):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
     context = torch.multiprocessing.get_context("spawn")
     n_ranks = torch.Size(load(path).MESH_SHAPE).numel()
-    results = context.SimpleQueue()
+    results = context.Queue()
     processes = [
         context.Process(target=target, args=(rank, path, linear, address, results))
         for rank in range(n_ranks)
     ]
     for process in processes:
         process.start()
-    errors = [error for _ in processes for error in results.get()]
+    errors = [error for process in processes for error in result_of(process, results)]
     for process in processes:
         process.join()
     say(what.format(n_ranks), errors)

@@ -70,3 +70,22 @@ train "GPT-2 megatron" gpt2 $models/gpt2.onnx -m dp=2,tp=2 -p megatron
 train "GPT-2 megatron_sp, tied" gpt2-tied $models/gpt2-dynamo.onnx -m dp=2,tp=2 -p megatron_sp
 train "GPT-2 fsdp" gpt2-tied $models/gpt2.onnx -m dp=4 -p fsdp
 train "GPT-2 stages" gpt2 $models/tiny-gpt.onnx -m pp=2,dp=2 -p hybrid3d --set micro_batches=2
+
+# Models of configs/, which transformers reads too. A mixture of experts drops no token there.
+train_config() { # NAME EXPORT-ARGUMENTS...
+    config=tests/differential/configs/$1.json what=$1
+    shift
+    train "$what $*" "$config" "$config" --dim batch=4,seq=16 "$@"
+}
+
+train_config qwen2 -m dp=2,tp=2 -p megatron
+train_config qwen3 -m tp=2 -p megatron_sp
+train_config gemma -m tp=2 -p megatron
+train_config phi3 -m dp=2 -p fsdp
+train_config mixtral -m dp=2,tp=2 -p megatron
+train_config mixtral -m tp=2 -p megatron_sp
+train_config mixtral -m dp=2,ep=2 -p expert
+train_config qwen2_moe -m tp=2 -p megatron
+train_config qwen3_moe -m ep=2 -p expert
+train_config deepseek_v3 -m tp=2 -p megatron
+train_config gpt_oss -m ep=2 -p expert

@@ -267,6 +267,7 @@ static const char stubs[] =
     "for name in ('torch.distributed.device_mesh', 'torch.distributed.tensor.parallel',\n"
     "             'torch.distributed.tensor.experimental', 'torch.distributed.fsdp',\n"
     "             'torch.distributed._composable.replicate_with_fsdp',\n"
+    "             'torch.distributed._functional_collectives',\n"
     "             'nnscaler.graph.function.anchor',\n"
     "             'nnscaler.graph.function.dimops', 'nnscaler.graph.segment',\n"
     "             'nnscaler.ir.operator', 'nnscaler.ir.tensor', 'nnscaler.policies'):\n"
@@ -274,7 +275,7 @@ static const char stubs[] =
     "class Style:\n"
     "    def __init__(self, **layouts): self.layouts = layouts\n"
     "for name in ('ColwiseParallel', 'RowwiseParallel', 'SequenceParallel',\n"
-    "             'PrepareModuleInput', 'ParallelStyle'):\n"
+    "             'PrepareModuleInput', 'PrepareModuleInputOutput', 'ParallelStyle'):\n"
     "    setattr(stub('torch.distributed.tensor.parallel'), name, type(name, (Style,), {}))\n"
     "def hexed(text): return text.encode().hex()\n"
     "def said(lies):\n"
@@ -403,8 +404,8 @@ typedef struct {
 } StyleRow;
 
 /* Equal layers are one entry: Llama has q, k, v, gate, up and the head by columns, o, down and the
- * embedding by rows. GPT's Conv1D are Placed. What is cut in several weights of experts, or moved
- * within an attention, torch has no style for. */
+ * embedding by rows. GPT's Conv1D are Placed. Stacked experts have styles of the file's own. What
+ * is moved within an attention, torch has no style for. */
 static StyleRow style_rows[] = {
     {{"llama", "llama-tiny.onnx", "dp=2,tp=2", "tests/policies/megatron.lua"},
      "ColwiseParallel=5 PrepareModuleInput=2 RowwiseParallel=2"},
@@ -420,7 +421,12 @@ static StyleRow style_rows[] = {
      "ColwiseParallel=1 Placed=4 RowwiseParallel=1"},
     {{"interleaved", "tiny-gpt.onnx", "tp=2", "tests/policies/megatron.lua"}, "Placed=4"},
     {{"stored_in_parts", "llama-tiny.onnx", "dp=2", "fsdp"}, "none"},
-    {{"experts", "mixtral-8x7b.json", "dp=2,ep=2", "expert"}, ""},
+    {{"experts", "mixtral-8x7b.json", "dp=2,ep=2", "expert"}, "DispatchedExperts=1"},
+    {{"inside_of_experts", "mixtral-8x7b.json", "tp=2", "megatron"},
+     "ColwiseParallel=4 PrepareModuleInput=1 RowwiseParallel=2 SharedExperts=1"},
+    {{"experts_of_a_sequence", "mixtral-8x7b.json", "tp=2", "megatron_sp"},
+     "ColwiseParallel=4 PrepareModuleInput=1 PrepareModuleInputOutput=1 RowwiseParallel=2 "
+     "SequenceParallel=3 SharedExperts=1"},
     {{"keys_are_gathered", "llama-3-tiny.json", "dp=2,cp=2", "context"}, ""},
 };
 
@@ -438,8 +444,8 @@ static void styles_of_torch_are_there_where_exact(void **state)
     buf_puts(&text, stubs);
     buf_add(&text, buf_str(&module));
     buf_puts(&text, "\nimport collections\n"
-                    "found = collections.Counter(type(it).__name__ for it in globals().get('TP', "
-                    "{}).values())\n"
+                    "found = collections.Counter(type(it).__name__ for name in ('TP', 'EP')"
+                    " for it in globals().get(name, {}).values())\n"
                     "print(*(f'{k}={n}' for k, n in sorted(found.items()))) if found else "
                     "print('none')\n");
     assert_string_equal(arena_str(f.arena, python(f.arena, &text)), row->styles);

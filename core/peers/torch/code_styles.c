@@ -14,7 +14,8 @@ typedef struct {
     ExportNotes *notes;
     Buf *out;
     const char *sharded[MESH_AXES_MAX], *copied[MESH_AXES_MAX]; /* axes of the batch */
-    int n_sharded, n_copied, n_tensor;
+    int n_sharded, n_copied, n_experts;
+    int n_planned;           /* axes of tensors and experts */
     int stage_axis;          /* -1 */
     PythonEntries units;     /* patterns of equal layers, "model.layers.*" */
     bool recomputes;         /* layers */
@@ -24,19 +25,25 @@ typedef struct {
 
 /* ---- what the file needs ---- */
 
+static bool has_plan(const Writer *it, int axis)
+{
+    return it->styles.use[axis] == AXIS_TENSOR || it->styles.use[axis] == AXIS_EXPERTS;
+}
+
 static void find_axes(Writer *it)
 {
     const Mesh *mesh = it->w->mesh;
     it->stage_axis = -1;
     for (int a = 0; a < mesh->n_axes; a++) {
-        it->n_tensor += it->styles.use[a] == AXIS_TENSOR;
+        it->n_planned += has_plan(it, a);
         if (it->styles.use[a] == AXIS_STAGE)
             it->stage_axis = a;
+        it->n_experts += it->styles.use[a] == AXIS_EXPERTS;
         if (it->styles.use[a] == AXIS_TENSOR || it->styles.use[a] == AXIS_STAGE)
             continue;
         if (it->styles.stored[a])
             it->sharded[it->n_sharded++] = mesh->axes[a].name;
-        else if (it->styles.use[a] == AXIS_BATCH)
+        else if (it->styles.use[a] != AXIS_IDLE)
             it->copied[it->n_copied++] = mesh->axes[a].name;
     }
 }
@@ -174,13 +181,16 @@ static void put_used(Writer *it, const char *module, const char *const *all, int
 
 static void write_imports(Writer *it, const Buf *body)
 {
-    if (says(body, "copy.deepcopy"))
-        buf_puts(it->out, "import copy\n");
-    if (says(body, "fnmatch.filter"))
-        buf_puts(it->out, "import fnmatch\n");
-    buf_puts(it->out, says(body, "copy.deepcopy") || says(body, "fnmatch.filter") ? "\n" : "");
+    static const char *const plain[] = {"copy", "fnmatch", "functools"};
+    size_t start = it->out->n;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (says(body, arena_printf(it->w->arena, "%s.", plain[i])))
+            buf_printf(it->out, "import %s\n", plain[i]);
+    buf_puts(it->out, it->out->n > start ? "\n" : "");
     if (says(body, "torch."))
         buf_puts(it->out, "import torch\n");
+    if (says(body, "dist."))
+        buf_puts(it->out, "from torch import distributed as dist\n");
     if (says(body, "nn."))
         buf_puts(it->out, "from torch import nn\n");
     PUT_USED(it, "torch.distributed._composable", body, "checkpoint");
@@ -190,10 +200,12 @@ static void write_imports(Writer *it, const Buf *body)
     PUT_USED(it, "torch.distributed.pipelining", body, "PipelineStage", "Schedule1F1B",
              "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
              "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble");
-    PUT_USED(it, "torch.distributed.tensor", body, "DTensor", "Replicate", "Shard",
+    PUT_USED(it, "torch.distributed._functional_collectives", body, "all_to_all_single_autograd");
+    PUT_USED(it, "torch.distributed.tensor", body, "DTensor", "Partial", "Replicate", "Shard",
              "distribute_module", "distribute_tensor");
     PUT_USED(it, "torch.distributed.tensor.parallel", body, "ColwiseParallel", "ParallelStyle",
-             "PrepareModuleInput", "RowwiseParallel", "SequenceParallel", "parallelize_module");
+             "PrepareModuleInput", "PrepareModuleInputOutput", "RowwiseParallel",
+             "SequenceParallel", "parallelize_module");
     PUT_USED(it, "torch.distributed.tensor.placement_types", body, "_StridedShard");
 }
 
@@ -208,10 +220,16 @@ static void write_usage(Writer *it)
     else
         buf_puts(it->out, "#     parallelize(model, mesh)\n"
                           "#     loss = loss_fn(model(input_ids).logits, labels)\n");
+    const char *before = "# A rank gets its own part of the batch along ";
     for (int a = 0; a < mesh->n_axes; a++)
-        if (it->styles.use[a] == AXIS_BATCH)
-            buf_printf(it->out, "# A rank gets its own part of the batch along %s.\n",
-                       mesh->axes[a].name);
+        if (it->styles.use[a] == AXIS_BATCH || it->styles.use[a] == AXIS_EXPERTS) {
+            buf_printf(it->out, "%s%s", before, mesh->axes[a].name);
+            before = ", ";
+        }
+    buf_puts(it->out, strcmp(before, ", ") == 0 ? ".\n" : "");
+    if (it->n_experts > 0)
+        buf_puts(it->out,
+                 "# Experts drop no token, whatever the capacity that the plan counts with.\n");
 }
 
 static void write_mesh(Writer *it)
@@ -234,8 +252,22 @@ static void write_mesh(Writer *it)
 
 /* ---- the plan of a tensor axis ---- */
 
+/* Whether the model has modules of the pattern that the plan gives no style to: a layer whose
+ * mlp is a block of experts has one of the same name. */
+static bool has_others(const Writer *it, Str pattern)
+{
+    int n = 0, n_paths = 0;
+    for (int i = 0; i < it->styles.modules.n; i++)
+        n += str_eq(it->styles.modules.at[i].pattern, pattern);
+    for (int i = 0; i < it->styles.blocks.n; i++)
+        n_paths += str_eq(it->styles.blocks.at[i].pattern, pattern);
+    return n_paths > 0 && n != n_paths;
+}
+
 static bool all_alike(const Writer *it, Str pattern, int axis, const char *style)
 {
+    if (has_others(it, pattern))
+        return false;
     for (int i = 0; i < it->styles.modules.n; i++) {
         const StyledModule *m = &it->styles.modules.at[i];
         const char *other = m->style[axis] ? m->style[axis] : m->inputs[axis];
@@ -276,8 +308,8 @@ static void add_style(Writer *it, AxisPlan *plan, const StyledModule *m)
     const char *style = m->style[plan->axis] ? m->style[plan->axis] : m->inputs[plan->axis];
     if (!style)
         return;
-    bool folds = !str_eq(m->path, m->pattern) && all_alike(it, m->pattern, plan->axis, style);
-    Str key = folds ? m->pattern : m->path;
+    bool folds = !str_eq(m->name, m->pattern) && all_alike(it, m->pattern, plan->axis, style);
+    Str key = folds ? m->pattern : m->name;
     int n = intern_count(plan->seen);
     if (intern_put(plan->seen, key.s, key.n) == n)
         vec_push(it->w->arena, &plan->plan, (PythonEntry){key, folded(it, key, style), NULL});
@@ -323,7 +355,7 @@ static void put_mesh(Writer *it, const char *const *axis, int n)
 static void write_tensor_axes(Writer *it)
 {
     for (int a = 0; a < it->w->mesh->n_axes; a++) {
-        if (it->styles.use[a] != AXIS_TENSOR)
+        if (!has_plan(it, a))
             continue;
         const char *axis = it->w->mesh->axes[a].name;
         buf_printf(it->out, "    parallelize_module(model, ");
@@ -338,7 +370,7 @@ static void write_tensor_axes(Writer *it)
             buf_puts(it->out, ".size()\n");
         }
     }
-    if (it->n_tensor > 0)
+    if (it->n_planned > 0)
         buf_puts(it->out, "    if hasattr(model, \"tie_weights\"):\n"
                           "        model.tie_weights()  # each style makes its own parameter\n");
 }
@@ -362,17 +394,66 @@ static void put_layers(Writer *it, Str unit)
     buf_puts(it->out, plain ? "" : ")");
 }
 
-static void write_arguments(Writer *it)
+static bool is_of_experts(const Writer *it, const char *axis)
+{
+    return it->styles.use[mesh_find_axis(it->w->mesh, str_from(axis))] == AXIS_EXPERTS;
+}
+
+/* The mesh of copies and shards, as replicate() and fully_shard() take it; that of experts is
+ * without the axes that shard them, and may be empty. Returns whether it has shards. */
+static bool put_batch_mesh(Writer *it, bool of_experts, int *n)
 {
     const char *axes[2 * MESH_AXES_MAX];
+    int n_copied = 0;
+    *n = 0;
     for (int i = 0; i < it->n_copied; i++)
-        axes[i] = it->copied[i];
+        if (!of_experts || !is_of_experts(it, it->copied[i]))
+            axes[(*n)++] = it->copied[i];
+    n_copied = *n;
     for (int i = 0; i < it->n_sharded; i++)
-        axes[it->n_copied + i] = it->sharded[i];
+        if (!of_experts || !is_of_experts(it, it->sharded[i]))
+            axes[(*n)++] = it->sharded[i];
+    if (*n > 0)
+        put_mesh(it, axes, *n);
+    if (*n > (n_copied && *n > n_copied ? 2 : 1))
+        buf_puts(it->out, of_experts ? "._flatten(\"batch_of_experts\")" : "._flatten(\"batch\")");
+    return *n > n_copied;
+}
+
+/* A gradient of an expert is a sum over tokens of all ranks that share the experts. */
+static void write_experts(Writer *it)
+{
+    Buf mesh = buf_new(it->w->arena), *out = it->out;
+    int n = 0, first = 0;
+    it->out = &mesh;
+    const char *call = put_batch_mesh(it, true, &n) ? "fully_shard" : "replicate";
+    it->out = out;
+    while (it->styles.use[first] != AXIS_EXPERTS)
+        first++;
+    buf_printf(out,
+               "    plan, n_parts = %s, options[\"mesh\"].size()\n"
+               "    experts = [model.get_submodule(name) for name, _ in model.named_modules()\n"
+               "               if any(fnmatch.fnmatch(name, path) for path in plan)]\n",
+               axis_name(it, first));
+    if (n > 0)
+        buf_printf(
+            out,
+            "    for module in experts:  # their gradients are sums over tokens of many ranks\n"
+            "        %s(module, **{**options, \"mesh\": %s})\n"
+            "        module.set_gradient_divide_factor(n_parts)\n",
+            call, mesh.s);
+    else
+        buf_puts(out, "    own = {value for module in experts for value in module.parameters()}\n"
+                      "    options[\"ignored_params\"] = own\n"
+                      "    for value in own:  # gradients are sums over tokens of many ranks\n"
+                      "        value.register_hook(lambda gradient: gradient / n_parts)\n");
+}
+
+static void write_arguments(Writer *it)
+{
+    int n;
     buf_puts(it->out, "    options = {\"mesh\": ");
-    put_mesh(it, axes, it->n_copied + it->n_sharded);
-    if (it->n_copied + it->n_sharded > (it->n_copied && it->n_sharded ? 2 : 1))
-        buf_puts(it->out, "._flatten(\"batch\")");
+    put_batch_mesh(it, false, &n);
     buf_puts(it->out, "}\n");
     if (it->low)
         buf_printf(it->out,
@@ -394,6 +475,8 @@ static void write_batch_axes(Writer *it)
     const char *call = it->n_sharded ? "fully_shard" : "replicate";
     if (batch)
         write_arguments(it);
+    if (it->n_experts > 0)
+        write_experts(it);
     for (int i = 0; i < it->units.n && (batch || it->recomputes); i++) {
         buf_puts(it->out, "    for layer in ");
         put_layers(it, it->units.at[i].key);
@@ -409,9 +492,9 @@ static void write_batch_axes(Writer *it)
 
 static void write_parallelize(Writer *it)
 {
-    if (it->n_tensor > 0)
+    if (it->n_planned > 0)
         buf_puts(it->out, torch_checked_text);
-    if (it->n_tensor > 0 && it->stage_axis >= 0)
+    if (it->n_planned > 0 && it->stage_axis >= 0)
         buf_puts(it->out, torch_present_text);
     buf_puts(it->out,
              "\n\ndef parallelize(model, mesh):\n    \"\"\"Shards a model in place.\"\"\"\n");
@@ -453,15 +536,15 @@ static const TorchSchedule *schedule_of(const Stages *stages)
 /* The module that stays on a stage or is passed over as one: a layer, or one outside of layers. */
 static Str whole_of(const StyledModule *m)
 {
-    Str unit = unit_of(m->pattern), rest = m->path;
+    Str unit = unit_of(m->pattern), rest = m->name;
     if (unit.n <= 1)
-        return m->path;
+        return m->name;
     size_t parts = 1;
     for (size_t i = 0; i < unit.n; i++)
         parts += unit.s[i] == '.';
     while (parts-- > 0)
         (void)str_take(&rest, '.');
-    return (Str){m->path.s, rest.n ? m->path.n - rest.n - 1 : m->path.n};
+    return (Str){m->name.s, rest.n ? m->name.n - rest.n - 1 : m->name.n};
 }
 
 /* Modules by stage, and those whose result is added to the first stage's: embeddings of positions,
@@ -524,7 +607,7 @@ static bool write_pipeline(Writer *it, Error *err)
     buf_puts(it->out, ids ? torch_stage_ids_text : torch_stage_plain_text);
     buf_puts(it->out, torch_pipeline_text);
     for (int a = 0; a < it->w->mesh->n_axes; a++)
-        if (it->styles.use[a] == AXIS_TENSOR)
+        if (has_plan(it, a))
             buf_printf(it->out, "    checked(model, %s)\n", axis_name(it, a));
     buf_puts(it->out, "    pp, n_stages, stages = ");
     put_mesh(it, &axis, 1);
@@ -540,6 +623,31 @@ static bool write_pipeline(Writer *it, Error *err)
 }
 
 /* ---- the file ---- */
+
+/* Whether a style of this name is given to some module. */
+static bool gives_style(const Writer *it, const char *name)
+{
+    for (int k = 0; k < it->styles.modules.n; k++)
+        for (int a = 0; a < it->w->mesh->n_axes; a++) {
+            const char *style = it->styles.modules.at[k].style[a];
+            if (style && str_starts(str_from(style), str_from(name)))
+                return true;
+        }
+    return false;
+}
+
+static void write_classes(Writer *it)
+{
+    bool shared = gives_style(it, "SharedExperts("), sent = gives_style(it, "DispatchedExperts(");
+    if (it->styles.places)
+        buf_puts(it->out, torch_placed_text);
+    if (shared || sent)
+        buf_puts(it->out, torch_experts_text);
+    if (shared)
+        buf_puts(it->out, torch_shared_experts_text);
+    if (sent)
+        buf_puts(it->out, torch_dispatched_experts_text);
+}
 
 static bool can_be_written(Writer *it, Error *err)
 {
@@ -564,12 +672,11 @@ bool torch_styles_code(TorchWriting *w, Buf *out, ExportNotes *notes, Error *err
         return false;
     buf_putc(&body, '\n');
     write_mesh(&it);
-    if (it.styles.places)
-        buf_puts(&body, torch_placed_text);
-    if (it.n_tensor > 0)
+    write_classes(&it);
+    if (it.n_planned > 0)
         buf_putc(&body, '\n');
     for (int a = 0; a < w->mesh->n_axes; a++)
-        if (it.styles.use[a] == AXIS_TENSOR)
+        if (has_plan(&it, a))
             write_axis(&it, a);
     if (it.stage_axis >= 0)
         write_stage_table(&it);

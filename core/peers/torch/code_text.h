@@ -19,6 +19,8 @@ extern const char dtensor_plan_text[];  /* up to the plan in parallelize_plan() 
 
 /* Of plans in torch's own styles. */
 extern const char torch_placed_text[];  /* the style of what torch has none for */
+extern const char torch_experts_text[]; /* the styles of stacked experts, and what they share */
+extern const char torch_shared_experts_text[], torch_dispatched_experts_text[];
 extern const char torch_checked_text[]; /* a plan whose modules are all there */
 extern const char torch_present_text[]; /* likewise, of a stage */
 extern const char torch_stage_text[];   /* a model's part, up to how it is called */

@@ -1,23 +1,10 @@
-#include "core/peers/torch/styles.h"
+#include "core/peers/torch/styling.h"
 
 #include "core/plan/stage.h"
 
-/* Of one axis. A sharding that placements do not express is OTHER, which no style has. */
-#define OTHER PLACE_NORM_PARTIAL
-
-typedef struct {
-    const TorchWriting *w;
-    TorchStyles *out;
-    Intern *paths;
-    int axis;
-    bool *explained; /* per tensor: what is moved along the axis is moved by a style */
-    int32_t *group;  /* per tensor: how many modules read it through PrepareModuleInput */
-    Error *err;
-} Styling;
-
 /* ---- placements on one axis ---- */
 
-static Placement lies(const Styling *s, int32_t id)
+Placement styling_lies(const Styling *s, int32_t id)
 {
     Placement all[MESH_AXES_MAX];
     if (id < 0)
@@ -27,11 +14,6 @@ static Placement lies(const Styling *s, int32_t id)
     if (all[s->axis].kind == PLACE_INTERLEAVED)
         all[s->axis].kind = PLACE_STRIDED;
     return all[s->axis];
-}
-
-static bool is_whole(Placement it)
-{
-    return it.kind == PLACE_REPLICATE;
 }
 
 static bool is_sum(Placement it)
@@ -44,9 +26,9 @@ static bool is_shard(Placement it, int dim)
     return placement_is_shard(&it) && it.dim == dim;
 }
 
-static Placement made(const Styling *s, int32_t tensor)
+Placement styling_made(const Styling *s, int32_t tensor)
 {
-    return lies(s, s->w->plan->moved->made[tensor]);
+    return styling_lies(s, s->w->plan->moved->made[tensor]);
 }
 
 static int rank_of(const Styling *s, int32_t tensor)
@@ -57,7 +39,7 @@ static int rank_of(const Styling *s, int32_t tensor)
 
 /* ---- readers of the model ---- */
 
-static bool is_read_at(const Styling *s, int32_t op)
+bool styling_is_read(const Styling *s, int32_t op)
 {
     return op < s->out->n_forward && !inferred_is_host(s->w->session->inferred, op);
 }
@@ -68,7 +50,7 @@ static int32_t read_as(const Styling *s, int32_t tensor)
     const Graph *graph = s->w->graph;
     int32_t all = -1;
     for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
-        if (!is_read_at(s, graph->uses[u]))
+        if (!styling_is_read(s, graph->uses[u]))
             continue;
         int32_t need = code_read_as(s->w->plan, tensor, graph->uses[u]);
         if (all >= 0 && need != all)
@@ -81,12 +63,12 @@ static int32_t read_as(const Styling *s, int32_t tensor)
 static Placement used(const Styling *s, int32_t parameter)
 {
     int32_t id = read_as(s, parameter);
-    return id == -2 ? (Placement){.kind = OTHER} : lies(s, id);
+    return id == -2 ? (Placement){.kind = OTHER} : styling_lies(s, id);
 }
 
 static bool moves(const Styling *s, const Reshard *reshard)
 {
-    Placement from = lies(s, reshard->from), to = lies(s, reshard->to);
+    Placement from = styling_lies(s, reshard->from), to = styling_lies(s, reshard->to);
     return !placement_equal(&from, &to);
 }
 
@@ -112,23 +94,24 @@ static bool reduced_as(const Styling *s, int32_t tensor, Placement *to)
         int32_t next = -1;
         for (int i = 0; i < moved->n_reshards; i++)
             if (moved->reshards[i].tensor == tensor && is_forward(s, &moved->reshards[i]) &&
-                is_sum(lies(s, moved->reshards[i].from))) {
+                is_sum(styling_lies(s, moved->reshards[i].from))) {
                 s->explained[tensor] = true;
-                *to = lies(s, moved->reshards[i].to);
+                *to = styling_lies(s, moved->reshards[i].to);
                 return !is_sum(*to);
             }
         for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++)
-            if (is_read_at(s, graph->uses[u]))
+            if (styling_is_read(s, graph->uses[u]))
                 next = next == -1 ? graph->uses[u] : -2;
         if (next < 0 ||
-            !str_has_word(STR("Add Identity Cast"), str_from(op_operator(graph, next))) ||
+            !str_has_word(STR("Add Mul Identity Cast"), str_from(op_operator(graph, next))) ||
             rank_of(s, op_outputs(graph, next)[0]) != rank_of(s, tensor))
             return false;
         for (int i = 0; i < graph->ops[next].n_inputs; i++)
-            if (op_inputs(graph, next)[i] != tensor && is_sum(made(s, op_inputs(graph, next)[i])))
+            if (op_inputs(graph, next)[i] != tensor &&
+                is_sum(styling_made(s, op_inputs(graph, next)[i])))
                 return false; /* one reduction of both, which no module does */
         tensor = op_outputs(graph, next)[0];
-        if (!is_sum(made(s, tensor)))
+        if (!is_sum(styling_made(s, tensor)))
             return false;
     }
     return false;
@@ -145,17 +128,17 @@ static AxisUse use_of(const Styling *s)
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         const Reshard *it = &plan->moved->reshards[i];
         /* What is sliced for the batch, a mask, each rank makes of its own part of the inputs. */
-        if (is_forward(s, it) && moves(s, it) && !is_whole(lies(s, it->from)))
+        if (is_forward(s, it) && moves(s, it) && !styling_is_whole(styling_lies(s, it->from)))
             return AXIS_TENSOR;
     }
     for (int32_t t = 0; t < s->out->n_values; t++) {
         if (plan->moved->made[t] < 0 || tensor_is_known(s->w->session->inferred, t))
             continue;
         if (tensor_is_parameter(s->w->session->inferred, t)) {
-            if (read_as(s, t) != -1 && !is_whole(used(s, t)))
+            if (read_as(s, t) != -1 && !styling_is_whole(used(s, t)))
                 return AXIS_TENSOR;
         } else {
-            any |= !is_whole(made(s, t));
+            any |= !styling_is_whole(styling_made(s, t));
         }
     }
     return any ? AXIS_BATCH : AXIS_IDLE;
@@ -168,12 +151,22 @@ static bool batch_is_cut(const Styling *s)
         int32_t t = graph->inputs[i];
         if (t >= s->out->n_values || s->w->plan->moved->made[t] < 0)
             continue;
-        Placement it = made(s, t);
-        if (!is_whole(it) && !is_shard(it, 0))
+        Placement it = styling_made(s, t);
+        if (!styling_is_whole(it) && !is_shard(it, 0))
             return error_set(s->err, "%s shards input %s in another dim than the first",
                              s->w->mesh->axes[s->axis].name, tensor_name(graph, t));
     }
     return true;
+}
+
+static bool cuts_batch(const Styling *s)
+{
+    const Graph *graph = s->w->graph;
+    for (int i = 0; i < graph->n_inputs; i++)
+        if (graph->inputs[i] < s->out->n_values && torch_has_shape(s->w, graph->inputs[i]) &&
+            is_shard(styling_made(s, graph->inputs[i]), 0))
+            return true;
+    return false;
 }
 
 static void find_stored(Styling *s)
@@ -203,24 +196,42 @@ Str torch_pattern(Arena *arena, Str path)
     return buf_str(&out);
 }
 
-static Str parent_of(Str path)
+/* Modules that transformers calls otherwise than its checkpoints do. */
+static const char *const renamed[][2] = {{"block_sparse_moe", "mlp"}};
+
+Str torch_module_name(Arena *arena, Str path)
+{
+    Buf out = buf_new(arena);
+    while (path.n > 0) {
+        Str part = str_take(&path, '.');
+        for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+            if (str_eq(part, str_from(renamed[i][0])))
+                part = str_from(renamed[i][1]);
+        buf_puts(&out, out.n ? "." : "");
+        buf_add(&out, part);
+    }
+    return buf_str(&out);
+}
+
+Str styling_parent(Str path)
 {
     while (path.n > 0 && path.s[path.n - 1] != '.')
         path.n--;
     return (Str){path.s, path.n ? path.n - 1 : 0};
 }
 
-static bool is_within(Str path, Str around)
+bool styling_within(Str path, Str around)
 {
     return str_starts(path, around) && (path.n == around.n || path.s[around.n] == '.');
 }
 
-static StyledModule *module_of(Styling *s, Str path)
+StyledModule *styling_module(Styling *s, Str path)
 {
     StyledModules *modules = &s->out->modules;
     int32_t id = intern_put(s->paths, path.s, path.n);
     if (id == modules->n) {
-        StyledModule it = {.path = path, .pattern = torch_pattern(s->w->arena, path), .stage = -1};
+        Str name = torch_module_name(s->w->arena, path);
+        StyledModule it = {path, name, torch_pattern(s->w->arena, name), .stage = -1};
         if (!code_module_at(s->w->session, path, &it.at))
             it.at = (CodeModule){path, -1, -1, -1, -1, -1, -1};
         int32_t op = it.at.reader >= 0 ? it.at.reader
@@ -234,7 +245,7 @@ static StyledModule *module_of(Styling *s, Str path)
 
 static bool add_parameter(Styling *s, Str path, int32_t parameter)
 {
-    StyledModule *module = module_of(s, path);
+    StyledModule *module = styling_module(s, path);
     int n = module->n_parameters;
     if (n > 0 && module->parameter[n - 1] == parameter)
         return true;
@@ -251,8 +262,8 @@ static bool add_tied(Styling *s, Str path, int32_t parameter)
     const Graph *graph = s->w->graph;
     for (int32_t u = graph->tensors[parameter].use; u < graph->tensors[parameter + 1].use; u++) {
         Str reader = str_from(op_path(graph, graph->uses[u]));
-        if (reader.n > 0 && is_read_at(s, graph->uses[u]) && !is_within(reader, path) &&
-            !is_within(path, reader) && !add_parameter(s, reader, parameter))
+        if (reader.n > 0 && styling_is_read(s, graph->uses[u]) && !styling_within(reader, path) &&
+            !styling_within(path, reader) && !add_parameter(s, reader, parameter))
             return false;
     }
     return true;
@@ -261,9 +272,10 @@ static bool add_tied(Styling *s, Str path, int32_t parameter)
 static bool find_modules(Styling *s)
 {
     for (int32_t t = 0; t < s->out->n_values; t++) {
-        if (!tensor_is_parameter(s->w->session->inferred, t) || !torch_has_shape(s->w, t))
+        if (!tensor_is_parameter(s->w->session->inferred, t) || !torch_has_shape(s->w, t) ||
+            styling_is_expert(s, t))
             continue;
-        Str path = parent_of(torch_parameter_name(s->w, t));
+        Str path = styling_parent(torch_parameter_name(s->w, t));
         if (path.n == 0)
             continue; /* a constant of the exporter, or a parameter of the model itself */
         if (!add_parameter(s, path, t) || !add_tied(s, path, t))
@@ -276,7 +288,7 @@ static bool find_modules(Styling *s)
 
 static void put_place(const Styling *s, Placement it, Buf *out)
 {
-    if (is_whole(it))
+    if (styling_is_whole(it))
         buf_puts(out, "Replicate()");
     else
         torch_put_placement(s->w, &it, out);
@@ -320,8 +332,8 @@ static bool passage_of(Styling *s, const StyledModule *m, Passage *out)
     if (at->reads < 0 && at->in >= 0 && at->in < s->out->n_values)
         s->explained[at->in] = true; /* a constant, as positions are */
     if (at->reads >= 0) {
-        out->reads = lies(s, at->reads);
-        out->arrives = lies(s, s->w->plan->moved->sharding[at->in]);
+        out->reads = styling_lies(s, at->reads);
+        out->arrives = styling_lies(s, s->w->plan->moved->sharding[at->in]);
         if (is_sum(out->arrives) && !reduced_as(s, at->in, &out->arrives))
             return false;
         if (is_sum(out->reads)) /* it casts the sum before it is reduced */
@@ -333,12 +345,12 @@ static bool passage_of(Styling *s, const StyledModule *m, Passage *out)
     }
     if (at->out < 0)
         return true;
-    out->makes = out->gives = made(s, at->out);
+    out->makes = out->gives = styling_made(s, at->out);
     if (is_sum(out->makes) && !reduced_as(s, at->out, &out->gives))
         return false;
     out->last = !placement_is_shard(&out->gives) || out->gives.dim == rank_of(s, at->out) - 1;
     for (int i = 0; i < s->w->graph->n_outputs; i++)
-        out->is_output |= s->w->graph->outputs[i] == at->out && !is_whole(out->gives);
+        out->is_output |= s->w->graph->outputs[i] == at->out && !styling_is_whole(out->gives);
     return out->makes.kind != OTHER && out->reads.kind != OTHER && out->arrives.kind != OTHER;
 }
 
@@ -361,8 +373,8 @@ static bool looks_up(const Styling *s, const StyledModule *m)
     const Graph *graph = s->w->graph;
     int32_t weight = m->parameter[0];
     for (int32_t u = graph->tensors[weight].use; u < graph->tensors[weight + 1].use; u++)
-        if (is_read_at(s, graph->uses[u]) &&
-            is_within(m->path, str_from(op_path(graph, graph->uses[u]))) &&
+        if (styling_is_read(s, graph->uses[u]) &&
+            styling_within(m->path, str_from(op_path(graph, graph->uses[u]))) &&
             strcmp(op_operator(graph, graph->uses[u]), "Gather") == 0 &&
             op_inputs(graph, graph->uses[u])[0] == weight)
             return op_attr_int(graph, graph->uses[u], "axis", 0) == 0;
@@ -383,17 +395,17 @@ static const char *linear_style(const Styling *s, const StyledModule *m, const P
                                 int outs, Buf *out)
 {
     int last = m->at.out < 0 ? -1 : rank_of(s, m->at.out) - 1;
-    if (dim == outs && is_whole(p->reads) && is_shard(p->makes, last)) {
+    if (dim == outs && styling_is_whole(p->reads) && is_shard(p->makes, last)) {
         buf_puts(out, "ColwiseParallel(");
-        if (!is_whole(p->arrives))
+        if (!styling_is_whole(p->arrives))
             put_argument(s, "input_layouts", p->arrives, out);
         return ended(s, p, true, out);
     }
     if (dim == 1 - outs && placement_is_shard(&p->reads) && !is_sum(p->gives)) {
         buf_puts(out, "RowwiseParallel(");
-        if (is_whole(p->arrives))
+        if (styling_is_whole(p->arrives))
             put_argument(s, "input_layouts", p->arrives, out);
-        return ended(s, p, is_whole(p->gives), out);
+        return ended(s, p, styling_is_whole(p->gives), out);
     }
     return NULL;
 }
@@ -402,7 +414,7 @@ static const char *lookup_style(const Styling *s, const Passage *p, int dim, Buf
 {
     if (dim == 0 && is_sum(p->makes)) {
         buf_puts(out, "RowwiseParallel(input_layouts=Replicate()");
-        return ended(s, p, is_whole(p->gives), out);
+        return ended(s, p, styling_is_whole(p->gives), out);
     }
     if (dim == 1 && placement_is_shard(&p->makes)) {
         buf_puts(out, "ColwiseParallel(");
@@ -423,9 +435,9 @@ static const char *placed_style(Styling *s, const StyledModule *m, const Passage
                                 bool gives, Buf *out)
 {
     buf_puts(out, "Placed(");
-    if (!is_whole(p->arrives))
+    if (!styling_is_whole(p->arrives))
         put_argument(s, "arrives", p->arrives, out);
-    if (!is_whole(p->reads))
+    if (!styling_is_whole(p->reads))
         put_argument(s, "reads", p->reads, out);
     if (gives)
         put_argument(s, "gives", p->gives, out);
@@ -434,7 +446,7 @@ static const char *placed_style(Styling *s, const StyledModule *m, const Passage
     for (int i = 0; i < m->n_parameters && p->parts; i++) {
         Str name = torch_parameter_name(s->w, m->parameter[i]);
         Placement it = used(s, m->parameter[i]);
-        if (is_whole(it))
+        if (styling_is_whole(it))
             continue;
         s->out->splits |= it.kind == PLACE_STRIDED;
         if (turned && rank_of(s, m->parameter[i]) == 2)
@@ -450,8 +462,8 @@ static const char *placed_style(Styling *s, const StyledModule *m, const Passage
 /* Parameters are whole, what is read and made may be sharded. */
 static const char *whole_style(Styling *s, const StyledModule *m, const Passage *p, Buf *out)
 {
-    Placement next = m->at.out < 0 ? (Placement){0} : lies(s, read_as(s, m->at.out));
-    if (is_whole(p->reads) && is_whole(p->arrives) && is_whole(p->makes)) {
+    Placement next = m->at.out < 0 ? (Placement){0} : styling_lies(s, read_as(s, m->at.out));
+    if (styling_is_whole(p->reads) && styling_is_whole(p->arrives) && styling_is_whole(p->makes)) {
         if (!placement_is_shard(&next) || next.dim == rank_of(s, m->at.out) - 1)
             return "";
         Passage given = *p;
@@ -473,7 +485,8 @@ static const char *whole_style(Styling *s, const StyledModule *m, const Passage 
  * these are depends on the length of the sequence, so the weight stays whole. */
 static bool is_positions(const StyledModule *m, const Passage *p)
 {
-    bool sliced = m->at.reads < 0 || (is_whole(p->arrives) && placement_is_shard(&p->reads));
+    bool sliced =
+        m->at.reads < 0 || (styling_is_whole(p->arrives) && placement_is_shard(&p->reads));
     return sliced && p->makes.kind == PLACE_SHARD && !p->last;
 }
 
@@ -492,7 +505,7 @@ static const char *style_of(Styling *s, const StyledModule *m)
     int cut = -1;
     bool linear = false, turned = false;
     for (int i = 0; i < m->n_parameters; i++)
-        if (!is_whole(used(s, m->parameter[i])))
+        if (!styling_is_whole(used(s, m->parameter[i])))
             cut = rank_of(s, m->parameter[i]) > 1 || cut < 0 ? i : cut;
     if (!passage_of(s, m, &p))
         return NULL;
@@ -537,12 +550,12 @@ Str torch_common_path(Str a, Str b)
 static bool gathers(const Styling *s, const StyledModule *m)
 {
     bool cut = false;
-    if (m->at.reads < 0 || !is_whole(lies(s, m->at.reads)))
+    if (m->at.reads < 0 || !styling_is_whole(styling_lies(s, m->at.reads)))
         return false;
     for (int i = 0; i < m->n_parameters; i++)
-        cut |= !is_whole(used(s, m->parameter[i]));
-    Placement arrives = lies(s, s->w->plan->moved->sharding[m->at.in]);
-    return arrives.kind == PLACE_SHARD || (cut && is_whole(arrives));
+        cut |= !styling_is_whole(used(s, m->parameter[i]));
+    Placement arrives = styling_lies(s, s->w->plan->moved->sharding[m->at.in]);
+    return arrives.kind == PLACE_SHARD || (cut && styling_is_whole(arrives));
 }
 
 /* PrepareModuleInput at the module around those that read the same value: it is gathered once, and
@@ -550,15 +563,15 @@ static bool gathers(const Styling *s, const StyledModule *m)
 static void add_inputs(Styling *s, Str around, int32_t tensor)
 {
     Buf out = buf_new(s->w->arena), from = buf_new(s->w->arena);
-    Str leaf = {around.s + parent_of(around).n, around.n - parent_of(around).n};
+    Str leaf = {around.s + styling_parent(around).n, around.n - styling_parent(around).n};
     bool named = str_find(leaf, STR("attn")) >= 0 || str_find(leaf, STR("attention")) >= 0;
-    put_place(s, lies(s, s->w->plan->moved->sharding[tensor]), &from);
+    put_place(s, styling_lies(s, s->w->plan->moved->sharding[tensor]), &from);
     buf_printf(&out,
                named ? "PrepareModuleInput(input_kwarg_layouts={\"hidden_states\": %s}, "
                        "desired_input_kwarg_layouts={\"hidden_states\": Replicate()})"
                      : "PrepareModuleInput(input_layouts=%s, desired_input_layouts=Replicate())",
                from.s);
-    module_of(s, around)->inputs[s->axis] = out.s;
+    styling_module(s, around)->inputs[s->axis] = out.s;
 }
 
 static void find_gathered(Styling *s)
@@ -601,15 +614,35 @@ static bool is_explained(const Styling *s, const Reshard *reshard)
     return reshard->n_uses > 0;
 }
 
+/* A module that the axis does nothing to: one without parameters, beside experts, or in a block
+ * that gets whole tokens. */
+static bool stays_whole(Styling *s, const StyledModule *m)
+{
+    const ExpertBlock *block = styling_block(s, m->path);
+    int32_t around = block ? intern_find(s->paths, block->path.s, block->path.n) : -1;
+    bool prepared = around >= 0 && s->out->modules.at[around].inputs[s->axis];
+    if (m->n_parameters == 0)
+        return true;
+    for (int i = 0; i < m->n_parameters; i++)
+        if (!styling_is_whole(used(s, m->parameter[i])))
+            return false;
+    return prepared || s->out->use[s->axis] == AXIS_EXPERTS;
+}
+
 static bool style_axis(Styling *s)
 {
     const Plan *plan = s->w->plan;
     s->explained = arena_array(s->w->arena, bool, s->out->n_values);
     s->group = arena_array(s->w->arena, int32_t, s->out->n_values);
-    find_gathered(s);
+    if (!styling_experts(s))
+        return false;
+    if (s->out->use[s->axis] == AXIS_TENSOR)
+        find_gathered(s);
     for (int i = 0; i < s->out->modules.n; i++) {
         StyledModule *m = &s->out->modules.at[i];
-        const char *style = m->n_parameters ? style_of(s, m) : "";
+        if (m->style[s->axis])
+            continue;
+        const char *style = stays_whole(s, m) ? "" : style_of(s, m);
         if (!style)
             return error_set(s->err, "what %s does to %.*s", s->w->mesh->axes[s->axis].name,
                              STR_ARG(m->path));
@@ -630,13 +663,16 @@ bool torch_styles(const TorchWriting *w, TorchStyles *out, Error *err)
     const Graph *model = session->bare.graph ? session->bare.graph : session->graph;
     *out = (TorchStyles){.n_forward = model->n_ops, .n_values = model->n_tensors};
     Styling s = {.w = w, .out = out, .paths = intern_new(w->arena), .err = err};
-    if (!find_modules(&s))
+    if (!styling_find_experts(&s) || !find_modules(&s))
         return false;
     for (s.axis = 0; s.axis < w->mesh->n_axes; s.axis++) {
         out->use[s.axis] = use_of(&s);
         if (out->use[s.axis] == AXIS_BATCH && !batch_is_cut(&s))
             return false;
-        if (out->use[s.axis] == AXIS_TENSOR && !style_axis(&s))
+        if (out->use[s.axis] == AXIS_TENSOR && cuts_batch(&s))
+            out->use[s.axis] = AXIS_EXPERTS;
+        if ((out->use[s.axis] == AXIS_TENSOR || out->use[s.axis] == AXIS_EXPERTS) &&
+            !style_axis(&s))
             return false;
         find_stored(&s);
     }

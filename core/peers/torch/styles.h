@@ -14,14 +14,17 @@
 
 #include "core/code/modules.h"
 #include "core/peers/torch/code_state.h"
+#include "core/rules/roles.h"
 
-typedef enum { AXIS_IDLE, AXIS_BATCH, AXIS_TENSOR, AXIS_STAGE } AxisUse;
+/* AXIS_EXPERTS shards the batch, and stacked experts, to which tokens go by all-to-all. */
+typedef enum { AXIS_IDLE, AXIS_BATCH, AXIS_EXPERTS, AXIS_TENSOR, AXIS_STAGE } AxisUse;
 
 enum { STYLED_PARAMETERS = 6 };
 
 typedef struct {
-    Str path;      /* "model.layers.0.mlp.up_proj"; numbers are '*' in: */
-    Str pattern;   /* "model.layers.*.mlp.up_proj" */
+    Str path;      /* in the graph: "model.layers.0.block_sparse_moe.gate" */
+    Str name;      /* as transformers has it: "model.layers.0.mlp.gate"; numbers are '*' in: */
+    Str pattern;   /* "model.layers.*.mlp.gate" */
     CodeModule at; /* its `weight` may be a view of the parameter */
     int n_parameters;
     int32_t parameter[STYLED_PARAMETERS];
@@ -33,6 +36,15 @@ typedef struct {
 
 typedef Vec(StyledModule) StyledModules;
 
+/* A router, the experts that it chooses from, and the way to them and back. */
+typedef struct {
+    Str path, experts; /* in the graph: "model.layers.0.mlp", "model.layers.0.mlp.experts" */
+    Str pattern;       /* of the block: "model.layers.*.mlp" */
+    int n_matmuls;
+    Role matmul[STYLED_PARAMETERS];
+    int32_t in, out; /* the tokens, and what is made of them; -1 */
+} ExpertBlock;
+
 typedef struct {
     AxisUse use[MESH_AXES_MAX];
     uint8_t stored[MESH_AXES_MAX]; /* of axes of the batch: what it shards in storage, a set of
@@ -42,12 +54,14 @@ typedef struct {
     bool splits; /* a fused q, k, v is sharded in each: its parts are narrower than the module
                     says */
     int n_forward, n_values; /* ops and tensors of the model, without loss and step */
-    StyledModules modules;   /* in the order of parameters; modules without one that gather an
-                                input are last */
+    Vec(ExpertBlock) blocks;
+    StyledModules modules; /* in the order of parameters; modules without one that gather an
+                              input are last */
 } TorchStyles;
 
 Str torch_pattern(Arena *arena, Str path); /* "model.layers.*.mlp" of "model.layers.0.mlp" */
-Str torch_common_path(Str a, Str b);       /* of the modules around both, the inmost */
+Str torch_module_name(Arena *arena, Str path);
+Str torch_common_path(Str a, Str b); /* of the modules around both, the inmost */
 
 /* False with the reason if styles do not express the plan. Everything is in w->arena. */
 bool torch_styles(const TorchWriting *w, TorchStyles *out, Error *err);

@@ -1,0 +1,205 @@
+/* styles_experts.c - the style of stacked experts: transformers holds those of a layer in one
+ * module of two parameters, gate_up_proj and down_proj, which gets tokens, experts and their
+ * weights.
+ *
+ *     tp   shards the inside of each expert: what ranks compute is summed
+ *     ep   shards the experts; tokens that the ranks share stay, the batch's go by all-to-all
+ *
+ * Everything between router and sum is in one style, SharedExperts or DispatchedExperts, which the
+ * exported file defines.
+ */
+#include "core/peers/torch/styling.h"
+
+#include "core/plan/stage.h"
+
+/* What an axis cuts of the matmuls of a block. */
+typedef enum { CUT_NOTHING, CUT_EXPERTS, CUT_INSIDE, CUT_OTHERWISE } ExpertCut;
+
+bool styling_is_expert(const Styling *s, int32_t parameter)
+{
+    const Graph *graph = s->w->graph;
+    for (int i = 0; i < s->out->blocks.n; i++)
+        for (int k = 0; k < s->out->blocks.at[i].n_matmuls; k++) {
+            const Role *role = &s->out->blocks.at[i].matmul[k];
+            if (op_inputs(graph, role->op)[role->weight] == parameter)
+                return true;
+        }
+    return false;
+}
+
+const ExpertBlock *styling_block(const Styling *s, Str path)
+{
+    for (int i = 0; i < s->out->blocks.n; i++)
+        if (styling_within(path, s->out->blocks.at[i].path))
+            return &s->out->blocks.at[i];
+    return NULL;
+}
+
+/* ---- blocks ---- */
+
+/* "..mlp.experts" of "..mlp.experts.up_proj.weight" and of "..mlp.experts.gate_up_proj". */
+static Str experts_of(Str parameter)
+{
+    Str path = styling_parent(parameter);
+    return str_ends(parameter, STR(".weight")) ? styling_parent(path) : path;
+}
+
+static bool add_matmul(Styling *s, const Role *role)
+{
+    int32_t weight = op_inputs(s->w->graph, role->op)[role->weight];
+    Str experts = experts_of(torch_parameter_name(s->w, weight)), path = styling_parent(experts);
+    int n = s->out->blocks.n;
+    if (path.n == 0)
+        return error_set(s->err, "the experts of %s are in no module",
+                         tensor_name(s->w->graph, weight));
+    if (n == 0 || !str_eq(s->out->blocks.at[n - 1].experts, experts)) {
+        ExpertBlock block = {path, experts, .in = -1, .out = -1};
+        block.pattern = torch_pattern(s->w->arena, torch_module_name(s->w->arena, path));
+        vec_push(s->w->arena, &s->out->blocks, block);
+        n++;
+    }
+    ExpertBlock *block = &s->out->blocks.at[n - 1];
+    if (block->n_matmuls == STYLED_PARAMETERS)
+        return error_set(s->err, "%.*s has more than %d matmuls", STR_ARG(experts),
+                         STYLED_PARAMETERS);
+    block->matmul[block->n_matmuls++] = *role;
+    StyledModule *module = styling_module(s, experts);
+    if (module->n_parameters < STYLED_PARAMETERS)
+        module->parameter[module->n_parameters++] = weight;
+    module->stage = stage_of(s->w->plan, role->op);
+    return true;
+}
+
+/* The tokens that come in, and what goes out: the first value of each that crosses the border. */
+static void find_ends(Styling *s, ExpertBlock *block)
+{
+    const Graph *graph = s->w->graph;
+    const Inferred *inferred = s->w->session->inferred;
+    for (int32_t op = 0; op < s->out->n_forward; op++) {
+        if (!styling_is_read(s, op) || !styling_within(str_from(op_path(graph, op)), block->path))
+            continue;
+        for (int i = 0; i < graph->ops[op].n_inputs && block->in < 0; i++) {
+            int32_t t = op_inputs(graph, op)[i];
+            if (t >= 0 && torch_has_shape(s->w, t) && !tensor_is_parameter(inferred, t) &&
+                !tensor_is_known(inferred, t))
+                block->in = t;
+        }
+        block->out = op_outputs(graph, op)[0];
+    }
+}
+
+bool styling_find_experts(Styling *s)
+{
+    Roles roles = roles_find(s->w->arena, s->w->session->inferred);
+    for (int i = 0; i < roles.n; i++)
+        if (roles.at[i].expert >= 0 && roles.at[i].op < s->out->n_forward &&
+            op_inputs(s->w->graph, roles.at[i].op)[roles.at[i].weight] >= 0 &&
+            tensor_is_parameter(s->w->session->inferred,
+                                op_inputs(s->w->graph, roles.at[i].op)[roles.at[i].weight]) &&
+            !add_matmul(s, &roles.at[i]))
+            return false;
+    for (int i = 0; i < s->out->blocks.n; i++)
+        find_ends(s, &s->out->blocks.at[i]);
+    return true;
+}
+
+/* ---- styles ---- */
+
+static bool cuts(const Styling *s, const Role *role, int index)
+{
+    const OpCut *cut = plan_cut(s->w->plan, role->op);
+    return cut && index >= 0 &&
+           (cut_atoms(&cut->index[index]) & mesh_axis_atoms(s->w->mesh, s->axis)) != 0;
+}
+
+/* What the axis cuts of a matmul: its experts, or what two matmuls of an expert share. */
+static ExpertCut cut_of_matmul(const Styling *s, const Role *role)
+{
+    bool experts = cuts(s, role, role->expert), n = cuts(s, role, role->n),
+         k = cuts(s, role, role->k);
+    if (experts + n + k > 1)
+        return CUT_OTHERWISE;
+    if (experts)
+        return CUT_EXPERTS;
+    if (n || k)
+        return n == (role->role == WEIGHT_COLUMN) ? CUT_INSIDE : CUT_OTHERWISE;
+    return CUT_NOTHING;
+}
+
+static ExpertCut cut_of_block(const Styling *s, const ExpertBlock *block)
+{
+    ExpertCut all = cut_of_matmul(s, &block->matmul[0]);
+    for (int i = 1; i < block->n_matmuls; i++)
+        if (cut_of_matmul(s, &block->matmul[i]) != all)
+            return CUT_OTHERWISE;
+    return all;
+}
+
+/* Whether it is gate, up and down, of which transformers stacks the first two in one parameter,
+ * [expert, 2 hidden, width]. */
+static bool is_gated(const Styling *s, const ExpertBlock *block)
+{
+    int n_columns = 0;
+    for (int i = 0; i < block->n_matmuls; i++) {
+        const Role *role = &block->matmul[i];
+        Str name = torch_parameter_name(s->w, op_inputs(s->w->graph, role->op)[role->weight]);
+        n_columns += role->role == WEIGHT_COLUMN;
+        if (!str_ends(name, STR(".weight")))
+            return false;
+    }
+    return block->n_matmuls == 3 && n_columns == 2;
+}
+
+static bool fail(const Styling *s, const ExpertBlock *block)
+{
+    return error_set(s->err, "what %s does to %.*s", s->w->mesh->axes[s->axis].name,
+                     STR_ARG(block->experts));
+}
+
+/* Tokens that each rank has a part of the sequence of: they are gathered around the block. */
+static void prepare(Styling *s, const ExpertBlock *block)
+{
+    styling_module(s, block->path)->inputs[s->axis] =
+        "PrepareModuleInputOutput(input_layouts=Shard(1), desired_input_layouts=Replicate(), "
+        "use_local_input=True, output_layouts=Replicate(), desired_output_layouts=Shard(1), "
+        "use_local_output=False)";
+}
+
+static bool style_block(Styling *s, const ExpertBlock *block)
+{
+    ExpertCut cut = cut_of_block(s, block);
+    Placement arrives =
+        block->in < 0 ? (Placement){0} : styling_lies(s, s->w->plan->moved->sharding[block->in]);
+    bool whole = styling_is_whole(arrives), exchanged = arrives.kind == PLACE_SHARD && !arrives.dim,
+         gathered = arrives.kind == PLACE_SHARD && arrives.dim == 1;
+    const char *style = NULL;
+
+    if (cut == CUT_NOTHING)
+        return true;
+    if (cut == CUT_EXPERTS && exchanged)
+        style = "DispatchedExperts()";
+    else if (cut == CUT_EXPERTS && (whole || gathered))
+        style = "SharedExperts()";
+    else if (cut == CUT_INSIDE && (whole || gathered) && is_gated(s, block))
+        style = "SharedExperts(gate_up_proj=_StridedShard(1, split_factor=2), down_proj=Shard(2))";
+    if (!style)
+        return fail(s, block);
+    styling_module(s, block->experts)->style[s->axis] = style;
+    if (gathered)
+        prepare(s, block);
+    for (int32_t t = 0; t < s->out->n_values; t++) {
+        int32_t maker = s->w->graph->tensors[t].maker;
+        s->explained[t] |=
+            t == block->in ||
+            (maker >= 0 && styling_within(str_from(op_path(s->w->graph, maker)), block->path));
+    }
+    return true;
+}
+
+bool styling_experts(Styling *s)
+{
+    for (int i = 0; i < s->out->blocks.n; i++)
+        if (!style_block(s, &s->out->blocks.at[i]))
+            return false;
+    return true;
+}
