@@ -4,21 +4,23 @@
 #include "core/plan/edges.h"
 #include "core/space/gradient.h"
 
-typedef Vec(int32_t) ShardingIds;
+#include <assert.h>
+
+typedef Vec(int32_t) Ids;
 
 typedef struct {
     const Plan *plan, *forward;
     Propagated *out;
     bool has_pins; /* of ops or tensors behind the forward pass */
     Arena *scratch;
-    Intern *copied;       /* (space, cut) of copied cuts */
-    Vec(int32_t) copy_of; /* per key: cut */
     Vec(const OpCut *) cuts;
-    Intern *added;         /* cuts by their index dims */
-    Vec(int32_t) added_as; /* per key: cut */
-    Intern *made;              /* (space, cut, output) of results whose sharding is known, .. */
-    ShardingIds made_as;       /* .. per key; unless there are pins */
-    OpChoice *choice;          /* out->choice */
+    Intern *added; /* cuts by their index dims */
+    Ids added_as;  /* per key: cut */
+    Intern *copied, *laid; /* (space, cut of the forward op), (space, sharding of operand 0) .. */
+    Ids copy_of, laid_as;  /* .. per key: cut */
+    Intern *made, *shapes; /* (space, cut, output), shapes of values that no op shards .. */
+    Ids made_as, whole;    /* .. per key: sharding, without halo */
+    OpChoice *choice;      /* out->choice */
     const int32_t *updated_as; /* per parameter: see updated_as() */
 } StepCuts;
 
@@ -67,26 +69,75 @@ static int32_t copied_cut(StepCuts *s, int32_t op)
 
 /* ---- sums ---- */
 
-/* How a tensor's maker makes it; false: it has none. */
-static bool made_as(const StepCuts *s, int32_t tensor, Sharding *out)
+/* The sharding, without halo, of a value that no op shards. */
+static int32_t whole_as(StepCuts *s, int32_t tensor)
+{
+    int32_t shape = s->plan->inferred->shape[tensor];
+    int32_t id = intern_put(s->shapes, &shape, sizeof shape);
+    if (id == s->whole.n) {
+        Sharding whole = sharding_whole(inferred_shape(s->plan->inferred, tensor));
+        vec_push(s->scratch, &s->whole, shardings_put(s->plan->shardings, &whole));
+    }
+    assert(s->whole.at);
+    return s->whole.at[id];
+}
+
+/* How an op makes an output, without halo. */
+static int32_t output_as(StepCuts *s, int32_t op, int output)
+{
+    const OpSpace *space = program_space(s->plan->inferred, op);
+    int32_t cut = s->out->cut[op], key[3] = {s->plan->inferred->space[op], cut, output};
+    int32_t id = intern_put(s->made, key, sizeof key);
+    if (id == s->made_as.n) {
+        Sharding made =
+            op_cut_sharding(space, s->cuts.at[cut], space->n_inputs + output, s->plan->mesh);
+        made = sharding_without_halo(&made);
+        vec_push(s->scratch, &s->made_as, shardings_put(s->plan->shardings, &made));
+    }
+    assert(s->made_as.at);
+    return s->made_as.at[id];
+}
+
+/* How a tensor's maker makes it, without halo; -1: it has none. */
+static int32_t made_as(StepCuts *s, int32_t tensor)
 {
     const Inferred *inferred = s->plan->inferred;
     int32_t maker = inferred->graph->tensors[tensor].maker;
     if (maker < 0 || inferred_is_host(inferred, maker))
-        return false;
-    const OpSpace *space = program_space(inferred, maker);
-    for (int o = 0; o < space->n_outputs; o++)
-        if (op_outputs(inferred->graph, maker)[o] == tensor)
-            *out = space->no_rule ? sharding_whole(inferred_shape(inferred, tensor))
-                                  : op_cut_sharding(space, s->cuts.at[s->out->cut[maker]],
-                                                    space->n_inputs + o, s->plan->mesh);
-    *out = sharding_without_halo(out);
-    return true;
+        return -1;
+    if (program_space(inferred, maker)->no_rule)
+        return whole_as(s, tensor);
+    int output = 0;
+    while (op_outputs(inferred->graph, maker)[output] != tensor)
+        output++;
+    return output_as(s, maker, output);
 }
 
-static bool same_dims(const Sharding *a, const Sharding *b)
+/* The cut of an op whose first operand is sharded so. */
+static int32_t cut_as(StepCuts *s, int32_t op, int32_t sharding)
 {
-    for (int64_t d = 0; d < a->n_dims; d++)
+    int32_t key[2] = {s->plan->inferred->space[op], sharding};
+    int32_t id = intern_put(s->laid, key, sizeof key);
+    if (id == s->laid_as.n) {
+        const OpSpace *space = program_space(s->plan->inferred, op);
+        OpCut cut = op_cut_whole(space);
+        const Sharding *as = sharding < 0 ? NULL : shardings_at(s->plan->shardings, sharding);
+        for (int64_t d = 0; space->n_index > 0 && as && d < as->n_dims; d++) {
+            const DimFactors *factors = &space->operand[0].factors[d];
+            if (factors->n == 1)
+                cut.index[factors->index[0]] = as->dim[d];
+        }
+        vec_push(s->scratch, &s->laid_as, add_cut(s, &cut));
+    }
+    assert(s->laid_as.at);
+    return s->laid_as.at[id];
+}
+
+static bool same_dims(const StepCuts *s, int32_t one, int32_t other)
+{
+    const Sharding *a = shardings_at(s->plan->shardings, one);
+    const Sharding *b = shardings_at(s->plan->shardings, other);
+    for (int64_t d = 0; one != other && d < a->n_dims; d++)
         if (!cut_equal(&a->dim[d], &b->dim[d]))
             return false;
     return true;
@@ -94,31 +145,22 @@ static bool same_dims(const Sharding *a, const Sharding *b)
 
 static int32_t sum_cut(StepCuts *s, int32_t op)
 {
-    const Inferred *inferred = s->plan->inferred;
-    const OpSpace *space = program_space(inferred, op);
-    const Graph *graph = inferred->graph;
-    OpCut cut = op_cut_whole(space);
-    Sharding chosen, other;
-    if (!made_as(s, op_inputs(graph, op)[0], &chosen))
-        return add_cut(s, &cut);
+    const Graph *graph = s->plan->inferred->graph;
+    int32_t chosen = made_as(s, op_inputs(graph, op)[0]);
     bool alike = true;
-    for (int i = 1; alike && i < graph->ops[op].n_inputs; i++)
-        alike = made_as(s, op_inputs(graph, op)[i], &other) && same_dims(&chosen, &other);
-    int32_t value = graph->gradient_of[op_outputs(graph, op)[0]];
-    if (!alike && value >= 0 && made_as(s, value, &other))
-        chosen = other;
-    for (int64_t d = 0; d < chosen.n_dims; d++) {
-        const DimFactors *factors = &space->operand[0].factors[d];
-        if (factors->n == 1)
-            cut.index[factors->index[0]] = chosen.dim[d];
+    for (int i = 1; chosen >= 0 && alike && i < graph->ops[op].n_inputs; i++) {
+        int32_t other = made_as(s, op_inputs(graph, op)[i]);
+        alike = other >= 0 && same_dims(s, chosen, other);
     }
-    return add_cut(s, &cut);
+    int32_t value = alike ? -1 : graph->gradient_of[op_outputs(graph, op)[0]];
+    int32_t other = value < 0 ? -1 : made_as(s, value);
+    return cut_as(s, op, other < 0 ? chosen : other);
 }
 
 /* ---- gradients that a user's function builds ---- */
 
 /* How an op that comes of `of` takes a tensor: as that op reads or makes it, else as it is made. */
-static bool taken_as(const StepCuts *s, int32_t of, int32_t tensor, Sharding *out)
+static bool taken_as(StepCuts *s, int32_t of, int32_t tensor, Sharding *out)
 {
     const Inferred *inferred = s->plan->inferred;
     const Graph *graph = inferred->graph;
@@ -133,7 +175,10 @@ static bool taken_as(const StepCuts *s, int32_t of, int32_t tensor, Sharding *ou
         *out = op_cut_sharding(space, s->cuts.at[s->out->cut[of]], i, s->plan->mesh);
         return true;
     }
-    return made_as(s, tensor, out);
+    int32_t made = made_as(s, tensor);
+    if (made >= 0)
+        *out = *shardings_at(s->plan->shardings, made);
+    return made >= 0;
 }
 
 /* Shards index dims as an operand is sharded, along axes that shard no other dim. */
@@ -207,52 +252,37 @@ static const int32_t *updated_as(const StepCuts *s)
 }
 
 /* An op that reads nothing but a gradient, as the sum of its squares, takes it where a pin, or the
- * cast before it, leaves it; false: any other op. */
-static bool layout_of_gradient(const StepCuts *s, int32_t op, Sharding *out)
+ * cast before it, leaves it; -1: any other op. */
+static int32_t layout_of_gradient(StepCuts *s, int32_t op)
 {
     const Graph *graph = s->plan->inferred->graph;
     int32_t t = op_inputs(graph, op)[0];
     if (graph->ops[op].n_inputs != 1 || graph->gradient_of[t] < 0)
-        return false;
-    if (s->out->pinned[t]) {
-        *out = *shardings_at(s->plan->shardings, s->out->reached[t]);
-        return true;
-    }
+        return -1;
+    if (s->out->pinned[t])
+        return s->out->reached[t];
     int32_t maker = graph->tensors[t].maker;
-    return maker >= 0 && graph->phase[maker] == PHASE_UPDATE && made_as(s, t, out);
+    return maker >= 0 && graph->phase[maker] == PHASE_UPDATE ? made_as(s, t) : -1;
 }
 
 /* The layout that an op of the update takes: that of the gradient which alone it reads, or of the
- * parameter whose gradient it reads, else as what it reads first is made. */
-static bool layout_of(const StepCuts *s, int32_t op, const int32_t *stored, Sharding *out)
+ * parameter whose gradient it reads, else as what it reads first is made; -1: none. */
+static int32_t layout_of(StepCuts *s, int32_t op, const int32_t *stored)
 {
     const Graph *graph = s->plan->inferred->graph;
-    if (layout_of_gradient(s, op, out)) {
-        memset(out->partial, REDUCE_NONE, sizeof out->partial);
-        return true;
-    }
+    int32_t gradient = layout_of_gradient(s, op);
+    if (gradient >= 0)
+        return gradient;
     int32_t parameter = stored_updated(graph, op);
     int32_t t = parameter < 0 ? op_inputs(graph, op)[0] : s->updated_as[parameter];
-    if ((parameter >= 0 || graph->tensors[t].kind == TENSOR_INITIALIZER) && stored[t] >= 0)
-        *out = *shardings_at(s->plan->shardings, stored[t]);
-    else if (!made_as(s, t, out))
-        return false;
-    memset(out->partial, REDUCE_NONE, sizeof out->partial);
-    return true;
+    bool is_stored = parameter >= 0 || graph->tensors[t].kind == TENSOR_INITIALIZER;
+    return is_stored && stored[t] >= 0 ? stored[t] : made_as(s, t);
 }
 
 static int32_t update_cut(StepCuts *s, int32_t op, const int32_t *stored)
 {
-    const OpSpace *space = program_space(s->plan->inferred, op);
-    OpCut cut = op_cut_whole(space);
-    Sharding layout;
-    if (space->n_index > 0 && layout_of(s, op, stored, &layout))
-        for (int64_t d = 0; d < layout.n_dims; d++) {
-            const DimFactors *factors = &space->operand[0].factors[d];
-            if (factors->n == 1)
-                cut.index[factors->index[0]] = layout.dim[d];
-        }
-    return add_cut(s, &cut);
+    bool has_index = program_space(s->plan->inferred, op)->n_index > 0;
+    return cut_as(s, op, has_index ? layout_of(s, op, stored) : -1);
 }
 
 /* ---- pins ---- */
@@ -308,33 +338,54 @@ static int32_t obey_pins(StepCuts *s, int32_t op, int32_t id)
     return id;
 }
 
-/* What a value is as its pins ask; partial where a mark leaves it so. */
-static void reach(StepCuts *s, int32_t tensor, Sharding made)
+/* The value reduced, where it is partial. */
+static int32_t reduced(const StepCuts *s, int32_t id)
+{
+    const Sharding *made = shardings_at(s->plan->shardings, id);
+    if (!sharding_partials(made))
+        return id;
+    Sharding whole = sharding_without_partial(made);
+    return shardings_put(s->plan->shardings, &whole);
+}
+
+/* The dims that pins of the value shard, as bits; puts the pins in place of their cuts. */
+static uint16_t pin_dims(const StepCuts *s, int32_t tensor, Sharding *out)
 {
     AtomSet axes = 0;
-    Sharding partial = made;
     uint16_t pinned = 0;
-    made = sharding_without_halo(&made);
-    memset(made.partial, REDUCE_NONE, sizeof made.partial);
-    for (int d = 0; s->has_pins && d < made.n_dims; d++) {
+    for (int d = 0; d < out->n_dims; d++) {
         const Decision *pin = plan_pin_of(s->plan, PIN_TENSOR_DIM, tensor, d);
         if (!pin || pin->store)
             continue;
-        made.dim[d] = *decision_cut(pin);
+        out->dim[d] = *decision_cut(pin);
         axes |= cut_atoms(decision_cut(pin));
         pinned |= (uint16_t)(1U << d);
     }
-    for (int d = 0; d < made.n_dims && axes; d++)
-        if (!(pinned >> d & 1) && (cut_atoms(&made.dim[d]) & axes))
-            made.dim[d] = cut_without(&made.dim[d], axes, s->plan->mesh);
+    for (int d = 0; d < out->n_dims && axes; d++)
+        if (!(pinned >> d & 1) && (cut_atoms(&out->dim[d]) & axes))
+            out->dim[d] = cut_without(&out->dim[d], axes, s->plan->mesh);
+    return pinned;
+}
+
+/* What a value, made so without halo, is as its pins ask; partial where a mark leaves it so. */
+static void reach(StepCuts *s, int32_t tensor, int32_t made)
+{
+    s->out->reached[tensor] = reduced(s, made);
+    s->out->pinned[tensor] = 0;
+    if (!s->has_pins)
+        return;
+    Sharding partial = *shardings_at(s->plan->shardings, made);
+    Sharding as = sharding_without_partial(&partial);
+    uint16_t pinned = pin_dims(s, tensor, &as);
     for (int i = 0; i < s->plan->decided->n_marks && pinned; i++) {
         const Decision *mark = s->plan->decided->marks[i];
         for (int a = 0; mark->kind == PIN_UNREDUCED && mark->place == tensor && a < ATOMS_MAX; a++)
             if (mark->axes >> a & 1)
-                made.partial[a] = partial.partial[a];
+                as.partial[a] = partial.partial[a];
     }
     s->out->pinned[tensor] = pinned;
-    s->out->reached[tensor] = shardings_put(s->plan->shardings, &made);
+    if (pinned)
+        s->out->reached[tensor] = shardings_put(s->plan->shardings, &as);
 }
 
 /* ---- all of it ---- */
@@ -351,28 +402,12 @@ static void *grow(Arena *arena, const void *from, size_t n, size_t n_new, size_t
     return to;
 }
 
-/* Values that nothing shards: equal shapes are looked up once, unless there are pins. */
-static void reach_whole(StepCuts *s, int32_t tensor, Intern *shapes, ShardingIds *whole)
-{
-    int32_t shape = s->plan->inferred->shape[tensor];
-    int32_t id = s->has_pins ? -1 : intern_put(shapes, &shape, sizeof shape);
-    if (id >= 0 && id < whole->n) {
-        s->out->reached[tensor] = whole->at[id];
-        return;
-    }
-    reach(s, tensor, sharding_whole(inferred_shape(s->plan->inferred, tensor)));
-    if (id >= 0)
-        vec_push(s->scratch, whole, s->out->reached[tensor]);
-}
-
 /* The forward columns, longer, with what propagation reached for every tensor. */
 static void take_forward(StepCuts *s)
 {
     const Graph *graph = s->plan->inferred->graph, *small = s->forward->inferred->graph;
     const Propagated *from = s->forward->propagated;
     Propagated *out = s->out;
-    Intern *shapes = intern_new(s->scratch);
-    ShardingIds whole = {0};
     *out = *from;
     out->cut = GROW(from->cut, small->n_ops, graph->n_ops, -1);
     out->reached = arena_array(s->plan->arena, int32_t, graph->n_tensors);
@@ -382,7 +417,7 @@ static void take_forward(StepCuts *s)
         out->pinned[t] = known ? (uint16_t)plan_pinned(s->forward, t) : 0;
         out->reached[t] = known ? plan_reached(s->forward, t) : -1;
         if (!known && inferred_shape(s->plan->inferred, t))
-            reach_whole(s, t, shapes, &whole);
+            reach(s, t, whole_as(s, t));
     }
     if (from->group)
         out->group = GROW(from->group, small->n_tensors, graph->n_tensors, -1);
@@ -395,23 +430,7 @@ static void take_forward(StepCuts *s)
         vec_push(s->plan->arena, &s->cuts, from->cuts[i]);
 }
 
-/* The output of an op is where the op makes it. */
-static void reach_output(StepCuts *s, int32_t op, int output, int32_t tensor)
-{
-    const OpSpace *space = program_space(s->plan->inferred, op);
-    int32_t key[3] = {s->plan->inferred->space[op], s->out->cut[op], output};
-    int32_t id = s->has_pins ? -1 : intern_put(s->made, key, sizeof key);
-    if (id >= 0 && id < s->made_as.n) {
-        s->out->reached[tensor] = s->made_as.at[id];
-        return;
-    }
-    reach(s, tensor,
-          op_cut_sharding(space, s->cuts.at[s->out->cut[op]], space->n_inputs + output,
-                          s->plan->mesh));
-    if (id >= 0)
-        vec_push(s->scratch, &s->made_as, s->out->reached[tensor]);
-}
-
+/* Outputs are where the op makes them. */
 static void reach_outputs(StepCuts *s, int32_t op)
 {
     const Inferred *inferred = s->plan->inferred;
@@ -420,7 +439,7 @@ static void reach_outputs(StepCuts *s, int32_t op)
         int32_t t = op_outputs(inferred->graph, op)[o];
         if (t < 0 || s->out->reached[t] < 0 || opspace_output(space, o)->ignored)
             continue;
-        reach_output(s, op, o, t);
+        reach(s, t, output_as(s, op, o));
     }
 }
 
@@ -441,7 +460,7 @@ static void copy_op(StepCuts *s, int32_t op)
         if (t < 0)
             continue;
         if (s->has_pins)
-            reach(s, t, *shardings_at(s->plan->shardings, out->reached[original]));
+            reach(s, t, out->reached[original]);
         else
             out->reached[t] = out->reached[original];
         out->pinned[t] |= out->pinned[original];
@@ -459,7 +478,9 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
     StepCuts s = {.plan = plan, .forward = forward, .out = out, .scratch = scratch};
     s.added = intern_new(scratch);
     s.copied = intern_new(scratch);
+    s.laid = intern_new(scratch);
     s.made = intern_new(scratch);
+    s.shapes = intern_new(scratch);
     int n_pins = plan->decided->n_pins; /* those behind the forward pass come last */
     s.has_pins =
         n_pins > 0 && decision_is_behind_forward(inferred, plan->decided->pins[n_pins - 1]);
