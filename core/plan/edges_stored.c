@@ -93,15 +93,20 @@ Cut cut_stored(const Cut *used, const Cut *own, const Mesh *mesh)
 /* A pin of the parameter too is in `from` already, where it is another value's. */
 int32_t stored_as_pinned(const Plan *plan, int32_t parameter, Stored values, int32_t from)
 {
-    Sharding sharding = *shardings_at(plan->shardings, from);
+    const Sharding *before = shardings_at(plan->shardings, from);
     const Decision *pin[DIMS_MAX] = {0};
     AtomSet stored = 0;
-    for (int d = 0; d < sharding.n_dims; d++) {
+    bool any = false;
+    for (int d = 0; d < before->n_dims; d++) {
         pin[d] = plan_store_pin_for(plan, parameter, d, values);
         if (pin[d] && values != STORED_PARAMETER && pin[d]->store & STORED_PARAMETER)
             pin[d] = NULL;
         stored |= pin[d] ? cut_atoms(decision_cut(pin[d])) : 0;
+        any |= pin[d] != NULL;
     }
+    if (!any)
+        return from;
+    Sharding sharding = *before;
     for (int d = 0; d < sharding.n_dims; d++) {
         AtomSet own = pin[d] ? cut_atoms(decision_cut(pin[d])) : 0;
         if (cut_atoms(&sharding.dim[d]) & stored & ~own)

@@ -8,6 +8,11 @@
 
 typedef Vec(int32_t) Ids;
 
+/* Shardings ids, without halo. */
+typedef struct {
+    int32_t made, reduced;
+} Made;
+
 typedef struct {
     const Plan *plan, *forward;
     Propagated *out;
@@ -19,7 +24,8 @@ typedef struct {
     Intern *copied, *laid; /* (space, cut of the forward op), (space, sharding of operand 0) .. */
     Ids copy_of, laid_as;  /* .. per key: cut */
     Intern *made, *shapes; /* (space, cut, output), shapes of values that no op shards .. */
-    Ids made_as, whole;    /* .. per key: sharding, without halo */
+    Vec(Made) made_as;     /* .. per key */
+    Ids whole;             /* .. per key */
     OpChoice *choice;      /* out->choice */
     const int32_t *updated_as; /* per parameter: see updated_as() */
 } StepCuts;
@@ -69,7 +75,7 @@ static int32_t copied_cut(StepCuts *s, int32_t op)
 
 /* ---- sums ---- */
 
-/* The sharding, without halo, of a value that no op shards. */
+/* The sharding of a value that no op shards. */
 static int32_t whole_as(StepCuts *s, int32_t tensor)
 {
     int32_t shape = s->plan->inferred->shape[tensor];
@@ -82,8 +88,17 @@ static int32_t whole_as(StepCuts *s, int32_t tensor)
     return s->whole.at[id];
 }
 
-/* How an op makes an output, without halo. */
-static int32_t output_as(StepCuts *s, int32_t op, int output)
+static int32_t reduced(const StepCuts *s, int32_t id)
+{
+    const Sharding *made = shardings_at(s->plan->shardings, id);
+    if (!sharding_partials(made))
+        return id;
+    Sharding whole = sharding_without_partial(made);
+    return shardings_put(s->plan->shardings, &whole);
+}
+
+/* How an op makes an output. */
+static Made output_as(StepCuts *s, int32_t op, int output)
 {
     const OpSpace *space = program_space(s->plan->inferred, op);
     int32_t cut = s->out->cut[op], key[3] = {s->plan->inferred->space[op], cut, output};
@@ -92,7 +107,9 @@ static int32_t output_as(StepCuts *s, int32_t op, int output)
         Sharding made =
             op_cut_sharding(space, s->cuts.at[cut], space->n_inputs + output, s->plan->mesh);
         made = sharding_without_halo(&made);
-        vec_push(s->scratch, &s->made_as, shardings_put(s->plan->shardings, &made));
+        Made as = {.made = shardings_put(s->plan->shardings, &made)};
+        as.reduced = reduced(s, as.made);
+        vec_push(s->scratch, &s->made_as, as);
     }
     assert(s->made_as.at);
     return s->made_as.at[id];
@@ -110,7 +127,7 @@ static int32_t made_as(StepCuts *s, int32_t tensor)
     int output = 0;
     while (op_outputs(inferred->graph, maker)[output] != tensor)
         output++;
-    return output_as(s, maker, output);
+    return output_as(s, maker, output).made;
 }
 
 /* The cut of an op whose first operand is sharded so. */
@@ -338,16 +355,6 @@ static int32_t obey_pins(StepCuts *s, int32_t op, int32_t id)
     return id;
 }
 
-/* The value reduced, where it is partial. */
-static int32_t reduced(const StepCuts *s, int32_t id)
-{
-    const Sharding *made = shardings_at(s->plan->shardings, id);
-    if (!sharding_partials(made))
-        return id;
-    Sharding whole = sharding_without_partial(made);
-    return shardings_put(s->plan->shardings, &whole);
-}
-
 /* The dims that pins of the value shard, as bits; puts the pins in place of their cuts. */
 static uint16_t pin_dims(const StepCuts *s, int32_t tensor, Sharding *out)
 {
@@ -367,21 +374,21 @@ static uint16_t pin_dims(const StepCuts *s, int32_t tensor, Sharding *out)
     return pinned;
 }
 
-/* What a value, made so without halo, is as its pins ask; partial where a mark leaves it so. */
-static void reach(StepCuts *s, int32_t tensor, int32_t made)
+/* What a value, made so, is as its pins ask; partial where a mark leaves it so. */
+static void reach(StepCuts *s, int32_t tensor, Made made)
 {
-    s->out->reached[tensor] = reduced(s, made);
+    s->out->reached[tensor] = made.reduced;
     s->out->pinned[tensor] = 0;
     if (!s->has_pins)
         return;
-    Sharding partial = *shardings_at(s->plan->shardings, made);
-    Sharding as = sharding_without_partial(&partial);
+    const Sharding *partial = shardings_at(s->plan->shardings, made.made);
+    Sharding as = sharding_without_partial(partial);
     uint16_t pinned = pin_dims(s, tensor, &as);
     for (int i = 0; i < s->plan->decided->n_marks && pinned; i++) {
         const Decision *mark = s->plan->decided->marks[i];
         for (int a = 0; mark->kind == PIN_UNREDUCED && mark->place == tensor && a < ATOMS_MAX; a++)
             if (mark->axes >> a & 1)
-                as.partial[a] = partial.partial[a];
+                as.partial[a] = partial->partial[a];
     }
     s->out->pinned[tensor] = pinned;
     if (pinned)
@@ -416,8 +423,10 @@ static void take_forward(StepCuts *s)
         bool known = t < small->n_tensors;
         out->pinned[t] = known ? (uint16_t)plan_pinned(s->forward, t) : 0;
         out->reached[t] = known ? plan_reached(s->forward, t) : -1;
-        if (!known && inferred_shape(s->plan->inferred, t))
-            reach(s, t, whole_as(s, t));
+        if (!known && inferred_shape(s->plan->inferred, t)) {
+            int32_t whole = whole_as(s, t);
+            reach(s, t, (Made){whole, whole});
+        }
     }
     if (from->group)
         out->group = GROW(from->group, small->n_tensors, graph->n_tensors, -1);
@@ -460,7 +469,7 @@ static void copy_op(StepCuts *s, int32_t op)
         if (t < 0)
             continue;
         if (s->has_pins)
-            reach(s, t, out->reached[original]);
+            reach(s, t, (Made){out->reached[original], reduced(s, out->reached[original])});
         else
             out->reached[t] = out->reached[original];
         out->pinned[t] |= out->pinned[original];
