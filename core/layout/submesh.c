@@ -18,7 +18,16 @@ int64_t submesh_twin(const Mesh *mesh, SubMesh sub, int64_t position)
 
 bool submesh_has(const Mesh *mesh, SubMesh sub, int64_t position)
 {
-    return sub.fixed == 0 || submesh_twin(mesh, sub, position) == position;
+    for (int a = mesh->n_atoms - 1; a >= 0; a--) {
+        if (!(sub.fixed >> a & 1))
+            continue;
+        int64_t stride = mesh->atoms[a].stride, size = mesh->atoms[a].size;
+        for (; a > 0 && sub.fixed >> (a - 1) & 1 && mesh->atoms[a - 1].stride == stride * size; a--)
+            size *= mesh->atoms[a - 1].size; /* one coordinate */
+        if (position / stride % size != sub.first / stride % size)
+            return false;
+    }
+    return true;
 }
 
 static AtomSet all_atoms(const Mesh *mesh)

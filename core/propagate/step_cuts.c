@@ -19,8 +19,8 @@ typedef struct {
     bool has_pins; /* of ops or tensors behind the forward pass */
     Arena *scratch;
     Vec(const OpCut *) cuts;
-    Intern *added; /* cuts by their index dims */
-    Ids added_as;  /* per key: cut */
+    Intern *added;         /* cuts by their index dims */
+    Ids added_as;          /* per key: cut */
     Intern *copied, *laid; /* (space, cut of the forward op), (space, sharding of operand 0) .. */
     Ids copy_of, laid_as;  /* .. per key: cut */
     Intern *made, *shapes; /* (space, cut, output), shapes of values that no op shards .. */
