@@ -14,6 +14,10 @@
 #include <math.h>
 
 enum { POINTS_MAX = 12 };
+#define GAP_UNFOLDED                                                                               \
+    1e-3 /* layers that are searched each by itself are alike: exactly how many of                 \
+            them save memory is hardly ever proven */
+#define PART_OF_PLANS 0.6 /* of the time left: to find a plan, before the bound is sought */
 
 typedef struct {
     Arena *arena;
@@ -22,6 +26,7 @@ typedef struct {
     SearchMemo *memo;
     LiftedDecisions lifted;
     Instance *instance;
+    bool unfolded;        /* every layer for itself */
     const bool **allowed; /* [nodes]: choices that are searched; NULL: all */
     int32_t **kept;       /* [nodes]: which these are, in the problem's numbers */
     SearchResult *result;
@@ -98,19 +103,18 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
 {
     SolveProblem problem = problem_of(s, rest);
     SolveOptions how = {.progress = s->request->progress,
+                        .gap = s->unfolded && s->n_points > 0 ? GAP_UNFOLDED : 0,
                         .start = s->allowed ? NULL : start_of(s->arena, s->instance),
                         .report = report,
                         .context = s};
-    if (s->deadline_s > 0)
-        how.seconds = fmax(s->deadline_s - clock_s(), 1e-3);
     double before = clock_s();
+    if (s->deadline_s > 0) /* what proves the answer wants its part */
+        how.seconds = fmax((s->deadline_s - before) * (rest ? PART_OF_PLANS : 1), 1e-3);
     progress_stage(s->request->progress, "searching", 0);
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
-    if (ok && answer->outcome == SOLVE_CHOICE) {
+    if (ok && answer->outcome == SOLVE_CHOICE)
         answer->choice = choice_of(s, answer->choice);
-        start_keep(s->instance, answer->choice);
-    }
     return ok;
 }
 
@@ -170,6 +174,8 @@ static void offer(Search *s, const Plan *plan, const Decision *decisions, int n,
     result->model_us = model_us;
     result->peak_bytes = peak;
     s->choice = choice;
+    if (choice)
+        start_keep(s->instance, choice);
 }
 
 static bool offer_own_plan(Search *s)
@@ -419,42 +425,65 @@ static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
-static bool search_all(Search *s, Error *err)
+/* The choices of all nodes, and what they cost. *over: its time was over before. */
+static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
 {
     const SearchRequest *request = s->request;
-    SearchResult *result = s->result;
     const Plan *plans[2] = {s->session.plan, request->session->plan};
-    if (!check(&s->session, err))
-        return false;
-    result->before_us = cost_us(s->session.plan);
-    result->before_bytes = s->session.plan->priced->totals.peak_bytes;
-    InstanceOptions options = {.unfold = request->unfold,
+    InstanceOptions options = {.unfold = unfold,
                                .store = request->max_peak_bytes > 0,
                                .plans = plans,
                                .n_plans = plans[0] == plans[1] ? 1 : 2,
                                .memo = s->memo,
                                .deadline_s = s->deadline_s,
                                .progress = request->progress};
-    Error stopped = {0};
-    s->instance = instance_make(s->arena, &s->session, &options, &stopped);
-    result->build_seconds = clock_s() - s->began_s;
-    if (!s->instance && stopped.kind == ERROR_CANCELLED) { /* all that is known is the own plan */
-        offer_own_plan(s);
-        result->n_lifted = s->lifted.n;
-        result->seconds = result->build_seconds;
-        return true;
-    }
+    Error why = {0};
+    double began_s = clock_s();
+    s->instance = instance_make(s->arena, &s->session, &options, &why);
+    s->result->build_seconds += clock_s() - began_s;
+    s->n_points = 0;
+    s->choice = NULL;
+    s->unfolded = unfold;
+    *over = !s->instance && why.kind == ERROR_CANCELLED;
     if (!s->instance) {
-        if (err)
-            *err = stopped;
-        return false;
+        if (err && !*over)
+            *err = why;
+        return *over;
     }
     if (request->holes)
         close_others(s);
-    fill_counts(s);
-    offer_own_plan(s);
+    return true;
+}
+
+/* Where layers are searched each by itself, the plan of equal ones comes first: it is a start from
+ * which little is to be gained, and costs a fraction of the time. */
+static bool find_all(Search *s, Error *err)
+{
     SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
-    if (!find_plan(s, &answer, err) || !find_bound(s, &answer, err))
+    bool over;
+    offer_own_plan(s);
+    if (!lay_choices(s, false, &over, err) || (!over && !find_plan(s, &answer, err)))
+        return false;
+    if (!over && s->request->unfold && s->instance->folded && answer.outcome != SOLVE_INFEASIBLE) {
+        answer = (SolveAnswer){.outcome = SOLVE_UNKNOWN};
+        if (!lay_choices(s, true, &over, err) || (!over && !find_plan(s, &answer, err)))
+            return false;
+    }
+    if (over)
+        return true;
+    fill_counts(s);
+    return find_bound(s, &answer, err);
+}
+
+static bool search_all(Search *s, Error *err)
+{
+    const SearchRequest *request = s->request;
+    SearchResult *result = s->result;
+    if (!check(&s->session, err))
+        return false;
+    result->before_us = cost_us(s->session.plan);
+    result->before_bytes = s->session.plan->priced->totals.peak_bytes;
+    if (!find_all(s, err))
         return false;
     result->n_lifted = s->lifted.n;
     result->proven = result->outcome == SEARCH_PLAN &&

@@ -6,6 +6,7 @@
 /* A step aims at the best choice known, but not further than this above the bound: far targets make
  * steps that overshoot. */
 #define NEAR_TARGET 0.1
+#define FIRST_PRICE 0.01 /* of the bound, for as much memory as the limit */
 
 static void lay_messages(Bound *bound)
 {
@@ -57,7 +58,12 @@ static void lay_room(Bound *bound)
 
 void bound_begin(Bound *bound, Arena *arena, Network *net)
 {
-    *bound = (Bound){.net = net, .arena = arena, .step = 1, .bound = -INFINITY, .best = -INFINITY};
+    *bound = (Bound){.net = net,
+                     .arena = arena,
+                     .step = 1,
+                     .bound = -INFINITY,
+                     .best = -INFINITY,
+                     .high = INFINITY};
     int32_t most_values = 1;
     bound->order = arena_array(arena, int32_t, net->n_left);
     for (int32_t n = 0; n < net->n_nodes; n++) {
@@ -246,12 +252,59 @@ static void sum_prices(Bound *bound)
     bound->price_sum[bound->net->n_points] = sum;
 }
 
+enum { PASSES_HELD = 6, POINTS_TOGETHER = 16 };
+#define NARROW 1e-6 /* of the price: what is left between low and high */
+
+/* By how much the least values pass the limits, all points together. */
+static double excess_of_all(const Bound *bound)
+{
+    const Network *net = bound->net;
+    double load = 0, excess = 0;
+    for (int32_t p = 0; p < net->n_points; p++) {
+        load += bound->load[p];
+        excess += load - net->limit[p];
+    }
+    return excess;
+}
+
+static double next_price(const Bound *bound, double price)
+{
+    double most = 1;
+    if (bound->high < INFINITY)
+        return (bound->low + bound->high) / 2;
+    if (price > 0)
+        return 2 * price;
+    for (int32_t p = 0; p < bound->net->n_points; p++)
+        most = fmax(most, fabs(bound->net->limit[p]));
+    return FIRST_PRICE * fabs(bound->best) / most;
+}
+
+/* One price for few points, between the two at which their limits are passed and kept. Returns
+ * false once they meet. */
+static bool halve_in(Bound *bound)
+{
+    Network *net = bound->net;
+    if (net->n_points < 1 || net->n_points > POINTS_TOGETHER ||
+        bound->high - bound->low <= NARROW * bound->high)
+        return false;
+    if (++bound->n_held < PASSES_HELD)
+        return true;
+    bound->n_held = 0;
+    *(excess_of_all(bound) > 0 ? &bound->low : &bound->high) = net->price[0];
+    double price = next_price(bound, net->price[0]);
+    for (int32_t p = 0; p < net->n_points; p++)
+        net->price[p] = price;
+    return true;
+}
+
 /* Raises prices where the least values pass the limit, lowers the others: Polyak's step on a
  * smoothed direction. */
 static void step_prices(Bound *bound, double target)
 {
     Network *net = bound->net;
     double sum = 0, norm = 0;
+    if (halve_in(bound))
+        return;
     for (int32_t p = 0; p < net->n_points; p++) {
         sum += bound->load[p];
         double excess = sum - net->limit[p];

@@ -6,7 +6,8 @@
  * value by value, and gives an equal share of what it then has above its own least to each edge to
  * a later node. Edges behind then cost at least 0, so the sum of the nodes' least costs is a bound
  * after every pass, and no pass lowers it. Limits of memory are relaxed: each point has a price >=
- * 0 a unit of its amount, raised where the choices found pass the limit (a subgradient step).
+ * 0 a unit of its amount, raised where the choices found pass the limit (a subgradient step; the
+ * first price of few points is halved in, each time after some passes).
  */
 #ifndef CORE_SOLVE_BOUND_H
 #define CORE_SOLVE_BOUND_H
@@ -31,6 +32,8 @@ typedef struct {
     int32_t *choice;       /* [n_nodes]: values decoded in the last pass */
     double *regret;        /* [n_nodes]: of the last visit: second least less least cost */
     double step, bound, best;
+    double low, high;   /* prices at which the limits are passed, and kept */
+    int n_held;         /* passes since the price changed */
     double *best_price; /* [n_points] */
     double *best_messages, *messages;
     size_t n_messages;

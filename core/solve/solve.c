@@ -22,13 +22,28 @@ typedef struct {
     double bound;
 } Solving;
 
+/* What is known while a search runs; it says nothing about choices it leaves for later. */
+static double bound_now(const Solving *s)
+{
+    return s->search.best < s->never ? fmax(s->bound, s->search.bound) : s->bound;
+}
+
+/* Good enough: ends all of it. */
+static void stop_if_near(Solving *s)
+{
+    double gap = s->search.best - bound_now(s);
+    if (s->options->gap > 0 && gap <= s->options->gap * s->search.best)
+        s->clock.stopped = s->slice.stopped = true;
+}
+
 static void found(void *context, const SolveSearch *search)
 {
     Solving *s = context;
     if (search->best < s->coarse)
         s->slice.stopped = true;
     if (s->options->report)
-        s->options->report(s->options->context, search->best, s->bound);
+        s->options->report(s->options->context, search->best, bound_now(s));
+    stop_if_near(s);
 }
 
 static void polish(void *context, const int32_t *choice)
@@ -139,6 +154,7 @@ static bool run_search(Solving *s, double seconds)
     }
     if (!coarse)
         s->bound = fmax(s->bound, fmin(bound, s->search.best));
+    s->search.bound = s->bound;
     return !s->search.gave_up && !coarse;
 }
 
@@ -167,6 +183,7 @@ static bool run(Solving *s, Arena *arena)
         solve_improve_first(improve);
     bool windows = true;
     for (bool first = true; !solve_stopped(&s->clock); first = false, slice_s *= 1.5) {
+        stop_if_near(s);
         bool near = s->search.best - s->bound <= NEAR * fabs(s->search.best);
         if ((first || !windows || near) && run_search(s, windows ? slice_s : 0))
             return true;
@@ -208,7 +225,7 @@ bool solve(Arena *arena, const SolveProblem *problem, const SolveOptions *option
                                        : whole    ? SOLVE_INFEASIBLE
                                                   : SOLVE_UNKNOWN,
                             .objective = s.search.best,
-                            .bound = whole ? s.search.best : s.bound,
+                            .bound = whole ? s.search.best : bound_now(&s),
                             .proven = whole,
                             .choice = s.search.choice,
                             .n_branches = s.search.n_branches};
