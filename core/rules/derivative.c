@@ -146,7 +146,8 @@ static const struct {
 static bool is_contraction(const OpSpace *space)
 {
     static const char *const names[] = {"contract",       "activated",      "ConvGrad",
-                                        "ConvWeightGrad", "DeformConvGrad", "DeformConvWeightGrad"};
+                                        "ConvWeightGrad", "DeformConvGrad", "DeformConvWeightGrad",
+                                        "NBitsGrad"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(space->gradient->kernel, names[i]) == 0)
             return true;

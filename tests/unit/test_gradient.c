@@ -219,6 +219,60 @@ static void test_wrong(void **state)
     arena_free(arena);
 }
 
+/* Whether a gradient stops at the op of an example: it has inputs and outputs of floats, and none
+ * of these inputs has a derivative. */
+static bool refuses(Arena *arena, const Registry *registry, const Operator *row, const char *text)
+{
+    const Checked example = {row->name, text, true};
+    const DimBindings none = {0};
+    Error err = {0};
+    Graph *graph = graph_of(arena, &example, &err);
+    Inferred *inferred = graph ? infer(arena, graph, registry, &none, false, &err) : NULL;
+    if (!inferred || inferred_is_host(inferred, 0))
+        return false;
+    const Derivative *derivative = derivative_find(registry, row, program_space(inferred, 0));
+    bool reads = false, makes = false, passes = false;
+    for (int i = 0; i < graph->ops[0].n_inputs; i++) {
+        int32_t t = op_inputs(graph, 0)[i];
+        if (t < 0 || !dtype_is_float((Dtype)inferred->dtype[t]) || tensor_is_known(inferred, t))
+            continue;
+        const DerivativeClause *clause = derivative ? derivative_clause(derivative, i) : NULL;
+        reads = true;
+        passes |= derivative && !(clause && clause->refused);
+    }
+    for (int o = 0; o < graph->ops[0].n_outputs; o++) {
+        int32_t t = op_outputs(graph, 0)[o];
+        makes |= t >= 0 && dtype_is_float((Dtype)inferred->dtype[t]);
+    }
+    return reads && makes && !passes;
+}
+
+/* What a model is refused for that trains through it: operators that run, without those that are a
+ * step's own (core/step/update.h) and those of StableHLO, whose modules have their gradients in
+ * them. */
+static void these_float_operators_have_no_derivative(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const Registry *registry = registry_new(arena);
+    Buf found = buf_new(arena);
+    for (int i = 0; i < registry_count(registry); i++) {
+        const Operator *row = registry_at(registry, i);
+        const char *example = example_next(row->name, NULL);
+        if (!row->rule || !example || !kernel_find(NULL, row->name) ||
+            strcmp(row->family, "training") == 0 || strstr(row->name, "stablehlo."))
+            continue;
+        if (refuses(arena, registry, row, example))
+            buf_printf(&found, "%s%s", found.n > 0 ? " " : "", row->name);
+    }
+    assert_string_equal(found.s,
+                        "DynamicQuantizeLinear Unique MelWeightMatrix "
+                        "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Momentum "
+                        "ai.onnx.preview.training::Adam LoopResult LoopCarry LoopSlice "
+                        "ReducePrecision Swiglu");
+    arena_free(arena);
+}
+
 int main(void)
 {
     enum { TESTS_MAX = 1024 };
@@ -246,6 +300,7 @@ int main(void)
         tests[n++] = (struct CMUnitTest){arena_printf(arena, "%s is not the gradient of %s",
                                                       wrongs[i].gradient, wrongs[i].kernel),
                                          test_wrong, NULL, NULL, &wrongs[i]};
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(these_float_operators_have_no_derivative);
     int failed = _cmocka_run_group_tests("gradient", tests, (size_t)n, NULL, NULL);
     arena_free(arena);
     return failed;

@@ -416,6 +416,7 @@ const Operator operators_attention[] = {
      .kernel = "ai.onnx.preview::FlexAttention",
      .examples = "3x4x5x6,3x2x7x6,3x2x7x8; 3x5x24,3x7x12,3x7x16 q_num_heads=4 kv_num_heads=2"},
     {OP("LinearAttention", linear_attention, 0, 3, 6), .outputs_max = 2,
+     GRADIENT("0 1 2 3 4 5: LinearAttentionBackward(inputs)"),
      ONNX("chunk_size kv_num_heads q_num_heads scale update_rule", "Af Af Af .f Af Af"),
      .kernel = "LinearAttention",
      .examples = "3x7x24,3x7x12,3x7x16,3x2x6x8,3x7x12,3x7x2 q_num_heads=4 kv_num_heads=2 -> 2"},

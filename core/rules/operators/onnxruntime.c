@@ -524,6 +524,7 @@ const Operator operators_onnxruntime[] = {
      OWN("interleaved is_packed_batching num_heads rotary_embedding_dim scale", ""), EARLY,
      .kernel = "com.microsoft::RotaryEmbedding", .examples = "3x5x24,3x5:i64,7x3,7x3 num_heads=4"},
     {OP("com.microsoft::MatMulNBits", matmul_nbits, 0, 3, 6),
+     GRADIENT("0: NBitsGrad(x1 x2 x3); 2 3: NBitsScaleGrad(inputs); 5: contract"),
      OWN("K N accuracy_level bits block_size weight_prepacked", ""),
      .kernel = "com.microsoft::MatMulNBits",
      .examples =

@@ -237,6 +237,7 @@ const Operator operators_products[] = {
          "5x6:f8e4m3fn,6x7:f8e4m3fn,scalar,scalar out_dtype=1; 5x6,7x6,5x1,1x7 b_is_transposed=1",
      TORCH("_scaled_mm scaled_mm")},
     {OP("GroupedMatMul", grouped_matmul, 2, 2, 3), OWN("out_dtype", ""), .kernel = "GroupedMatMul",
+     GRADIENT("0: GroupedGrad(x1 x2); 1: GroupedWeightGrad(x0 x2)"),
      .examples = "5x6,3x6x7,3:i32; 3x5x6,3x6x7",
      TORCH("grouped_mm _grouped_mm _scaled_grouped_mm")},
     {OP("LinearGradAdd", linear_grad_add, 2, 2, 4), .outputs_max = 2,

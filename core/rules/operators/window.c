@@ -391,7 +391,7 @@ const Operator operators_window[] = {
      .kernel = "DeformConv",
      .examples = "3x4x7x6,5x4x2x2,3x8x6x5,5; 3x4x7x6,5x4x2x2,3x16x6x5,-,3x8x6x5 offset_group=2"},
     {OP("CausalConvWithState", causal_conv, 2, 2, 4),
-     GRADIENT("all: refused the gradient of its state is not written"), .outputs_max = 2,
+     GRADIENT("0 1 2 3: CausalConvBackward(inputs)"), .outputs_max = 2,
      ONNX("activation", "Af Af Af Af"), .kernel = "CausalConvWithState",
      .examples = "3x5x7,5x1x4,5,3x5x3 -> 2; 3x5x7,5x1x4 activation=silu"},
     {0},

@@ -243,6 +243,51 @@ static int64_t group_end(const Local *offs, int64_t g, int64_t begin, int64_t n_
     return end < begin ? begin : end > n_rows ? n_rows : end;
 }
 
+/* Where the rows of group g end, of `rows` that one matrix of a stack has, or that all have. */
+static int64_t rows_end(const Local *rows, const Local *offs, int64_t g, int64_t begin)
+{
+    int64_t n = rows->shape.dim[rows->shape.n_dims - 2];
+    return rows->shape.n_dims == 3 ? begin + n : group_end(offs, g, begin, n);
+}
+
+/* Inputs: dy, b, offs -> da = dy b', by groups. */
+static bool grouped_gradient(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 2, err) || !check_types(call, err))
+        return false;
+    const Local *dy = call->input[0], *b = call->input[1], *offs = kernel_input(call, 2);
+    Local *out = call->output[0];
+    Product p = {.scale = 1, .k = b->shape.dim[2], .n = b->shape.dim[1], .b_turned = true};
+    if (dy->shape.dim[dy->shape.n_dims - 1] != p.k || (dy->shape.n_dims == 2 && !offs))
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
+    for (int64_t g = 0, begin = 0, end; g < b->shape.dim[0]; g++, begin = end) {
+        end = rows_end(dy, offs, g, begin);
+        p.m = end - begin;
+        kernel_multiply(call, &p, dy->dtype, local_at(dy, begin * p.k), local_at(b, g * p.k * p.n),
+                        local_at(out, begin * p.n));
+    }
+    return true;
+}
+
+/* Inputs: dy, a, offs -> db = a' dy, by groups. */
+static bool grouped_weight_gradient(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 2, err) || !check_types(call, err))
+        return false;
+    const Local *dy = call->input[0], *a = call->input[1], *offs = kernel_input(call, 2);
+    Local *out = call->output[0];
+    Product p = {.scale = 1, .m = out->shape.dim[1], .n = out->shape.dim[2], .a_turned = true};
+    if (a->shape.dim[a->shape.n_dims - 1] != p.m || (a->shape.n_dims == 2 && !offs))
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
+    for (int64_t g = 0, begin = 0, end; g < out->shape.dim[0]; g++, begin = end) {
+        end = rows_end(a, offs, g, begin);
+        p.k = end - begin;
+        kernel_multiply(call, &p, a->dtype, local_at(a, begin * p.m), local_at(dy, begin * p.n),
+                        local_at(out, g * p.m * p.n));
+    }
+    return true;
+}
+
 /* Each group of rows by a matrix of its own; rows behind the last group are zero. */
 static bool grouped_matmul(const KernelCall *call, Error *err)
 {
@@ -258,7 +303,7 @@ static bool grouped_matmul(const KernelCall *call, Error *err)
     if (a->shape.n_dims == 2)
         memset(out->data, 0, (size_t)(rows * p.n * size));
     for (int64_t g = 0; g < groups; g++) {
-        int64_t end = a->shape.n_dims == 3 ? begin + rows : group_end(offs, g, begin, rows);
+        int64_t end = rows_end(a, offs, g, begin);
         p.m = end - begin;
         kernel_multiply(call, &p, a->dtype, local_at(a, begin * p.k), local_at(b, g * p.k * p.n),
                         local_at(out, begin * p.n));
@@ -271,6 +316,8 @@ const Kernel kernels_matmul[] = {
     {"MatMul", matmul, NULL, 0, ROUNDING_SUM},
     {"com.microsoft::FusedMatMul", matmul, "fused", 0, ROUNDING_SUM},
     {"GroupedMatMul", grouped_matmul, NULL, 0, ROUNDING_SUM},
+    {"GroupedGrad", grouped_gradient, NULL, 0, ROUNDING_SUM},
+    {"GroupedWeightGrad", grouped_weight_gradient, NULL, 0, ROUNDING_SUM},
     {"Gemm", gemm, NULL, 0, ROUNDING_SUM},
     {"com.microsoft::FusedGemm", fused_gemm, NULL, 0, ROUNDING_SUM},
     {0},

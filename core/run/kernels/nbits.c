@@ -4,11 +4,13 @@
  *
  * A block of k shares a scale and a zero point; numbers of a block and zero points of a column are
  * packed in bytes, lowest bits first. All are found by global index, so columns and blocks may be
- * sharded: sums over some blocks are addends. Source: onnxruntime's published schema of
- * MatMulNBits.
+ * sharded: sums over some blocks are addends. The numbers of the weight are integers and have no
+ * gradient; x, bias, scale and a zero point of floats have one. Source: onnxruntime's published
+ * schema of MatMulNBits.
  */
 #include "core/rules/args.h"
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
+#include "core/space/gradient.h"
 
 #include <math.h>
 
@@ -127,7 +129,89 @@ static bool matmul_nbits(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- gradients ---- */
+
+/* dx[.. k] = sum over n of dy[.. n] * w[n k], w unpacked. */
+static bool nbits_gradient(const KernelCall *call, Error *err)
+{
+    NBits n;
+    KernelCall forward;
+    if (!forward_call(call, &forward, err) || !open_nbits(&forward, &n, err))
+        return false;
+    const Local *dy = forward.output[0];
+    Local *dx = call->output[0];
+    Product p = {.k = n.weight->shape.dim[0], .scale = 1};
+    p.n = dx->shape.dim[dx->shape.n_dims - 1];
+    p.m = p.n > 0 ? shape_elements(&dx->shape) / p.n : 0;
+    if (shape_elements(&dy->shape) != p.m * p.k)
+        return p.m * p.n == 0 || error_kind(err, ERROR_RUN, "operand shapes do not match");
+    double *w = arena_array(call->scratch, double, p.k *p.n);
+    double *made = arena_array(call->scratch, double, p.m *p.n);
+    for (int64_t j = 0; j < p.k; j++)
+        if (!unpack(&n, j, p.n, w + j * p.n))
+            return error_kind(err, ERROR_RUN, "a part of its weight is on another rank");
+    if (dy->data)
+        kernel_multiply(call, &p, DT_F64, local_doubles(call->scratch, dy), w, made);
+    local_store(dx, 0, p.m * p.n, NUMBER_F64, made);
+    return true;
+}
+
+/* From the gradient of the unpacked weight, [n][k], those of scales and of float zero points. */
+static bool gather_blocks(const NBits *n, const double *dw, int64_t n_k, double *d_scale,
+                          double *d_zero, Error *err)
+{
+    int64_t n_columns = n->weight->shape.dim[0];
+    for (int64_t j = 0; j < n_columns; j++)
+        for (int64_t i = 0; i < n_k; i++) {
+            int64_t block = n->k[i] / n->size, at = n->k[i] % n->size;
+            int64_t held = runs_find(&n->weight->runs[1], block);
+            double scale = 0, zero = 0;
+            if (held < 0 || !open_block(n, n->column[j], block, &scale, &zero))
+                return error_kind(err, ERROR_RUN, "a part of its weight is on another rank");
+            int64_t first = (j * n->weight->shape.dim[1] + held) * n->weight->shape.dim[2];
+            double number = (double)packed(n->weight, first + at * n->bits / 8, at, n->bits);
+            if (d_scale)
+                d_scale[place_of(n->scale, n->column[j], block, n->n_blocks)] +=
+                    dw[j * n_k + i] * (number - zero);
+            if (d_zero)
+                d_zero[place_of(n->zero, n->column[j], block, n->n_blocks)] -=
+                    dw[j * n_k + i] * scale;
+        }
+    return true;
+}
+
+static bool nbits_scale_gradient(const KernelCall *call, Error *err)
+{
+    const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
+    NBits n;
+    KernelCall forward;
+    double *made[2] = {NULL, NULL};
+    if (!forward_call(call, &forward, err) || !open_nbits(&forward, &n, err))
+        return false;
+    for (int i = 0; i < gradient->n_written; i++)
+        made[gradient->written[i] == 3] =
+            arena_array(call->scratch, double, shape_elements(&call->output[i]->shape));
+    const Local *dy = forward.output[0];
+    Product p = {.m = n.weight->shape.dim[0], .a_turned = true, .scale = 1};
+    p.n = n.a->shape.dim[n.a->shape.n_dims - 1];
+    p.k = p.n > 0 ? shape_elements(&n.a->shape) / p.n : 0;
+    if (shape_elements(&dy->shape) != p.m * p.k)
+        return p.n == 0 || error_kind(err, ERROR_RUN, "operand shapes do not match");
+    double *dw = arena_array(call->scratch, double, p.m *p.n);
+    if (dy->data)
+        kernel_multiply(call, &p, DT_F64, local_doubles(call->scratch, dy),
+                        local_doubles(call->scratch, n.a), dw);
+    if (!gather_blocks(&n, dw, p.n, made[0], made[1], err))
+        return false;
+    for (int i = 0; i < gradient->n_written; i++)
+        local_store(call->output[i], 0, shape_elements(&call->output[i]->shape), NUMBER_F64,
+                    made[gradient->written[i] == 3]);
+    return true;
+}
+
 const Kernel kernels_nbits[] = {
     {"com.microsoft::MatMulNBits", matmul_nbits, NULL, 0, ROUNDING_SENSITIVE},
+    {"NBitsGrad", nbits_gradient, NULL, 0, ROUNDING_SENSITIVE},
+    {"NBitsScaleGrad", nbits_scale_gradient, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };
