@@ -130,7 +130,7 @@ static void add_step(void *context, const PricedStep *step)
 static void add_traffic(const Streams *streams, StagePrice *price)
 {
     for (int i = 0; i < streams->n; i++) {
-        const Traffic *row = &streams->at[i];
+        const StreamTraffic *row = &streams->at[i];
         StagePrice *at = &price[row->stage];
         *(row->when == WHEN_ONCE       ? &at->once_us
           : row->when == WHEN_BACKWARD ? &at->backward_us

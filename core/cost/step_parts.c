@@ -56,7 +56,7 @@ static void add_traffic(Summing *sum)
 {
     const Streams *streams = sum->plan->priced->pipeline->streams;
     for (int i = 0; i < streams->n; i++) {
-        const Traffic *row = &streams->at[i];
+        const StreamTraffic *row = &streams->at[i];
         bool once = row->when == WHEN_ONCE;
         if (once ? row->stage != sum->once_stage : !sum->here[row->stage])
             continue;

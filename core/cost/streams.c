@@ -23,7 +23,7 @@ typedef struct {
     int32_t *run_of; /* per op: in the runs of its stage and pass */
     Runs *runs;      /* per stage: of the forward pass, then of the backward pass */
     Buckets buckets;
-    Vec(Traffic) traffic;
+    Vec(StreamTraffic) traffic;
     const Reshard *reshard; /* that is being visited */
 } Making;
 
@@ -174,7 +174,7 @@ static void price_bucket(Making *m, const Bucket *bucket)
     if (run)
         add_to_run(run, key, us);
     for (int i = 0; i < m->traffic.n; i++) {
-        Traffic *known = &m->traffic.at[i];
+        StreamTraffic *known = &m->traffic.at[i];
         if (known->stage != key->stage || known->when != when || known->kind != kind ||
             known->atoms != key->atoms)
             continue;
@@ -182,7 +182,8 @@ static void price_bucket(Making *m, const Bucket *bucket)
         known->alone_us += us;
         return;
     }
-    Traffic traffic = {.stage = key->stage, .when = when, .kind = kind, .n = 1, .alone_us = us};
+    StreamTraffic traffic = {
+        .stage = key->stage, .when = when, .kind = kind, .n = 1, .alone_us = us};
     traffic.atoms = key->atoms;
     vec_push(m->plan->arena, &m->traffic, traffic);
 }
@@ -233,7 +234,7 @@ static void expose(Making *m, int stage, When when, bool gathers, bool all, doub
     double alone_us = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < m->traffic.n; i++) {
-            Traffic *row = &m->traffic.at[i];
+            StreamTraffic *row = &m->traffic.at[i];
             if (row->stage != stage || row->when != when ||
                 (!all && (row->kind == STEP_ALL_GATHER) != gathers))
                 continue;

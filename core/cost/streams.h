@@ -34,11 +34,11 @@ typedef struct {
     AtomSet atoms;
     int n;                       /* buckets */
     double alone_us, exposed_us; /* their time, and how long ops wait for them */
-} Traffic;
+} StreamTraffic;
 
 typedef struct Streams {
     int n;
-    const Traffic *at;
+    const StreamTraffic *at;
 } Streams;
 
 /* Whether the step is one of these. */

@@ -5,6 +5,7 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
 #include "core/cost/pipeline.h"
+#include "core/cost/slot_pieces.h"
 #include "core/cost/step_comm.h"
 
 #include <math.h>
@@ -165,12 +166,34 @@ static void several_parts_sum_a_gradient_in_rounds(void **state)
     }
 }
 
+/* What fills the slots of a schedule takes as long as they do. */
+static void pieces_add_up_to_their_slot(void **state)
+{
+    Session *session = open_row(*state);
+    const Plan *plan = session->plan;
+    for (int s = 0; plan->decided->stages && s < plan->decided->stages->n; s++) {
+        Arena *arena = arena_new();
+        const StagePrice *stage = &plan->priced->pipeline->stage[s];
+        double us[N_BLOCK_PASSES];
+        for (BlockPass pass = 0; pass < N_BLOCK_PASSES; pass++)
+            us[pass] = slot_pieces(arena, plan, s, pass).us;
+        assert_true(us[BLOCK_FORWARD] > 0 && us[BLOCK_WEIGHT] > 0);
+        assert_true(near(us[BLOCK_FORWARD], stage_forward_us(stage)));
+        assert_true(near(us[BLOCK_BACKWARD], stage_backward_us(stage)));
+        assert_true(near(us[BLOCK_WEIGHT], stage_weight_us(stage)));
+        assert_true(near(us[BLOCK_INPUT] + us[BLOCK_WEIGHT], us[BLOCK_BACKWARD]));
+        arena_free(arena);
+    }
+    session_close(session);
+}
+
 int main(void)
 {
-    enum { N = COUNT_OF(rows), EACH = 3 };
+    enum { N = COUNT_OF(rows), EACH = 4 };
     struct CMUnitTest tests[EACH * N + 1];
     static const CMUnitTestFunction claims[EACH] = {
-        passes_add_up, rows_add_up, gradients_are_reduced_in_the_pass_they_are_counted_in};
+        passes_add_up, rows_add_up, gradients_are_reduced_in_the_pass_they_are_counted_in,
+        pieces_add_up_to_their_slot};
     for (int i = 0; i < EACH * N; i++)
         tests[i] = (struct CMUnitTest){.name = rows[i / EACH].name,
                                        .test_func = claims[i % EACH],

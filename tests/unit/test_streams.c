@@ -19,7 +19,7 @@ static Sum sum_of(const Plan *plan, When when, bool gathers)
     const Streams *streams = plan->priced->pipeline->streams;
     Sum sum = {0};
     for (int i = 0; i < streams->n; i++) {
-        const Traffic *row = &streams->at[i];
+        const StreamTraffic *row = &streams->at[i];
         if (row->when != when || (row->kind == STEP_ALL_GATHER) != gathers)
             continue;
         sum.alone_us += row->alone_us;

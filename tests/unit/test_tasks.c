@@ -138,7 +138,7 @@ static TaskRow rows[] = {
      .trains = true},
     {"why does a stage wait", "", "gp", 2,
      .facts = {"bubble 9.5%", "5.9% if stages took equally long", "waits: drain", "169.7 ms",
-               "86.5%", "94.6%"},
+               "86.5%", "94.6%", "stage 0 waits a step: uneven stages 305.7 ms"},
      .trains = true},
     {"what did this block wait for", "gpj", "gu", 2,
      .facts = {"stage 0, forward of micro-batch 0", "begins at once"}, .trains = true},

@@ -31,11 +31,12 @@ static int digits_of(int n)
     return n < 10 ? 1 : 1 + digits_of(n / 10);
 }
 
-/* All of it where the shortest block has room for its name. */
+/* All of it where the shortest block has a column; steps, which are as wide as each other, where
+ * they have room for names. */
 static void choose_window(ScheduleState *state, int w)
 {
     double whole = schedule_whole(state), least = shortest(state);
-    int name = digits_of(state->table->n_micro_batches - 1) + state->by_step;
+    int name = state->by_step ? digits_of(state->table->n_micro_batches - 1) + 1 : 1;
 
     state->from = 0;
     state->len = whole > 0 ? whole : 1;

@@ -5,7 +5,8 @@
 void schedule_state_forget(ScheduleState *state)
 {
     arena_free(state->arena);
-    state->arena = NULL;
+    arena_free(state->facts);
+    state->arena = state->facts = NULL;
     state->table = NULL;
 }
 
@@ -66,6 +67,9 @@ ScheduleState *schedule_state(Ui *ui)
     state->table = table;
     state->at = 0;
     state->from = state->len = 0;
+    state->facts = arena_new();
+    state->idle = pipeline_idle(state->facts, ui_plan(ui));
+    state->streams = arena_array(state->facts, struct StageStreams *, table->n_stages);
     schedule_set_rows(state, state->by_lane);
     return state;
 }

@@ -6,6 +6,7 @@
 #ifndef TUI_VIEWS_SCHEDULE_STATE_H
 #define TUI_VIEWS_SCHEDULE_STATE_H
 
+#include "core/cost/pipeline_idle.h"
 #include "core/plan/stage.h"
 #include "tui/state/ui.h"
 
@@ -16,8 +17,11 @@ typedef struct {
     int n_rows;
     int32_t *first, *block; /* per row, and one more: its part of `block`, in order of time */
     int row;
-    int32_t at;       /* block under the cursor */
-    double from, len; /* the window; len 0: to be chosen */
+    int32_t at;                    /* block under the cursor */
+    double from, len;              /* the window; len 0: to be chosen */
+    Arena *facts;                  /* of the next two, for the table */
+    ScheduleIdle idle;             /* why lanes wait */
+    struct StageStreams **streams; /* per stage (stage_streams.h); NULL: not made yet */
 } ScheduleState;
 
 void schedule_state_forget(ScheduleState *state); /* the plan goes */

@@ -1,6 +1,7 @@
 /* view_schedule.c - the pipeline: who works on which micro-batch when, and what a stage takes. */
 #include "tui/views/label.h"
 #include "tui/views/schedule_chart.h"
+#include "tui/views/step/stage_streams.h"
 #include "tui/views/step/step_account.h"
 
 #include "core/summary/sheets.h"
@@ -10,7 +11,8 @@ enum {
     NOTE_LEAST_H = 10, /* lines from which on the head says how backwards count */
     TABLE_LEAST = 4,   /* lines of the table of stages, with its head */
     CURSOR_LINES = 2,
-    ONE_LINE_HEAD = 120
+    ONE_LINE_HEAD = 120,
+    STREAMS_LEAST_H = 28 /* lines from which on streams stand below the rows */
 };
 
 /* ---- around the rows ---- */
@@ -105,10 +107,21 @@ typedef struct {
     int w, from_w; /* columns; of the pane from which on it is shown */
 } StageColumn;
 
-enum { COL_FROM, COL_FORWARD, COL_BACKWARD, COL_RECEIVES, COL_BYTES, COL_FLIGHT, COL_BUSY };
+/* ORDER IDLE from COL_WAITS on */
+enum {
+    COL_FROM,
+    COL_FORWARD,
+    COL_BACKWARD,
+    COL_RECEIVES,
+    COL_BYTES,
+    COL_FLIGHT,
+    COL_BUSY,
+    COL_WAITS
+};
 static const StageColumn stage_columns[] = {
     {"FROM", 24, 106},  {"FORWARD", 11, 0},    {"BACKWARD", 11, 0}, {"RECEIVES", 11, 60},
-    {"BYTES", 11, 106}, {"IN FLIGHT", 11, 48}, {"BUSY", 8, 72},
+    {"BYTES", 11, 106}, {"IN FLIGHT", 11, 48}, {"BUSY", 8, 72},     {"WARM-UP", 10, 156},
+    {"DRAIN", 10, 156}, {"SENDS", 10, 156},    {"UNEVEN", 10, 156}, {"ORDER", 10, 170},
 };
 enum { N_STAGE_COLUMNS = sizeof stage_columns / sizeof *stage_columns };
 
@@ -119,6 +132,10 @@ static Str stage_cell(const Ui *ui, const ScheduleState *state, int s, int colum
     double forward = stage_forward_us(price), backward = stage_backward_us(price);
     double busy = state->table->n_micro_batches * (forward + (state->table->trains ? backward : 0));
 
+    if (column >= COL_WAITS) {
+        double us = stage_waits_us(state, s, (IdleCause)(column - COL_WAITS));
+        return us > 0 ? label_us(ui, us) : STR("-");
+    }
     switch (column) {
     case COL_FROM:
         return label_op(ui->session, ui->frame, ui->session->inferred->program[stage->first]);
@@ -261,6 +278,8 @@ static void draw(Ui *ui, Pen *pen)
     chart_draw_rows(ui, state, rows_height(state, pen->area.h - pen->y, below), label, w, pen);
     if (tall)
         chart_draw_legend(ui, state, pen);
+    if (pen->area.h >= STREAMS_LEAST_H && stage_streams_lines(ui, state) > 0)
+        stage_streams_draw(ui, state, label, w, pen);
     draw_cursor(ui, state, tall ? CURSOR_LINES : 1, pen);
     int left = pen->area.h - pen->y, stages = state->table->n_stages + 1;
     if (left - stages - 1 < STEP_ACCOUNT_LEAST)
@@ -372,12 +391,16 @@ static void go(Ui *ui, int64_t row)
 
 static void note(Ui *ui, Buf *out)
 {
-    const Schedule *table = schedule_state(ui)->table;
+    const ScheduleState *state = schedule_state(ui);
+    Buf waits = buf_new(ui->frame);
 
-    if (table)
-        buf_printf(out, "blocks begin in the order of their steps; sending keeps no device busy%s",
-                   table->trains && !ui_graph(ui)->phase ? "; a backward counts twice its forward"
-                                                         : "");
+    if (!state->table)
+        return;
+    int stage = state->table->block[state->at].stage;
+    buf_printf(out, "stage %d waits a step: ", stage);
+    buf_puts(out, stage_waits_format(ui, state, stage, &waits) ? waits.s : "never");
+    if (state->table->trains && !ui_graph(ui)->phase)
+        buf_puts(out, "; a backward counts twice its forward");
 }
 
 static void table(Ui *ui, Sheet *out)
