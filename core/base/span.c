@@ -83,7 +83,9 @@ Text text_join(Arena *arena, const char *pattern, ...)
 Text text_part(Text text, size_t from, size_t n)
 {
     text.at += (uint32_t)from;
-    text.str = (Str){text.str.s + from, n};
+    text.str.n = n;
+    if (from > 0) /* no text at all has no place to begin from */
+        text.str.s += from;
     while (text.n_spans > 0 && text.spans->at + text.spans->n <= text.at) {
         text.spans++;
         text.n_spans--;

@@ -193,14 +193,15 @@ static const char *stem(const Ui *ui, const char *what)
 static void chosen(Ui *ui, int value)
 {
     const char *view = views[ui->at.show]->name;
-    const AppOffer *offer = ui->commands.offers + (value - AS_COUNT);
 
-    if (value < AS_COUNT)
+    if (value < AS_COUNT) {
         ui->asked.command =
             arena_printf(ui->frame, "export %s.%s", stem(ui, view), formats[value].name);
-    else
-        ui->asked.command = arena_printf(ui->frame, "%s %s.%s %s", offer->command,
-                                         stem(ui, offer->name), offer->ending, offer->word);
+        return;
+    }
+    const AppOffer *offer = &ui->commands.offers[value - AS_COUNT];
+    ui->asked.command = arena_printf(ui->frame, "%s %s.%s %s", offer->command,
+                                     stem(ui, offer->name), offer->ending, offer->word);
 }
 
 void export_menu(App *app)

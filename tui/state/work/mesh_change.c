@@ -36,7 +36,9 @@ static MeshState state_now(Ui *ui)
     int n = session->journal.n_done;
 
     state.journal.decisions.at = arena_array(ui->arena, Decision, n + 1);
-    memcpy(state.journal.decisions.at, session->journal.decisions.at, sizeof(Decision) * (size_t)n);
+    if (n > 0)
+        memcpy(state.journal.decisions.at, session->journal.decisions.at,
+               sizeof(Decision) * (size_t)n);
     state.journal.decisions.n = state.journal.n_done = n;
     return state;
 }
