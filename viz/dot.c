@@ -472,11 +472,6 @@ static void memory_free(void *state, void *piece)
     free(piece);
 }
 
-static void memory_close(void *state)
-{
-    (void)state;
-}
-
 /* ---- ids ---- */
 
 /* cgraph writes frames in the order of their ids. Its own ids are addresses, which differ from run
@@ -555,7 +550,8 @@ static Agraph_t *open_graph(Arena *arena)
     ids->names = intern_new(arena);
     ids->calls =
         (Agiddisc_t){ids_open, ids_map, ids_take, ids_free, ids_print, ids_close, ids_register};
-    ids->memory = (Agmemdisc_t){memory_open, memory_alloc, memory_grow, memory_free, memory_close};
+    /* With a function that closes, cgraph would leave all of the graph to it. */
+    ids->memory = (Agmemdisc_t){memory_open, memory_alloc, memory_grow, memory_free, NULL};
     ids->discipline = (Agdisc_t){.mem = &ids->memory, .id = &ids->calls, .io = &AgIoDisc};
     return agopen(text("plan"), Agdirected, &ids->discipline);
 }

@@ -109,6 +109,10 @@ static void put_sharding(const Plan *plan, int32_t sharding, Buf *out)
 /* "n: 768 -> 768/tp" for each index dim that changed. */
 static void put_cuts(const Plan *plan, const PlanEvent *event, Buf *out)
 {
+    if (event->op < 0) {
+        buf_puts(out, "the values that a loop carries");
+        return;
+    }
     const OpSpace *space = program_space(plan->inferred, event->op);
     const char *comma = "";
     for (int i = 0; i < event->cut[1]->n; i++) {

@@ -227,8 +227,12 @@ static void the_events_lead_to_the_plan(void **state)
     for (int i = 0; i < plan_n_events(plan); i++) {
         assert_true(events[i].turn >= turn);
         turn = events[i].turn;
+        Buf said = buf_new(p->arena);
+        plan_event_format(plan, &events[i], &said);
+        assert_true(said.n > 0);
         if (events[i].tensor < 0) {
-            cut[events[i].op] = events[i].cut[1];
+            if (events[i].op >= 0)
+                cut[events[i].op] = events[i].cut[1];
             continue;
         }
         if (last[events[i].tensor] >= 0)

@@ -34,6 +34,10 @@ static Text change_text(const Ui *ui, const PlanEvent *event)
         label_put_sharding(ui, event->to, &text);
         return buf_text(&text);
     }
+    if (event->op < 0) {
+        buf_puts(&text, "the values that a loop carries");
+        return buf_text(&text);
+    }
     const OpSpace *space = program_space(plan->inferred, event->op);
     const char *comma = "index dim ";
     for (int i = 0; i < event->cut[1]->n; i++) {
