@@ -7,7 +7,8 @@ Scan scan_begin(const Source *source, Error *err)
 
 static Str rest(const Scan *scan)
 {
-    return (Str){scan->source->text.s + scan->at, scan->source->text.n - scan->at};
+    Str text = scan->source->text;
+    return scan->at > 0 ? (Str){text.s + scan->at, text.n - scan->at} : text;
 }
 
 static void skip_blanks(Scan *scan)

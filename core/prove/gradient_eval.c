@@ -208,9 +208,9 @@ static bool run_case(const GradientCase *c, const Backward *backward, Local **va
 
 static Json *tensor_json(const Local *value)
 {
-    Json *out = json_object(), *data = json_array();
     if (!value)
         return json_null();
+    Json *out = json_object(), *data = json_array();
     json_set(out, "shape", json_ints(value->shape.dim, (int)value->shape.n_dims));
     for (int64_t i = 0; i < shape_elements(&value->shape); i++) {
         double x;
