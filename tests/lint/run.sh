@@ -4,7 +4,7 @@
 #
 # changed: the slow tools see only the files that tests/lint/changed.sh names, at most $LINT_MOST
 # (120) of them, and none if it cannot tell; what is not installed is skipped. The quick checks see
-# everything, on the objects of build/release.
+# everything, on the objects of build/release; the tests of these files run with sanitizers.
 cd "$(dirname "$0")/../.." || exit 1
 which=$1
 most=${LINT_MOST:-120}
@@ -57,6 +57,7 @@ check compilers clang-tidy $make -k -j"$(nproc)" lint-files LINT_SOURCES="$(echo
 [ -z "$deep" ] || check cppcheck cppcheck cppcheck -q -j"$(nproc)" --std=c11 -D_GNU_SOURCE -I. \
     --enable=warning,portability,performance --inline-suppr \
     --suppressions-list=tests/lint/cppcheck.txt --error-exitcode=1 $deep
+[ "$which" = all ] || check sanitizers "${CC:-cc}" tests/lint/sanitize.sh $deep $deep_tests
 check format clang-format $make format-check
 all_objects=$(for source in $sources; do echo "$objects/${source%.c}.o"; done)
 check layers nm tests/lint/layers.sh $objects $sources $headers
