@@ -2,7 +2,8 @@
  * is the same whether made edit by edit or at once, answers every question, and, where it is legal,
  * computes on simulated ranks what one device does.
  *
- * Bytes of the input, in order: model, mesh, propagator, then decisions until they run out.
+ * Bytes of the input, in order: whether the model is a large one, model, mesh, propagator, what is
+ * checked, then decisions until they run out.
  */
 #include "core/peers/propagators.h"
 #include "core/model/onnx.h"
@@ -22,7 +23,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-enum { DECISIONS_MAX = 24 };
+enum { DECISIONS_MAX = 8 };
 
 /* A text of graph_text.h, or the path of a file. */
 static const struct {
@@ -74,6 +75,12 @@ static const struct {
     {"samples/models/tiny-conv.onnx", ""},
 };
 enum { MODEL_COUNT = sizeof models / sizeof *models, MODELS_SMALL = MODEL_COUNT - 3 };
+
+static const Propagator *const propagators[] = {
+    &propagator_explain,      &propagator_explain,     &propagator_explain, &propagator_shardy,
+    &propagator_shardy_basic, &propagator_shardy_both, &propagator_spmd,    &propagator_spmd,
+    &propagator_torch,        &propagator_vescale};
+enum { PROPAGATOR_COUNT = sizeof propagators / sizeof *propagators };
 
 static const char *const meshes[] = {"dp=2,tp=4", "dp=3,tp=2",   "x=1",           "dp=2,tp=2",
                                      "tp=6",      "a=2,b=2,c=2", "dp=5,tp=2,e=1", "x=4,y=3"};
@@ -347,8 +354,11 @@ static bool assumes(const Session *session)
     return false;
 }
 
-static void check_run(const Session *session)
+static void check_run(Session *session, Bytes *from)
 {
+    (void)from;
+    if (!plan_is_legal(session->plan))
+        return;
     const Plan *plan = session->plan;
     RunOptions options = {.verify = true, .seed = 7, .repeat = 1};
     RunReport report;
@@ -366,8 +376,9 @@ static void check_run(const Session *session)
     arena_free(arena);
 }
 
-static void check_file(const Session *session)
+static void check_file(Session *session, Bytes *from)
 {
+    (void)from;
     static char path[64];
     if (!path[0])
         snprintf(path, sizeof path, "/tmp/fuzz_decisions.%d.json", (int)getpid());
@@ -410,8 +421,16 @@ static void ask(const Session *session, Bytes *from)
     arena_free(arena);
 }
 
-static void compare(const Session *session, int model, const Propagator *propagator)
+/* Beside the same decisions in another propagator, which computes the same. */
+static void compare(Session *session, Bytes *from)
 {
+    enum { OTHERS = 28 };
+    const Propagator *propagator = propagator_at(pick(from, OTHERS));
+    int model = 0;
+    while (model_graph(model) != session->graph)
+        model++;
+    if (!propagator)
+        return;
     Error err = {0};
     Session *other = open_session(model, session->options.mesh, propagator);
     if (!session_apply(other, session->journal.decisions.at, session->journal.n_done, &err))
@@ -420,10 +439,17 @@ static void compare(const Session *session, int model, const Propagator *propaga
     Arena *arena = arena_new();
     PlanDiff *diff = plan_diff_sides(arena, sides, 2);
     json_free(diff_json(diff, (const char *const[]){"a", "b"}));
-    if (plan_is_legal(other->plan))
-        check_run(other);
+    check_run(other, from);
     arena_free(arena);
     session_close(other);
+}
+
+/* However it is made, a plan is the same. */
+static void check_edits(Session *session, Bytes *from)
+{
+    check_from_nothing(session, &session->journal);
+    if (!session->options.propagator->by_op)
+        check_undo(session, from);
 }
 
 /* One by one where a plan is made from the one before, else all at once: the end is the same. */
@@ -442,31 +468,56 @@ static void decide(Session *session, Bytes *from)
     }
 }
 
+/* What is asked of a session with its decisions. */
+static void (*const checks[])(Session *session, Bytes *from) = {check_edits, check_run, check_file,
+                                                                compare};
+enum { CHECK_COUNT = sizeof checks / sizeof *checks };
+
+static void try_session(int model, const char *mesh, const Propagator *propagator, int check,
+                        Bytes *from)
+{
+    Session *session = open_session(model, mesh, propagator);
+    decide(session, from);
+    checks[check](session, from);
+    session_close(session);
+}
+
+/* A plan beside a session that is never changed, and is opened once. */
+static void try_plan(int model, int mesh, int propagator, Bytes *from)
+{
+    static Session *opened[MODEL_COUNT][MESH_COUNT][PROPAGATOR_COUNT];
+    Session **kept = &opened[model][mesh][propagator];
+    if (!*kept)
+        *kept = open_session(model, meshes[mesh], propagators[propagator]);
+    Session session = **kept;
+    session.journal_arena = arena_new();
+    session.journal = (Journal){0};
+    for (int i = 0; i < DECISIONS_MAX && from->n > 0; i++)
+        vec_push(session.journal_arena, &session.journal.decisions, some_decision(from, &session));
+    session.journal.n_done = session.journal.decisions.n;
+    PlanRequest request = session_request(&session, &session.journal);
+    Error err = {0};
+    session.plan = plan_make(&request, &err);
+    if (!session.plan)
+        die("plan", &err);
+    ask(&session, from);
+    plan_free(session.plan);
+    arena_free(session.journal_arena);
+}
+
+/* What takes long is tried on a part of the inputs: a plan is made and asked by all others. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-    static const Propagator *const propagators[] = {
-        &propagator_explain,      &propagator_explain,     &propagator_explain, &propagator_shardy,
-        &propagator_shardy_basic, &propagator_shardy_both, &propagator_spmd,    &propagator_spmd,
-        &propagator_torch,        &propagator_vescale};
+    enum { LARGE_OF = 256, CHECKS_OF = 128 };
     Bytes from = {bytes, n_bytes};
-    int model = pick(&from, 16) == 0 ? MODELS_SMALL + pick(&from, MODEL_COUNT - MODELS_SMALL)
-                                     : pick(&from, MODELS_SMALL);
-    const char *mesh = meshes[pick(&from, MESH_COUNT)];
-    const Propagator *propagator =
-        propagators[pick(&from, sizeof propagators / sizeof *propagators)];
-    Session *session = open_session(model, mesh, propagator);
-    enum { OTHERS = 28 };
-    const Propagator *other = propagator_at(pick(&from, OTHERS));
-    decide(session, &from);
-    check_from_nothing(session, &session->journal);
-    if (!propagator->by_op)
-        check_undo(session, &from);
-    check_file(session);
-    ask(session, &from);
-    if (plan_is_legal(session->plan))
-        check_run(session);
-    if (other)
-        compare(session, model, other);
-    session_close(session);
+    bool large = pick(&from, LARGE_OF) == 0;
+    int model =
+        large ? MODELS_SMALL + pick(&from, MODEL_COUNT - MODELS_SMALL) : pick(&from, MODELS_SMALL);
+    int mesh = pick(&from, MESH_COUNT), propagator = pick(&from, PROPAGATOR_COUNT);
+    int check = pick(&from, CHECKS_OF);
+    if (check < CHECK_COUNT)
+        try_session(model, meshes[mesh], propagators[propagator], check, &from);
+    else
+        try_plan(model, mesh, propagator, &from);
     return 0;
 }

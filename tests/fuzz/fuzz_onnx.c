@@ -6,6 +6,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
+/* What a file says of where its elements are is a file in its folder, or an error. */
+static void open_external(const Graph *graph, const TensorData *data)
+{
+    FileMap map = {0};
+    Str bytes = {0};
+    Error err = {0};
+    if (onnx_external(graph, data, &map, &bytes, &err))
+        assert(bytes.n <= map.text.n);
+    file_unmap(&map);
+}
+
 /* Elements are read where they are few: the reader must not trust what a file says of them. */
 static void read_data(const Graph *graph)
 {
@@ -15,6 +26,7 @@ static void read_data(const Graph *graph)
         const GraphTensor *tensor = &graph->tensors[t];
         if (tensor->kind != TENSOR_INITIALIZER)
             continue;
+        open_external(graph, &graph->data[tensor->data]);
         int64_t n = 1;
         for (int d = 0; d < tensor->n_declared; d++)
             n *= graph->declared[tensor->declared + d].size;

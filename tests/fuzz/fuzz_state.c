@@ -22,7 +22,10 @@ static Str state_of(App *app)
 /* The session's own two first lines, then the input with the groups' hash in it. */
 static Source source_of(App *app, const uint8_t *data, size_t size)
 {
-    Str own = state_of(app), rest = own, text = {(const char *)data, size};
+    static char *kept; /* the same for each input */
+    if (!kept)
+        kept = strdup(arena_str(app->arena, state_of(app)));
+    Str own = str_from(kept), rest = own, text = {(const char *)data, size};
     str_take(&rest, '\n'), str_take(&rest, '\n');
     Buf out = buf_new(app->arena);
     buf_add(&out, (Str){own.s, own.n - rest.n});
@@ -42,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Error err = {0};
     if (!session)
         session = open_tiny_gpt();
-    App *first = app_new(session, &(AppOptions){0}, NULL, 100, 30);
-    App *second = app_new(session, &(AppOptions){0}, NULL, 100, 30);
+    App *first = app_new(session, &(AppOptions){.one_pane = true}, NULL, 60, 14);
+    App *second = app_new(session, &(AppOptions){.one_pane = true}, NULL, 60, 14);
     Source source = source_of(first, data, size);
     if (!state_apply(first, &source, &err))
         wrong(err.text);

@@ -23,6 +23,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 static char root[PATH_MAX], folder[] = "/tmp/dimscope-fuzz-XXXXXX";
+static bool wrote; /* a file since the folder was emptied */
 
 pid_t fork(void)
 {
@@ -41,6 +42,7 @@ int open(const char *path, int flags, ...)
         errno = EACCES;
         return -1;
     }
+    wrote = wrote || flags & (O_CREAT | O_TMPFILE);
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
