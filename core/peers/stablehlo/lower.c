@@ -44,6 +44,8 @@ int32_t lower_use(Lowering *lowering, const MlirOp *op, int i)
 
 static Str whole_name(Lowering *lowering, Str name, const char *part)
 {
+    if (!lowering->frame && !part[0])
+        return name;
     Buf out = buf_new(lowering->scratch);
     if (lowering->frame)
         buf_add(&out, lowering->frame->prefix);
@@ -66,14 +68,11 @@ static void declare_type(Lowering *lowering, int32_t tensor, const MlirType *typ
 /* Numbered apart from a tensor that has the name already: names of arguments are a file's own. */
 static int32_t new_tensor(Lowering *lowering, Str name)
 {
-    Buf other = buf_new(lowering->scratch);
-    Str found = name;
-    for (int i = 1; graph_has_tensor(lowering->builder, found); i++) {
-        other.n = 0;
-        buf_printf(&other, "%.*s~%d", STR_ARG(name), i);
-        found = buf_str(&other);
-    }
-    return graph_tensor(lowering->builder, found);
+    int32_t id = name.n > 0 ? names_intern(lowering->graph->names, name) : -1;
+    for (int i = 1; graph_has_tensor_named(lowering->builder, id); i++)
+        id = names_intern(lowering->graph->names,
+                          str_from(arena_printf(lowering->scratch, "%.*s~%d", STR_ARG(name), i)));
+    return id < 0 ? -1 : graph_tensor_named(lowering->builder, id);
 }
 
 int32_t lower_new(Lowering *lowering, Str name, int32_t type_of)
@@ -293,10 +292,9 @@ static bool is_no_module(Str part)
 }
 
 /* "h.0.attn" of an op's location, below the path of its frame. */
-static Str lower_path(Lowering *lowering, const MlirOp *op)
+static Str find_path(const Lowering *lowering, Str location, Str outer)
 {
-    Str name = mlir_location_name(lowering->tree, op->location), last = STR("");
-    Str outer = lowering->frame ? lowering->frame->path : STR("");
+    Str name = mlir_location_name(lowering->tree, location), last = STR("");
     Buf out = buf_new(lowering->scratch);
     for (Str rest = name; rest.n > 0;) {
         Str part = str_take(&rest, '/');
@@ -309,6 +307,20 @@ static Str lower_path(Lowering *lowering, const MlirOp *op)
     if (str_starts(buf_str(&out), outer) || outer.n == 0)
         return buf_str(&out);
     return outer;
+}
+
+/* Many ops share a location, and then mostly in one frame. */
+static Str lower_path(Lowering *lowering, const MlirOp *op)
+{
+    Str outer = lowering->frame ? lowering->frame->path : STR("");
+    int32_t id = intern_put(lowering->locations, op->location.s, op->location.n);
+    if (id == lowering->places.n)
+        vec_push(lowering->scratch, &lowering->places,
+                 ((MlirPlace){outer, find_path(lowering, op->location, outer)}));
+    MlirPlace *place = &lowering->places.at[id];
+    if (!str_eq(place->outer, outer))
+        *place = (MlirPlace){outer, find_path(lowering, op->location, outer)};
+    return place->path;
 }
 
 /* ---- ops ---- */

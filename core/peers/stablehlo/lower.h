@@ -20,6 +20,11 @@ typedef struct MlirFrame {
     Str path;   /* of the op it stands for: "h.0.attn" */
 } MlirFrame;
 
+/* The module that ops of a location are in, within that of their frame. */
+typedef struct {
+    Str outer, path;
+} MlirPlace;
+
 typedef struct Lowering Lowering;
 typedef void MlirLower(Lowering *lowering, const MlirOp *op);
 
@@ -47,7 +52,9 @@ struct Lowering {
     Intern *kinds;                    /* names of operators */
     Vec(const MlirRow *) row_of_kind; /* NULL: none */
     Vec(const Alias *) alias_of_kind;
-    Vec(Attr) attrs; /* of the op being made */
+    Intern *locations;     /* of ops .. */
+    Vec(MlirPlace) places; /* .. per key: the last path it had */
+    Vec(Attr) attrs;       /* of the op being made */
     Vec(int32_t) inputs;
     int32_t seen; /* ops of the tree that were passed, for the bound */
 };

@@ -496,6 +496,7 @@ MlirTree *mlir_parse(Arena *arena, const Source *source, Progress *progress, Err
                      .reported = source->text.s,
                      .err = err,
                      .progress = progress,
+                     .last_type = -1,
                      .scratch = arena_new()};
     scan.names = intern_new(scan.scratch);
     read_file(&scan);

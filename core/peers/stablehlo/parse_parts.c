@@ -256,8 +256,8 @@ static bool ends_here(MlirScan *scan, const MlirReading *reading, const char *fr
         return true;
     if (reading->is_typed)
         return c != '{' && c != '(' && !follows_types(scan);
-    return memchr(from, '\n', (size_t)(scan->at - from)) && last != ',' && last != '=' &&
-           !memchr(":{(", c, 3);
+    return c != ':' && c != '{' && c != '(' && last != ',' && last != '=' &&
+           memchr(from, '\n', (size_t)(scan->at - from));
 }
 
 /* One part of a pretty form. */

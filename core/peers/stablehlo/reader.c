@@ -245,7 +245,8 @@ static Graph *lower_module(const ModelFile *file, const MlirTree *tree, Arena *s
                          .scratch = scratch,
                          .err = err,
                          .main = main,
-                         .kinds = intern_new(scratch)};
+                         .kinds = intern_new(scratch),
+                         .locations = intern_new(scratch)};
     lowering.tensor = arena_array(scratch, int32_t, tree->values.n);
     memset(lowering.tensor, -1, (size_t)tree->values.n * sizeof *lowering.tensor);
     lowering.active = arena_array(scratch, bool, tree->functions.n);

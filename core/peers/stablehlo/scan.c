@@ -44,6 +44,9 @@ static bool is_word(char c)
 
 void mlir_blanks(MlirScan *scan)
 {
+    char next = scan->at < scan->end ? *scan->at : ' ';
+    if (next > '/')
+        return; /* most calls */
     while (scan->at < scan->end) {
         if (is_blank(*scan->at)) {
             scan->at++;
@@ -331,10 +334,24 @@ static bool read_tensor(MlirScan *scan, Str inside, MlirType *out)
     return true;
 }
 
+/* Whether the type that was read last follows again; its brackets end it. */
+static bool repeats(const MlirScan *scan)
+{
+    if (scan->last_type < 0)
+        return false;
+    Str last = scan->tree->types.at[scan->last_type].text;
+    return last.s[last.n - 1] == '>' &&
+           str_starts((Str){scan->at, (size_t)(scan->end - scan->at)}, last);
+}
+
 int32_t mlir_read_type(MlirScan *scan)
 {
     mlir_blanks(scan);
     const char *from = scan->at;
+    if (repeats(scan)) {
+        scan->at += scan->tree->types.at[scan->last_type].text.n;
+        return scan->last_type;
+    }
     if (scan->at < scan->end && *scan->at == '!')
         scan->at++;
     if (scan->at < scan->end && *scan->at == '(') { /* of a function */
@@ -355,11 +372,13 @@ int32_t mlir_read_type(MlirScan *scan)
         return -1;
     MlirType type = {.text = {from, (size_t)(scan->at - from)}};
     int32_t id = intern_put(scan->tree->type_keys, type.text.s, type.text.n);
+    scan->last_type = id < scan->tree->types.n ? id : -1;
     if (id < scan->tree->types.n)
         return id;
     if (str_starts(type.text, STR("tensor<")) &&
         !read_tensor(scan, (Str){from + 7, type.text.n - 8}, &type))
         return -1;
     vec_push(scan->tree->arena, &scan->tree->types, type);
+    scan->last_type = id;
     return id;
 }

@@ -29,7 +29,8 @@ typedef struct {
     Progress *progress;
     bool failed;
     int depth;
-    Arena *scratch; /* of the stacks */
+    int32_t last_type; /* that was read; -1: none */
+    Arena *scratch;    /* of the stacks */
     MlirStacks stacks;
     Intern *names;              /* of values */
     Vec(int32_t) value_of_name; /* by id; -1: not defined here */
