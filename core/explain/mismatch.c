@@ -153,6 +153,18 @@ static bool is_stored_pin(const Plan *plan, int32_t tensor, int dim)
     return plan_store_pin_of(plan, tensor, dim) != NULL;
 }
 
+/* Whether nobody could decide it otherwise: an op behind the forward pass is sharded as the op that
+ * it comes of, and moves back what that one moves, unless a pin behind the forward pass says so. */
+static bool only_follows(const Plan *plan, const FindingGroup *first)
+{
+    const Inferred *inferred = plan->inferred;
+    bool is_note = first->mismatch <= MISMATCH_CONFLICT;
+    const uint8_t *phase = inferred->graph->phase;
+    return is_note && phase && phase[first->op] != PHASE_FORWARD &&
+           !(first->winner && (decision_is_behind_forward(inferred, first->winner) ||
+                               decision_is_behind_forward(inferred, first->loser)));
+}
+
 static void look_at_use(FindingGroups *g, int32_t op, int operand)
 {
     const Plan *plan = g->plan;
@@ -178,6 +190,8 @@ static void look_at_use(FindingGroups *g, int32_t op, int operand)
                 &first,
                 winner_at(plan, op, operand, d, lost, atoms_without(&to->dim[d], &from->dim[d])),
                 pin_of_dim(plan, t, d, lost));
+        if (only_follows(plan, &first))
+            continue;
         add_to_group(
             g, &first,
             (GroupKey){{first.mismatch, plan->inferred->space[op], operand, d, first.from, need}});
