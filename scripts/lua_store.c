@@ -46,6 +46,7 @@ static int store_parameters(lua_State *L, Policy *policy, const CutSpec *spec)
             sandbox_raise(L, &err);
         Decision decision = {.kind = PIN_TENSOR_DIM, .place = t, .dim = dim, .cut = &cut};
         decision.store = spec->store;
+        decision.open = true;
         decision.keep = spec->keep;
         policy_decide(L, policy, &decision);
     }
@@ -100,8 +101,9 @@ const LuaEntry store_methods[] = {
     {"zero", graph_zero, "(level: integer, axes: axes, options?: {keep?: boolean})",
      "Stores what a training step keeps of each parameter sharded by the axes: at level 1 the "
      "optimizer's states, at 2 the gradient too, at 3 the parameter too, as FSDP does; 0 does "
-     "nothing. It is one pin a parameter, {axis = axes, store = {..}}, of the first dim that the "
-     "axes divide, else of the largest. Sharding by use stays, and the axes are added. With keep, "
+     "nothing. It is one pin a parameter, {axis = axes, store = {..}, open = true}, of the first "
+     "dim that the axes divide, else of the largest. Sharding by use stays, and the axes that it "
+     "lacks are added. With keep, "
      "of level 3, a parameter that was gathered stays so until the end of the step; else it is "
      "gathered again in the backward pass."},
     {NULL, NULL, NULL, NULL},

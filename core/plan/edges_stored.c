@@ -90,29 +90,36 @@ Cut cut_stored(const Cut *used, const Cut *own, const Mesh *mesh)
     return out;
 }
 
-/* A pin of the parameter too is in `from` already, where it is another value's. */
+/* A pin of the parameter too is in `from` already, where it is another value's. Axes of `from` stay
+ * where they are if the pin is open: it adds its others behind them. */
 int32_t stored_as_pinned(const Plan *plan, int32_t parameter, Stored values, int32_t from)
 {
     const Sharding *before = shardings_at(plan->shardings, from);
     const Decision *pin[DIMS_MAX] = {0};
+    Cut adds[DIMS_MAX];
     AtomSet stored = 0;
     bool any = false;
     for (int d = 0; d < before->n_dims; d++) {
         pin[d] = plan_store_pin_for(plan, parameter, d, values);
         if (pin[d] && values != STORED_PARAMETER && pin[d]->store & STORED_PARAMETER)
             pin[d] = NULL;
-        stored |= pin[d] ? cut_atoms(decision_cut(pin[d])) : 0;
-        any |= pin[d] != NULL;
+        if (!pin[d])
+            continue;
+        adds[d] = *decision_cut(pin[d]);
+        if (pin[d]->open)
+            adds[d] = cut_without(&adds[d], cuts_used(before->dim, before->n_dims, -1), plan->mesh);
+        stored |= cut_atoms(&adds[d]);
+        any = true;
     }
     if (!any)
         return from;
     Sharding sharding = *before;
     for (int d = 0; d < sharding.n_dims; d++) {
-        AtomSet own = pin[d] ? cut_atoms(decision_cut(pin[d])) : 0;
+        AtomSet own = pin[d] ? cut_atoms(&adds[d]) : 0;
         if (cut_atoms(&sharding.dim[d]) & stored & ~own)
             sharding.dim[d] = cut_without(&sharding.dim[d], stored & ~own, plan->mesh);
-        if (pin[d])
-            sharding.dim[d] = cut_stored(&sharding.dim[d], decision_cut(pin[d]), plan->mesh);
+        if (own || (pin[d] && !pin[d]->open))
+            sharding.dim[d] = cut_stored(&sharding.dim[d], &adds[d], plan->mesh);
     }
     return shardings_put(plan->shardings, &sharding);
 }

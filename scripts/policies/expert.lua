@@ -6,7 +6,8 @@
 --     data parallel over all devices. The routed experts, stacked in one weight, are cut by ep: a
 --     device computes its experts for the tokens of all devices along ep. Each layer of experts
 --     moves their queues twice, by all-to-all, to the experts and back. How long queues are is the
---     model's: capacity_factor, scripts/models/lib/moe.lua.
+--     model's: capacity_factor, scripts/models/lib/moe.lua. zero=1 stores the optimizer's states in
+--     parts: those of the experts by dp, all others by dp and ep.
 -- Cost: ./dimscope plan samples/models/mixtral-8x7b.json -m dp=2,ep=4 -p expert
 --     64 all_to_all; step 222.9 ms, moved 3.0 GiB, peak 24.7 GiB
 --     dp.lua on dp=8 moves nothing, and needs 87.7 GiB.
@@ -16,24 +17,25 @@
 
 local common = include "lib/common"
 local roles = include "lib/roles"
+local zero = include "lib/zero"
 
-OPTIONS = common.options{}
+OPTIONS = common.options{zero.options(0)}
 
-SIZES = common.sizes(function() return {"dp", "ep"} end)
+local function batch_axes(resource) return zero.batch_axes(resource, nil, {"ep"}) end
+
+SIZES = common.sizes(batch_axes)
 
 function PAS(graph, resource)
-    local mesh, axes = resource.mesh, {}
+    local mesh = resource.mesh
     common.use_axes("expert.lua", resource, {
         {"dp", "experts are of one group of devices"},
         {"ep", "the experts stay whole"},
-    })
-    for _, name in ipairs{"dp", "ep"} do
-        if mesh[name] then axes[#axes + 1] = name end
-    end
-    common.cut_batch(graph, axes)
+    }, zero.axes(resource))
+    common.cut_batch(graph, batch_axes(resource))
     if mesh.ep and roles.shard_experts(graph, mesh.dp and {"dp"} or {}) == 0 then
         print("no matmul of stacked experts was found: ep shards the batch alone")
     end
+    zero.store(graph, resource, false, {"ep"})
     common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph

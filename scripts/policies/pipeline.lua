@@ -17,6 +17,7 @@
 
 local common = include "lib/common"
 local stages = include "lib/stages"
+local zero = include "lib/zero"
 
 OPTIONS = common.options{
     {"training", true, "false: inference, whose stages run forward alone"},
@@ -25,19 +26,21 @@ OPTIONS = common.options{
     {"virtual", 1, "stages a device, which take turns: 1f1b_interleaved and others"},
     {"balance", "flops", "what stages have equally much of: layers, or flops"},
     {"stage_layers", "", "layers of each stage, as in 7,8x14,6; empty: as balance says"},
+    zero.options(0),
 }
 
-SIZES = common.sizes(function() return {"dp"} end)
+local function batch_axes(resource) return zero.batch_axes(resource, {"pp"}) end
+
+SIZES = common.sizes(batch_axes)
 
 function PAS(graph, resource)
     common.use_axes("pipeline.lua", resource, {
         {"dp", "the batch stays whole"},
         {"pp", "there is one stage"},
-    })
-    if resource.mesh.dp then
-        common.cut_batch(graph, "dp")
-    end
+    }, zero.axes(resource))
+    common.cut_batch(graph, batch_axes(resource))
     stages.place(graph, "pp", resource)
+    zero.store(graph, resource)
     common.recompute(graph, resource)
     return graph
 end
