@@ -87,5 +87,5 @@ train_config mixtral -m tp=2 -p megatron_sp
 train_config mixtral -m dp=2,ep=2 -p expert
 train_config qwen2_moe -m tp=2 -p megatron
 train_config qwen3_moe -m ep=2 -p expert
-train_config deepseek_v3 -m tp=2 -p megatron
+train_config deepseek_v3 -m ep=2 -p expert
 train_config gpt_oss -m ep=2 -p expert

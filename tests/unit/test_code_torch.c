@@ -427,6 +427,9 @@ static StyleRow style_rows[] = {
     {{"experts_of_a_sequence", "mixtral-8x7b.json", "tp=2", "megatron_sp"},
      "ColwiseParallel=4 PrepareModuleInput=1 PrepareModuleInputOutput=1 RowwiseParallel=2 "
      "SequenceParallel=3 SharedExperts=1"},
+    {{"one_key_of_all_heads", "../../tests/differential/configs/deepseek_v3.json", "tp=2",
+      "megatron"},
+     ""},
     {{"keys_are_gathered", "llama-3-tiny.json", "dp=2,cp=2", "context"}, ""},
 };
 

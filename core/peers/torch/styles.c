@@ -654,7 +654,7 @@ static bool style_axis(Styling *s)
             return error_set(s->err, "%s moves %s between modules", s->w->mesh->axes[s->axis].name,
                              naming_value(s->w->session->naming, s->w->arena, reshard->tensor));
     }
-    return true;
+    return s->out->use[s->axis] != AXIS_TENSOR || styling_reduces_gradients(s);
 }
 
 bool torch_styles(const TorchWriting *w, TorchStyles *out, Error *err)

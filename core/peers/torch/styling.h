@@ -1,5 +1,6 @@
 /* styling.h - what the finders of torch's styles share: one axis of the mesh at a time, and what it
- * does to values and modules (styles.c, styles_experts.c).
+ * does to values and modules (styles.c, styles_experts.c,
+ * styles_gradients.c).
  */
 #ifndef CORE_PEERS_TORCH_STYLING_H
 #define CORE_PEERS_TORCH_STYLING_H
@@ -43,6 +44,10 @@ bool styling_is_expert(const Styling *s, int32_t parameter);
 
 /* Gives each block its style on the axis; false with the reason if there is none that says it. */
 bool styling_experts(Styling *s);
+
+/* Whether styles reduce the gradient of every value that the axis makes a sum of; false with the
+ * reason if there is another. */
+bool styling_reduces_gradients(const Styling *s);
 
 /* The block of experts that the module or op of this path is in; NULL if it is in none. */
 const ExpertBlock *styling_block(const Styling *s, Str path);
