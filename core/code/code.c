@@ -24,6 +24,8 @@ static const ExportFormat own[] = {
      code_megatron, NULL},
     {"deepspeed", "DeepSpeed: the configuration that comes nearest", EXPORT_CODE, false, "json",
      code_deepspeed, NULL},
+    {"torchtitan", "torchtitan: a ParallelismConfig and what goes with it", EXPORT_CODE, false,
+     "py", code_torchtitan, NULL},
 };
 enum { N_OWN = sizeof own / sizeof *own };
 

@@ -50,6 +50,6 @@ CodeFn code_onnx; /* the model's own file with the plan in ONNX's annotations */
 /* The sizes that the plan was made with and that the model's file does not have, as a file
  * MODEL.dims has them: "batch=8,seq=1024"; NULL if there are none. */
 const char *code_onnx_dims(Arena *arena, const Session *session);
-CodeFn code_jax, code_lua, code_megatron, code_deepspeed;
+CodeFn code_jax, code_lua, code_megatron, code_deepspeed, code_torchtitan;
 
 #endif

@@ -43,8 +43,8 @@ NAMES = [
     "日本語 émoji 🦊",
     "",
 ]
-LANGUAGES = {"dtensor": "py", "dtensor-exact": "py", "vescale": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua",
-             "megatron": "args", "deepspeed": "json"}
+LANGUAGES = {"dtensor": "py", "dtensor-exact": "py", "spmd_types": "py", "vescale": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua",
+             "megatron": "args", "deepspeed": "json", "torchtitan": "py"}
 KINDS = ["overview", "block", "neighbourhood", "op", "slices", "device", "stage", "mesh", "comm", "reshard", "why"]
 
 

@@ -1,5 +1,5 @@
 """settings.py - exports for systems whose plan is a few numbers: Megatron's flags, DeepSpeed's
-configuration. Sizes multiply to those of the mesh, and what they do not say is told."""
+configuration, torchtitan's. Sizes multiply to those of the mesh, and what they do not say is told."""
 import json
 import math
 import tempfile
@@ -33,6 +33,14 @@ def flags_of(text):
     return {word[0].removeprefix("--"): " ".join(word[1:]) for word in words}
 
 
+def titan_of(text):
+    """What torchtitan's modules would get: the arguments of ParallelismConfig, and the rest."""
+    config, names = {}, {"ParallelismConfig": lambda **fields: fields}
+    names |= {name: type(name, (), {"Config": lambda name=name: name}) for name in ("FullAC", "SelectiveAC")}
+    exec("\n".join(line for line in text.splitlines() if not line.startswith("from ")), names, config)
+    return config
+
+
 def measure(run, check):
     for model, mesh, policy, want, level, n_megatron, n_deepspeed in PLANS:
         what, args = f"{model} on {mesh}, {' '.join(policy[1:])}", ["export", S + model, "-m", mesh, *policy]
@@ -55,6 +63,18 @@ def measure(run, check):
         check(f"{what}: tensor ranks", config.get("tensor_parallel", {}).get("autotp_size", 1) == int(flags.get(TP, 1)), config)
         check(f"{what}: what DeepSpeed does not say",
               len(config["dimscope"]["not_said"]) == notes.count("does not say: ") == n_deepspeed, config["dimscope"])
+        titan = titan_of(run(*args, "--to", "torchtitan").stdout.decode())
+        degrees, parts = titan["PARALLELISM"], titan["PARALLELISM"].get("module_fqns_per_model_part")
+        data_degree = degrees["data_parallel_replicate_degree"] * degrees["data_parallel_shard_degree"]
+        check(f"{what}: torchtitan's ranks", data_degree == data and (degrees["data_parallel_shard_degree"] > 1) == (level > 0)
+              and data_degree * degrees["tensor_parallel_degree"] * degrees.get("pipeline_parallel_degree", 1) == ranks, degrees)
+        check(f"{what}: torchtitan's batch", titan["TRAINING"]["global_batch_size"] == whole
+              and titan["TRAINING"]["local_batch_size"] == micro * n_micro, titan)
+        check(f"{what}: torchtitan recomputes", titan.get("ACTIVATION_CHECKPOINTING") == ("FullAC" if "recompute=full" in policy else None), titan)
+        if parts:
+            layers = [name for part in parts for name in part]
+            check(f"{what}: each layer is on one of torchtitan's stages, in order",
+                  layers == ["tok_embeddings", *(f"layers.{i}" for i in range(32)), "norm", "lm_head"], parts)
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as policy:
         policy.write('function PAS(graph) graph:shard("*.h.0.mlp.c_fc.weight", {k = "tp"}) return graph end')
         policy.flush()

@@ -86,9 +86,10 @@ static const char export_text[] =
     "--onnx                   the model with the plan as ONNX's multi-device annotations\n"
     "--to SYSTEM              code to run: dtensor (PyTorch's own styles; where they do not\n"
     "                         say the plan, and for dtensor-exact, placements that hooks\n"
-    "                         hold), vescale, jax, shardy, paddle, nnscaler, or lua, a\n"
-    "                         policy that pins the whole plan; megatron and deepspeed:\n"
-    "                         the flags and the JSON that come nearest\n"
+    "                         hold), spmd_types (types that check code of your own),\n"
+    "                         vescale, jax, shardy, paddle, nnscaler, or lua, a policy\n"
+    "                         that pins the whole plan; torchtitan, megatron, deepspeed:\n"
+    "                         the settings that come nearest\n"
     "\n"
     "A note says what a format cannot express. A file is written whole or not at all;\n"
     "equal plans give equal bytes.";

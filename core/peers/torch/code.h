@@ -7,5 +7,6 @@
 CodeFn torch_code;       /* in torch's own styles if they say it, else exactly */
 CodeFn torch_exact_code; /* placements of all parameters, inputs and modules */
 CodeFn vescale_code;
+CodeFn spmd_types_code; /* types for code of the user's own */
 
 #endif

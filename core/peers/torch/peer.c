@@ -39,6 +39,8 @@ static const ExportFormat code[] = {
      torch_exact_code, NULL},
     {"vescale", "veScale: a device mesh and a sharding plan", EXPORT_CODE, false, "py",
      vescale_code, NULL},
+    {"spmd_types", "PyTorch: types that check code with collectives of its own", EXPORT_CODE, false,
+     "py", spmd_types_code, NULL},
     {0},
 };
 
