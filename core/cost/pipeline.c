@@ -91,14 +91,16 @@ void pipeline_visit_steps(const Plan *plan, const Reshard *reshard, PricedStepVi
     for (int i = 0; i < reshard->path->n_steps; i++) {
         const Step *step = &reshard->path->step[i];
         bool sends = step->kind == STEP_SEND || step->kind == STEP_BROADCAST;
-        priced.stage = sends ? to : priced.stage;
         priced.when = !backward                             ? (sends ? WHEN_RECEIVED : WHEN_FORWARD)
                       : reshard_is_of_update(plan, reshard) ? WHEN_ONCE
+                      : sends                               ? WHEN_RETURNED
                                                             : WHEN_BACKWARD;
+        priced.stage = sends && priced.when != WHEN_RETURNED ? to : priced.stage;
         priced.step = step;
         priced.us = priced.times * step->us;
         priced.again = again && priced.stage == to;
         visit(context, &priced);
+        priced.stage = sends ? to : priced.stage;
     }
 }
 
@@ -118,6 +120,8 @@ static void add_step(void *context, const PricedStep *step)
         price->once_us += step->us;
     } else if (step->when == WHEN_BACKWARD) {
         add_backward(pricing->plan, price, step->for_op, step->us);
+    } else if (step->when == WHEN_RETURNED) {
+        price->return_us += step->us;
     } else if (step->when == WHEN_RECEIVED) {
         price->receive_us += step->us;
         price->receive_bytes += (int64_t)(step->times * (double)step->step->bytes);

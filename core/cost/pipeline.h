@@ -32,8 +32,9 @@ typedef struct {
     double again_us;   /* ops that run again, and the collectives they need; in a training step
                           part of backward_us */
     double receive_us; /* sending values of the forward pass to it */
-    bool trains;       /* the next three are of a training step */
+    bool trains;       /* the next four are of a training step */
     double backward_us, weight_us, once_us;
+    double return_us; /* sending from it what the backward pass of stages before needs */
     int64_t receive_bytes;
 } StagePrice;
 
@@ -57,6 +58,11 @@ static inline double stage_forward_us(const StagePrice *stage)
 static inline double stage_backward_us(const StagePrice *stage)
 {
     return stage->trains ? stage->backward_us : 2 * stage_forward_us(stage) + stage->again_us;
+}
+
+static inline double stage_return_us(const StagePrice *stage)
+{
+    return stage->trains ? stage->return_us : stage->receive_us;
 }
 
 static inline double stage_weight_us(const StagePrice *stage)
@@ -92,14 +98,16 @@ void pipeline_explain(const Plan *plan, Buf *out);
 const char *pipeline_backward_note(const Plan *plan);
 
 /* ORDER WHEN: for each micro-batch, in its forward or backward pass; sent to a stage before its
- * forward pass; once a step, behind the schedule. */
-typedef enum { WHEN_FORWARD, WHEN_BACKWARD, WHEN_RECEIVED, WHEN_ONCE } When;
+ * forward pass, or from a stage for the backward pass of one before; once a step, behind the
+ * schedule. */
+typedef enum { WHEN_FORWARD, WHEN_BACKWARD, WHEN_RECEIVED, WHEN_RETURNED, WHEN_ONCE } When;
 
 /* A step of a reshard, and in which part of the schedule it counts. */
 typedef struct {
     const Step *step;
     When when;
-    int stage;        /* whose time it is: before a send the sender's; 0 without stages */
+    int stage;        /* whose time it is: before a send the sender's, of one that is returned
+                         likewise; 0 without stages */
     int32_t for_op;   /* the op that waits for it; if none reads it, its value's maker */
     bool again;       /* for an op of a forward plan that runs again in the backward pass */
     double times, us; /* how often a micro-batch, or a step, runs it; the time of all of these */

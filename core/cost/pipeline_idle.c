@@ -8,6 +8,7 @@ StageTime *pipeline_times(Arena *arena, const Pipeline *pipeline, int n_stages)
         takes[s] = (StageTime){.forward_us = stage_forward_us(stage),
                                .backward_us = stage_backward_us(stage),
                                .receive_us = stage->receive_us,
+                               .return_us = stage_return_us(stage),
                                .weight_us = stage_weight_us(stage)};
     }
     return takes;

@@ -40,7 +40,8 @@ static void add_step(void *context, const PricedStep *step)
     if (sum->table && streams_have(sum->plan, sum->reshard, step))
         return;
     if (sum->table && (once ? step->stage != sum->once_stage
-                            : !sum->here[step->stage] || step->when == WHEN_RECEIVED))
+                            : !sum->here[step->stage] || step->when == WHEN_RECEIVED ||
+                                  step->when == WHEN_RETURNED))
         return;
     double times = once ? 1 : sum->m;
     StepPart part = {.kind = once ? PART_REDUCTION : PART_COLLECTIVE};

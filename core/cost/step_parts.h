@@ -3,8 +3,7 @@
  * With stages: on the devices that are busy longest, in a step of m micro-batches
  *
  *     compute        m times the ops of their stages, forward and backward
- *     collective     m times the collectives over the same axes and of one kind; a send of the
- *                    backward pass counts with its reader
+ *     collective     m times the collectives over the same axes and of one kind; sends are waits
  *     wait           for other stages, by cause (schedule_idle.h)
  *     update         ops that run once a step, in the stage with most of that
  *     reduction      collectives that run once a step, likewise: of gradients, of new parameters

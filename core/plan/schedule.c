@@ -368,7 +368,8 @@ static double needs_us(const Schedule *schedule, const Block *block, const Stage
         const Block *before = &schedule->block[need[k]];
         double sent = before->end_us;
         if (before->stage != block->stage)
-            sent += stage[before->stage > block->stage ? before->stage : block->stage].receive_us;
+            sent +=
+                block->backward ? stage[before->stage].return_us : stage[block->stage].receive_us;
         if (*after < 0 || sent > us) {
             us = sent;
             *after = need[k];

@@ -101,12 +101,12 @@ typedef struct {
 Schedule *schedule_make(Arena *arena, Str name, int n_stages, const Lanes *lanes,
                         int n_micro_batches, Error *err);
 
-/* The time of a stage in microseconds. receive_us: sending to it what its forward needs and, in
- * the other direction, what the backward of the stage before needs. weight_us: the part of
- * backward_us that a split backward leaves for later. pair_us: of its forward with a backward as a
- * pair; 0: the sum of the two. */
+/* The time of a stage in microseconds. receive_us: sending to it what its forward needs.
+ * return_us: in the other direction, from it what the backward of the stage before needs.
+ * weight_us: the part of backward_us that a split backward leaves for later. pair_us: of its
+ * forward with a backward as a pair; 0: the sum of the two. */
 typedef struct {
-    double forward_us, backward_us, receive_us, weight_us, pair_us;
+    double forward_us, backward_us, receive_us, return_us, weight_us, pair_us;
 } StageTime;
 
 void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage);

@@ -66,6 +66,7 @@ static bool read_request(Arena *arena, const Json *request, Asked *out, Error *e
         out->stage[s] = (StageTime){.forward_us = f[s],
                                     .backward_us = b[s] + w[s],
                                     .receive_us = sent ? send[s] : 0,
+                                    .return_us = sent ? send[s] : 0,
                                     .weight_us = w[s],
                                     .pair_us = pair[s]};
     }

@@ -234,6 +234,7 @@ static double laid_out_us(ConfigBounds *bounds, Arena *scratch, const Config *co
         time[s] = (StageTime){.forward_us = stage[s].forward_us,
                               .backward_us = stage[s].backward_us,
                               .receive_us = s > 0 ? sent_us : 0,
+                              .return_us = s > 0 ? sent_us : 0,
                               .weight_us = stage[s].weight_us};
     schedule_time(scratch, &timed, time);
     return timed.us;

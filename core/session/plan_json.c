@@ -308,6 +308,7 @@ static Json *write_stages(PlanWriter *w)
         json_set_real(row, "again_us", price->again_us);
         json_set_real(row, "backward_us", stage_backward_us(price));
         json_set_real(row, "receive_us", price->receive_us);
+        json_set_real(row, "return_us", stage_return_us(price));
         json_set_int(row, "receive_bytes", price->receive_bytes);
         if (plan_schedule(w->plan))
             json_set_int(row, "in_flight", plan_schedule(w->plan)->in_flight[s]);

@@ -312,8 +312,9 @@ static void times_unequal_stages(void **state)
     (void)state;
     Arena *arena = arena_new();
     Schedule *schedule = made(arena, "1f1b", 2, lanes_of(arena, 2, 2, 0), 2);
-    const StageTime stage[2] = {{.forward_us = 10, .backward_us = 20},
-                                {.forward_us = 30, .backward_us = 60, .receive_us = 5}};
+    const StageTime stage[2] = {
+        {.forward_us = 10, .backward_us = 20},
+        {.forward_us = 30, .backward_us = 60, .receive_us = 5, .return_us = 5}};
     schedule_time(arena, schedule, stage);
     static const double want[2][2][2][2] = {
         {{{0, 10}, {10, 20}}, {{110, 130}, {200, 220}}},
@@ -356,7 +357,8 @@ static void assert_times(const Schedule *schedule, const StageTime *stage)
                 if (other->micro_batch == block->micro_batch &&
                     (block->backward ? other->backward && apart == 1
                                      : !other->backward && apart == -1))
-                    ready = end[k] + stage[apart == 1 ? other->stage : block->stage].receive_us;
+                    ready = end[k] + (apart == 1 ? stage[other->stage].return_us
+                                                 : stage[block->stage].receive_us);
                 start = ready > start ? ready : start;
             }
             double us =
@@ -379,8 +381,10 @@ static void times_any_stages(void **state)
         int g = 1 + pick(4), n = round % 4 == 3 ? g * 2 : g, m = g * (1 + pick(3));
         StageTime *stage = arena_array(arena, StageTime, n);
         for (int s = 0; s < n; s++)
-            stage[s] =
-                (StageTime){.forward_us = pick(20), .backward_us = pick(40), .receive_us = pick(9)};
+            stage[s] = (StageTime){.forward_us = pick(20),
+                                   .backward_us = pick(40),
+                                   .receive_us = pick(9),
+                                   .return_us = pick(9)};
         Schedule *schedule = made(arena, name, n, lanes_of(arena, n, g, 0), m);
         schedule_time(arena, schedule, stage);
         assert_times(schedule, stage);

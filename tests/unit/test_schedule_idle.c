@@ -60,7 +60,8 @@ static StageTime *any_times(Arena *arena)
         stage[s] = (StageTime){.forward_us = forward_us,
                                .backward_us = weight_us + 1 + pick(2000) / 101.0,
                                .weight_us = weight_us,
-                               .receive_us = pick(3) == 0 ? 0 : pick(500) / 99.0};
+                               .receive_us = pick(3) == 0 ? 0 : pick(500) / 99.0,
+                               .return_us = pick(3) == 0 ? 0 : pick(500) / 98.0};
     }
     return stage;
 }
@@ -210,8 +211,9 @@ static void by_hand(void **state)
     Arena *arena = arena_new();
     static const int32_t devices[2] = {1, 1}, first[3] = {0, 1, 2}, lane[2] = {0, 1};
     const Lanes lanes = {.n = 2, .n_devices = devices, .first = first, .lane = lane};
-    const StageTime stage[2] = {{.forward_us = 10, .backward_us = 20},
-                                {.forward_us = 30, .backward_us = 60, .receive_us = 5}};
+    const StageTime stage[2] = {
+        {.forward_us = 10, .backward_us = 20},
+        {.forward_us = 30, .backward_us = 60, .receive_us = 5, .return_us = 5}};
     Schedule *schedule = schedule_make(arena, str_from("1f1b"), 2, &lanes, 2, NULL);
     schedule_time(arena, schedule, stage);
     ScheduleIdle idle = schedule_idle(arena, schedule, stage);

@@ -66,10 +66,12 @@ static void put_reason(const Ui *ui, const ScheduleState *state, Buf *out)
                 before->backward == block->backward;
     buf_puts(out, sent ? "waits for " : "begins after ");
     sheet_format_block(before, out);
-    int later = before->stage > block->stage ? before->stage : block->stage;
-    if (sent && ui_plan(ui)->priced->pipeline->stage[later].receive_us > 0)
-        buf_printf(out, ", sent in %.*s",
-                   STR_ARG(label_us(ui, ui_plan(ui)->priced->pipeline->stage[later].receive_us)));
+    const StagePrice *stage = ui_plan(ui)->priced->pipeline->stage;
+    double sent_us = !sent             ? 0
+                     : block->backward ? stage_return_us(&stage[before->stage])
+                                       : stage[block->stage].receive_us;
+    if (sent_us > 0)
+        buf_printf(out, ", sent in %.*s", STR_ARG(label_us(ui, sent_us)));
     int32_t place = schedule_find(state, state->row, schedule_from(state, block));
     double idle = block->start_us;
     if (place > state->first[state->row])
