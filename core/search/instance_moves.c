@@ -13,8 +13,8 @@ static int32_t pinned_as(Making *m, int32_t tensor, int32_t made)
     AtomSet axes = 0;
     uint32_t pinned = 0;
     for (int d = 0; d < as.n_dims; d++) {
-        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
-        if (!pin || pin->store)
+        const Decision *pin = making_use_pin(m, tensor, d);
+        if (!pin)
             continue;
         as.dim[d] = *decision_cut(pin);
         axes |= cut_atoms(decision_cut(pin));

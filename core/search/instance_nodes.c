@@ -7,13 +7,34 @@
 
 /* ---- which ops share a node ---- */
 
+static int32_t copied_from(const Graph *graph, int32_t tensor)
+{
+    int32_t maker = graph->tensors[tensor].maker;
+    if (maker < 0 || !graph->phase || graph->phase[maker] != PHASE_AGAIN)
+        return -1;
+    for (int o = 0; o < graph->ops[maker].n_outputs; o++)
+        if (op_outputs(graph, maker)[o] == tensor)
+            return op_outputs(graph, graph->of[maker])[o];
+    return -1;
+}
+
+const Decision *making_use_pin(const Making *m, int32_t tensor, int dim)
+{
+    const Plan *plan = m->to->session->plan;
+    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
+    int32_t of = pin ? -1 : copied_from(m->to->inferred->graph, tensor);
+    if (of >= 0)
+        pin = plan_pin_of(plan, PIN_TENSOR_DIM, of, dim);
+    return pin && !pin->store ? pin : NULL;
+}
+
 int32_t making_pins_of(const Making *m, Intern *pins, int32_t tensor)
 {
     const Plan *plan = m->to->session->plan;
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(m->to->inferred, tensor);
     Vec(int32_t) key = {0};
     for (int d = 0; shape && plan->decided->n_pins > 0 && d < shape->n_dims; d++) {
-        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
+        const Decision *pin = making_use_pin(m, tensor, d);
         const Decision *both[] = {pin, plan_store_pin_of(plan, tensor, d)};
         for (int i = 0; i < 2; i++) {
             if (!both[i] || (i == 1 && both[1] == pin))

@@ -66,6 +66,10 @@ int64_t making_local(Making *m, int32_t sharding); /* elements on rank 0 */
 
 int32_t making_add_node(Making *m, SearchNode node);
 
+/* The pin of how a dim of a value is used; NULL. What runs again is pinned as what it is a copy of
+ * (core/propagate/step_cuts.c). */
+const Decision *making_use_pin(const Making *m, int32_t tensor, int dim);
+
 /* A number that equally pinned tensors share; 0: no pin says how it lies or is used. */
 int32_t making_pins_of(const Making *m, Intern *pins, int32_t tensor);
 /* Whether an op may pass on that input partial, whatever the cuts are. */

@@ -93,12 +93,9 @@ static bool source_of(Making *m, int32_t tensor, Carried *out)
 
 static bool is_pinned_in_use(const Making *m, int32_t tensor)
 {
-    const Plan *plan = m->to->session->plan;
-    for (int d = 0; d < program_shape(m->to->inferred, tensor)->n_dims; d++) {
-        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
-        if (pin && !pin->store)
+    for (int d = 0; d < program_shape(m->to->inferred, tensor)->n_dims; d++)
+        if (making_use_pin(m, tensor, d))
             return true;
-    }
     return false;
 }
 

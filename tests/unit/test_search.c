@@ -119,6 +119,19 @@ static void adds_up_what_plans_cost(void **state)
 
 /* ---- answers ---- */
 
+/* A value that a policy pins is moved to its pin, and so is what is computed again of it. */
+static void pins_hold_for_what_runs_again(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new();
+    Session *session = open_session(&f, LLAMA, "dp=2,tp=4", "megatron", "adamw");
+    SearchResult result = search(&f, &(SearchRequest){.session = session});
+    assert_true(result.proven);
+    assert_near(result.model_us, result.cost_us);
+    session_close(session);
+    fixture_free(&f);
+}
+
 /* No plan of a shipped policy is better, and the plan of the decisions costs what is said. */
 static void beats_the_policies(void **state)
 {
@@ -391,15 +404,11 @@ static void refuses_stages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adds_up_what_plans_cost),
-        cmocka_unit_test(beats_the_policies),
-        cmocka_unit_test(obeys_pins),
-        cmocka_unit_test(is_the_best_of_all),
-        cmocka_unit_test(prices_other_choices),
-        cmocka_unit_test(pays_for_memory),
-        cmocka_unit_test(policy_replays),
-        cmocka_unit_test(answers_on_one_device),
-        cmocka_unit_test(refuses_stages),
+        cmocka_unit_test(adds_up_what_plans_cost), cmocka_unit_test(pins_hold_for_what_runs_again),
+        cmocka_unit_test(beats_the_policies),      cmocka_unit_test(obeys_pins),
+        cmocka_unit_test(is_the_best_of_all),      cmocka_unit_test(prices_other_choices),
+        cmocka_unit_test(pays_for_memory),         cmocka_unit_test(policy_replays),
+        cmocka_unit_test(answers_on_one_device),   cmocka_unit_test(refuses_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
