@@ -4,6 +4,7 @@
 #include "core/base/units.h"
 #include "core/cost/pipeline.h"
 #include "core/summary/decision_lua.h"
+#include "core/summary/label.h"
 #include "tui/state/compare.h"
 #include "tui/state/work/plan_search.h"
 #include "tui/state/work/whatif.h"
@@ -11,10 +12,11 @@
 #include "tui/views/rows.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     CHART_LABEL = 8,
-    CHART_MOST_H = 22,
+    CHART_MOST_H = 30,
     CHART_LEAST_H = 5,
     WIDE = 130,
     LETTERS = 26,
@@ -301,6 +303,117 @@ static void draw_policy(const Ui *ui, const PlanSearch *search, Pen *pen)
         i += draw_line(ui, at, decisions, i, pen);
 }
 
+/* ---- what is left of a wide screen ---- */
+
+static int cheaper_to_change(const void *p, const void *q)
+{
+    const SearchDecision *a = p, *b = q;
+    if (a->next_us != b->next_us)
+        return a->next_us < b->next_us ? -1 : 1;
+    int32_t at_a = a->op < 0 ? a->tensor : a->op, at_b = b->op < 0 ? b->tensor : b->op;
+    return at_a < at_b ? -1 : at_a > at_b;
+}
+
+/* Classes of equal layers by what their next best choice costs: first what matters least. */
+static void draw_classes(const Ui *ui, const SearchResult *at, int h, Pen *pen)
+{
+    SearchDecision *sorted = arena_array(ui->frame, SearchDecision, at->n_by_op);
+
+    if (at->n_by_op == 0 || h < 3)
+        return;
+    memcpy(sorted, at->by_op, sizeof *sorted * (size_t)at->n_by_op);
+    qsort(sorted, (size_t)at->n_by_op, sizeof *sorted, cheaper_to_change);
+    pen_line(pen);
+    pen_puts(pen, ROLE_HEAD, " OTHERWISE  xN   OF: first what is changed at the least price");
+    pen_line(pen);
+    for (int i = 0; i < at->n_by_op && i < h - 2; i++) {
+        const SearchDecision *d = &sorted[i];
+        Str price =
+            d->next_us < INFINITY
+                ? str_from(arena_printf(ui->frame, "+%.*s", STR_ARG(label_us(ui, d->next_us))))
+                : STR("no other");
+        pen_right(pen, ROLE_NOTE, price, 10);
+        pen_printf(pen, ROLE_DIM, "  %-3d  ", d->n_ops);
+        pen_fit(pen, ROLE_TEXT,
+                d->op >= 0 ? label_op(ui->session, ui->frame, d->op)
+                           : label_tensor(ui->session, ui->frame, d->tensor),
+                pen->area.w - pen->x);
+        pen_line(pen);
+    }
+}
+
+/* Ops as they are cut now, those of layers alike once. */
+static void draw_layers(const Ui *ui, int h, Pen *pen)
+{
+    enum { NAME_W = 42 };
+    const Session *session = ui->session;
+    const Groups *groups = session->groups;
+    const int32_t *first = groups_first_members(ui->frame, groups, session->graph->n_ops);
+    int *n_alike = arena_array(ui->frame, int, session->graph->n_ops);
+
+    if (h < 3)
+        return;
+    pen_line(pen);
+    pen_puts(pen, ROLE_HEAD, "    xN  AS IT STANDS: each op and what it makes, equal layers once");
+    pen_line(pen);
+    for (int i = 0; i < groups->n_order; i++)
+        n_alike[first[groups->order[i]]]++;
+    for (int i = 0, y = 2; i < groups->n_order && y < h; i++) {
+        int32_t op = groups->order[i];
+        int32_t out =
+            session->graph->ops[op].n_outputs > 0 ? op_outputs(session->graph, op)[0] : -1;
+        if (first[op] != op || out < 0)
+            continue;
+        pen_printf(pen, ROLE_DIM, " %5d  ", n_alike[op]);
+        int from = pen->x;
+        pen_fit(pen, ROLE_TEXT, label_op(session, ui->frame, op), NAME_W);
+        pen_tab(pen, from + NAME_W + 1);
+        pen_text(pen, label_sharding(ui, ui_plan(ui)->moved->sharding[out]), -1,
+                 pen->area.w - pen->x);
+        pen_line(pen);
+        y++;
+    }
+}
+
+static void draw_share(const Ui *ui, int64_t bytes, int64_t of, const char *name, Pen *pen)
+{
+    enum { BAR = 24 };
+    int full = of > 0 ? (int)((double)bytes / (double)of * BAR + 0.5) : 0;
+
+    pen_right(pen, ROLE_TEXT, label_bytes(ui, bytes), 11);
+    pen_printf(pen, ROLE_TEXT, "  %-18s", name);
+    for (int i = 0; i < full; i++)
+        pen_puts(pen, ROLE_RAIL, ui->look.ascii ? "#" : "█");
+    pen_line(pen);
+}
+
+/* By class, then the largest values. */
+static void draw_live(Ui *ui, int h, Pen *pen)
+{
+    enum { NAME_W = 42 };
+    const LiveSet *live = plan_search_live(ui);
+    int left = h - 2;
+
+    if (left < 3 || live->n == 0)
+        return;
+    pen_line(pen);
+    pen_puts(pen, ROLE_HEAD, " AT THE PEAK of the plan that stands");
+    pen_line(pen);
+    for (int c = 0; c < MEMORY_CLASS_COUNT && left > 0; c++)
+        if (live->by_class[c] > 0) {
+            draw_share(ui, live->by_class[c], live->bytes, memory_class_name((MemoryClass)c), pen);
+            left--;
+        }
+    for (int i = 0; i < live->n && i < left; i++) {
+        pen_right(pen, ROLE_DIM, label_bytes(ui, live->at[i].bytes), 11);
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_fit(pen, ROLE_TEXT, label_tensor(ui->session, ui->frame, live->at[i].tensor), NAME_W);
+        pen_tab(pen, 14 + NAME_W);
+        pen_text(pen, label_sharding(ui, live->at[i].sharding), -1, pen->area.w - pen->x);
+        pen_line(pen);
+    }
+}
+
 /* ---- the whole ---- */
 
 static void draw_nothing(const Ui *ui, Pen *pen)
@@ -320,36 +433,54 @@ static int chart_rows(const PlanSearch *search, int h)
     return plans && rows >= CHART_LEAST_H ? rows : 0;
 }
 
+/* The plans, what their pins cost, and the one under the cursor. */
+static void draw_plans(Ui *ui, const PlanSearch *search, Pen *pen)
+{
+    int room = pen->area.h - pen->y;
+
+    if (search->point[0].outcome == SEARCH_PLAN) {
+        draw_points(ui, search, search->pins.n > 0 && room > 4 ? room / 2 : room, pen);
+    } else {
+        pen_printf(pen, ROLE_ERROR, " %s",
+                   search->point[0].conflict ? search->point[0].conflict
+                                             : "stopped before a plan was found");
+        pen_line(pen);
+    }
+    draw_pins(ui, search, pen);
+    draw_policy(ui, search, pen);
+}
+
+/* Chart and steps above the choices, plans above what is alive at the peak. */
+static void draw_wide(Ui *ui, const PlanSearch *search, int chart, Pen *pen)
+{
+    Rect area = pen->area;
+    int h = area.h - pen->y, w = area.w / 2;
+    Pen left = pen_new(pen->grid, (Rect){area.x, area.y + pen->y, w, h});
+    Pen right = pen_new(pen->grid, (Rect){area.x + w + 1, area.y + pen->y, area.w - w - 1, h});
+
+    if (chart > 0)
+        draw_chart(ui, search, chart, &left);
+    if (!search->frontier)
+        draw_steps(ui, &search->watch, h - left.y, &left);
+    draw_plans(ui, search, &right);
+    draw_classes(ui, &search->point[cursor(ui) < search->n ? cursor(ui) : 0], (h - left.y) / 2,
+                 &left);
+    draw_layers(ui, h - left.y, &left);
+    draw_live(ui, h - right.y, &right);
+}
+
 static void draw_found(Ui *ui, const PlanSearch *search, Pen *pen)
 {
     bool wide = pen->area.w >= WIDE;
     int chart = chart_rows(search, wide ? 2 * (pen->area.h - 3) : pen->area.h);
-    wide = wide && (chart > 0 || search->n == 1);
-    Pen right = *pen;
 
-    if (wide) {
-        Rect area = pen->area;
-        Pen left = pen_new(pen->grid, (Rect){area.x, area.y + pen->y, area.w / 2, area.h - pen->y});
-        right = pen_new(pen->grid, (Rect){area.x + area.w / 2 + 1, area.y + pen->y,
-                                          area.w - area.w / 2 - 1, area.h - pen->y});
-        if (chart > 0)
-            draw_chart(ui, search, chart, &left);
-        if (!search->frontier)
-            draw_steps(ui, &search->watch, left.area.h - left.y, &left);
-    } else if (chart > 0) {
-        draw_chart(ui, search, chart, &right);
+    if (wide && (chart > 0 || search->n == 1)) {
+        draw_wide(ui, search, chart, pen);
+        return;
     }
-    if (search->point[0].outcome == SEARCH_PLAN) {
-        int room = right.area.h - right.y;
-        draw_points(ui, search, search->pins.n > 0 && room > 4 ? room / 2 : room, &right);
-    } else {
-        pen_printf(&right, ROLE_ERROR, " %s",
-                   search->point[0].conflict ? search->point[0].conflict
-                                             : "stopped before a plan was found");
-        pen_line(&right);
-    }
-    draw_pins(ui, search, &right);
-    draw_policy(ui, search, &right);
+    if (chart > 0)
+        draw_chart(ui, search, chart, pen);
+    draw_plans(ui, search, pen);
 }
 
 static void draw(Ui *ui, Pen *pen)

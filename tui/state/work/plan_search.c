@@ -27,6 +27,7 @@ void plan_search_free(Ui *ui)
 
     if (!search)
         return;
+    arena_free(search->live_arena);
     arena_free(search->choices_arena);
     arena_free(search->pins_arena);
     arena_free(search->arena);
@@ -349,6 +350,26 @@ void plan_search_follow(Ui *ui)
     ChoicesJob *job = arena_make(arena, ChoicesJob);
     *job = (ChoicesJob){.arena = arena, .result = *result, .point = search->taken};
     job_follow(ui, "prices of decisions", choices_work, choices_done, job, arena);
+}
+
+const LiveSet *plan_search_live(Ui *ui)
+{
+    PlanSearch *search = plan_search(ui);
+    const Plan *plan = ui_plan(ui);
+    const Totals *totals = &plan->priced->totals;
+
+    if (search->live_arena && search->live_step_us == totals->step_us &&
+        search->live_peak_bytes == totals->peak_bytes)
+        return &search->live;
+    arena_free(search->live_arena);
+    search->live_arena = arena_new();
+    MemoryUse use = memory_use(search->live_arena, plan);
+    search->live = (LiveSet){0};
+    if (use.peak_place >= 0)
+        search->live = memory_live_at(search->live_arena, plan, use.rank, use.peak_place);
+    search->live_step_us = totals->step_us;
+    search->live_peak_bytes = totals->peak_bytes;
+    return &search->live;
 }
 
 bool plan_search_put_price(const Ui *ui, const Decision *decision, Buf *out)

@@ -12,6 +12,7 @@
 #ifndef TUI_STATE_PLAN_SEARCH_H
 #define TUI_STATE_PLAN_SEARCH_H
 
+#include "core/cost/memory.h"
 #include "core/search/pin_prices.h"
 #include "core/search/search.h"
 #include "tui/state/ui.h"
@@ -46,6 +47,10 @@ typedef struct PlanSearch {
     SearchRequest asked;   /* as pins are named */
     SearchMemo *memo;      /* kept from search to search */
     Arena *choices_arena;  /* of prices of decisions */
+    Arena *live_arena;     /* what is alive at the peak of the plan with that step and peak: */
+    double live_step_us;
+    int64_t live_peak_bytes;
+    LiveSet live;
 } PlanSearch;
 
 void plan_search_free(Ui *ui);
@@ -60,6 +65,9 @@ void plan_search_take(Ui *ui, int point);
 void plan_search_price_pins(Ui *ui);
 /* Begins to price decisions in the background, when there is nothing else to do. */
 void plan_search_follow(Ui *ui);
+
+/* What is alive at the peak of the present plan, on the device that needs most. */
+const LiveSet *plan_search_live(Ui *ui);
 
 /* What the decision is worth, if a search made it: "otherwise at least +14.6 ms". False: not known.
  */
