@@ -36,7 +36,8 @@ typedef struct {
                                NULL: all */
     int64_t max_peak_bytes; /* of a device; 0: no limit */
     double seconds;         /* 0: as long as it takes */
-    bool unfold;            /* equal layers may be sharded differently */
+    bool unfold;            /* equal layers may be sharded differently; where a limit is felt, to a
+                               gap of 0.1% within what the limit tells */
     bool price_choices;     /* fill `by_op`, where no limit of memory is felt */
     SearchMemo *memo;       /* of earlier searches, kept for this one; may be NULL */
     Progress *progress;     /* its stop flag ends the search with the best so far; may be NULL */

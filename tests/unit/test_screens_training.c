@@ -30,7 +30,7 @@ static EmptyRow empty_rows[] = {
     {"no errors so far", ":errors<Enter>", true, {22, 30}},
     {"decisions made here", ":journal<Enter>", true, {24, 35}},
     {"a searched plan", "gs", false, {30, 38}},
-    {"a frontier", ":search frontier<Enter>", false, {42, 42}},
+    {"a frontier", ":search frontier<Enter>", false, {42, 48}},
     {"no second plan", "7", true, {43, 58}},
     {"why, of a forward plan", "w", false, {20, 30}},
     {"boxes around an op of a forward plan", "Z", false, {29, 35}},
