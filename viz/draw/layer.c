@@ -225,12 +225,33 @@ static void cuts_of(const Figure *figure, const LayerModule *module, Cut out[2])
     }
 }
 
+/* The matrices of stacked experts, one behind the other: the first, in front, is the first
+ * device's. Returns the axis that shards experts, -1, and leaves the place of the one in front. */
+static int put_stack(Figure *figure, const LayerModule *module, DiagramPlace *at)
+{
+    enum { BEHIND = 2 };
+    const double step = 2;
+    const Draw *draw = figure->canvas.draw;
+    const OpCut *cut = plan_cut(draw->plan, module->role->op);
+
+    if (module->role->expert < 0)
+        return -1;
+    at->w -= BEHIND * step, at->h -= BEHIND * step;
+    for (int i = BEHIND; i > 0; i--)
+        canvas_fill(&figure->canvas,
+                    (DiagramPlace){at->x + i * step, at->y + (BEHIND - i) * step, at->w, at->h}, 0,
+                    -1, module->title);
+    at->y += BEHIND * step;
+    return stripes_of(&cut->index[module->role->expert], draw->plan->mesh).axis;
+}
+
 /* A rectangle of rows k and columns n, striped by the cuts of both; the shard of the first device
  * has the colour of the axis. */
 static void put_weight(Figure *figure, const LayerModule *module, DiagramPlace at)
 {
     const Draw *draw = figure->canvas.draw;
     Cut cuts[2];
+    int stack = put_stack(figure, module, &at);
     cuts_of(figure, module, cuts);
     Stripes down = stripes_of(&cuts[0], draw->plan->mesh);
     Stripes over = stripes_of(&cuts[1], draw->plan->mesh);
@@ -239,7 +260,7 @@ static void put_weight(Figure *figure, const LayerModule *module, DiagramPlace a
     for (int i = 0; i < down.n; i++)
         for (int k = 0; k < over.n; k++) {
             bool first = down.shard[i] == 0 && over.shard[k] == 0;
-            int axis = over.axis >= 0 ? over.axis : down.axis;
+            int axis = over.axis >= 0 ? over.axis : down.axis >= 0 ? down.axis : stack;
             double gap = over.part[k] && k > 0 ? 1 : 0;
             canvas_fill(&figure->canvas,
                         (DiagramPlace){at.x + k * w + gap, at.y + i * h, w - gap, h}, 0,
@@ -247,18 +268,18 @@ static void put_weight(Figure *figure, const LayerModule *module, DiagramPlace a
         }
 }
 
-/* "4096 x", "14336/tp": rows and columns as the op reads them. */
+/* "4096 x", "14336/tp": rows and columns as the op reads them; before them experts, "8/ep x". */
 static Text weight_text(const Figure *figure, const LayerModule *module)
 {
     const Draw *draw = figure->canvas.draw;
     const OpCut *cut = plan_cut(draw->plan, module->role->op);
     Buf out = buf_marked(draw->arena);
-    const int dims[] = {module->role->k, module->role->n};
+    const int dims[] = {module->role->expert, module->role->k, module->role->n};
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         if (dims[i] < 0)
             continue;
-        buf_puts(&out, out.n > 0 ? " \xc3\x97\n" : "");
+        buf_puts(&out, out.n == 0 ? "" : i == 2 ? " \xc3\x97\n" : " \xc3\x97 ");
         cut_format(&cut->index[dims[i]], draw->plan->mesh, &out);
     }
     return buf_text(&out);
@@ -609,6 +630,11 @@ static Text caption_of(const Figure *figure, int32_t group)
         buf_printf(&out, "one of %d equal layers; ", n);
     buf_puts(&out, "weights are rows \xc3\x97 columns, striped by shard, that of the first device "
                    "in the colour of its axis; ");
+    for (int m = 0; m < figure->layer->modules.n; m++)
+        if (figure->layer->modules.at[m].role && figure->layer->modules.at[m].role->expert >= 0) {
+            buf_puts(&out, "experts are stacked; ");
+            break;
+        }
     buf_puts(&out,
              figure->backward
                  ? "f, g: all-reduce in the backward, in the forward pass; with a bar: "
