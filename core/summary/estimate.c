@@ -75,14 +75,10 @@ static void add_micro_batches(Arena *arena, const Session *session, Changes *out
 
 /* ---- trying ---- */
 
-/* The session with the change, which shares the model with this one if it can. */
-static Session *session_with(Arena *arena, const Session *session, const EstimateChange *change,
-                             const Plan *lender, Error *err)
+Session *estimate_session(const Session *session, const char *settings, const Plan *lender,
+                          Error *err)
 {
-    Buf lines = buf_new(arena);
-    for (int i = 0; i < ESTIMATE_SETTINGS && change->setting[i]; i++)
-        buf_printf(&lines, "%s%s", i > 0 ? "\n" : "", change->setting[i]);
-    Change made = {.kind = CHANGE_SETTING, .text = lines.s, .lender = lender};
+    Change made = {.kind = CHANGE_SETTING, .text = settings, .lender = lender};
     bool reopens;
     if (!session_reopens(session, &made, &reopens, err))
         return NULL;
@@ -94,7 +90,10 @@ static Session *session_with(Arena *arena, const Session *session, const Estimat
 static Session *try_change(Arena *arena, const Session *session, const Plan *lender,
                            EstimateChange *change, Error *err)
 {
-    Session *other = session_with(arena, session, change, lender, err);
+    Buf lines = buf_new(arena);
+    for (int i = 0; i < ESTIMATE_SETTINGS && change->setting[i]; i++)
+        buf_printf(&lines, "%s%s", i > 0 ? "\n" : "", change->setting[i]);
+    Session *other = estimate_session(session, lines.s, lender, err);
     if (!other) {
         change->failed = arena_str(arena, str_from(err->text));
         return NULL;

@@ -29,6 +29,12 @@ typedef struct {
 /* Whether the peak of a plan fits into a device's memory. */
 bool estimate_fits(const Plan *plan);
 
+/* The session with other settings of its policy, "zero=1", a line each; it shares the model with
+ * this one if it can, and the caller closes it. lender: a plan whose reshards it may use; NULL.
+ * Returns NULL with the reason if there is none. */
+Session *estimate_session(const Session *session, const char *settings, const Plan *lender,
+                          Error *err);
+
 /* Plans each change of the session's settings, under its decisions. In the arena. progress: NULL if
  * nobody else reads the session meanwhile. Returns false with ERROR_CANCELLED if it was stopped. */
 bool estimate_changes(Arena *arena, const Session *session, Progress *progress,

@@ -564,6 +564,18 @@ def check_mermaid():
         check("links join boxes", nodes and links <= nodes and depth == 0, (nodes, links))
 
 
+def check_settings_side_by_side():
+    """Bars of several settings are those that plans of each setting have."""
+    def peaks(*args):
+        made = run("export", "samples/models/tiny-gpt.onnx", "--train", "-m", "pp=2,dp=2", "-p", "hybrid3d", "--svg", "--paper", *args)
+        return re.findall(r">([\d.]+[ \xa0][KMG]iB)<", made.stdout.decode())
+    alone = [peaks("--set", f"zero={level}", "--kind", "memory") for level in range(4)]
+    together = peaks("--kind", "memory", "zero=0,1,2,3")
+    stages = [[row[stage] for row in alone] for stage in range(2)]
+    check("memory of ZeRO's levels side by side", all(len(row) == 2 for row in alone)
+          and together == stages[0] + stages[1] and len(set(together)) > 4, (together, alone))
+
+
 def check_onnx_opens():
     """An annotated model opens by itself: its sizes lie beside it, its weights are named."""
     folder = os.path.join(SCRATCH, "annotated")
@@ -581,6 +593,7 @@ def check_onnx_opens():
           os.path.exists(os.path.join(folder, "r.dims")) == (b"sizes of free dims" in plain.stderr), plain.stderr)
 
 
+check_settings_side_by_side()
 check_onnx_opens()
 check_facts()
 check_mermaid()

@@ -5,10 +5,12 @@
 #include "core/base/units.h"
 #include "core/cost/memory.h"
 #include "core/cost/pipeline.h"
+#include "core/summary/estimate.h"
 #include "core/summary/label.h"
 #include "viz/draw/holding.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* From left to right, and from the bottom up: what is always there first. */
 static const struct {
@@ -23,10 +25,20 @@ static const struct {
 };
 enum { N_LAYERS = sizeof layers / sizeof *layers };
 
+/* The memory of a plan's devices, and of the same ones under other settings of its policy. */
+typedef struct {
+    const char *label; /* "zero=1"; "" of the plan as it is */
+    RankMemories ranks;
+} MemorySet;
+
+enum { SETS_MOST = 8 };
+
 typedef struct {
     Canvas canvas;
-    RankMemories ranks;
+    int n_sets;
+    MemorySet set[SETS_MOST];
     double row, left, top;
+    double full; /* x at which a device is full; 0: beyond the bars */
     bool used[N_LAYERS];
 } Picture;
 
@@ -58,10 +70,9 @@ static void put_key(Picture *picture, double y)
 
 enum { BARS_MOST = 32 };
 
-static const char *devices_name(const Picture *picture, int group)
+static const char *devices_name(const Picture *picture, const RankMemory *memory)
 {
     const Draw *draw = picture->canvas.draw;
-    const RankMemory *memory = &picture->ranks.at[group];
     int stage = -1, n_same = 0;
     const Stages *stages = draw->plan->decided->stages;
 
@@ -80,52 +91,156 @@ static const char *devices_name(const Picture *picture, int group)
     return arena_printf(draw->arena, "stage %d, %s", stage, devices);
 }
 
-static void put_bar(Picture *picture, int group, int row, double scale)
+static int by_rank(const void *a, const void *b)
+{
+    const RankMemory *x = *(const RankMemory *const *)a, *y = *(const RankMemory *const *)b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Groups of equal devices in the order of devices, which is that of stages. */
+static const RankMemory **groups_of(const Picture *picture, int *n)
+{
+    const RankMemories *ranks = &picture->set[0].ranks;
+    const RankMemory **group =
+        arena_array(picture->canvas.draw->arena, const RankMemory *, ranks->n);
+    for (int i = 0; i < ranks->n; i++)
+        group[i] = &ranks->at[i];
+    qsort(group, (size_t)ranks->n, sizeof *group, by_rank);
+    *n = ranks->n * picture->n_sets < BARS_MOST ? ranks->n : BARS_MOST / picture->n_sets;
+    return group;
+}
+
+static void put_bar(Picture *picture, const RankMemory *memory, const char *name, double y,
+                    double scale)
 {
     Canvas *canvas = &picture->canvas;
-    const RankMemory *memory = &picture->ranks.at[group];
-    double x = picture->left, y = picture->top + row * 1.3 * picture->row;
+    double x = picture->left;
 
-    canvas_text(canvas, picture->left - 3, y + picture->row / 2, ALIGN_RIGHT,
-                text_from(devices_name(picture, group)));
+    canvas_text(canvas, picture->left - 3, y + picture->row / 2, ALIGN_RIGHT, text_from(name));
     for (int i = 0; i < N_LAYERS; i++) {
         int64_t bytes = memory->by_class[layers[i].class];
         put_part(picture, BOX_FILL, i, (DiagramPlace){x, y, (double)bytes * scale, picture->row},
                  bytes);
         x += (double)bytes * scale;
     }
-    canvas_text(canvas, x + 3, y + picture->row / 2, ALIGN_LEFT,
-                text_from(draw_bytes(canvas->draw, memory->use.peak_bytes)));
+    const char *peak = draw_bytes(canvas->draw, memory->use.peak_bytes);
+    double end = x + 3 + canvas_text_width(canvas, str_from(peak));
+    if (x < picture->full && picture->full < end + 1)
+        x = picture->full; /* the line does not cross the text */
+    canvas_text(canvas, x + 3, y + picture->row / 2, ALIGN_LEFT, text_from(peak));
+}
+
+/* A line where a device is full, and how much that is above it. */
+static void put_capacity(Picture *picture, double bottom)
+{
+    Canvas *canvas = &picture->canvas;
+    int64_t bytes = canvas->draw->session->machine->memory_bytes;
+
+    canvas_text(canvas, picture->full, picture->top - picture->row / 2, ALIGN_CENTRE,
+                text_from(draw_bytes(canvas->draw, bytes)));
+    canvas_line(canvas, canvas_corner(canvas, picture->full, picture->top),
+                canvas_corner(canvas, picture->full, bottom), false);
+}
+
+/* The bars of a group: one, with its name before it, or its name above one for each setting. */
+static double put_group(Picture *picture, const RankMemory *group, double y, double scale)
+{
+    if (picture->n_sets == 1) {
+        put_bar(picture, group, devices_name(picture, group), y, scale);
+        return y + 1.3 * picture->row;
+    }
+    canvas_text(&picture->canvas, picture->left, y + picture->row / 2, ALIGN_LEFT,
+                text_from(devices_name(picture, group)));
+    y += picture->row;
+    for (int s = 0; s < picture->n_sets; s++) {
+        const MemorySet *set = &picture->set[s];
+        put_bar(picture, &set->ranks.at[set->ranks.of_rank[group->rank]], set->label, y, scale);
+        y += 1.1 * picture->row;
+    }
+    return y + 0.4 * picture->row;
 }
 
 static void put_bars(Picture *picture)
 {
     Canvas *canvas = &picture->canvas;
-    int n = picture->ranks.n < BARS_MOST ? picture->ranks.n : BARS_MOST;
+    int n;
+    const RankMemory **group = groups_of(picture, &n);
     double right = canvas_text_width(canvas, STR("1024.0 GiB")) + 6, most = 1;
 
-    for (int i = 0; i < n; i++) {
-        most = fmax(most, (double)picture->ranks.at[i].use.peak_bytes);
-        picture->left =
-            fmax(picture->left, canvas_text_width(canvas, str_from(devices_name(picture, i))) + 4);
+    for (int s = 0; s < picture->n_sets; s++) {
+        const MemorySet *set = &picture->set[s];
+        picture->left = fmax(picture->left, canvas_text_width(canvas, str_from(set->label)) + 4);
+        most = fmax(most, (double)set->ranks.at[0].use.peak_bytes);
     }
+    for (int i = 0; i < n && picture->n_sets == 1; i++)
+        picture->left =
+            fmax(picture->left,
+                 canvas_text_width(canvas, str_from(devices_name(picture, group[i]))) + 4);
+    double scale = (canvas->width - picture->left - right) / most;
+    double full = (double)canvas->draw->session->machine->memory_bytes;
+    if (full > 0 && full <= most) {
+        picture->full = picture->left + full * scale;
+        picture->top = picture->row;
+    }
+    double y = picture->top;
     for (int i = 0; i < n; i++)
-        put_bar(picture, i, i, (canvas->width - picture->left - right) / most);
-    put_key(picture, (n * 1.3 + (n < picture->ranks.n) + 0.6) * picture->row);
-    if (n < picture->ranks.n)
-        canvas_text(canvas, picture->left, picture->top + (n * 1.3 + 0.5) * picture->row,
-                    ALIGN_LEFT,
+        y = put_group(picture, group[i], y, scale);
+    if (picture->full > 0)
+        put_capacity(picture, y - 0.3 * picture->row);
+    if (n < picture->set[0].ranks.n) {
+        canvas_text(canvas, picture->left, y + 0.5 * picture->row, ALIGN_LEFT,
                     text_from(arena_printf(canvas->draw->arena, "%d more groups of equal devices",
-                                           picture->ranks.n - n)));
+                                           picture->set[0].ranks.n - n)));
+        y += picture->row;
+    }
+    put_key(picture, y + 0.6 * picture->row);
 }
 
 static Picture picture_new(Draw *draw, const MemoryAccount *account)
 {
-    Picture picture = {.canvas = canvas_new(draw)};
+    Picture picture = {.canvas = canvas_new(draw), .n_sets = 1};
 
-    picture.ranks = memory_ranks(draw->arena, account, NULL);
+    picture.set[0] = (MemorySet){"", memory_ranks(draw->arena, account, NULL)};
     picture.row = 1.6 * picture.canvas.points;
     return picture;
+}
+
+/* Plans a setting, "zero=1", and keeps what its devices need. */
+static bool add_setting(Picture *picture, const char *setting, Error *err)
+{
+    Draw *draw = picture->canvas.draw;
+    if (picture->n_sets == SETS_MOST)
+        return error_kind(err, ERROR_USAGE, "a drawing has at most %d settings", SETS_MOST);
+    Session *session = estimate_session(draw->session, setting, draw->plan, err);
+    if (!session)
+        return false;
+    MemoryAccount *account = memory_account_new(session->plan);
+    picture->set[picture->n_sets++] =
+        (MemorySet){setting, memory_ranks(draw->arena, account, NULL)};
+    memory_account_free(account);
+    session_close(session);
+    return true;
+}
+
+/* "zero=0,1,2,3": bars of each value, in place of those of the plan. */
+static bool read_settings(Picture *picture, const char *of, Error *err)
+{
+    Str rest = str_from(of), name = str_take(&rest, '=');
+    if (rest.n == 0) {
+        error_kind(err, ERROR_USAGE, "'%s' is no setting with values", of);
+        error_hint(err, "--kind memory zero=0,1,2,3: an option of the policy, and its values");
+        return false;
+    }
+    picture->n_sets = 0;
+    while (rest.n > 0) {
+        Str value = str_take(&rest, ',');
+        if (!add_setting(picture,
+                         arena_printf(picture->canvas.draw->arena, "%.*s=%.*s", STR_ARG(name),
+                                      STR_ARG(value)),
+                         err))
+            return false;
+    }
+    return true;
 }
 
 bool draw_memory(Draw *draw, Error *err)
@@ -133,9 +248,10 @@ bool draw_memory(Draw *draw, Error *err)
     MemoryAccount *account = memory_account_new(draw->plan);
     Picture picture = picture_new(draw, account);
 
-    (void)err;
-    put_bars(&picture);
     memory_account_free(account);
+    if (draw->request->of && !read_settings(&picture, draw->request->of, err))
+        return false;
+    put_bars(&picture);
     draw->diagram->title =
         arena_printf(draw->arena, "%s: memory of a device at its peak", draw->diagram->title);
     draw->diagram->caption = text_from(
@@ -228,7 +344,7 @@ bool draw_step_memory(Draw *draw, Error *err)
     MemoryAccount *account = memory_account_new(draw->plan);
     Picture picture = picture_new(draw, account);
     Canvas *canvas = &picture.canvas;
-    const RankMemory *worst = &picture.ranks.at[0];
+    const RankMemory *worst = &picture.set[0].ranks.at[0];
     Column column[COLUMNS] = {{{0}, 0}};
     double most = (double)worst->use.peak_bytes, high = canvas->width * 0.32;
 
