@@ -17,23 +17,26 @@
 
 local common = include "lib/common"
 local roles = include "lib/roles"
+local zero = include "lib/zero"
 
-OPTIONS = common.options{}
+OPTIONS = common.options{zero.options(0)}
 
-SIZES = common.sizes(function() return {"dp"} end)
+local function batch_axes(resource) return zero.batch_axes(resource, {"cp"}) end
+
+SIZES = common.sizes(batch_axes)
 
 function PAS(graph, resource)
+    local batch = batch_axes(resource)
     common.use_axes("context.lua", resource, {
         {"dp", "the batch stays whole"},
         {"cp", "the sequence stays whole"},
-    })
-    if resource.mesh.dp then
-        common.cut_batch(graph, "dp")
-    end
+    }, zero.axes(resource))
+    common.cut_batch(graph, batch)
     if resource.mesh.cp then roles.cut_cache(graph, "cp") end
     if resource.mesh.cp and roles.cut_sequence(graph, "cp") then
         roles.gather_few_heads(graph)
     end
+    zero.store(graph, resource, nil, {"cp"})
     common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph
