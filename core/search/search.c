@@ -498,19 +498,49 @@ static bool search_all(Search *s, Error *err)
     return true;
 }
 
+/* Copies what is returned out of the search's own arena. */
+static void hand_out(Arena *arena, SearchResult *result)
+{
+    Journal kept = {0};
+    SearchDecision *by_op = arena_array(arena, SearchDecision, result->n_by_op);
+    for (int i = 0; i < result->n_decisions; i++) {
+        journal_add(&kept, arena, &result->decisions[i]);
+        Origin *origin = &kept.decisions.at[i].origin;
+        origin->text = origin->text ? arena_str(arena, str_from(origin->text)) : NULL;
+    }
+    result->decisions = kept.decisions.at;
+    if (result->n_by_op > 0)
+        memcpy(by_op, result->by_op, sizeof *by_op * (size_t)result->n_by_op);
+    result->by_op = by_op;
+    if (result->price_of) {
+        int32_t *price_of = arena_array(arena, int32_t, result->n_decisions);
+        memcpy(price_of, result->price_of, sizeof *price_of * (size_t)result->n_decisions);
+        result->price_of = price_of;
+    }
+    if (result->conflict)
+        result->conflict = arena_str(arena, str_from(result->conflict));
+    result->pricing = NULL;
+}
+
 bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err)
 {
-    Search s = {.arena = arena, .request = request, .result = result, .best_us = INFINITY};
+    Arena *own = request->price_later ? arena : arena_new();
+    Search s = {.arena = own, .request = request, .result = result, .best_us = INFINITY};
     *result = (SearchResult){.outcome = SEARCH_UNKNOWN};
     s.began_s = clock_s();
     s.deadline_s = request->seconds > 0 ? s.began_s + request->seconds : 0;
-    if (!lift_decisions(arena, request->session, request->lifted, &s.session, err))
-        return false;
-    lift_searched(arena, request->session, &s.lifted);
-    s.memo = request->memo ? request->memo : search_memo_new();
-    bool ok = search_all(&s, err);
-    if (!request->memo)
-        search_memo_free(s.memo);
-    lift_end(request->session, &s.session);
+    bool ok = lift_decisions(own, request->session, request->lifted, &s.session, err);
+    if (ok) {
+        lift_searched(own, request->session, &s.lifted);
+        s.memo = request->memo ? request->memo : search_memo_new();
+        ok = search_all(&s, err);
+        if (!request->memo)
+            search_memo_free(s.memo);
+        lift_end(request->session, &s.session);
+    }
+    if (own != arena) {
+        hand_out(arena, result);
+        arena_free(own);
+    }
     return ok;
 }

@@ -39,6 +39,8 @@ typedef struct {
     bool unfold;            /* equal layers may be sharded differently; where a limit is felt, to a
                                gap of 0.1% within what the limit tells */
     bool price_choices;     /* fill `by_op`, where no limit of memory is felt */
+    bool price_later;       /* keep what search_price_choices() needs, which is many times what is
+                               returned */
     SearchMemo *memo;       /* of earlier searches, kept for this one; may be NULL */
     Progress *progress;     /* its stop flag ends the search with the best so far; may be NULL */
     SearchReport *report;   /* may be NULL */
@@ -79,7 +81,7 @@ typedef struct {
     int n_by_op;
     const int32_t *price_of;       /* [n_decisions]: in by_op, or -1; NULL: nothing is priced */
     const char *conflict;          /* of SEARCH_INFEASIBLE: what cannot be met, in words */
-    struct SearchPricing *pricing; /* private: what search_price_choices() needs; NULL: nothing */
+    struct SearchPricing *pricing; /* private, of price_later; NULL: there is nothing to price */
 } SearchResult;
 
 /* Fills by_op and price_of of a result of search_plan() whose arena still lives: each decision

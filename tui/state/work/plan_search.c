@@ -213,6 +213,7 @@ bool plan_search_begin(Ui *ui, Str words, Error *err)
     }
     job->request.session = ui->session;
     job->request.memo = search->memo;
+    job->request.price_later = !job->frontier;
     job->request.report = watch_step;
     job->request.context = &search->watch;
     search->watch.began_s = clock_s();
