@@ -19,11 +19,12 @@ typedef struct {
     const char *keys;
     int n_keys; /* the budget */
     const char *facts[FACTS_MAX];
-    bool tiny;          /* on tiny-gpt, which has weights to run */
-    bool trains;        /* the training step: of tiny-gpt, else of a pipeline, Llama-3-8B on
-                           pp=2,dp=2,tp=4 */
-    const char *policy; /* lines of PAS(graph); NULL: scripts/policies/megatron.lua */
-    const char *file;   /* that it leaves in the current folder, having the last of the facts */
+    bool tiny;           /* on tiny-gpt, which has weights to run */
+    bool trains;         /* the training step: of tiny-gpt, else of a pipeline, Llama-3-8B on
+                            pp=2,dp=2,tp=4 */
+    const char *policy;  /* lines of PAS(graph); NULL: scripts/policies/megatron.lua */
+    const char *shipped; /* or this policy of the project */
+    const char *file;    /* that it leaves in the current folder, having the last of the facts */
 } TaskRow;
 
 static TaskRow rows[] = {
@@ -173,6 +174,14 @@ static TaskRow rows[] = {
     {"whose gradient makes a value that differs most from one device", "9:run steps 3<Enter>",
      "<Tab>zz", 3, .facts = {"AGAINST ONE DEVICE, 0 of 90 differ", "WORST", "~next", "DRIFT"},
      .tiny = true, .trains = true},
+    {"why a gradient differs from one device, and what mends it", "9:run steps 2<Enter>", "w", 1,
+     .facts = {"the last run found it wrong: element [0] is",
+               "gradient-unsummed: ", "FIX  leave the assumption out: then it is summed",
+               "x tries the plan without line 14", "partial over dp"},
+     .tiny = true, .trains = true, .shipped = "samples/broken/unsummed_norms.lua"},
+    {"try what mends it", "9:run steps 2<Enter>w", "x", 1,
+     .facts = {"plan without line 14", "e  edit the file, legal: step"}, .tiny = true,
+     .trains = true, .shipped = "samples/broken/unsummed_norms.lua"},
     {"is the prediction of a step to be trusted", "9:run steps 3<Enter>1", "9", 1,
      .facts = {"OP, worst estimate first", "PREDICTED", "MEASURED", "CHANGE", "KIND"}, .tiny = true,
      .trains = true},
@@ -213,6 +222,8 @@ static Session *open_for(Arena *arena, const TaskRow *row, const char *folder)
                              .mesh = "pp=2,dp=2,tp=4",
                              .policy = arena_printf(arena, "%s/scripts/policies/hybrid3d.lua", top),
                              .train = "auto"};
+    if (row->shipped)
+        options.policy = arena_printf(arena, "%s/%s", top, row->shipped);
     if (row->policy) {
         options.policy = arena_printf(arena, "%s/mine.lua", folder);
         const char *text =

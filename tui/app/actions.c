@@ -47,11 +47,26 @@ static const Reshard *comm_first(const Ui *ui)
     return &ui_plan(ui)->moved->reshards[ui->comm->row[row].first];
 }
 
+/* The first wrong value of a run, and why it is as it is. */
+static void why_wrong(Ui *ui, int32_t tensor)
+{
+    int32_t maker = ui_graph(ui)->tensors[tensor].maker;
+
+    places_remember(ui);
+    if (maker >= 0)
+        ui_go_op(ui, maker);
+    ui_select_tensor(ui, tensor);
+    ui->at.show = SHOW_WHY;
+    show_why(ui, WHY_TENSOR, -2, 0);
+}
+
 static void why(Ui *ui)
 {
     const OpSpace *space = ui->at.op < 0 ? NULL : inferred_space(ui->session->inferred, ui->at.op);
 
-    if (ui->at.show == SHOW_OP && space && ui->at.item < space->n_index)
+    if ((ui->at.show == SHOW_RUN || ui->at.show == SHOW_CHECK) && run_wrong(ui))
+        why_wrong(ui, run_wrong(ui)->tensor);
+    else if (ui->at.show == SHOW_OP && space && ui->at.item < space->n_index)
         show_why(ui, WHY_INDEX, ui->at.item, 0);
     else if (ui->at.show == SHOW_COMM && comm_arranged(ui)->n_rows > 0)
         show_why(ui, WHY_TENSOR, comm_moved_dim(ui->session, comm_first(ui)), 0);
@@ -126,6 +141,11 @@ static bool edit_place(Ui *ui, Str *file, int *line)
     if (show >= SHOW_PAGES && show != SHOW_ERRORS &&
         page_find_place(ui, page_line(ui->list[show].text, ui->list[show].at), file, line))
         return true;
+    if (show == SHOW_WHY && why_fix_line(ui) > 0) {
+        *file = str_from(ui_policy_file(ui->session));
+        *line = why_fix_line(ui);
+        return true;
+    }
     int64_t at = show == SHOW_ERRORS ? ui->list[SHOW_ERRORS].at : ui->messages.n_errors - 1;
     if (at >= 0 && at < ui->messages.n_errors && ui->messages.error[at].can_edit &&
         (show == SHOW_ERRORS || ui->messages.error[at].line > 0)) {

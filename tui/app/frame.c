@@ -14,6 +14,7 @@
 #include "tui/views/mem.h"
 #include "tui/views/menu_box.h"
 #include "tui/views/page.h"
+#include "tui/views/run_state.h"
 #include "tui/state/work/reasons_job.h"
 #include "tui/state/work/whatif.h"
 
@@ -449,6 +450,10 @@ static bool is_of_use(const App *app, ActId act)
                       act == ACT_SHOW_MESH || act == ACT_SORT || act == ACT_COLUMNS;
     if (ui->at.show == SHOW_COMM && ui->comm->n_rows == 0 && of_reshard)
         return false;
+    if (ui->at.show == SHOW_WHY && act == ACT_WHAT_IF)
+        return ui->at.why == WHY_TENSOR && why_fix_line(ui) > 0;
+    if ((ui->at.show == SHOW_RUN || ui->at.show == SHOW_CHECK) && act == ACT_WHY)
+        return run_wrong(ui) != NULL;
     if (act == ACT_CANCEL)
         return ui->jobs.running != NULL;
     if (act == ACT_UNDO)

@@ -250,10 +250,10 @@ const PolicyLines *policy_lines(Ui *ui)
     return lines;
 }
 
-int policy_line_decisions(const Ui *ui, int line, const Decision ***out)
+int policy_line_decisions(Ui *ui, int line, const Decision ***out)
 {
     const Plan *plan = ui_plan(ui);
-    const PolicyLines *lines = ((const PolicyState *)ui->own[SHOW_POLICY])->lines;
+    const PolicyLines *lines = policy_lines(ui);
     Vec(const Decision *) found = {0};
 
     for (int i = 0; i < plan_n_held(plan); i++) {

@@ -69,7 +69,7 @@ const PolicyLines *policy_lines(Ui *ui);
 void policy_lines_forget(Ui *ui);
 
 /* The decisions of a line that hold, in journal order; how many there are. */
-int policy_line_decisions(const Ui *ui, int line, const Decision ***out);
+int policy_line_decisions(Ui *ui, int line, const Decision ***out);
 
 bool policy_line_is_idle(const PolicyLine *line);
 

@@ -283,13 +283,15 @@ static void put_place(const Shape *at, Buf *out)
     buf_putc(out, ']');
 }
 
-static void put_wrong(const Session *session, const RunElement *wrong, Buf *out)
+const RunElement *run_wrong(const Ui *ui)
 {
-    buf_puts(out, "the first wrong value is ");
-    buf_add(out, label_tensor(session, out->arena, wrong->tensor));
-    buf_puts(out, ", from ");
-    put_maker(session, wrong, out);
-    buf_puts(out, "\n");
+    const RunState *run = ui->own[SHOW_RUN];
+
+    return run->arena && run->verified && run->report.first_bad >= 0 ? &run->report.wrong : NULL;
+}
+
+void run_put_element(const Session *session, const RunElement *wrong, Buf *out)
+{
     if (wrong->at.n_dims < 0) {
         buf_printf(out, "its type or shape on d%" PRId64 " is another than on one device",
                    mesh_device(session->mesh, wrong->rank));
@@ -304,6 +306,16 @@ static void put_wrong(const Session *session, const RunElement *wrong, Buf *out)
     else
         buf_printf(out, "rounding explains %.3g (%s)", wrong->bound,
                    rounding_name((Rounding)wrong->rounding));
+}
+
+static void put_wrong(const Session *session, const RunElement *wrong, Buf *out)
+{
+    buf_puts(out, "the first wrong value is ");
+    buf_add(out, label_tensor(session, out->arena, wrong->tensor));
+    buf_puts(out, ", from ");
+    put_maker(session, wrong, out);
+    buf_puts(out, "\n");
+    run_put_element(session, wrong, out);
 }
 
 static void put_unproven(const Session *session, const RunReport *report, Buf *out)

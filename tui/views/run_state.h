@@ -41,6 +41,11 @@ bool run_read_actual(Ui *ui, Str args, Error *err);
 bool run_write_trace(Ui *ui, Str path, Error *err);
 void run_put_trace(Ui *ui, Buf *out);
 
+/* The first wrong value of the run of this plan; NULL: there was none. */
+const RunElement *run_wrong(const Ui *ui);
+/* "element [0] is 0.5 on d0 and 0.25 on one device, from the same inputs; rounding explains .." */
+void run_put_element(const Session *session, const RunElement *wrong, Buf *out);
+
 /* "PASS: 96 values, each compared ..", "FAIL: the first wrong value is .."; up to two lines. */
 void run_put_verdict(const Session *session, const RunReport *report, Buf *out);
 const char *run_verdict_name(RunVerdict verdict); /* "pass", "not proven" */

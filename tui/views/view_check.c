@@ -208,13 +208,8 @@ static void go(Ui *ui, int64_t row)
 }
 
 static const Hint hints[] = {
-    {ACT_RUN, "run"},
-    {ACT_TRACE, "Perfetto"},
-    {ACT_CANCEL, "stop"},
-    {ACT_NEXT_PANE, "pane"},
-    {ACT_HELP, "help"},
-    {ACT_CLOSE, "close"},
-    {0},
+    {ACT_WHY, "why it differs"}, {ACT_RUN, "run"},   {ACT_TRACE, "Perfetto"}, {ACT_CANCEL, "stop"},
+    {ACT_NEXT_PANE, "pane"},     {ACT_HELP, "help"}, {ACT_CLOSE, "close"},    {0},
 };
 
 const View view_check = {

@@ -564,10 +564,19 @@ static void table(Ui *ui, Sheet *out)
 }
 
 static const Hint hints[] = {
-    {ACT_RUN, "measure"},       {ACT_RIGHT, "time"},           {ACT_TIME_IN, "zoom"},
-    {ACT_TIME_OUT, "out"},      {ACT_NEXT_RESHARD, "reshard"}, {ACT_OPEN, "op"},
-    {ACT_SCHEDULE, "pipeline"}, {ACT_CANCEL, "stop"},          {ACT_NEXT_PANE, "pane"},
-    {ACT_HELP, "help"},         {ACT_CLOSE, "close"},          {0},
+    {ACT_WHY, "why it differs"},
+    {ACT_RUN, "measure"},
+    {ACT_RIGHT, "time"},
+    {ACT_TIME_IN, "zoom"},
+    {ACT_TIME_OUT, "out"},
+    {ACT_NEXT_RESHARD, "reshard"},
+    {ACT_OPEN, "op"},
+    {ACT_SCHEDULE, "pipeline"},
+    {ACT_CANCEL, "stop"},
+    {ACT_NEXT_PANE, "pane"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
 };
 
 static void forget(Ui *ui)

@@ -6,6 +6,8 @@
 #include "tui/state/work/plan_search.h"
 #include "tui/state/work/reasons_job.h"
 #include "tui/views/label.h"
+#include "tui/views/policy_try.h"
+#include "tui/views/run_state.h"
 
 void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)
 {
@@ -93,10 +95,58 @@ static void put_prices(const Ui *ui, const Place *place, Buf *out)
         }
 }
 
+/* ---- what is wrong with the value ---- */
+
+/* The worst finding about the tensor; NULL: nothing to warn of. */
+static const Finding *worst_finding(const Ui *ui, int32_t tensor)
+{
+    const Findings *findings = &ui_plan(ui)->findings;
+    const Finding *worst = NULL;
+
+    for (int i = 0; i < findings->n; i++)
+        if (findings->at[i].tensor == tensor && findings->at[i].level > LEVEL_NOTE &&
+            (!worst || findings->at[i].level > worst->level))
+            worst = &findings->at[i];
+    return worst;
+}
+
+int why_fix_line(const Ui *ui)
+{
+    const Finding *finding = ui->at.tensor < 0 ? NULL : worst_finding(ui, ui->at.tensor);
+    const char *policy = ui_policy_file(ui->session);
+    bool of_policy = finding && finding->file && policy &&
+                     strcmp(path_base(finding->file), path_base(policy)) == 0;
+
+    return of_policy && finding->level == LEVEL_ERROR ? finding->line : 0;
+}
+
+/* What the last run found in it, what the plan says against it, and what mends that. */
+static void put_wrong(const Ui *ui, Buf *out)
+{
+    const RunElement *wrong = run_wrong(ui);
+    const Finding *finding = worst_finding(ui, ui->at.tensor);
+    int line = why_fix_line(ui);
+
+    if (wrong && wrong->tensor == ui->at.tensor) {
+        buf_puts(out, "the last run found it wrong: ");
+        run_put_element(ui->session, wrong, out);
+        buf_puts(out, "\n");
+    }
+    if (!finding)
+        return;
+    buf_printf(out, "! %s: %s\n", finding->code, finding->text);
+    if (finding->hint && *finding->hint)
+        buf_printf(out, "    FIX  %s\n", finding->hint);
+    if (line > 0)
+        buf_printf(out, "    x tries the plan without line %d and says what that costs\n", line);
+}
+
 static void draw_why(Ui *ui, Pen *pen)
 {
     Buf text = buf_marked(ui->frame);
 
+    if (ui->at.why == WHY_TENSOR && ui->at.tensor >= 0)
+        put_wrong(ui, &text);
     why_text(ui, &ui->at, &text);
     put_prices(ui, &ui->at, &text);
     page_draw(ui, SHOW_WHY, buf_text(&text), pen);
@@ -189,6 +239,10 @@ static bool act_why(Ui *ui, ActId act)
         next_step(ui);
         return true;
     }
+    if (act == ACT_WHAT_IF && ui->at.why == WHY_TENSOR && why_fix_line(ui) > 0) {
+        policy_try_without(ui, why_fix_line(ui));
+        return true;
+    }
     const ReasonStep *step = act == ACT_OPEN ? selected_step(ui) : NULL;
     int32_t op = step ? op_of(ui, step) : -1;
     if (op < 0)
@@ -212,11 +266,17 @@ static void note_why(Ui *ui, Buf *out)
 }
 
 static const Hint why_hints[] = {
-    {ACT_WHY, "next step"},   {ACT_OPEN, "its op"},
-    {ACT_EDIT, "edit"},       {ACT_DOWN, "move"},
-    {ACT_WHY_NOT, "why not"}, {ACT_RESHARD, "reshard"},
-    {ACT_BACK, "back"},       {ACT_HELP, "help"},
-    {ACT_CLOSE, "close"},     {0},
+    {ACT_WHAT_IF, "try the fix"},
+    {ACT_WHY, "next step"},
+    {ACT_OPEN, "its op"},
+    {ACT_EDIT, "edit"},
+    {ACT_DOWN, "move"},
+    {ACT_WHY_NOT, "why not"},
+    {ACT_RESHARD, "reshard"},
+    {ACT_BACK, "back"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
 };
 
 const View view_why = {
