@@ -3,6 +3,7 @@
 #include "core/summary/label.h"
 #include "core/code/jax_axes.h"
 #include "core/code/jax_trees.h"
+#include "core/code/modules.h"
 #include "core/session/pins_text.h"
 #include "core/code/python_mesh.h"
 
@@ -232,12 +233,11 @@ static void put_head(Jax *jax)
         "#     model = jax.jit(apply, in_shardings=(shardings, plan.named(plan.INPUTS, mesh)),\n"
         "#                     out_shardings=plan.named(plan.OUTPUTS, mesh))\n"
         "#\n"
-        "# and to train with an optimizer of optax:\n"
+        "# and to train with an optimizer of optax, where step(params, state, inputs) gives\n"
+        "# parameters, a state and a loss, and layers are functions of remat():\n"
         "#\n"
-        "#     states = plan.state_shardings(jax.eval_shape(optimizer.init, params), params, "
-        "mesh)\n"
-        "#     step = jax.jit(step, in_shardings=(shardings, states, None),\n"
-        "#                    out_shardings=(shardings, states, None), donate_argnums=(0, 1))\n"
+        "#     state = jax.eval_shape(optimizer.init, params)\n"
+        "#     step = plan.jit_step(step, params, state, mesh)\n"
         "#\n"
         "# and where the model makes a value of ACTIVATIONS:\n"
         "#\n"
@@ -289,6 +289,45 @@ static void put_mesh(Jax *jax)
                   "    devices = np.array(jax.devices() if devices is None else devices)\n"
                   "    return Mesh(devices[np.array(DEVICES)].reshape(tuple(AXES.values())), "
                   "tuple(AXES))\n\n");
+}
+
+/* The modules that are computed again, and how a step is jitted. */
+static void put_step(Jax *jax, ExportNotes *notes)
+{
+    CodePatterns patterns = code_recomputed(jax->session, jax->arena);
+    Buf list = buf_new(jax->arena);
+    int n = 0;
+    for (int i = 0; i < patterns.n; i++) {
+        if (patterns.at[i].n == 0) {
+            export_note(notes,
+                        "the plan recomputes a group of ops in no module: RECOMPUTED lacks it");
+            continue;
+        }
+        buf_puts(&list, n++ ? ", " : "");
+        python_string(patterns.at[i], &list);
+    }
+    if (n == 1)
+        buf_putc(&list, ',');
+    buf_puts(jax->out, "\n\n# Modules that the backward pass computes again.\nRECOMPUTED = (");
+    buf_add(jax->out, buf_str(&list));
+    buf_puts(jax->out,
+             ")\n\n\n"
+             "def remat(function, path):\n"
+             "    \"\"\"The function of a module, of which nothing is saved if the plan computes "
+             "it again.\"\"\"\n"
+             "    if re.sub(r\"\\b\\d+\\b\", \"*\", path) not in RECOMPUTED:\n"
+             "        return function\n"
+             "    return jax.checkpoint(function, "
+             "policy=jax.checkpoint_policies.nothing_saveable)\n"
+             "\n\n"
+             "def jit_step(step, params, state, mesh):\n"
+             "    \"\"\"A step on the plan's shardings: of parameters, of their states, of "
+             "inputs.\"\"\"\n"
+             "    own, states = parameter_shardings(params, mesh), state_shardings(state, params, "
+             "mesh)\n"
+             "    return jax.jit(step, in_shardings=(own, states, named(INPUTS, mesh)),\n"
+             "                   out_shardings=(own, states, NamedSharding(mesh, P())),\n"
+             "                   donate_argnums=(0, 1))\n");
 }
 
 static void put_tail(Jax *jax)
@@ -354,6 +393,7 @@ bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)
     put_made(&jax);
     put_on(&jax);
     put_tail(&jax);
+    put_step(&jax, notes);
     add_notes(&jax, notes);
     return true;
 }

@@ -2,6 +2,7 @@
 #ifndef CORE_CODE_MODULES_H
 #define CORE_CODE_MODULES_H
 
+#include "core/base/vec.h"
 #include "core/session/session.h"
 
 typedef struct {
@@ -19,5 +20,14 @@ bool code_module_at(const Session *session, Str path, CodeModule *out);
 
 /* The Shardings id in which an op reads the tensor; -1 if it does not read it. */
 int32_t code_read_as(const Plan *plan, int32_t tensor, int32_t op);
+
+Str code_pattern(Arena *arena, Str path); /* "model.layers.*.mlp" of "model.layers.0.mlp" */
+Str code_common_path(Str a, Str b);       /* of the modules around both, the inmost */
+
+typedef Vec(Str) CodePatterns;
+
+/* What the modules are that a training step computes again, each pattern once; an empty one where
+ * the ops of a group have no module in common. */
+CodePatterns code_recomputed(const Session *session, Arena *arena);
 
 #endif

@@ -102,3 +102,11 @@ class Plan:
             assert [len(h) for h in held] == json.loads(r["local_shape"]), (tensor, r)
             out[int(r["device"])] = held
         return out
+
+    def given(self, tensor, axes):
+        """The same of what an output or a pin makes of it, and how many addends that has."""
+        then = self.rows[tensor]["then"]
+        if not then:
+            return self.held(tensor, axes), partial_size(self.parts[tensor][0]["partial"], axes)
+        at = {int(r["device"]): coordinates(r["coordinates"]) for r in self.parts[tensor]}
+        return {device: indices(then, axes, place) for device, place in at.items()}, 1

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from layout import Plan, partial_size
+from layout import Plan
 
 
 def load(path):
@@ -29,7 +29,7 @@ def compare(module, plan, axes, name, spec, given):
     if tensor is None:
         return "no tensor is called so", False
     shape = json.loads(plan.rows[tensor]["shape"])
-    held = plan.held(tensor, axes)
+    held, want = plan.given(tensor, axes)
     free = [d for d, e in enumerate(spec.partitions) if e is P.UNCONSTRAINED]
     plain = P(*[None if e is P.UNCONSTRAINED else e for e in spec.partitions])
     said, less = {}, bool(free)
@@ -52,7 +52,6 @@ def compare(module, plan, axes, name, spec, given):
                 return "dim %d on device %d: JAX has %d places from %s, the plan %d from %s" % (
                     d, device, len(jax_has), jax_has[:1], len(plan_has), plan_has[:1]), less
     addends = int(np.prod([module.AXES[a] for a in spec.unreduced] or [1]))
-    want = partial_size(plan.parts[tensor][0]["partial"], axes)
     return "" if addends == want else "%d addends, not %d" % (addends, want), less
 
 
@@ -68,7 +67,7 @@ def constrains(module, plan, axes):
             continue
         out = jax.jit(lambda x: module.constrain(x + 1, name, mesh))(np.zeros(shape, np.float32))
         for shard in out.addressable_shards:
-            held = plan.held(tensor, axes)[shard.device.id]
+            held = plan.given(tensor, axes)[0][shard.device.id]
             assert list(shard.data.shape) == [len(h) for h in held], (name, shard.data.shape)
         n += 1
         if n == 5:
@@ -135,6 +134,41 @@ def trees(module):
     raise AssertionError("a leaf that the plan does not have is placed")
 
 
+def steps(module, plan):
+    """Two steps of a made-up loss, jitted on the plan's shardings, beside the same on one device."""
+    mesh, params = mesh_of(module, ""), {}
+    for n, name in enumerate(module.PARAMETERS):
+        shape = json.loads(plan.rows[plan.tensor(name)]["shape"])
+        params[name] = np.random.default_rng(n).normal(size=shape).astype(np.float32)
+    state = {"mu": jax.tree_util.tree_map(np.zeros_like, params)}
+    inputs = {name: np.ones(json.loads(plan.rows[plan.tensor(name)]["shape"]), np.int32) for name in module.INPUTS}
+
+    def layer(path, params):  # saves nothing if it is wrapped
+        run = module.remat(lambda tree: sum((jax.numpy.sin(x) ** 2).mean() for x in jax.tree_util.tree_leaves(tree)), path)
+        return run(params)
+
+    def loss(params, inputs):
+        return layer("model.layers.0", params) + sum(x.astype(np.float32).mean() for x in inputs.values())
+
+    def step(params, state, inputs):
+        value, gradient = jax.value_and_grad(loss)(params, inputs)
+        mu = jax.tree_util.tree_map(lambda m, g: 0.9 * m + g, state["mu"], gradient)
+        return jax.tree_util.tree_map(lambda p, m: p - 0.1 * m, params, mu), {"mu": mu}, value
+
+    jitted, plain = module.jit_step(step, params, state, mesh), jax.jit(step)
+    have, want = (params, state), (params, state)
+    for _ in range(2):
+        *have, a = jitted(*have, inputs)
+        *want, b = plain(*want, inputs)
+        assert np.allclose(a, b, rtol=1e-5), (a, b)
+    for name, value in have[0].items():
+        assert np.allclose(value, want[0][name], atol=1e-5), name
+        assert value.sharding == module.parameter_shardings(params, mesh)[name] == have[1]["mu"][name].sharding, name
+    again = "remat" in str(jax.make_jaxpr(lambda p: jax.grad(loss)(p, inputs))(params))
+    assert again == ("model.layers.*" in module.RECOMPUTED), module.RECOMPUTED
+    return len(params)
+
+
 def main():
     what, path, tensors, parts, mesh = sys.argv[1:6]
     axes = {k: int(v) for k, v in (a.split("=") for a in mesh.split(","))}
@@ -160,6 +194,7 @@ def main():
     if "place" in sys.argv:
         print("ok %s: %d parameters placed, %d values constrained in a jit" % (
             what, places(module, plan, axes), constrains(module, plan, axes)))
+        print("ok %s: two jitted steps on the shardings of %d parameters" % (what, steps(module, plan)))
         print("ok %s: %d leaves of trees as Flax and Haiku have them" % (what, trees(module)))
 
 

@@ -103,9 +103,9 @@ static Str group_pattern(Writer *it, int group)
         if (recompute_group(plan, op) != group)
             continue;
         Str path = str_from(op_path(it->w->graph, op));
-        common = common.n ? torch_common_path(common, path) : path;
+        common = common.n ? code_common_path(common, path) : path;
     }
-    return torch_pattern(it->w->arena, common);
+    return code_pattern(it->w->arena, common);
 }
 
 static void find_recomputed(Writer *it)

@@ -184,18 +184,6 @@ static void find_stored(Styling *s)
 
 /* ---- modules ---- */
 
-Str torch_pattern(Arena *arena, Str path)
-{
-    Buf out = buf_new(arena);
-    while (path.n > 0) {
-        Str part = str_take(&path, '.');
-        int64_t number;
-        buf_puts(&out, out.n ? "." : "");
-        buf_add(&out, str_to_int(part, &number) ? STR("*") : part);
-    }
-    return buf_str(&out);
-}
-
 /* Modules that transformers calls otherwise than its checkpoints do. */
 static const char *const renamed[][2] = {{"block_sparse_moe", "mlp"}};
 
@@ -231,7 +219,7 @@ StyledModule *styling_module(Styling *s, Str path)
     int32_t id = intern_put(s->paths, path.s, path.n);
     if (id == modules->n) {
         Str name = torch_module_name(s->w->arena, path);
-        StyledModule it = {path, name, torch_pattern(s->w->arena, name), .stage = -1};
+        StyledModule it = {path, name, code_pattern(s->w->arena, name), .stage = -1};
         if (!code_module_at(s->w->session, path, &it.at))
             it.at = (CodeModule){path, -1, -1, -1, -1, -1, -1};
         int32_t op = it.at.reader >= 0 ? it.at.reader
@@ -534,17 +522,6 @@ static const char *style_of(Styling *s, const StyledModule *m)
 
 /* ---- values that several modules read ---- */
 
-Str torch_common_path(Str a, Str b)
-{
-    size_t n = 0, end = 0;
-    for (; n < a.n && n < b.n && a.s[n] == b.s[n]; n++)
-        if (a.s[n] == '.')
-            end = n;
-    if ((n == a.n && (n == b.n || b.s[n] == '.')) || (n == b.n && a.s[n] == '.'))
-        end = n;
-    return (Str){a.s, end};
-}
-
 /* Whether it reads a whole value and is sharded by columns, or gathers one: then its gradient is a
  * sum over the axis, or is scattered. */
 static bool gathers(const Styling *s, const StyledModule *m)
@@ -584,7 +561,7 @@ static void find_gathered(Styling *s)
             continue;
         s->group[m->at.in]++;
         around[m->at.in] =
-            around[m->at.in].n ? torch_common_path(around[m->at.in], m->path) : m->path;
+            around[m->at.in].n ? code_common_path(around[m->at.in], m->path) : m->path;
     }
     for (int32_t t = 0; t < s->out->n_values; t++) {
         if (s->group[t] < 2 || around[t].n == 0) {

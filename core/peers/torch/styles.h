@@ -59,9 +59,8 @@ typedef struct {
                               input are last */
 } TorchStyles;
 
-Str torch_pattern(Arena *arena, Str path); /* "model.layers.*.mlp" of "model.layers.0.mlp" */
+/* The path as transformers has it: "model.layers.0.mlp" of "model.layers.0.block_sparse_moe". */
 Str torch_module_name(Arena *arena, Str path);
-Str torch_common_path(Str a, Str b); /* of the modules around both, the inmost */
 
 /* False with the reason if styles do not express the plan. Everything is in w->arena. */
 bool torch_styles(const TorchWriting *w, TorchStyles *out, Error *err);
