@@ -10,6 +10,7 @@
 
 #include "core/base/peer.h"
 #include "core/model/onnx.h"
+#include "core/model/parameters.h"
 #include "core/model/reader.h"
 #include "core/model/widen.h"
 #include "core/rules/anno_lint.h"
@@ -217,6 +218,30 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
     OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
     session->graph = onnx_open_keeping(arena, path, keep, &session->model_map, err);
     return session->graph != NULL;
+}
+
+/* Weights that are passed as arguments become parameters where --set says so. */
+static bool find_parameters(Session *session, Error *err)
+{
+    Graph *graph = session->graph;
+    const char *pattern = model_settings_parameters(&session->options.settings);
+    const char *likely = graph_likely_parameters(session->model_arena, graph);
+    if (pattern && graph_make_parameters(graph, str_from(pattern)) > 0)
+        return true;
+    if (pattern) {
+        error_kind(err, ERROR_USAGE, "no input of the model matches parameters=%s", pattern);
+        return error_hint(err, likely ? "its inputs begin with %s" : "dimscope info lists them",
+                          likely);
+    }
+    if (likely) {
+        Finding note = {.level = LEVEL_NOTE, .code = "inputs-only", .op = -1, .tensor = -1};
+        note.text = arena_printf(session->model_arena,
+                                 "the model has no parameters: most inputs are %s", likely);
+        note.hint = arena_printf(session->model_arena,
+                                 "--set parameters='%s' makes these its parameters", likely);
+        vec_push(session->model_arena, &session->read_notes, note);
+    }
+    return true;
 }
 
 static bool infer_model(Session *session, bool allow_free, Error *err)
@@ -556,7 +581,7 @@ bool load_model(Session *session, bool allow_free, Error *err)
     if (!prepare_rules(session, err) ||
         (session->options.model && !read_dims(session, &dims, err)) ||
         !add_policy_sizes(session, &dims, err) ||
-        (!session->graph && !open_graph(session, &dims, err)) ||
+        (!session->graph && !(open_graph(session, &dims, err) && find_parameters(session, err))) ||
         (session->options.f64 && !graph_widen(session->graph, err)))
         return false;
     match_policy_sizes(session, &dims);

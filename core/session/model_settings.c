@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TO_CONFIG, TO_CONFIG_NUMBER, TO_LAYERS, TO_DTYPE, TO_STEP } Target;
+typedef enum { TO_CONFIG, TO_CONFIG_NUMBER, TO_LAYERS, TO_DTYPE, TO_INPUTS, TO_STEP } Target;
 
 enum { VALUES_MAX = 4, LAYERS_MAX = 1 << 20 };
 
@@ -20,6 +20,7 @@ static const struct {
     {"dropout", "training_dropout", TO_CONFIG_NUMBER, {0}, "a number from 0 to below 1"},
     {"layers", NULL, TO_LAYERS, {0}, "a number of layers"},
     {"precision", NULL, TO_DTYPE, {"fp32", "bf16", "fp16", "f32"}, "fp32, bf16 or fp16"},
+    {"parameters", NULL, TO_INPUTS, {0}, "a pattern of names"},
     {"grad_dtype", "grads", TO_STEP, {"f32", "bf16", "fp16", "fp32"}, "f32, bf16 or fp16"},
 };
 
@@ -42,7 +43,7 @@ const PolicySetting *model_settings_first(const PolicySettings *settings)
 {
     for (int i = 0; i < settings->n; i++) {
         int row = row_of(str_from(settings->at[i].name));
-        if (row >= 0 && rows[row].target != TO_STEP)
+        if (row >= 0 && rows[row].target < TO_INPUTS)
             return &settings->at[i];
     }
     return NULL;
@@ -80,6 +81,8 @@ static bool is_value(int row, const char *text)
     int64_t n;
     if (rows[row].target == TO_LAYERS)
         return str_to_int(str_from(text), &n) && n >= 1 && n <= LAYERS_MAX;
+    if (rows[row].target == TO_INPUTS)
+        return *text != '\0';
     double share = strtod(text, &end);
     if (rows[row].target == TO_CONFIG_NUMBER)
         return *text != '\0' && *end == '\0' && share >= 0 && share < 1;
@@ -107,7 +110,7 @@ uint64_t model_settings_apply(const PolicySettings *settings, Json *config)
     for (int i = 0; i < settings->n; i++) {
         const PolicySetting *setting = &settings->at[i];
         int row = row_of(str_from(setting->name));
-        if (row < 0 || rows[row].target == TO_STEP)
+        if (row < 0 || rows[row].target >= TO_INPUTS)
             continue;
         if (rows[row].target == TO_CONFIG)
             json_set_str(config, rows[row].key, setting->value);
@@ -120,14 +123,24 @@ uint64_t model_settings_apply(const PolicySettings *settings, Json *config)
     return hash;
 }
 
-const char *model_settings_dtype(const PolicySettings *settings)
+static const char *value_of(const PolicySettings *settings, Target target)
 {
     for (int i = 0; i < settings->n; i++) {
         int row = row_of(str_from(settings->at[i].name));
-        if (row >= 0 && rows[row].target == TO_DTYPE)
+        if (row >= 0 && rows[row].target == target)
             return settings->at[i].value;
     }
     return NULL;
+}
+
+const char *model_settings_dtype(const PolicySettings *settings)
+{
+    return value_of(settings, TO_DTYPE);
+}
+
+const char *model_settings_parameters(const PolicySettings *settings)
+{
+    return value_of(settings, TO_INPUTS);
 }
 
 void model_settings_step(const PolicySettings *settings, Buf *out)

@@ -1,4 +1,4 @@
-/* model_settings.h - settings (--set NAME=VALUE) that the builder of a model or the training step
+/* model_settings.h - settings (--set NAME=VALUE) that a model, its builder or the training step
  * takes, not the policy.
  *
  *     attention=eager    the builder: "attn_implementation": "eager" in the config
@@ -6,7 +6,8 @@
  *                        dropout of a decoder in training; 0, the default: it has none
  *     layers=4           the builder: "num_hidden_layers": 4 in the config, or what it calls that
  *     precision=bf16     the builder: the type of parameters, as --dtype
- *     grad_dtype=bf16    the training step: grads=bf16 of --train
+ *     parameters=p.*     the graph: inputs with such names are its parameters
+ * (core/model/parameters.h) grad_dtype=bf16    the training step: grads=bf16 of --train
  */
 #ifndef CORE_SESSION_MODEL_SETTINGS_H
 #define CORE_SESSION_MODEL_SETTINGS_H
@@ -32,6 +33,9 @@ uint64_t model_settings_apply(const PolicySettings *settings, Json *config);
 
 /* The value of `precision`; NULL if it is not set. */
 const char *model_settings_dtype(const PolicySettings *settings);
+
+/* The value of `parameters`; NULL if it is not set. */
+const char *model_settings_parameters(const PolicySettings *settings);
 
 /* Appends ",grads=bf16": a word for each that the training step takes. */
 void model_settings_step(const PolicySettings *settings, Buf *out);

@@ -39,6 +39,20 @@ for want in "$HERE"/*.shardings.txt; do
     check "$name: other shardings than XLA's" $? "$said"
 done
 
+# Arguments that are parameters: a policy finds the matmuls of weights, and the plan holds when run.
+model=samples/models/jax-gpt2-tiny.mlir
+said=$("$DIMSCOPE" plan $model -m dp=2,tp=2 2>&1)
+echo "$said" | grep -qF -e "--set parameters='p.*' makes these its parameters"
+check "$model: the note on its arguments" $? "$said"
+said=$("$DIMSCOPE" plan $model -m dp=2,tp=2 -p megatron --set parameters='p.*' 2>&1)
+[ "$(echo "$said" | grep -c 'note: \(embedding\|column\|row\|head\) ')" -eq 6 ]
+check "$model: megatron on its parameters" $? "$said"
+said=$("$DIMSCOPE" run $model -m dp=2,tp=2 -p megatron --set parameters='p.*' --verify 2>&1)
+check "$model: megatron's run" $? "$said"
+said=$("$DIMSCOPE" plan $model -m dp=2,tp=2 --set parameters='q.*' 2>&1)
+[ $? -eq 2 ] && [ "$(echo "$said" | wc -l)" -eq 2 ]
+check "$model: parameters that are none of its inputs" $? "$said"
+
 for file in jax_mlp.stablehlo.bc jax_mlp.jaxexport.bin; do
     said=$("$DIMSCOPE" info "$HERE/$file" 2>&1)
     [ $? -eq 3 ] && [ "$(echo "$said" | wc -l)" -eq 2 ]
