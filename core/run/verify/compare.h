@@ -4,8 +4,8 @@
  * values that were computed by other means: expected outputs of a test, one device at the end of a
  * run, other systems' rules. Where the same op ran on the same inputs, verify.h has sharper bounds.
  */
-#ifndef CORE_RUN_COMPARE_H
-#define CORE_RUN_COMPARE_H
+#ifndef CORE_RUN_VERIFY_COMPARE_H
+#define CORE_RUN_VERIFY_COMPARE_H
 
 #include "core/run/local.h"
 

@@ -10,8 +10,8 @@
  * element is off by more than 1e-4 of the largest of its elements, or of a thousandth of the
  * largest of all gradients, if that is more: a gradient that is 0 in theory is rounding noise.
  */
-#ifndef CORE_RUN_GRADIENT_TEST_H
-#define CORE_RUN_GRADIENT_TEST_H
+#ifndef CORE_RUN_VERIFY_GRADIENT_TEST_H
+#define CORE_RUN_VERIFY_GRADIENT_TEST_H
 
 #include "core/run/run.h"
 #include "core/run/verify/vectors.h"

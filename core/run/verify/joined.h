@@ -4,8 +4,8 @@
  * Written for verification alone and shares nothing with the collectives it checks: pieces go to
  * their places in the whole, addends are reduced in double (integers in int64_t).
  */
-#ifndef CORE_RUN_JOINED_H
-#define CORE_RUN_JOINED_H
+#ifndef CORE_RUN_VERIFY_JOINED_H
+#define CORE_RUN_VERIFY_JOINED_H
 
 #include "core/run/rank.h"
 

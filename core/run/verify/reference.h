@@ -4,8 +4,8 @@
  * kept as long as the program keeps it. At the end its outputs show how far the sharded run has
  * drifted away, rounding by rounding.
  */
-#ifndef CORE_RUN_REFERENCE_H
-#define CORE_RUN_REFERENCE_H
+#ifndef CORE_RUN_VERIFY_REFERENCE_H
+#define CORE_RUN_VERIFY_REFERENCE_H
 
 #include "core/run/feed.h"
 #include "core/run/program.h"

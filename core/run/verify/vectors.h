@@ -1,7 +1,7 @@
 /* vectors.h - values from files: the input_N.pb and output_N.pb of ONNX test sets, or in_N.npy and
  * out_N.npy. */
-#ifndef CORE_RUN_VECTORS_H
-#define CORE_RUN_VECTORS_H
+#ifndef CORE_RUN_VERIFY_VECTORS_H
+#define CORE_RUN_VERIFY_VECTORS_H
 
 #include "core/base/vec.h"
 #include "core/model/onnx.h"

@@ -10,8 +10,8 @@
  * NaN and infinite elements must be equal. If an output of one device has no finite element, the
  * comparison proves nothing: RUN_NOT_PROVEN.
  */
-#ifndef CORE_RUN_VERIFY_H
-#define CORE_RUN_VERIFY_H
+#ifndef CORE_RUN_VERIFY_VERIFY_H
+#define CORE_RUN_VERIFY_VERIFY_H
 
 #include "core/run/rank.h"
 

@@ -4,8 +4,8 @@
  * A column is as high as the share of its time that the row is busy. Collectives are those that ops
  * wait for (core/cost/slot_pieces.h), waits come by cause (core/plan/schedule_idle.h).
  */
-#ifndef TUI_VIEWS_STAGE_STREAMS_H
-#define TUI_VIEWS_STAGE_STREAMS_H
+#ifndef TUI_VIEWS_STEP_STAGE_STREAMS_H
+#define TUI_VIEWS_STEP_STAGE_STREAMS_H
 
 #include "tui/views/schedule_state.h"
 
