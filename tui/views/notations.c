@@ -37,9 +37,9 @@ static Str about(const Ui *ui, ShardingView view)
     return buf_str(&text);
 }
 
-int tensor_notations(const Ui *ui, TensorNotation out[TENSOR_NOTATIONS_MAX])
+int tensor_notations(const Ui *ui, int32_t tensor, TensorNotation out[TENSOR_NOTATIONS_MAX])
 {
-    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
+    int32_t id = tensor < 0 ? -1 : ui_plan(ui)->moved->made[tensor];
     int n = 0;
 
     for (size_t i = 0; id >= 0 && i < sizeof rows / sizeof rows[0]; i++) {

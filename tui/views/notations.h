@@ -1,4 +1,4 @@
-/* notations.h - the selected tensor's sharding in every notation there is, to show and to copy. */
+/* notations.h - a tensor's sharding in every notation there is, to show and to copy. */
 #ifndef TUI_VIEWS_NOTATIONS_H
 #define TUI_VIEWS_NOTATIONS_H
 
@@ -13,8 +13,8 @@ typedef struct {
     Str about;        /* what is to be known beside it: "on mesh [2,4]"; may be "" */
 } TensorNotation;
 
-/* Of the selected tensor, as its maker leaves it; shape/axis comes first. Texts live in the frame.
- * 0: no tensor is selected, or its sizes are not known. */
-int tensor_notations(const Ui *ui, TensorNotation out[TENSOR_NOTATIONS_MAX]);
+/* As its maker leaves it; shape/axis comes first. Texts live in the frame. 0: tensor is -1, or its
+ * sizes are not known. */
+int tensor_notations(const Ui *ui, int32_t tensor, TensorNotation out[TENSOR_NOTATIONS_MAX]);
 
 #endif

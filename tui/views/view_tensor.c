@@ -69,9 +69,53 @@ static void draw_sizes(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
     pen_line(pen);
 }
 
-/* The first one has the cursor's dim underlined. */
-static void draw_notation(const TensorNotation *notation, int dim, Pen *pen)
+/* The notations of a value, and of its gradient or the value of that beside them. */
+typedef struct {
+    int n, n_pair; /* n_pair 0: none, or no room for it */
+    TensorNotation own[TENSOR_NOTATIONS_MAX], pair[TENSOR_NOTATIONS_MAX];
+    const char *pair_name; /* "gradient" */
+    int pair_at;           /* the column where it stands */
+} NotationPairs;
+
+enum { PAIR_NAME_W = 10, PAIR_LEAST_W = 20 };
+
+/* The pair stands behind all notations but the widest, which is alone on its line. */
+static NotationPairs notation_pairs(const Ui *ui, int w)
 {
+    int32_t tensor = ui->at.tensor, other = tensor_counterpart(ui, tensor);
+    NotationPairs pairs = {.n = tensor_notations(ui, tensor, pairs.own)};
+    int most = 0, second = 0;
+
+    for (int i = 0; i < pairs.n; i++) {
+        int columns = pairs.own[i].held ? text_columns(pairs.own[i].text.str) : 0;
+        second = columns > most ? most : columns > second ? columns : second;
+        most = columns > most ? columns : most;
+    }
+    pairs.pair_at = 1 + LABEL + second + 2;
+    pairs.pair_name =
+        ui_graph(ui)->phase && ui_graph(ui)->gradient_of[tensor] >= 0 ? "value" : "gradient";
+    if (other >= 0 && w - pairs.pair_at >= PAIR_NAME_W + PAIR_LEAST_W)
+        pairs.n_pair = tensor_notations(ui, other, pairs.pair);
+    return pairs;
+}
+
+static void draw_pair(const NotationPairs *pairs, int i, Pen *pen)
+{
+    if (i >= pairs->n_pair || pen->x > pairs->pair_at)
+        return;
+    pen_tab(pen, pairs->pair_at);
+    pen_fit(pen, ROLE_HEAD, str_from(i == 0 ? pairs->pair_name : ""), PAIR_NAME_W);
+    if (pairs->pair[i].held)
+        pen_text(pen, pairs->pair[i].text, -1, pen->area.w - pen->x);
+    else
+        pen_fit(pen, ROLE_DIM, pairs->pair[i].text.str, pen->area.w - pen->x);
+}
+
+/* The first one has the cursor's dim underlined. */
+static void draw_notation(const NotationPairs *pairs, int i, int dim, Pen *pen)
+{
+    const TensorNotation *notation = &pairs->own[i];
+
     pen_rune(pen, ROLE_TEXT, ' ');
     draw_field(pen, notation->name, LABEL);
     if (!notation->held) {
@@ -81,6 +125,7 @@ static void draw_notation(const TensorNotation *notation, int dim, Pen *pen)
     }
     int n = text_columns(notation->text.str), room = pen->area.w - pen->x;
     pen_text(pen, notation->text, dim, n < room ? n : room);
+    draw_pair(pairs, i, pen);
     if (notation->about.n > 0 && pen->x + 2 + text_columns(notation->about) < pen->area.w) {
         pen_puts(pen, ROLE_DIM, "  ");
         pen_put(pen, ROLE_DIM, notation->about);
@@ -393,7 +438,6 @@ static Parts share(const Ui *ui, const TensorPicture *picture, int n_notations, 
 static void draw(Ui *ui, Pen *pen)
 {
     int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
-    TensorNotation notation[TENSOR_NOTATIONS_MAX];
 
     ui->list[SHOW_TENSOR].n = 0;
     if (ui->at.tensor < 0) {
@@ -408,12 +452,12 @@ static void draw(Ui *ui, Pen *pen)
     TensorPicture picture = tensor_picture(ui, &slices);
     TrainingLine training[TRAINING_LINES_MAX];
     int n_training = tensor_training(ui, ui->at.tensor, training);
-    Parts parts =
-        share(ui, &picture, tensor_notations(ui, notation), n_training, pen->area.w, pen->area.h);
+    NotationPairs pairs = notation_pairs(ui, pen->area.w);
+    Parts parts = share(ui, &picture, pairs.n, n_training, pen->area.w, pen->area.h);
     draw_name(ui, pen);
     draw_sizes(ui, &slices, id, pen);
     for (int i = 0; i < parts.notations; i++) {
-        draw_notation(&notation[i], i == 0 ? ui->at.dim : -1, pen);
+        draw_notation(&pairs, i, i == 0 ? ui->at.dim : -1, pen);
         if (i == 0 && !parts.dims)
             rows_mark(ui, SHOW_TENSOR, pen, pen->y - 1);
     }

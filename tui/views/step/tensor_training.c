@@ -125,6 +125,16 @@ static int add_states(const Ui *ui, int32_t parameter, TrainingLine *out, int n)
     return n;
 }
 
+int32_t tensor_counterpart(const Ui *ui, int32_t tensor)
+{
+    const Graph *graph = ui_graph(ui);
+    if (!graph->phase || tensor < 0)
+        return -1;
+    int32_t value = graph->gradient_of[tensor];
+    int32_t other = value >= 0 ? value : plan_gradient(ui_plan(ui), tensor);
+    return other >= 0 && ui_plan(ui)->moved->made[other] >= 0 ? other : -1;
+}
+
 int tensor_training(const Ui *ui, int32_t tensor, TrainingLine *out)
 {
     const Graph *graph = ui_graph(ui);

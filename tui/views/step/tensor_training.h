@@ -16,4 +16,7 @@ typedef struct {
  * step. Texts are of the frame. */
 int tensor_training(const Ui *ui, int32_t tensor, TrainingLine *out);
 
+/* The gradient of a value, the value of a gradient; -1 if there is none. */
+int32_t tensor_counterpart(const Ui *ui, int32_t tensor);
+
 #endif
