@@ -59,8 +59,24 @@ static void put_search(const char *name, int n_layers, const SearchResult *resul
     }
 }
 
-/* Each ends after SECONDS. From nothing; again, with the prices of moves known, as the explorer
- * does behind a pin; and every layer by itself. */
+/* One weight of one layer whole, by hand. */
+static void pin_a_layer(Session *session)
+{
+    Error err = {0};
+    Cut whole;
+    Decision pin = {.kind = PIN_TENSOR_DIM,
+                    .place =
+                        graph_find_tensor(session->graph, STR("transformer.h.5.mlp.c_fc.weight")),
+                    .dim = 1,
+                    .origin = {.kind = ORIGIN_USER, .file = "", .text = "pin"}};
+    must(pin.place >= 0, &err);
+    whole = cut_whole(program_shape(session->inferred, pin.place)->dim[1]);
+    pin.cut = &whole;
+    must(session_apply(session, &pin, 1, &err), &err);
+}
+
+/* Each ends after SECONDS. From nothing; every layer by itself; again, with the last answer taken
+ * and what choices cost known; and so behind a pin on one layer. */
 static void bench_gpt(const SessionHooks *hooks, int n_layers)
 {
     Arena *arena = arena_new();
@@ -72,6 +88,13 @@ static void bench_gpt(const SessionHooks *hooks, int n_layers)
     put_search("folded", n_layers, &folded);
     put_search("again", n_layers, &again);
     put_search("unfolded", n_layers, &unfolded);
+    Error err = {0};
+    must(folded.n_decisions == 0 ||
+             session_apply(session, folded.decisions, folded.n_decisions, &err),
+         &err);
+    pin_a_layer(session);
+    SearchResult pinned = search_gpt(arena, session, memo, false);
+    put_search("pinned", n_layers, &pinned);
     search_memo_free(memo);
     session_close(session);
     arena_free(arena);

@@ -2,6 +2,7 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/file.h"
+#include "core/base/zip.h"
 #include "core/solve/read.h"
 #include "core/solve/solve.h"
 
@@ -16,7 +17,8 @@ static bool read_problem(Cli *cli, const char *path, SolveProblem *out)
     if (!file_map(path, &map, &cli->err))
         return false;
     Source source = {path, map.text};
-    Json *root = json_parse(&source, &cli->err);
+    bool whole = !gzip_is(map.text) || gzip_read(cli->arena, &source, &source.text, &cli->err);
+    Json *root = whole ? json_parse(&source, &cli->err) : NULL;
     bool read = root && solve_problem_read(cli->arena, root, out, &cli->err);
     if (!read) {
         cli->err.kind = ERROR_UNREADABLE;

@@ -151,13 +151,13 @@ static const char reshard_text[] =
 static const char solve_text[] =
     "Chooses one of the given choices at every node so that the costs of nodes and\n"
     "edges add up to the least, and the usages alive at any time stay within a limit.\n"
-    "FILE is JSON as in the IOPDDL contest: {\"problem\": {\"nodes\": {\"intervals\": [[0,\n"
-    "2], ..], \"costs\": [[5, 7], ..], \"usages\": [[1, 0], ..]}, \"edges\": {\"nodes\": [[0,\n"
-    "1], ..], \"costs\": [[0, 3, 3, 0], ..]}, \"usage_limit\": 9}}; the costs of an edge\n"
-    "are listed row by row, a row for each choice of its first node. The answer has a\n"
-    "lower bound of every choice's cost, and says 'proven' if no choice costs less.\n"
-    "C-c stops with the best choice so far. The exit code is 1 if there is no choice;\n"
-    "then it says which limit cannot be met.";
+    "FILE is JSON, gzipped or not, as in the IOPDDL contest: {\"problem\": {\"nodes\":\n"
+    "{\"intervals\": [[0, 2], ..], \"costs\": [[5, 7], ..], \"usages\": [[1, 0], ..]},\n"
+    "\"edges\": {\"nodes\": [[0, 1], ..], \"costs\": [[0, 3, 3, 0], ..]}, \"usage_limit\":\n"
+    "9}}; the costs of an edge are listed row by row, a row for each choice of its\n"
+    "first node. The answer has a lower bound of every choice's cost, and says\n"
+    "'proven' if no choice costs less. C-c stops with the best choice so far. The\n"
+    "exit code is 1 if there is no choice; then it says which limit cannot be met.";
 static const char eval_text[] =
     "Answers questions of other tools: one JSON request a line on standard input,\n"
     "one JSON answer a line. Verbs: anno.*, template.*, ipf.*, range.*, layout,\n"
