@@ -564,6 +564,27 @@ def check_mermaid():
         check("links join boxes", nodes and links <= nodes and depth == 0, (nodes, links))
 
 
+def check_styles_read_back():
+    """A plan in torch's styles is the same plan again, or what is lost is said."""
+    configs = "tests/differential/configs/"
+    def shardings(*args):
+        plan = json.loads(run("plan", *args, "--json").stdout)
+        return {row["name"]: row["sharding"]["text"] for row in plan["tensors"]}, [row["text"] for row in plan["findings"]]
+    for model, mesh, policy, lost in [("samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron", ""), (configs + "mixtral.json", "tp=2", "megatron", ""),
+                                      (configs + "mixtral.json", "dp=2,ep=2", "expert", ""), (configs + "qwen2_moe.json", "tp=2", "megatron", ""),
+                                      ("samples/models/llama-3-tiny.json", "dp=2", "dp", ""),
+                                      ("samples/models/llama-tiny.onnx", "dp=2,tp=2", "megatron_sp", "SequenceParallel are not pinned"),
+                                      ("samples/models/llama-3-tiny.json", "dp=2", "fsdp", "fully_shard stores in parts is not pinned")]:
+        place, args = os.path.join(SCRATCH, "styles.py"), [model, "-m", mesh] + (["--dim", "batch=4,seq=16"] if model.startswith(configs) else [])
+        made = run("export", *args, "-p", policy, "--to", "dtensor", "-o", place)
+        (want, _), (got, said) = shardings(*args, "-p", policy), shardings(*args, "--pins", place)
+        what = f"{os.path.basename(model)} {policy} in torch's styles, read back"
+        check(f"{what}: is in styles", b"exact placements" not in made.stderr, made.stderr)
+        differ = [name for name in want if want[name] != got[name]]
+        check(f"{what}: {'says what is lost' if lost else 'is the same'}",
+              bool(differ) == bool(lost) and any(lost in text for text in said) if lost else not differ, (differ[:3], said))
+
+
 def check_settings_side_by_side():
     """Bars of several settings are those that plans of each setting have."""
     def peaks(*args):
@@ -593,6 +614,7 @@ def check_onnx_opens():
           os.path.exists(os.path.join(folder, "r.dims")) == (b"sizes of free dims" in plain.stderr), plain.stderr)
 
 
+check_styles_read_back()
 check_settings_side_by_side()
 check_onnx_opens()
 check_facts()

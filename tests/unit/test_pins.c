@@ -536,7 +536,8 @@ static void exports_read_back(void **state)
     static const struct {
         const char *system;
         ShardingView view;
-    } systems[] = {{"dtensor-exact", VIEW_PLACEMENTS},
+    } systems[] = {{"dtensor", VIEW_PLACEMENTS},
+                   {"dtensor-exact", VIEW_PLACEMENTS},
                    {"jax", VIEW_PARTITION_SPEC},
                    {"shardy", VIEW_SHARDY},
                    {"paddle", VIEW_PLACEMENTS}};

@@ -290,7 +290,7 @@ const char topic_pins[] =
     "Paddle   {\"wte.w_0\": [0, -1]}, [[0, 1], -1], {\"dims_mapping\": [0, -1], \"partial\":\n"
     "         [1]}, \"[Shard(dim=0), Replicate()]\"\n"
     "\n"
-    "and the modules that 'dimscope export --to dtensor-exact', vescale, jax, shardy and\n"
+    "and the modules that 'dimscope export --to dtensor', vescale, jax, shardy and\n"
     "paddle write.\n"
     "If such a module cannot express all of its plan (a comment in it says so), it is\n"
     "refused, unless -p gives the policy, which then decides the rest.\n"

@@ -19,8 +19,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Reads the dict that was made of the text, in its place: lines are those of its first. */
-static bool read_made(PinsText *text, Scan *scan, const Buf *made)
+bool torch_read_made(PinsText *text, Scan *scan, const Buf *made)
 {
     Source source = {scan->source->name, buf_str(made)};
     const Source *whole = text->source;
@@ -166,7 +165,7 @@ static bool read_tp_plan(PinsText *text, Scan *scan)
         put_role(session, plan, &roles.at[i], tp_axis(text->mesh), &made);
     buf_puts(&made, "}");
     json_free(root);
-    return read_made(text, scan, &made);
+    return torch_read_made(text, scan, &made);
 }
 
 /* ---- torch.distributed.checkpoint ---- */
@@ -364,8 +363,10 @@ static bool read_checkpoint(PinsText *text, Scan *scan)
                                "explain",
                                c.n_unknown, c.n_unknown == 1 ? " is" : "s are"),
                   "is the mesh that of the job that saved it?");
-    return read_made(text, scan, &made);
+    return torch_read_made(text, scan, &made);
 }
 
-const PinsForm torch_pins[] = {
-    {"tp_plan", is_tp_plan, read_tp_plan}, {"checkpoint", is_checkpoint, read_checkpoint}, {0}};
+const PinsForm torch_pins[] = {{"styles", torch_styles_are, torch_styles_read},
+                               {"tp_plan", is_tp_plan, read_tp_plan},
+                               {"checkpoint", is_checkpoint, read_checkpoint},
+                               {0}};
