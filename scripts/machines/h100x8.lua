@@ -16,7 +16,9 @@
 --   MosaicML's rows of MPT with sequences of 2048 and checked on the rest of that table alone.
 -- attention_share, attention_gradient_share: FlashAttention 2 reaches 0.35 and 0.3 on an H100 (Dao
 --   2023, arXiv 2307.08691; Shah et al. 2024, arXiv 2407.08608), FlashAttention 1 and Triton's kernel
---   on an A100 0.57 and 0.5 of what it does: taken between the two, not measured here.
+--   on an A100 0.57 and 0.5 of what it does: taken between the two, not measured here. MosaicML's
+--   rows, from before torch 2.0, are of such a kernel; where it is known to be a later one,
+--   h100x8_fa2 and h100x8_fa3 say so.
 -- norm_share, function_share: PyTorch's LayerNorm and GELU in the same tables reach 0.6 and 0.35,
 --   vLLM's RMSNorm and SwiGLU 0.74 and 0.58. The norm's here is the A100's, since backward kernels,
 --   which the tables lack, are slower. The rest as lib/nvidia.lua says.
