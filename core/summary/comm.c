@@ -3,6 +3,7 @@
 #include "core/plan/edges.h"
 #include "core/plan/stage.h"
 #include "core/cost/cost.h"
+#include "core/cost/exposed.h"
 #include "core/summary/diff_outline.h"
 #include "core/explain/reason.h"
 #include "core/summary/label.h"
@@ -131,7 +132,7 @@ static bool fold_rows(Comm *comm, Progress *progress)
     int32_t *last = arena_array(scratch, int32_t, plan->moved->n_reshards);
     double *exposed_us = arena_array(scratch, double, plan->moved->n_reshards);
 
-    cost_exposed(plan, exposed_us);
+    reshards_exposed(plan, exposed_us);
     for (int32_t r = 0; r < plan->moved->n_reshards; r++) {
         if (r % LOOK_EVERY == 0 && progress_stopped(progress))
             break;

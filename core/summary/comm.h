@@ -16,7 +16,7 @@ typedef struct {
     int32_t first; /* reshard: the first of them; the others are linked by Comm.next_alike */
     int n;
     double times, us;  /* of all of them: how often a step runs them, and the time that takes */
-    double exposed_us; /* the part of it that ops wait for in the best case (cost.h) */
+    double exposed_us; /* the part of it that ops wait for (exposed.h) */
     CommPass pass;     /* of a training step */
     double step_us;    /* of all micro-batches of a step */
     const char *label; /* "h.*.attn.c_proj out" */

@@ -1,6 +1,8 @@
 /* Where the time of a step goes, in parts that add up; what other settings would change. */
 #include "tests/unit/unit.h"
 
+#include "core/cost/exposed.h"
+#include "core/cost/step_comm.h"
 #include "core/cost/step_parts.h"
 #include "core/session/schedule_json.h"
 #include "core/summary/estimate.h"
@@ -29,6 +31,14 @@ static PartsRow rows[] = {
      "samples/models/gpt2.onnx",
      "dp=4",
      "dp",
+     "adamw",
+     {"micro_batches=4"},
+     false,
+     true},
+    {"gathered parameters, four micro-batches",
+     "samples/models/gpt2.onnx",
+     "dp=8",
+     "fsdp",
      "adamw",
      {"micro_batches=4"},
      false,
@@ -100,6 +110,24 @@ static void assert_bubble_adds_up(const Plan *plan, const StepParts *parts)
     json_free(json);
 }
 
+/* Of a plan of one stage: what ops wait for each reshard makes the collectives of a step. */
+static void assert_exposed_adds_up(Arena *arena, const Plan *plan, const StepParts *parts)
+{
+    double *us = arena_array(arena, double, plan->moved->n_reshards), sum = 0, inside = 0;
+    reshards_exposed(plan, us);
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++) {
+        bool once = reshard_pass(plan, &plan->moved->reshards[r]) == COMM_UPDATE;
+        sum += us[r] * (once ? 1 : plan_micro_batches(plan));
+    }
+    for (int i = 0; i < parts->n; i++)
+        inside += parts->part[i].atoms == 0 && (parts->part[i].kind == PART_COLLECTIVE ||
+                                                parts->part[i].kind == PART_REDUCTION)
+                      ? parts->part[i].us
+                      : 0;
+    double all = us_of(parts, PART_COLLECTIVE) + us_of(parts, PART_REDUCTION);
+    assert_true(fabs(sum + inside - all) <= 1e-9 * parts->us);
+}
+
 static void parts_add_up(void **state)
 {
     const PartsRow *row = *state;
@@ -120,6 +148,8 @@ static void parts_add_up(void **state)
     assert_int_equal(us_of(&parts, PART_REDUCTION) > 0, row->once);
     if (plan_schedule(session->plan))
         assert_bubble_adds_up(session->plan, &parts);
+    if (exposed_by_streams(session->plan) && session->plan->decided->stages->n == 1)
+        assert_exposed_adds_up(arena, session->plan, &parts);
     session_close(session);
     scripts_free(scripts);
     arena_free(arena);

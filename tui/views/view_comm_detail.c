@@ -1,6 +1,7 @@
 #include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 
+#include "core/cost/exposed.h"
 #include "core/cost/cost.h"
 #include "core/explain/why_reshard.h"
 #include "core/plan/stage.h"
@@ -152,8 +153,10 @@ static void add_overlap(Detail *detail)
 
     if (row->us <= 0)
         return;
-    buf_printf(&text, "ops wait %.*s of %.*s at best: two queues in program order",
-               STR_ARG(label_us(ui, row->exposed_us)), STR_ARG(label_us(ui, row->us)));
+    buf_printf(&text, "ops wait %.*s of %.*s%s", STR_ARG(label_us(ui, row->exposed_us)),
+               STR_ARG(label_us(ui, row->us)),
+               exposed_by_streams(ui_plan(ui)) ? ": buckets run beside ops, lanes wait for sends"
+                                               : " at best: two queues in program order");
     add_text(detail, 5, "overlap", &text);
 }
 
