@@ -55,6 +55,17 @@ done <<'ROWS'
 --train auto -m pp=2 -p pipeline --set micro_batches=2 --set virtual=2 --set schedule=1f1b_interleaved
 ROWS
 
+# A loss that is no number is named, and has no sign.
+"$DIMSCOPE" run $model --dim batch=4,seq=8 --train sgd,lr=1e30 --steps 3 -m dp=2 -p dp \
+    --loss-csv "$folder/nan.csv" >"$folder/said" 2>&1
+if grep -qx "note: the loss of step 2 is not finite" "$folder/said" &&
+    [ "$(cut -d, -f2 "$folder/nan.csv" | tail -n 1)" = nan ]; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    echo "a loss that is no number: $(grep note: "$folder/said")"
+fi
+
 # 16 bits: what ranks hold in addends is rounded more often than on one device.
 while read -r spec plan; do
     case $spec in '') continue ;; esac

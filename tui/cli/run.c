@@ -147,9 +147,9 @@ static bool write_losses(Cli *cli, const RunReport *report)
     buf_puts(&text, cli->options.verify ? "step,loss,one_device,drift,us\n" : "step,loss,us\n");
     for (int i = 0; i < report->n_steps; i++) {
         const RunStep *step = &report->steps[i];
-        buf_printf(&text, "%d,%.9g", i + 1, step->loss);
+        buf_printf(&text, "%d,%.9g", i + 1, run_shown(step->loss));
         if (cli->options.verify)
-            buf_printf(&text, ",%.9g,%.3g", step->one_device, step->drift);
+            buf_printf(&text, ",%.9g,%.3g", run_shown(step->one_device), step->drift);
         buf_printf(&text, ",%.1f\n", step->us);
     }
     return file_write(path, buf_str(&text), &cli->err);

@@ -19,6 +19,9 @@ Session *cli_open_resolved(Cli *cli, Arena *arena, SessionOptions options, const
                            DataShapes *data_shapes, Error *err);
 
 Json *run_report_json(const Session *session, const RunReport *report);
+/* A number of a report as it is printed: without the sign that the machine gives a result that is
+ * no number. */
+double run_shown(double x);
 void run_report_text(const Session *session, const RunReport *report, Buf *out);
 
 /* `run --onnx-test DIR...`: every data set of every folder against its outputs, a line each; exit

@@ -8,6 +8,7 @@
 #include "tui/views/run_state.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -164,6 +165,11 @@ Json *run_report_json(const Session *session, const RunReport *report)
     return out;
 }
 
+double run_shown(double x)
+{
+    return isnan(x) ? (double)NAN : x;
+}
+
 /* The first steps and the last ones. */
 static void steps_text(const Session *session, const RunReport *report, Buf *out)
 {
@@ -179,11 +185,11 @@ static void steps_text(const Session *session, const RunReport *report, Buf *out
         Buf us = buf_new(out->arena);
         units_format_us(step->us, &us);
         table_printf(table, "%d", i + 1);
-        table_printf(table, step->has_loss ? "%.6g" : "-", step->loss);
+        table_printf(table, step->has_loss ? "%.6g" : "-", run_shown(step->loss));
         table_cell(table, buf_str(&us));
         if (!compared)
             continue;
-        table_printf(table, "%.6g", step->one_device);
+        table_printf(table, "%.6g", run_shown(step->one_device));
         table_printf(table, "%.2g", step->drift);
         table_name(table, 0,
                    step->drifts < 0 ? STR("-")
@@ -275,6 +281,11 @@ static void slowest_reshards(const Session *session, const RunReport *report, Bu
 
 static void notes_text(const Session *session, const RunReport *report, Buf *out)
 {
+    for (int i = 0; i < report->n_steps; i++)
+        if (report->steps[i].has_loss && !isfinite(report->steps[i].loss)) {
+            buf_printf(out, "note: the loss of step %d is not finite\n", i + 1);
+            break;
+        }
     if (report->strange >= 0)
         buf_printf(out, "note: %" PRId64 " elements of output '%s' are not finite on one rank\n",
                    report->n_strange, tensor_name(session->graph, report->strange));
