@@ -161,7 +161,7 @@ Graph *onnx_read_keeping(Arena *arena, const char *file, Str bytes, OnnxKeep kee
     bool read = read_model(&reader, &wire);
     arena_free(scratch);
     if (!read) {
-        if (!progress_stopped(keep.progress) && !err->hint[0])
+        if (err && !progress_stopped(keep.progress) && !err->hint[0])
             error_hint(err, "is this a whole ONNX file?");
         return NULL;
     }

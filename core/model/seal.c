@@ -354,6 +354,16 @@ static void keep_names(GraphBuilder *builder)
     graph->n_named_as = named_as.n;
 }
 
+/* Ops that were added to those of a script have no line of it. */
+static void extend_lines(Graph *graph, int n_lines)
+{
+    if (!graph->lines || graph->n_ops <= n_lines)
+        return;
+    int32_t *lines = arena_array(graph->arena, int32_t, graph->n_ops);
+    memcpy(lines, graph->lines, (size_t)n_lines * sizeof *lines);
+    graph->lines = lines;
+}
+
 Graph *graph_seal(GraphBuilder *builder, Error *err)
 {
     Graph *graph = builder->graph;
@@ -366,6 +376,7 @@ Graph *graph_seal(GraphBuilder *builder, Error *err)
     if (!check_makers(graph, builder->n_sealed, err) ||
         !put_in_order(graph, builder->n_sealed, err))
         return NULL;
+    extend_lines(graph, builder->n_sealed);
     number_uses(graph);
     name_new_tensors(builder);
     Arena *scratch = arena_new();

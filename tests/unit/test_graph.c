@@ -271,6 +271,30 @@ static void later_bindings_win(void **state)
     arena_free(arena);
 }
 
+/* As a training step adds ops to those of a script. */
+static void ops_that_are_added_have_no_line(void **state)
+{
+    (void)state;
+    static const int32_t lines[] = {7};
+    Arena *arena = arena_new();
+    GraphBuilder *builder = graph_builder_new(arena, "made");
+    int32_t x = graph_tensor(builder, STR("x")), y = graph_tensor(builder, STR("y"));
+    graph_add_input(builder, x, DT_F32, NULL, -1);
+    graph_add_op(builder, STR("Relu"), STR(""), STR(""), &x, 1, &y, 1, 0);
+    Graph *model = graph_seal(builder, NULL);
+    assert_non_null(model);
+    model->lines = lines;
+
+    GraphBuilder *more = graph_builder_from(arena, model);
+    int32_t z = graph_tensor(more, STR("z"));
+    graph_add_op(more, STR("Relu"), STR(""), STR(""), &y, 1, &z, 1, 0);
+    const Graph *step = graph_seal(more, NULL);
+    assert_non_null(step);
+    assert_int_equal(step->lines[0], 7);
+    assert_int_equal(step->lines[1], 0);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +305,7 @@ int main(void)
         cmocka_unit_test(equal_attributes_are_one_list),
         cmocka_unit_test(attributes_are_found_by_name_and_type),
         cmocka_unit_test(later_bindings_win),
+        cmocka_unit_test(ops_that_are_added_have_no_line),
     };
     return run_rows("graph: order", rows, graph_is_ordered_and_checked) +
            run_rows("graph: dims", dim_rows, dims_are_read) +
