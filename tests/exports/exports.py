@@ -263,6 +263,36 @@ def shown(name):
     return HIDDEN.sub(lambda found: "".join(f"\\x{byte:02X}" for byte in found[0].encode()), name)
 
 
+HOSTILE_END = "\x1b[31m\x1b]0;t\x07\u202e\u009b31m\u2028\u2066\x7f\x08end"
+
+
+def hostile_trace():
+    """What a job ran, as torch.profiler writes it: names, groups and types that nobody should print raw."""
+    event = {"ph": "X", "cat": "kernel", "name": "nccl" + HOSTILE_END, "ts": 1, "dur": 1e308}
+    event["args"] = {"Collective name": "allreduce", "In msg nelems": 1e308, "dtype": "Float" + HOSTILE_END,
+                     "Process Group Name": HOSTILE_END, "Process Group Ranks": "[0, 99999999999999999999, -1, x"}
+    return json.dumps({"traceEvents": [event, None, 1, [], {}]}).encode()
+
+
+def check_numbers():
+    """Numbers that cannot be meant, and files of nothing, are refused in words; none is taken for another."""
+    gpt = "samples/models/gpt2.onnx"
+    for option in ("--seconds", "--max-peak"):
+        for number in ("nan", "inf", "-1", "1e308", "99999999999999999999", ""):
+            done = run("search", gpt, "-m", "dp=2", option, number)
+            check(f"search {option} {number}", error_is_told(done) and done.returncode == 2, done)
+    for number in ("nan", "-1", "0", "99999999999999999999"):
+        check(f"search --devices {number}", error_is_told(run("search", gpt, "--devices", number)))
+    for decode in ("batch=nan,context=1", "batch=0,context=1", "batch=1,context=99999999999999999999", "batch=1e308", ""):
+        check(f"--decode {decode}", error_is_told(run("estimate", gpt, "-m", "dp=2", "--decode", decode)))
+    for against in ("", "no such"):
+        check(f"--against {against}", error_is_told(run("estimate", gpt, "-m", "dp=2", "--against", against)))
+    for name, data in (("empty", b""), ("null", b"null"), ("list", b"[]"), ("pickle", b"\x80\x02."), ("gzip", b"\x1f\x8b"),
+                       ("nan", b'{"traceEvents": [{"ts": NaN}]}')):
+        done = run("diff", gpt, "-m", "dp=2", "--actual", save(name + ".trace", data))
+        check(f"--actual of {name}", error_is_told(done) and done.returncode == 3, done)
+
+
 def check_bytes():
     """No byte of a model reaches a terminal or a file that could act there, by any verb or format."""
     path = save("bytes.lua", b"""function MODEL(model)
@@ -280,7 +310,13 @@ def check_bytes():
     calls += [["export", which, *form.split()] for which in (path, hostile)
               for form in ("--dot", "--svg", "--html", "--md", "--csv", "--json", "--trace",
                            *("--to " + system for system in LANGUAGES))]
-    calls += [[path, "--script", keys, "--screen", "-"] for keys in ("", "2", "3", "9", "0", "w")]
+    trace = save("bytes.json", hostile_trace())
+    calls += [[*call.split(), *which] for which in ([path], [hostile])
+              for call in ("search", "search --frontier", "diff --propagate explain,spmd", f"diff --actual {trace}")]
+    calls += [[path, "--script", keys, "--screen", "-"]
+              for keys in ("", "2", "3", "9", "0", "w", "gs", "gk", ":search<Enter>", f":actual {trace}<Enter>")]
+    out = "oute" + HOSTILE_END
+    calls += [[verb, path, out] for verb in ("why", "ranges")] + [["why-not", path, out, "dp"]]
     calls += [["why", path, "no" + chr(0x202E)], ["plan", path, "--pins", hostile], ["plan", path + "\x1b[31m"]]
     for call in calls:
         done = run(*call, *([] if call[0] == "info" else ["-m", "dp=2"]))
@@ -625,6 +661,7 @@ check_dot()
 check_ends()
 check_read_back()
 check_second_plan()
+check_numbers()
 check_hostile()
 check_bytes()
 check_all("empty", empty_model(), "dp=2", may_refuse=True)

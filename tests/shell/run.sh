@@ -201,6 +201,20 @@ if command -v tmux >/dev/null; then
         same "$how: the terminal after it" "$(flags)" "0 0 1 0"
         same "$how: its modes" "$(stty -F "$tty" -a)" "$modes"
     done
+
+    # while a job works, at any size of the window
+    for job in ":search" ":run verify"; do
+        t send-keys "clear; echo began" Enter
+        until_screen began
+        t send-keys "$explore" Enter
+        until_screen "? help"
+        t send-keys "$job" Enter
+        t resize-window -x 12 -y 3
+        t resize-window -x 80 -y 24
+        pkill -TERM -P "$(t display -p '#{pane_pid}')"
+        for ((i = 0; i < 200; i++)); do pgrep -P "$(t display -p '#{pane_pid}')" >/dev/null || break; sleep 0.05; done
+        same "TERM during $job: the terminal after it" "$(flags)" "0 0 1 0"
+    done
 fi
 
 # ---- a machine file of this machine, and a plan with it; a trace that is JSON
