@@ -200,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     Session *session = opened[model].session;
     const Plan *plan = session->plan;
     AppOptions options = {.ascii = first & 2, .one_pane = first & 4};
-    App *app = app_new(session, &options, NULL, 72, 20);
+    App *app = app_new(session, &options, NULL, 60, 16);
     app->ui.jobs.quiet_ms = 1; /* a line of Lua without end is stopped where the explorer ends */
     app = press_all(app, &from);
     bool changed = app->ui.session != session || app->ui.changes.n > 0;
