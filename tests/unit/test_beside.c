@@ -5,6 +5,7 @@
 #include "core/explain/reason.h"
 #include "scripts/hooks.h"
 #include "tui/app/app.h"
+#include "tui/state/search.h"
 #include "tui/state/work/job.h"
 
 #include <unistd.h>
@@ -160,9 +161,32 @@ static void search_is_counted_beside(void **state)
     close_gpt2(&f);
 }
 
+/* Their size is looked at before the library compiles them: some take all memory there. */
+static void patterns_that_cannot_be_run_are_refused(void **state)
+{
+    static const char *const patterns[][2] = {
+        {"h\\\\)", "/h\\\\): a ) closes nothing"},
+        {"(a)b)", "/(a)b): a ) closes nothing"},
+        {"(a)\\1", "/(a)\\1: back-references such as \\1 are not supported"},
+        {"((a{99}){99}){99}", "/((a{99}){99}){99}: its repetitions are too large"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(patterns); i++) {
+        Error err = {0};
+        assert_null(search_new(str_from(patterns[i][0]), &err));
+        assert_string_equal(err.text, patterns[i][1]);
+    }
+    Error err = {0};
+    Search *search = search_new(STR("(a\\\\)|b\\)|[)]"), &err);
+    assert_non_null(search);
+    search_free(search);
+}
+
 int main(void)
 {
-    return run_rows("views", view_rows, view_waits_and_fills) +
+    const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_that_cannot_be_run_are_refused)};
+    return cmocka_run_group_tests_name("patterns", tests, NULL, NULL) +
+           run_rows("views", view_rows, view_waits_and_fills) +
            run_rows("nearest hits", pattern_rows, nearest_is_what_is_listed) +
            run_rows("counted hits", search_rows, search_is_counted_beside);
 }

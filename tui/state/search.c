@@ -144,10 +144,17 @@ static bool is_repetition(Str pattern, size_t i)
     return true;
 }
 
+/* The library takes a ) without its ( for itself, but for `\\)`: there it asks for all memory. */
 static bool can_be_run(Str pattern, Error *err)
 {
+    int depth = 0;
     for (size_t i = 0; i < pattern.n;) {
         char c = pattern.s[i], next = i + 1 < pattern.n ? pattern.s[i + 1] : '\0';
+        depth += (c == '(') - (c == ')');
+        if (depth < 0) {
+            error_set(err, "/%.*s: a ) closes nothing", STR_ARG(pattern));
+            return error_hint(err, "a ) itself is written \\)");
+        }
         if (c == '\\' && is_digit(next)) {
             error_set(err, "/%.*s: back-references such as \\1 are not supported",
                       STR_ARG(pattern));
