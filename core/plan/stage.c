@@ -375,8 +375,8 @@ int32_t *stages_parts(Arena *arena, const Inferred *model, const Mesh *mesh, con
     return part;
 }
 
-/* Whether the op sums several gradients of a value that all have one entry in the column: then their sum is
- * what one stage sends to another, not each of them. */
+/* Whether the op sums several gradients of a value that all have one entry in the column: then
+ * their sum is what one stage sends to another, not each of them. */
 static bool sums_alike(const Graph *graph, int32_t op, const int16_t *column)
 {
     const GraphOp *node = &graph->ops[op];
