@@ -42,14 +42,20 @@ typedef struct {
     int32_t parts[SLOTS_MAX];
 } PermuteClass;
 
+/* A layout that another hash tells apart is not looked at. */
+typedef struct {
+    uint32_t hash;
+    int32_t node; /* + 1; 0: free */
+} TableSlot;
+
 struct Searcher {
     Arena *arena;
     Relaxed *relaxed;
     Vec(SearchNode) nodes;
     Vec(PermuteClass) permuted; /* whose permutes were offered */
     Heap heap;
-    Vec(Due) dues;  /* by item of the heap */
-    int32_t *table; /* node + 1 by hash */
+    Vec(Due) dues; /* by item of the heap */
+    TableSlot *table;
     int n_table;
 };
 
@@ -78,7 +84,7 @@ Searcher *searcher_new(Arena *arena)
     searcher->arena = arena;
     searcher->relaxed = relaxed_new(arena);
     searcher->n_table = TABLE_FIRST;
-    searcher->table = arena_array(arena, int32_t, TABLE_FIRST);
+    searcher->table = arena_array(arena, TableSlot, TABLE_FIRST);
     return searcher;
 }
 
@@ -91,7 +97,7 @@ static void add_due(Searcher *searcher, double key, Due due)
 
 /* ---- nodes by layout ---- */
 
-static uint64_t layout_hash(const Layout *layout, size_t n_bytes)
+static uint32_t layout_hash(const Layout *layout, size_t n_bytes)
 {
     uint64_t hash = 0x9e3779b97f4a7c15u;
     const char *at = (const char *)layout;
@@ -101,26 +107,39 @@ static uint64_t layout_hash(const Layout *layout, size_t n_bytes)
         hash = (hash ^ word) * 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     }
-    return hash;
+    return (uint32_t)hash;
 }
 
 static void table_clear(Searcher *searcher)
 {
-    memset(searcher->table, 0, sizeof(int32_t) * (size_t)searcher->n_table);
+    memset(searcher->table, 0, sizeof *searcher->table * (size_t)searcher->n_table);
     searcher->nodes.n = 0;
     searcher->permuted.n = 0;
     searcher->heap.n = 0;
     searcher->dues.n = 0;
 }
 
-static int32_t *table_slot(const PathSearch *search, const Layout *layout)
+static bool same_layout(const Layout *a, const Layout *b, size_t n_bytes)
+{
+    const char *x = (const char *)a, *y = (const char *)b;
+    for (size_t i = 0; i < n_bytes; i += 8)
+        if (memcmp(x + i, y + i, 8) != 0)
+            return false;
+    return true;
+}
+
+/* Of the layout, or a free one that has its hash now. */
+static TableSlot *table_slot(const PathSearch *search, const Layout *layout, uint32_t hash)
 {
     Searcher *searcher = search->searcher;
-    uint64_t mask = (uint64_t)searcher->n_table - 1;
-    uint64_t i = layout_hash(layout, search->key_bytes) & mask;
-    for (;; i = (i + 1) & mask) {
-        int32_t *slot = &searcher->table[i];
-        if (!*slot || memcmp(&searcher->nodes.at[*slot - 1].layout, layout, search->key_bytes) == 0)
+    uint32_t mask = (uint32_t)searcher->n_table - 1;
+    for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
+        TableSlot *slot = &searcher->table[i];
+        if (!slot->node)
+            slot->hash = hash;
+        if (!slot->node ||
+            (slot->hash == hash &&
+             same_layout(&searcher->nodes.at[slot->node - 1].layout, layout, search->key_bytes)))
             return slot;
     }
 }
@@ -130,12 +149,21 @@ static void table_grow(PathSearch *search)
     Searcher *searcher = search->searcher;
     if (searcher->nodes.n * 2 < searcher->n_table)
         return;
-    int32_t *old = searcher->table;
-    searcher->n_table *= 4;
-    searcher->table = arena_array(searcher->arena, int32_t, searcher->n_table);
+    TableSlot *old = searcher->table;
+    searcher->n_table *= 2;
+    searcher->table = arena_array(searcher->arena, TableSlot, searcher->n_table);
     arena_release(searcher->arena, old);
-    for (int32_t i = 0; i < searcher->nodes.n; i++)
-        *table_slot(search, &searcher->nodes.at[i].layout) = i + 1;
+    for (int32_t i = 0; i < searcher->nodes.n; i++) {
+        const Layout *layout = &searcher->nodes.at[i].layout;
+        table_slot(search, layout, layout_hash(layout, search->key_bytes))->node = i + 1;
+    }
+}
+
+/* The place in the table is far from what is in use: it is asked for some time before it is needed.
+ */
+static void table_prefetch(const Searcher *searcher, uint32_t hash)
+{
+    __builtin_prefetch(&searcher->table[hash & ((uint32_t)searcher->n_table - 1)], 1);
 }
 
 /* ---- steps ---- */
@@ -185,17 +213,17 @@ static bool is_whole(const Space *space, const Layout *layout)
 }
 
 /* slot: of the node's layout in the table. Returns the slot of the node. */
-static int32_t keep(PathSearch *search, int32_t *slot, const SearchNode *node)
+static int32_t keep(PathSearch *search, TableSlot *slot, const SearchNode *node)
 {
     Searcher *searcher = search->searcher;
-    bool known = *slot > 0;
+    bool known = slot->node > 0;
     if (known)
-        searcher->nodes.at[*slot - 1] = *node;
+        searcher->nodes.at[slot->node - 1] = *node;
     else {
         vec_push(searcher->arena, &searcher->nodes, *node);
-        *slot = searcher->nodes.n;
+        slot->node = searcher->nodes.n;
     }
-    int32_t id = *slot - 1;
+    int32_t id = slot->node - 1;
     add_due(searcher, node->cost + search->weight * node->bound, (Due){DUE_LAYOUT, id, 0});
     if (!known)
         table_grow(search);
@@ -309,15 +337,10 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
     if (!make_node(search, kind, moved, to, &node))
         return;
     const SearchNode *at = &search->searcher->nodes.at[search->at];
-    int32_t *slot = table_slot(search, &node.layout);
-    const SearchNode *known = *slot ? &search->searcher->nodes.at[*slot - 1] : NULL;
+    uint32_t hash = layout_hash(&node.layout, search->key_bytes);
+    table_prefetch(search->searcher, hash);
+    measure(search, &node);
     assert(at);
-    if (known) {
-        node.bytes = known->bytes;
-        node.bound = known->bound;
-        node.permuted = known->permuted;
-    } else
-        measure(search, &node);
     if (node.holds)
         node.bytes = at->bytes;
     if (node.bytes > search->space->limit || at->cost + node.bound > search->most)
@@ -325,7 +348,10 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
     node.cost = at->cost;
     if (!at->holds)
         node.cost += step_cost(search, kind, node.atoms, at->bytes, node.bytes);
-    if (node.cost + node.bound > search->most || (known && node.cost >= known->cost))
+    if (node.cost + node.bound > search->most)
+        return;
+    TableSlot *slot = table_slot(search, &node.layout, hash);
+    if (slot->node && node.cost >= search->searcher->nodes.at[slot->node - 1].cost)
         return;
     bool goal = is_goal(search, &node.layout);
     int32_t id = keep(search, slot, &node);
@@ -494,7 +520,8 @@ static bool run(PathSearch *search)
     search->n_offers = 0;
     search->goal = -1;
     SearchNode start = start_node(search);
-    keep(search, table_slot(search, &start.layout), &start);
+    uint32_t hash = layout_hash(&start.layout, search->key_bytes);
+    keep(search, table_slot(search, &start.layout, hash), &start);
     if (is_goal(search, &start.layout))
         search->goal = 0;
     while (searcher->heap.n > 0) {
