@@ -1,5 +1,8 @@
 #include "core/search/config_layers.h"
 
+#include "core/reshard/lend.h"
+#include "core/session/lent.h"
+
 /* Layers of the model whose plan tells what a layer costs: two at the ends, two between. */
 enum { LAYERS_TOLD = 4 };
 
@@ -21,6 +24,8 @@ struct ConfigLayers {
     bool reduced; /* layers are told by LAYERS_TOLD of them */
     Intern *keys;
     Vec(Told *) list; /* by key */
+    Intern *meshes;   /* .. and per mesh the first session, whose plan lends its reshards */
+    Vec(Session *) first;
     int64_t n_planned;
 };
 
@@ -34,7 +39,8 @@ ConfigLayers *config_layers_new(Arena *arena, const ConfigLayersOf *of)
                           .space = of->space,
                           .machine = of->machine,
                           .reduced = of->alike && of->space->n_layers > LAYERS_TOLD,
-                          .keys = intern_new(arena)};
+                          .keys = intern_new(arena),
+                          .meshes = intern_new(arena)};
     return all;
 }
 
@@ -61,6 +67,22 @@ static Told *layers_at(ConfigLayers *all, Str key, bool *is_new)
     return layers;
 }
 
+/* Opens a session that borrows what others on the mesh have found, and lends what it finds. */
+static Session *open_on(ConfigLayers *all, const char *mesh, const SessionOptions *options,
+                        Error *err)
+{
+    int32_t id = intern_put(all->meshes, mesh, strlen(mesh));
+    if (id == all->first.n)
+        vec_push(all->arena, &all->first, NULL);
+    Session *first = all->first.at[id];
+    Session *session = session_open_lent(options, all->hooks, first ? first->plan : NULL, err);
+    if (session && first)
+        resharder_take(first->plan->resharder, session->plan->resharder);
+    else if (session)
+        all->first.at[id] = session;
+    return session;
+}
+
 /* A session of the model in one stage. */
 static Session *open_layers(ConfigLayers *all, const Config *config, const char *mesh, Error *err)
 {
@@ -81,7 +103,7 @@ static Session *open_layers(ConfigLayers *all, const Config *config, const char 
         return NULL;
     all->n_planned++;
     options.progress = all->progress;
-    return session_open(&options, all->hooks, err);
+    return open_on(all, mesh, &options, err);
 }
 
 /* Of one micro-batch of one sample under the axes that shard it. NULL with *err. */

@@ -171,9 +171,9 @@ Plan *plan_make_forward_cuts(const PlanRequest *request, Error *err)
 static bool lends(const PlanRequest *request)
 {
     const Plan *before = request->before;
-    return before && request->propagation && before->mesh == request->mesh &&
-           before->machine == request->machine &&
-           before->propagated->log.context != request->propagation;
+    return before && request->propagation &&
+           before->propagated->log.context != request->propagation &&
+           lend_fits(before->mesh, before->machine, request->mesh, request->machine);
 }
 
 Plan *plan_make(const PlanRequest *request, Error *err)

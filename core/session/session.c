@@ -9,6 +9,7 @@
 #include "core/session/session_pins.h"
 #include "core/plan/stage.h"
 #include "core/session/load.h"
+#include "core/session/lent.h"
 #include "core/session/make.h"
 #include "core/session/renumber.h"
 #include "core/session/signature.h"
@@ -395,6 +396,17 @@ Session *session_open(const SessionOptions *options, const SessionHooks *hooks, 
     return open_or_close(session_new(options, hooks), true, err);
 }
 
+Session *session_open_lent(const SessionOptions *options, const SessionHooks *hooks,
+                           const Plan *lender, Error *err)
+{
+    Session *session = session_new(options, hooks);
+    session->lender = lender;
+    session = open_or_close(session, true, err);
+    if (session)
+        session->lender = NULL;
+    return session;
+}
+
 Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err)
 {
     return open_or_close(session_new(options, hooks), false, err);
@@ -445,7 +457,7 @@ static void own_options(Session *session, const SessionOptions *options, const D
 /* now: what is in use in `old`, but for what changes. train: NULL keeps what was asked; "": nothing
  * is asked. */
 static Session *reopen(const Session *old, const SessionOptions *now, const char *train,
-                       const DimBindings *dims, Progress *progress, Error *err)
+                       const DimBindings *dims, const Plan *lender, Progress *progress, Error *err)
 {
     SessionOptions options = old->given;
     if (train)
@@ -462,20 +474,23 @@ static Session *reopen(const Session *old, const SessionOptions *now, const char
     Session *session = session_new(&options, &old->hooks);
     own_options(session, &options, dims);
     session->carried = old;
+    session->lender = lender;
     session = open_or_close(session, true, err);
-    if (session)
+    if (session) {
         session->carried = NULL;
+        session->lender = NULL;
+    }
     return session;
 }
 
 Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress, Error *err)
 {
-    return reopen(old, &old->options, NULL, dims, progress, err);
+    return reopen(old, &old->options, NULL, dims, NULL, progress, err);
 }
 
 Session *session_retrain(const Session *old, const char *train, Progress *progress, Error *err)
 {
-    return reopen(old, &old->options, train, NULL, progress, err);
+    return reopen(old, &old->options, train, NULL, NULL, progress, err);
 }
 
 Session *session_reopen_changed(const Session *old, const Change *change, Error *err)
@@ -483,7 +498,7 @@ Session *session_reopen_changed(const Session *old, const Change *change, Error 
     Arena *scratch = arena_new();
     SessionOptions now;
     Session *session = session_options_after(old, change, scratch, &now, err)
-                           ? reopen(old, &now, NULL, NULL, change->progress, err)
+                           ? reopen(old, &now, NULL, NULL, change->lender, change->progress, err)
                            : NULL;
     arena_free(scratch);
     return session;
