@@ -6,9 +6,7 @@
 #include "core/peers/torch/pins.h"
 #include "core/peers/torch/plan_strategy.h"
 #include "core/peers/torch/code.h"
-#include "core/peers/torch/report.h"
-#include "core/peers/torch/eval_redistribute.h"
-#include "core/peers/torch/eval_strategy.h"
+#include "core/peers/torch/eval.h"
 #include "core/peers/torch/planners.h"
 
 static const EvalVerb eval_verbs[] = {

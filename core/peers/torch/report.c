@@ -1,10 +1,9 @@
 /* report.c - `rule OP --profile torch`: an operator's strategies in torch's DTensor or veScale, and
  * the choice for inputs with the placements of --in: the rows of one mesh axis, each candidate's
  * price and moves, the choice, the runner-up, and the size at which the choice changes. */
-#include "core/peers/torch/report.h"
+#include "core/peers/torch/eval.h"
 
 #include "core/base/table.h"
-#include "core/peers/torch/eval_strategy.h"
 #include "core/peers/torch/explain.h"
 #include "core/peers/torch/strategy_check.h"
 #include "core/rules/infer.h"

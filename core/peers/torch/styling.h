@@ -1,6 +1,5 @@
 /* styling.h - what the finders of torch's styles share: one axis of the mesh at a time, and what it
- * does to values and modules (styles.c, styles_experts.c,
- * styles_gradients.c).
+ * does to values and modules (styles.c, styles_between.c).
  */
 #ifndef CORE_PEERS_TORCH_STYLING_H
 #define CORE_PEERS_TORCH_STYLING_H
