@@ -8,13 +8,13 @@
 
 /* ORDER IDLE */
 static const struct {
-    const char *name, *key, *says;
+    const char *name, *key;
 } causes[N_IDLE_CAUSES] = {
-    {"warm-up", "warm_up", "until a lane's first backward, while the pipeline fills"},
-    {"drain", "drain", "behind a lane's last forward, while it empties"},
-    {"sends", "sends", "for values on their way between stages"},
-    {"uneven stages", "uneven_stages", "for stages that take longer"},
-    {"order of blocks", "order_of_blocks", "what equal stages without sends would wait too"},
+    {"warm-up", "warm_up"},
+    {"drain", "drain"},
+    {"sends", "sends"},
+    {"uneven stages", "uneven_stages"},
+    {"order of blocks", "order_of_blocks"},
 };
 
 const char *idle_cause_name(IdleCause cause)
@@ -25,11 +25,6 @@ const char *idle_cause_name(IdleCause cause)
 const char *idle_cause_key(IdleCause cause)
 {
     return causes[cause].key;
-}
-
-const char *idle_cause_says(IdleCause cause)
-{
-    return causes[cause].says;
 }
 
 /* ---- stretches of waiting ---- */
@@ -77,10 +72,10 @@ static void add_piece(Sharing *sharing, int32_t lane, IdleCause cause, double st
 {
     if (start_us >= end_us)
         return;
-    IdleGap *later = sharing->pieces.n > 0 ? &sharing->pieces.at[sharing->pieces.n - 1] : NULL;
+    int n = sharing->pieces.n;
     sharing->lane_us[lane][cause] += end_us - start_us;
-    if (later && later->cause == cause)
-        later->start_us = start_us;
+    if (n > 0 && sharing->pieces.at[n - 1].cause == cause)
+        sharing->pieces.at[n - 1].start_us = start_us;
     else
         vec_push(sharing->scratch, &sharing->pieces, ((IdleGap){lane, cause, start_us, end_us}));
 }

@@ -53,9 +53,8 @@ typedef struct {
 /* Of a timed schedule, and the times it was timed with; in the arena. */
 ScheduleIdle schedule_idle(Arena *arena, const Schedule *schedule, const StageTime *stage);
 
-/* "uneven stages"; "uneven_stages"; "for stages that take longer". */
+/* "uneven stages"; "uneven_stages". */
 const char *idle_cause_name(IdleCause cause);
 const char *idle_cause_key(IdleCause cause);
-const char *idle_cause_says(IdleCause cause);
 
 #endif

@@ -224,7 +224,7 @@ static void by_hand(void **state)
     assert_near(idle.lane_us[1][IDLE_SENDS], 5 + 5); /* 10..15, 195..200 */
     assert_near(idle.lane_us[1][IDLE_DRAIN], 20);
     assert_string_equal(idle_cause_name(IDLE_SENDS), "sends");
-    assert_true(*idle_cause_says(IDLE_ORDER));
+    assert_string_equal(idle_cause_key(IDLE_ORDER), "order_of_blocks");
     arena_free(arena);
 }
 
