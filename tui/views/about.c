@@ -20,7 +20,9 @@ const char *const view_about[SHOW_COUNT] = {
                     "Equal letters are equal bytes: A= replicas, A S2/4 one of four addends, ~\n"
                     "uneven, ' several runs, . nothing. Two dims are drawn, < > choose them; the\n"
                     "others are as on the chosen rank, which hjkl move. Then the op that makes\n"
-                    "it, the ops that read it, and with which reshards.",
+                    "it, the ops that read it, and with which reshards. Of a training step its\n"
+                    "gradient stands beside it, gb goes there; and where that is reduced, and\n"
+                    "where the states of a parameter are stored.",
     [SHOW_MESH] = "The devices as a grid of two axes, more axes as blocks of grids; what each\n"
                   "device holds of the shown tensor, the devices that hold the same part, and\n"
                   "the groups that communicate in the selected collective. Large meshes are\n"
@@ -44,7 +46,8 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_DIFF] = "Two plans in program order: ~ differs, + only in B, - only in A, = equal.\n"
                   "Tensors and ops are matched by name, so models and meshes may differ.\n"
                   "Shardings are equal when the same axes shard in the same order, whatever\n"
-                  "the sizes.",
+                  "the sizes. Totals are of a whole step, with all its micro-batches; where\n"
+                  "their number differs, compare tokens/s.",
     [SHOW_POLICY] = "The policy's lines that decide. HITS: decisions of the line in force; 0: it\n"
                     "had no effect. RESHARDS: time of the reshards that the line causes; one\n"
                     "that two lines cause counts for the nearer line; of a training step in all\n"
@@ -52,7 +55,8 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_RUN] = "The plan over time, one letter for each kind of op: predicted times, with a\n"
                  "line for each stage and one micro-batch on its way through them; after a run\n"
                  "a line for each device with measured times. Ranks run as threads of this\n"
-                 "machine, so compare ops with each other, not with the target device.",
+                 "machine, so compare ops with each other, not with the target device. When a\n"
+                 "value differs from one device, w says why, and what mends it.",
     [SHOW_COMM_DETAIL] =
         "The selected reshard: from which sharding to which, its steps, the groups\n"
         "that communicate, bytes, the formula of its time with numbers, its cause,\n"
@@ -80,9 +84,10 @@ const char *const view_about[SHOW_COUNT] = {
         "goes to the block that this one waits for, gd to one that waits for it. Of a\n"
         "training step a backward pass has the time of its own ops, shaded for that of\n"
         "the weights' gradients; without one it counts twice its forward pass, plus what\n"
-        "is recomputed. Below: the time of each stage and the most micro-batches it\n"
-        "holds, the parts that a step's time goes to, and its dearest reshards. See help\n"
-        "schedules.",
+        "is recomputed. STREAMS: how much of each column the stage's ops and collectives\n"
+        "take, and why it waits; ops wait for these collectives. Below: the time of each\n"
+        "stage and the most micro-batches it holds, the parts that a step's time goes to,\n"
+        "and its dearest reshards. See help schedules.",
     [SHOW_SEARCH] =
         "The search for the fastest plan within the memory of a device. Pins of the policy\n"
         "and yours hold, what they leave open is decided; the result is one step of undo.\n"
@@ -94,7 +99,9 @@ const char *const view_about[SHOW_COUNT] = {
         "again, from what is known.",
     [SHOW_NEAR] = "The op and the ops up to two steps before and after it, as boxes.",
     [SHOW_WHY] = "The chain from here back to the decision that causes it, one op a step; or\n"
-                 "what stopped an axis on its way, and what would let it through.",
+                 "what stopped an axis on its way, and what would let it through. First what is\n"
+                 "wrong with the value, if anything is: x tries the plan without the line of the\n"
+                 "policy that causes it.",
     [SHOW_FINDINGS] = "Problems of the plan (!) and notes about it (i).",
     [SHOW_EVENTS] = "Every step of propagation in order, from the pins to the finished plan.",
     [SHOW_ERRORS] = "The errors of this session with their places, the last one first.",

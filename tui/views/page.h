@@ -18,8 +18,8 @@ Text page_line(Text text, int64_t line); /* "" past the end */
 /* Why what a place selects is as it is: chains back to the policy, or what stopped an axis. */
 void why_text(Ui *ui, const Place *place, Buf *out);
 
-/* The line of the policy that a finding of the selected tensor is about, which x tries to leave out;
- * 0: none. */
+/* The line of the policy that a finding of the selected tensor is about, which x tries to leave
+ * out; 0: none. */
 int why_fix_line(const Ui *ui);
 
 /* What an op's index dim owes its cuts to, a line each; nothing when it is whole. */
