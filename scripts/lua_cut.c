@@ -106,6 +106,10 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
         return read_count(L, option, 1, &out->unit, err);
     if (strcmp(option, "blocks") == 0)
         return read_blocks(L, out, err);
+    if (strcmp(option, "ring") == 0)
+        return read_flag(L, option, &out->ring, err);
+    if (strcmp(option, "zigzag") == 0)
+        return read_flag(L, option, &out->zigzag, err);
     if (strcmp(option, "store") == 0)
         return read_stored(L, &out->store, err);
     if (strcmp(option, "keep") == 0)
@@ -115,7 +119,8 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
     if (strcmp(option, "priority") == 0)
         return read_priority(L, &out->priority, err);
     error_set(err, "a cut has no option '%s'", option);
-    return error_hint(err, "options: axis, interleave, unit, blocks, store, keep, open, priority");
+    return error_hint(err, "options: axis, interleave, unit, blocks, zigzag, ring, store, keep, "
+                           "open, priority");
 }
 
 bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *err)
@@ -156,8 +161,26 @@ static bool cut_of_blocks(const CutSpec *spec, int64_t size, const Mesh *mesh, C
     return true;
 }
 
-bool cut_spec_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err)
+/* A part of the first half and the mirrored part of the second. */
+static bool cut_zigzag(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err)
 {
+    int64_t parts = 1, half[2] = {size / 2, size / 2};
+    for (int i = 0; i < spec->n; i++)
+        parts *= mesh->atoms[spec->atom[i]].size;
+    if (spec->n_blocks > 0 || spec->interleave != 1 || spec->unit != 1)
+        return error_set(err, "zigzag cannot be combined with blocks, interleave or unit");
+    if (size % (2 * parts) != 0)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "zigzag deals two parts to each of %" PRId64 " ranks, but %" PRId64
+                          " does not divide by %" PRId64,
+                          parts, size, 2 * parts);
+    return cut_blocks_dealt(half, (const bool[]){false, true}, 2, spec->atom, spec->n, mesh, out);
+}
+
+static bool plain_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err)
+{
+    if (spec->zigzag)
+        return cut_zigzag(spec, size, mesh, out, err);
     if (spec->n_blocks > 0)
         return cut_of_blocks(spec, size, mesh, out, err);
     int64_t block; /* both are at least 1 */
@@ -170,5 +193,16 @@ bool cut_spec_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out,
     memcpy(middle.atom, spec->atom, (size_t)spec->n);
     *out = (Cut){.n = 3, .digit = {{.size = spec->interleave}, middle, {.size = spec->unit}}};
     cut_canonical(out, mesh);
+    return true;
+}
+
+bool cut_spec_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err)
+{
+    if (!plain_cut(spec, size, mesh, out, err))
+        return false;
+    if (spec->ring && !cut_is_whole(out)) {
+        out->before = CUT_RING;
+        out->after = 1;
+    }
     return true;
 }

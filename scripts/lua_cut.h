@@ -18,7 +18,7 @@ typedef struct {
     int64_t block[DIGITS_MAX];
     int n_blocks;  /* 0: none are given */
     uint8_t store; /* a set of Stored */
-    bool keep, open;
+    bool keep, open, ring, zigzag;
     int priority;
 } CutSpec;
 

@@ -167,9 +167,12 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
         return no_index_dim(policy, op, index, err);
     if (spec->store)
         return error_set(err, "'store' applies to parameters, not to nodes");
-    if (space->index[i].role == ROLE_FROZEN && spec->n > 0) {
-        error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' is frozen: it cannot be sharded",
-                   STR_ARG(index), op_name(policy->session->graph, op));
+    bool around = spec->ring && space->index[i].rounds > 0;
+    if (spec->n > 0 && !around && (spec->ring || space->index[i].role == ROLE_FROZEN)) {
+        error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' %s", STR_ARG(index),
+                   op_name(policy->session->graph, op),
+                   spec->ring ? "has no parts that can go around a ring"
+                              : "is frozen: it cannot be sharded");
         return legal_index_dims(policy, op, err);
     }
     Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = i, .open = spec->open};

@@ -111,6 +111,13 @@ const LuaEntry cut_fields[] = {
     {"blocks", NULL, "integer[]?",
      "The dim consists of blocks of these sizes, in elements, each of which is sharded. They must "
      "add up to the dim, and exclude interleave and unit."},
+    {"zigzag", NULL, "boolean?",
+     "True: a rank has a part of the first half and the mirrored part of the second, so that a "
+     "causal mask gives all ranks equal work. Twice the ranks must divide the dim."},
+    {"ring", NULL, "boolean?",
+     "Of an index dim such as t of Attention: its parts go around the ranks of the axis, and the "
+     "op "
+     "computes on one while the next is on its way. The axis may shard another dim of the op too."},
     {"store", NULL, "boolean|string|string[]?",
      "True: the sharding in which a parameter, its gradient and the optimizer's states of it are "
      "stored, not the one in which it is used. Or which of them: \"parameter\", \"gradient\", "

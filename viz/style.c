@@ -31,6 +31,7 @@ const StyleMove *style_move(StepKind kind)
         {"broadcast", "dot", "forward", "dotted", false, "\xe2\x94\x88\xe2\x94\x88\xe2\x97\x8f"},
         {"halo exchange", "dot", "both", "solid", false, "\xe2\x97\x8f\xe2\x94\x80\xe2\x97\x8f"},
         {"scan", "vee", "forward", "dashed", false, "\xe2\x95\x8c\xe2\x95\x8c\xe2\x96\xb6"},
+        {"ring", "dot", "forward", "solid", true, "\xe2\x97\x8f\xe2\x94\x80\xe2\x96\xb6"},
     };
     return &moves[kind];
 }

@@ -6,6 +6,7 @@
 #include "core/plan/edges.h"
 #include "core/cost/absorbed.h"
 #include "core/cost/op_declared.h"
+#include "core/cost/ring.h"
 #include "core/rules/registry.h"
 #include "core/space/gradient.h"
 
@@ -152,7 +153,7 @@ static double flops_local(const OpSpace *space, const OpCut *cut, const Mesh *me
 {
     double flops = space->flops;
     for (int j = 0; cut && j < space->n_index; j++)
-        if (space->index[j].size > 0)
+        if (space->index[j].size > 0 && !cut_is_ring(&cut->index[j]))
             flops *= (double)cut_local_size(&cut->index[j], mesh, 0) / (double)space->index[j].size;
     return flops;
 }
@@ -160,7 +161,8 @@ static double flops_local(const OpSpace *space, const OpCut *cut, const Mesh *me
 double op_flops_local(const Plan *plan, int32_t op)
 {
     const OpSpace *space = inferred_space(plan->inferred, op);
-    return space ? flops_local(space, plan_cut(plan, op), plan->mesh) : 0;
+    const OpCut *cut = plan_cut(plan, op);
+    return space ? flops_local(space, cut, plan->mesh) * ring_imbalance(plan, op, cut) : 0;
 }
 
 /* How an op is cut, and its operands are sharded: as the plan has it, or as somebody supposes. */
@@ -248,8 +250,13 @@ static int64_t known_bytes(const KnownWork *known, int32_t tensor, int32_t shard
     if (sharding < 0)
         return 0;
     int64_t *elements = &known->elements[sharding];
-    if (*elements < 0)
-        *elements = sharding_most_elements(shardings_at(plan->shardings, sharding), plan->mesh);
+    if (*elements < 0) {
+        const Sharding *held = shardings_at(plan->shardings, sharding);
+        *elements = sharding_most_elements(held, plan->mesh);
+        for (int64_t d = 0; d < held->n_dims; d++) /* all parts of a ring come by */
+            if (cut_is_ring(&held->dim[d]))
+                *elements *= mesh_atoms_size(plan->mesh, cut_atoms(&held->dim[d]));
+    }
     return dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements);
 }
 
@@ -387,7 +394,8 @@ static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
     cost.function = space->function;
     cost.gradient = program_space(plan->inferred, op)->gradient != NULL;
     cost.flops = declared && declared->cost.flops >= 0 ? declared->cost.flops
-                 : as.cut ? flops_local(program_space(plan->inferred, op), as.cut, plan->mesh)
+                 : as.cut ? flops_local(program_space(plan->inferred, op), as.cut, plan->mesh) *
+                                ring_imbalance(plan, op, as.cut)
                           : known_flops(known, op);
     cost.bytes = declared && declared->cost.bytes >= 0 ? declared_bytes(declared)
                                                        : op_bytes_local(known, op, as, cost.work);
@@ -510,7 +518,8 @@ static void issue(Queues *queues, int32_t id)
 {
     const Plan *plan = queues->plan;
     const Reshard *reshard = &plan->moved->reshards[id];
-    double made_us = queues->made_us[reshard->tensor], us = reshard->path->us;
+    double made_us = queues->made_us[reshard->tensor],
+           us = reshard->path->us - ring_hidden_us(plan, reshard);
     int32_t cause = us > 0 ? id : queues->made_by[reshard->tensor];
     if (us > 0) { /* slices are local and wait for no queue */
         queues->last = id;
@@ -637,7 +646,7 @@ static void price_ops(const Plan *plan, Priced *out, Totals *totals, double *wir
 void cost_fill(Plan *plan, Priced *out)
 {
     Totals totals = {.peak_bytes = out->totals.peak_bytes};
-    double wire_bytes = 0;
+    double wire_bytes = 0, hidden_us = 0;
     out->op_us = arena_array(plan->arena, double, plan->inferred->graph->n_ops);
     out->declared = op_declared_make(plan);
     price_ops(plan, out, &totals, &wire_bytes);
@@ -645,10 +654,11 @@ void cost_fill(Plan *plan, Priced *out)
         const ReshardPath *path = plan->moved->reshards[i].path;
         double n = reshard_repeat(plan, &plan->moved->reshards[i]);
         totals.comm_us += n * path->us;
+        hidden_us += n * ring_hidden_us(plan, &plan->moved->reshards[i]);
         wire_bytes += n * (double)path->wire_bytes;
     }
     totals.comm_bytes = wire_bytes < 0x1p62 ? (int64_t)wire_bytes : INT64_MAX;
-    totals.step_us = totals.compute_us + totals.comm_us;
+    totals.step_us = totals.compute_us + totals.comm_us - hidden_us;
     totals.overlap_us = best_case_us(plan, NULL);
     out->totals = totals;
 }

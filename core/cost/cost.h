@@ -26,11 +26,15 @@
  *
  * Not modelled: caches; clocks that drop under load are part of the shares.
  *
- * step_us = compute_us + comm_us: nothing overlaps. overlap_us is the best case: two queues, of
- * ops and of collectives, each in program order. A collective starts when its queue is free and
- * its value exists; an op starts when its queue is free and every collective it reads from has
- * ended. A parameter may thus be gathered long before it is used, whatever memory that takes.
- * overlap_us - compute_us is the exposed communication.
+ * Parts that go around a ring are sent on while the op computes on each of them. Of the op's time
+ * all but its first turn is there to hide them, for all its rings together: what they take beyond
+ * that is waited for. That holds for every total below.
+ *
+ * step_us = compute_us + comm_us, less what rings hide: nothing else overlaps. overlap_us is the
+ * best case: two queues, of ops and of collectives, each in program order. A collective starts when
+ * its queue is free and its value exists; an op starts when its queue is free and every collective
+ * it reads from has ended. A parameter may thus be gathered long before it is used, whatever memory
+ * that takes. overlap_us - compute_us is the exposed communication.
  *
  * With pipeline stages these are times of one micro-batch that passes through all of them;
  * pipeline.h computes a step from them. `check --max-step` compares with plan_step_us() of

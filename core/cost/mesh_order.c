@@ -179,7 +179,8 @@ static const ReshardPath *path_in(Arena *scratch, const Order *order, const Resh
     out->us = 0;
     for (int s = 0; s < path->n_steps; s++) {
         step[s] = path->step[s];
-        step[s].us = step_us(order, step[s].kind, step[s].atoms, step[s].bytes);
+        step[s].us = step_us(order, step[s].kind, step[s].atoms, step[s].bytes) *
+                     (step[s].turns > 0 ? step[s].turns : 1);
         out->us += step[s].us;
     }
     return out;

@@ -1,5 +1,7 @@
 #include "core/cost/pipeline.h"
 
+#include "core/cost/ring.h"
+
 #include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/cost/cost.h"
@@ -98,6 +100,8 @@ void pipeline_visit_steps(const Plan *plan, const Reshard *reshard, PricedStepVi
         priced.stage = sends && priced.when != WHEN_RETURNED ? to : priced.stage;
         priced.step = step;
         priced.us = priced.times * step->us;
+        if (step->kind == STEP_RING)
+            priced.us -= priced.times * ring_hidden_us(plan, reshard);
         priced.again = again && priced.stage == to;
         visit(context, &priced);
         priced.stage = sends ? to : priced.stage;

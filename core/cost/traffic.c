@@ -197,6 +197,13 @@ static void send_borders(const GroupTraffic *at)
                      bytes * read_of(mesh, wide, plain, at->position[j], at->position[i]));
 }
 
+/* Each rank sends what it got on to the next. */
+static void send_on(const GroupTraffic *at)
+{
+    for (int64_t i = 0; i < at->n; i++)
+        send(at, i, (i + 1) % at->n, (double)at->step->bytes * at->step->turns);
+}
+
 static bool starts(const char *text, const char *head)
 {
     return str_starts(str_from(text), str_from(head));
@@ -208,6 +215,8 @@ static void send_group(const GroupTraffic *at, const char *algorithm)
         send_permute(at);
     else if (at->step->kind == STEP_HALO)
         send_borders(at);
+    else if (at->step->kind == STEP_RING)
+        send_on(at);
     else if (at->step->kind == STEP_ALL_TO_ALL)
         send_pairwise(at);
     else if (starts(algorithm, "tree"))

@@ -1,5 +1,6 @@
 #include "core/explain/why_reshard.h"
 
+#include "core/cost/ring.h"
 #include "core/cost/gradient_reduces.h"
 #include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
@@ -142,6 +143,8 @@ static void format_steps(const Plan *plan, const ReshardPath *path, Buf *out)
         if (step->bytes) {
             buf_putc(out, ' ');
             units_format_bytes(step->bytes, out);
+            if (step->turns > 0)
+                buf_printf(out, " \xc3\x97%d", step->turns);
             buf_putc(out, ' ');
             units_format_us(step->us, out);
         }
@@ -240,6 +243,22 @@ static bool reaches_far(const Plan *plan, const Cut *cut)
     return far;
 }
 
+/* Parts that go around, and how much of their way the op hides. */
+static void format_ring(const Plan *plan, const Reshard *reshard, const Cut *cut, int dim, Buf *out)
+{
+    bool home = sharding_has_ring(shardings_at(plan->shardings, reshard->from));
+    buf_printf(out, "  parts of dim %d go around a ring over ", dim);
+    mesh_format_set(plan->mesh, cut_atoms(cut), ".", out);
+    buf_puts(out, home             ? ": each rank adds to a part and sends it on, the last one home"
+                  : cut->after > 1 ? ", twice: for the sums over all of them, and for the gradients"
+                                   : ": the op computes on one while the next is on its way");
+    buf_puts(out, "; hidden ");
+    units_format_us(ring_hidden_us(plan, reshard), out);
+    buf_puts(out, " of ");
+    units_format_us(reshard->path->us, out);
+    buf_putc(out, '\n');
+}
+
 static void format_borders(const Plan *plan, const WhyReshard *why, Buf *out)
 {
     const Sharding *from = shardings_at(plan->shardings, why->reshard->from);
@@ -247,11 +266,13 @@ static void format_borders(const Plan *plan, const WhyReshard *why, Buf *out)
     for (int d = 0; d < from->n_dims; d++) {
         bool back = cut_has_halo(&from->dim[d]);
         const Cut *cut = back ? &from->dim[d] : &to->dim[d];
+        if (cut_is_ring(cut))
+            format_ring(plan, why->reshard, cut, d, out);
         if (cut_carries(cut))
             buf_printf(out,
                        "  a running sum along dim %d: each part gets what those %s it add up to\n",
                        d, cut->after == CUT_CARRY ? "before" : "behind");
-        if (!cut_has_halo(cut) || cut_carries(cut))
+        if (!cut_has_halo(cut) || cut_carries(cut) || cut_is_ring(cut))
             continue;
         buf_puts(out, back ? "  windows overlap: what it has of " : "  its windows read ");
         format_border(plan, cut, d, out);

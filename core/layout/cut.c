@@ -142,7 +142,7 @@ AtomSet cuts_used(const Cut *cuts, int64_t n, int self)
 {
     AtomSet used = 0;
     for (int i = 0; i < n; i++)
-        if (i != self)
+        if (i != self && !cut_is_ring(&cuts[i]))
             used |= cut_atoms(&cuts[i]);
     return used;
 }
@@ -185,13 +185,16 @@ bool cut_equal(const Cut *a, const Cut *b)
     return true;
 }
 
-/* The blocks of a list cut by the first n of their atoms. */
-static void blocks_by(const Cut *cut, int n, const Mesh *mesh, Cut *out)
+/* Blocks first .. end-1 of a list, cut by the first n of their atoms. */
+static bool blocks_by(const Cut *cut, int first, int end, int n, const Mesh *mesh, Cut *out)
 {
     int64_t sizes[DIGITS_MAX];
-    for (int i = 0; i < cut->n; i++)
-        sizes[i] = cut->digit[i].size;
-    cut_blocks(sizes, (int)cut->n, cut->digit[0].atom, n, mesh, out);
+    bool mirrored[DIGITS_MAX];
+    for (int i = first; i < end; i++) {
+        sizes[i - first] = cut->digit[i].size;
+        mirrored[i - first] = cut->digit[i].mirrored;
+    }
+    return cut_blocks_dealt(sizes, mirrored, end - first, cut->digit[0].atom, n, mesh, out);
 }
 
 void cut_canonical(Cut *cut, const Mesh *mesh)
@@ -199,7 +202,7 @@ void cut_canonical(Cut *cut, const Mesh *mesh)
     DigitList work = {0};
     if (cut_is_blocks(cut)) {
         Cut blocks = *cut;
-        blocks_by(&blocks, blocks.digit[0].n, mesh, cut);
+        blocks_by(&blocks, 0, (int)blocks.n, blocks.digit[0].n, mesh, cut);
         return;
     }
     work_add(&work, cut);
@@ -218,15 +221,22 @@ Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh)
 bool cut_blocks(const int64_t *sizes, int n, const uint8_t *atom, int n_atoms, const Mesh *mesh,
                 Cut *out)
 {
+    return cut_blocks_dealt(sizes, (const bool[DIGITS_MAX]){false}, n, atom, n_atoms, mesh, out);
+}
+
+bool cut_blocks_dealt(const int64_t *sizes, const bool *mirrored, int n, const uint8_t *atom,
+                      int n_atoms, const Mesh *mesh, Cut *out)
+{
     int64_t total = 0;
-    bool equal = true;
+    bool equal = true, any = false;
     if (n > DIGITS_MAX)
         return false;
     for (int i = 0; i < n; i++) {
         total += sizes[i];
-        equal = equal && sizes[i] == sizes[0];
+        any = any || mirrored[i];
+        equal = equal && sizes[i] == sizes[0] && !mirrored[i];
     }
-    if (n_atoms == 0 || n == 1) {
+    if (n_atoms == 0 || (n == 1 && !any)) {
         *out = n_atoms == 0 ? cut_whole(total) : cut_by(total, atom, n_atoms, mesh);
         return true;
     }
@@ -237,6 +247,7 @@ bool cut_blocks(const int64_t *sizes, int n, const uint8_t *atom, int n_atoms, c
     *out = (Cut){.n = n};
     for (int i = 0; i < n; i++) {
         out->digit[i] = (Digit){.size = sizes[i], .n = (uint8_t)n_atoms, .block = true};
+        out->digit[i].mirrored = mirrored[i];
         memcpy(out->digit[i].atom, atom, (size_t)n_atoms);
     }
     return true;
@@ -254,7 +265,7 @@ static Cut blocks_without(const Cut *cut, AtomSet drop, const Mesh *mesh)
         k = kept < k ? kept : k;
     }
     Cut out;
-    blocks_by(cut, k, mesh, &out);
+    blocks_by(cut, 0, (int)cut->n, k, mesh, &out);
     return out;
 }
 
@@ -494,7 +505,7 @@ static int block_at(const Cut *cut, int64_t at)
 
 bool cut_part(const Cut *cut, int64_t lo, int64_t hi, const Mesh *mesh, Cut *out)
 {
-    int64_t size = cut_size(cut), sizes[DIGITS_MAX];
+    int64_t size = cut_size(cut);
     *out = cut_whole(hi - lo);
     if (cut_is_whole(cut))
         return true;
@@ -504,10 +515,7 @@ bool cut_part(const Cut *cut, int64_t lo, int64_t hi, const Mesh *mesh, Cut *out
     }
     if (cut_is_blocks(cut)) {
         int first = block_at(cut, lo), end = block_at(cut, hi);
-        for (int i = first; 0 <= i && i < end; i++)
-            sizes[i - first] = cut->digit[i].size;
-        return 0 <= first && first < end &&
-               cut_blocks(sizes, end - first, cut->digit[0].atom, cut->digit[0].n, mesh, out);
+        return 0 <= first && first < end && blocks_by(cut, first, end, cut->digit[0].n, mesh, out);
     }
     Cut part = *cut;
     int64_t block = cut->digit[0].size > 0 ? size / cut->digit[0].size : 0;
@@ -529,6 +537,7 @@ void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int6
         for (int i = first; i < end; i++)
             coord = coord * mesh->atoms[digit->atom[i]].size +
                     mesh_atom_coord(mesh, digit->atom[i], position);
+        coord = digit->mirrored ? parts - 1 - coord : coord;
         int64_t chunk = (length + parts - 1) / parts;
         int64_t skip = coord * chunk < length ? coord * chunk : length;
         start += skip;
@@ -543,7 +552,7 @@ void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *l
 {
     assert(cut->n == 1);
     digit_interval(&cut->digit[0], mesh, position, lo, hi);
-    if (*lo == *hi || cut_carries(cut))
+    if (*lo == *hi || cut_carries(cut) || cut_is_ring(cut))
         return; /* a rank without a part needs no borders */
     *lo = *lo > cut->before ? *lo - cut->before : 0;
     *hi = cut->digit[0].size - *hi > cut->after ? *hi + cut->after : cut->digit[0].size;
@@ -552,7 +561,7 @@ void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *l
 int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
 {
     int64_t product = 1, sum = 0, lo, hi;
-    if (cut_has_halo(cut)) {
+    if (cut_has_halo(cut) && !cut_is_ring(cut)) {
         cut_interval(cut, mesh, position, &lo, &hi);
         return hi - lo;
     }
@@ -578,7 +587,7 @@ int64_t cut_most_size(const Cut *cut, const Mesh *mesh)
 
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh)
 {
-    if (cut_has_halo(cut))
+    if (cut_has_halo(cut) && !cut_is_ring(cut))
         return true;
     for (int i = 0; i < cut->n; i++)
         if (cut->digit[i].size % atoms_product(&cut->digit[i], 0, cut->digit[i].n, mesh) != 0)
@@ -598,7 +607,8 @@ static void digit_format(const Digit *digit, const Mesh *mesh, Buf *out)
 static void blocks_format(const Cut *cut, const Mesh *mesh, Buf *out)
 {
     for (int i = 0; i < cut->n; i++)
-        buf_printf(out, "%c%" PRId64, i ? '|' : '(', cut->digit[i].size);
+        buf_printf(out, "%c%" PRId64 "%s", i ? '|' : '(', cut->digit[i].size,
+                   cut->digit[i].mirrored ? "~" : "");
     buf_puts(out, ")/");
     mesh_format_atoms(mesh, cut->digit[0].atom, cut->digit[0].n, ".", out);
 }
@@ -617,7 +627,9 @@ void cut_format(const Cut *cut, const Mesh *mesh, Buf *out)
             digit_format(&cut->digit[i], mesh, out);
             buf_putc(out, ')');
         }
-    if (cut_carries(cut))
+    if (cut_is_ring(cut))
+        buf_puts(out, cut->after > 1 ? "[2 rings]" : "[ring]");
+    else if (cut_carries(cut))
         buf_puts(out, cut->after == CUT_CARRY ? "[,>]" : "[<,]");
     else if (cut_has_halo(cut))
         buf_printf(out, "[%" PRId32 ",%" PRId32 "]", cut->before, cut->after);

@@ -26,6 +26,16 @@
  * A halo of CUT_CARRY has no elements: what a running sum has at the end of a part is to be added
  * to all parts behind it, 64/x[,>], or at its start to all before it, 64/x[<,].
  *
+ * A halo of CUT_RING goes all around: the parts come to each rank one after another, its own first,
+ * then that of the rank before it, and an op computes on each while the next is on its way:
+ * 1024/cp[ring]. `after` is the number of times around. A rank holds one part at a time, so the
+ * elements are those of its own part. An index dim that is cut so is computed whole by every rank,
+ * in turns: its axes shard other index dims of the op too. A value that an op makes so goes around
+ * as it is added up, and ends where it belongs.
+ *
+ * A block may be dealt to the ranks from the last to the first: (512|512~)/cp gives a rank a part
+ * of the first half and the mirrored part of the second, which balances a causal mask.
+ *
  * Digits are a mixed radix, so a flattened or split dim keeps its cut by splitting digits at the
  * borders of the index dims.
  */
@@ -34,13 +44,14 @@
 
 #include "core/layout/mesh.h"
 
-enum { DIGITS_MAX = 6, CUT_CARRY = INT32_MAX };
+enum { DIGITS_MAX = 6, CUT_CARRY = INT32_MAX, CUT_RING = INT32_MAX - 1 };
 
 typedef struct {
     int64_t size;
     uint8_t n, atom[ATOMS_MAX]; /* unused entries are 0 */
     bool block;                 /* of a block list: then all digits of the cut are */
-    uint8_t unused[2];
+    bool mirrored;              /* a block: the last rank has its first part */
+    uint8_t unused[1];
 } Digit;
 
 typedef struct {
@@ -53,7 +64,8 @@ typedef struct {
 Cut cut_whole(int64_t size);
 bool cut_is_whole(const Cut *cut);
 AtomSet cut_atoms(const Cut *cut);
-AtomSet cuts_used(const Cut *cuts, int64_t n, int self); /* by all but `self`; -1: by all */
+AtomSet cuts_used(const Cut *cuts, int64_t n,
+                  int self);                       /* by all but `self` and rings; -1: by all */
 int cut_list_atoms(const Cut *cut, uint8_t *atom); /* in the order they shard it, at most ATOMS_MAX
                                                     */
 int64_t cut_size(const Cut *cut);
@@ -71,6 +83,11 @@ static inline bool cut_carries(const Cut *cut)
     return cut->before == CUT_CARRY || cut->after == CUT_CARRY;
 }
 
+static inline bool cut_is_ring(const Cut *cut)
+{
+    return cut->before == CUT_RING;
+}
+
 /* Appends atoms to the minor end of a whole cut: the plain case `size/axes`. */
 Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh);
 
@@ -78,6 +95,10 @@ Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh);
  * and unsharded blocks as a whole dim. Returns false if there are more blocks than DIGITS_MAX. */
 bool cut_blocks(const int64_t *sizes, int n, const uint8_t *atom, int n_atoms, const Mesh *mesh,
                 Cut *out);
+/* The same, with some blocks dealt from the last rank to the first; these have parts of equal size.
+ */
+bool cut_blocks_dealt(const int64_t *sizes, const bool *mirrored, int n, const uint8_t *atom,
+                      int n_atoms, const Mesh *mesh, Cut *out);
 static inline bool cut_is_blocks(const Cut *cut)
 {
     return cut->n > 0 && cut->digit[0].block;
@@ -118,7 +139,8 @@ int64_t cut_most_size(const Cut *cut, const Mesh *mesh); /* the largest of any r
 void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *lo, int64_t *hi);
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* ranks hold parts of unlike sizes */
 
-/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "56/x[1,1]", "64/x[,>]"; a dim of size 1 is "1". */
+/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "56/x[1,1]", "64/x[,>]", "64/x[ring]"; a dim of size
+ * 1 is "1". */
 void cut_format(const Cut *cut, const Mesh *mesh, Buf *out);
 
 #endif

@@ -86,7 +86,7 @@ Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position)
         return runs_whole(arena, 1);
     if (cut_is_blocks(cut))
         return block_runs(arena, cut, mesh, position);
-    if (cut_has_halo(cut)) {
+    if (cut_has_halo(cut) && !cut_is_ring(cut)) {
         int64_t lo, hi;
         cut_interval(cut, mesh, position, &lo, &hi);
         Runs runs = runs_whole(arena, hi - lo);

@@ -124,6 +124,14 @@ bool sharding_has_halo(const Sharding *sharding)
     return false;
 }
 
+bool sharding_has_ring(const Sharding *sharding)
+{
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_is_ring(&sharding->dim[d]))
+            return true;
+    return false;
+}
+
 int sharding_carried_dim(const Sharding *sharding)
 {
     for (int d = 0; d < sharding->n_dims; d++)

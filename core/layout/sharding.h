@@ -43,6 +43,7 @@ int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int6
 int64_t sharding_most_elements(const Sharding *sharding, const Mesh *mesh); /* of any rank */
 bool sharding_has_halo(const Sharding *sharding);
 Sharding sharding_without_halo(const Sharding *sharding);
+bool sharding_has_ring(const Sharding *sharding);   /* parts of a dim go around */
 int sharding_carried_dim(const Sharding *sharding); /* along which it carries; -1: none */
 
 typedef enum {

@@ -112,10 +112,28 @@ static bool read_digit(ShardingReader *reader, Digit *digit)
     return true;
 }
 
+/* A block that is dealt from the last rank to the first has parts of one size. */
+static bool deals_evenly(ShardingReader *reader, const int64_t *size, const bool *mirrored, int n,
+                         const ReadAxes *list)
+{
+    int64_t parts = 1;
+    for (int i = 0; i < list->n; i++)
+        parts *= reader->mesh->atoms[list->atom[i]].size;
+    for (int i = 0; i < n; i++)
+        if (mirrored[i] && size[i] % parts != 0) {
+            error_kind(reader->scan.err, ERROR_NOT_DIVISIBLE,
+                       "a mirrored block of %" PRId64 " does not divide by %" PRId64, size[i],
+                       parts);
+            return blame(reader, here(reader));
+        }
+    return true;
+}
+
 /* The blocks after the first, and the axes that cut them all. */
 static bool read_blocks(ShardingReader *reader, int64_t first, Cut *cut)
 {
     int64_t size[DIGITS_MAX] = {first}, total = first;
+    bool mirrored[DIGITS_MAX] = {false};
     int n = 1;
     ReadAxes list;
     size_t at = here(reader);
@@ -131,11 +149,12 @@ static bool read_blocks(ShardingReader *reader, int64_t first, Cut *cut)
             error_kind(reader->scan.err, ERROR_OUT_OF_RANGE, "a block has 1 element or more");
             return blame(reader, at);
         }
-        n++;
+        mirrored[n++] = scan_accept(&reader->scan, '~');
     }
     return scan_char(&reader->scan, ')') && scan_char(&reader->scan, '/') &&
            read_dotted(reader, &list) && claim(reader, &list) &&
-           cut_blocks(size, n, list.atom, list.n, reader->mesh, cut);
+           deals_evenly(reader, size, mirrored, n, &list) &&
+           cut_blocks_dealt(size, mirrored, n, list.atom, list.n, reader->mesh, cut);
 }
 
 static bool read_digits(ShardingReader *reader, Cut *cut)
@@ -183,7 +202,8 @@ static bool fail_halo(ShardingReader *reader)
 }
 
 /* dims = "scalar" | dim { "," dim }
- * dim = digit | "(" digit ")" { "(" digit ")" } | "(" size { "|" size } ")" "/" axes */
+ * dim = cut [ "[ring]" ]
+ * cut = digit | "(" digit ")" { "(" digit ")" } | "(" size { "|" size [ "~" ] } ")" "/" axes */
 static bool read_our_dims(ShardingReader *reader)
 {
     size_t at = here(reader);
@@ -195,6 +215,7 @@ static bool read_our_dims(ShardingReader *reader)
         Cut cut;
         if (!read_digits(reader, &cut))
             return false;
+        bool ring = scan_accept_text(&reader->scan, STR("[ring]"));
         if (scan_peek(&reader->scan) == '[')
             return fail_halo(reader);
         if (d == reader->shape->n_dims)
@@ -205,6 +226,8 @@ static bool read_our_dims(ShardingReader *reader)
             return blame(reader, at);
         }
         cut_canonical(&cut, reader->mesh);
+        if (ring && !cut_is_whole(&cut))
+            cut.before = CUT_RING, cut.after = 1;
         reader->out->dim[d++] = cut;
     } while (scan_accept(&reader->scan, ','));
     return d == reader->shape->n_dims || fail_rank(reader, here(reader));

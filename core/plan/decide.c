@@ -174,6 +174,14 @@ static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decisio
                : plan->decided->submeshes[plan_devices(plan, pin->place)].fixed;
 }
 
+/* Whether an op can be computed with that cut of an index dim. */
+static bool obeys_cut(const OpSpace *space, int index, const Cut *cut)
+{
+    if (cut_is_ring(cut))
+        return space->index[index].rounds > 0;
+    return space->index[index].role != ROLE_FROZEN;
+}
+
 /* Sharding a frozen index dim would give wrong sums. Only parameters are stored before they are
  * used. */
 static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
@@ -186,10 +194,20 @@ static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
         return false;
     }
     if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(decision_cut(pin)) &&
-        program_space(inferred, pin->place)->index[pin->dim].role == ROLE_FROZEN) {
+        !obeys_cut(program_space(inferred, pin->place), pin->dim, decision_cut(pin))) {
+        bool rounds = program_space(inferred, pin->place)->index[pin->dim].rounds > 0;
         refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin",
-                   "is frozen: the op cannot be sharded along it", "shard another dim of the op",
+                   cut_is_ring(decision_cut(pin)) ? "has no parts that can go around a ring"
+                                                  : "is frozen: the op cannot be sharded along it",
+                   rounds ? "let its parts go around a ring: {axis = .., ring = true}"
+                          : "shard another dim of the op",
                    NULL);
+        return false;
+    }
+    if (pin->kind == PIN_TENSOR_DIM && cut_is_ring(decision_cut(pin))) {
+        refuse_pin(plan, pin, LEVEL_ERROR, "ring-of-tensor",
+                   "is a dim of a tensor: only ops have parts go around a ring",
+                   "pin the index dim of the op that reads it", NULL);
         return false;
     }
     if (pin->store && (pin->kind != PIN_TENSOR_DIM || !tensor_is_parameter(inferred, pin->place))) {
@@ -235,9 +253,11 @@ static const Decision *mark_over(const Decided *decided, const Decision *pin)
 /* The pin of another dim of the same tensor or op that has one of the pin's axes. */
 static const Decision *pin_with_axis(const Decided *decided, const Decision *pin)
 {
-    for (int i = 0; i < decided->n_pins; i++) {
+    for (int i = 0; i < decided->n_pins && !cut_is_ring(decision_cut(pin)); i++) {
         const Decision *other = decided->pins[i];
-        bool same = pin->store ? (other->store & pin->store) != 0 : other->store == 0;
+        bool same = cut_is_ring(decision_cut(other)) ? false
+                    : pin->store                     ? (other->store & pin->store) != 0
+                                                     : other->store == 0;
         if (other->kind == pin->kind && other->place == pin->place && same &&
             (cut_atoms(decision_cut(other)) & cut_atoms(decision_cut(pin))))
             return other;

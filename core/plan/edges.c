@@ -158,6 +158,7 @@ static bool is_kept(const Edges *e, int32_t tensor)
 static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to, int32_t op)
 {
     bool pinned = op == e->plan->inferred->graph->tensors[tensor].maker;
+    bool ring = sharding_has_ring(shardings_at(e->plan->shardings, to.sharding));
     int phase = pinned ? 0 : plan_phase(e->plan, op);
     for (int32_t at = e->first_reshard[tensor]; at > 0; at = e->next_reshard.at[at - 1]) {
         Reshard *old = &e->reshards.at[at - 1];
@@ -169,7 +170,8 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to,
     new.from_devices = (int16_t)from.devices;
     new.to_devices = (int16_t)to.devices;
     new.phase =
-        (uint8_t)(phase > 0 && !is_kept(e, tensor) && grows(e, tensor, from, to) ? phase : 0);
+        (uint8_t)(phase > 0 && !is_kept(e, tensor) && (ring || grows(e, tensor, from, to)) ? phase
+                                                                                           : 0);
     new.path = path_of(e, tensor, from, to);
     vec_push_own(e->scratch, &e->reshards, new);
     vec_push_own(e->scratch, &e->next_reshard, e->first_reshard[tensor]);
@@ -384,6 +386,25 @@ static void add_unsent(Plan *plan, const Edges *e)
               e->n_unsent > 1 ? arena_printf(plan->arena, " (and %d more)", e->n_unsent - 1) : "");
 }
 
+/* Rings that are none: what goes around is gathered, or is there already. */
+static void note_idle_rings(Plan *plan)
+{
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
+        if (pin->kind != PIN_INDEX_DIM || !cut_is_ring(decision_cut(pin)) ||
+            op_cut_ring(program_space(plan->inferred, pin->place), program_cut(plan, pin->place)) >=
+                0)
+            continue;
+        plan_find(
+            plan, LEVEL_NOTE, "idle-ring", pin->place, -1,
+            "shard its queries by the axes of the ring, and nothing else that goes around",
+            "%s: parts of %s do not go around a ring, whose axes shard no other dim of the op, "
+            "or shard what goes around otherwise",
+            op_name(plan->inferred->graph, pin->place),
+            program_space(plan->inferred, pin->place)->index[pin->dim].name);
+    }
+}
+
 /* Groups the uses by reshard; they were collected in program order. */
 static void publish(Edges *e)
 {
@@ -512,5 +533,6 @@ void edges_fill(Plan *plan)
         read_carried(&e, &inferred->graph->carries[i]);
     publish(&e);
     add_unsent(plan, &e);
+    note_idle_rings(plan);
     arena_free(scratch);
 }

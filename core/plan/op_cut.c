@@ -31,7 +31,10 @@ bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim
                !cut_is_whole(out);
     for (int f = 0; f < factors->n; f++)
         parts[f] = &cut->index[factors->index[f]];
-    return factors->n > 0 && factors->exact && cut_concat(parts, factors->n, mesh, out);
+    if (factors->n == 0 || !factors->exact || !cut_concat(parts, factors->n, mesh, out))
+        return false;
+    out->before = out->after = 0;
+    return true;
 }
 
 AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut)
@@ -150,6 +153,56 @@ OpCut op_cut_of_forward(const OpSpace *space, const OpCut *cut)
     return out;
 }
 
+/* Whether the axes shard a dim of the operand by an index dim that does not go around. */
+static bool shards(const OpCut *cut, const Operand *operand, AtomSet atoms)
+{
+    for (int d = 0; d < operand->shape.n_dims; d++)
+        for (int f = 0; f < operand->factors[d].n; f++) {
+            const Cut *other = &cut->index[operand->factors[d].index[f]];
+            if (!cut_is_ring(other) && (cut_atoms(other) & atoms))
+                return true;
+        }
+    return false;
+}
+
+int op_cut_ring(const OpSpace *space, const OpCut *cut)
+{
+    int ring = -1;
+    for (int j = 0; j < space->n_index && ring < 0; j++)
+        if (cut_is_ring(&cut->index[j]))
+            ring = j;
+    AtomSet atoms = ring < 0 ? 0 : cut_atoms(&cut->index[ring]);
+    if (ring < 0 || (atoms & ~cuts_used(cut->index, cut->n, -1)))
+        return -1;
+    for (int i = 0; i < space->n_inputs; i++)
+        if (!space->operand[i].absent && operand_has_index(&space->operand[i], ring) &&
+            shards(cut, &space->operand[i], atoms))
+            return -1;
+    return ring;
+}
+
+/* Parts of an input go around; those of an output do while the ranks add to them, if each rank has
+ * addends of all. Where every rank makes all of them, they are whole. */
+static void go_around(const OpSpace *space, const OpCut *cut, int operand, Sharding *sharding)
+{
+    const Operand *o = &space->operand[operand];
+    int ring = op_cut_ring(space, cut);
+    for (int d = 0; d < sharding->n_dims; d++) {
+        const DimFactors *factors = &o->factors[d];
+        int index = factors->n == 1 && factors->exact ? factors->index[0] : -1;
+        Cut *made = &sharding->dim[d];
+        if (index < 0 || !cut_is_ring(&cut->index[index]) || cut_is_whole(made))
+            continue;
+        bool input = operand < space->n_inputs;
+        if (ring < 0 || (!input && (cut_atoms(made) & ~sharding_partials(sharding)))) {
+            *made = cut_whole(o->shape.dim[d]);
+            continue;
+        }
+        made->before = CUT_RING;
+        made->after = input ? space->index[index].rounds : 1;
+    }
+}
+
 /* What windows add to overlaps at the borders only: a rank holds addends of what its forward op
  * read, not of the whole dim. */
 static void add_overlaps(const OpSpace *space, const OpCut *cut, int output, const Mesh *mesh,
@@ -197,6 +250,7 @@ Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, co
         add_partials(space, cut, o, &sharding);
         add_carries(space, cut, o, &sharding);
     }
+    go_around(space, cut, operand, &sharding);
     if (operand >= space->n_inputs && space->gradient && sharding_partials(&sharding))
         add_overlaps(space, cut, operand - space->n_inputs, mesh, &sharding);
     return sharding;
@@ -239,6 +293,8 @@ bool op_cut_of_frozen(const OpSpace *space, int index, const Cut *cut, const Mes
     int64_t sizes[DIGITS_MAX], at = 0;
     int n = dim_parts(space, index, sizes, DIGITS_MAX);
     Cut part;
+    if (cut_is_ring(cut))
+        return space->index[index].rounds > 0;
     if (space->index[index].carries)
         return cut->n == 1 && !cut_is_blocks(cut);
     for (int i = 0; i < n; at += sizes[i++])

@@ -22,7 +22,8 @@ bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim
 
 /* The sharding of an operand under the op's cut: as the op reads it or makes it, partial over the
  * axes that shard a reduce dim. What the gradient of a window writes has the halo that the window
- * reads, and a running sum carries. The operand must not be absent or ignored. */
+ * reads, a running sum carries, and what has an index dim that goes around a ring does so too. The
+ * operand must not be absent or ignored. */
 Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh);
 
 /* Reads dims of which the op needs a part only, Slice's, as `have`, where that part is sharded
@@ -45,8 +46,14 @@ bool op_cut_read_halos(const OpSpace *space, const OpCut *cut, int operand, cons
                        Sharding *need);
 
 /* Whether a frozen index dim may have this cut: operands hold the parts of the index dim (Split,
- * Concat) and the cut keeps them apart, or it carries and the cut is plain. */
+ * Concat) and the cut keeps them apart, it carries and the cut is plain, or its parts go around a
+ * ring. */
 bool op_cut_of_frozen(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh);
+
+/* The index dim whose parts go around a ring; -1: none. Its axes shard another index dim of the op,
+ * or else all ranks would make the same in different orders; and no other dim of what goes around,
+ * or else there is nothing to hand on. Where that does not hold the dim is whole. */
+int op_cut_ring(const OpSpace *space, const OpCut *cut);
 
 /* The cut of the op whose gradient this is, as far as the gradient op has its index dims. */
 OpCut op_cut_of_forward(const OpSpace *space, const OpCut *cut);

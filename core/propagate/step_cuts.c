@@ -315,11 +315,12 @@ static uint64_t pin_index_dims(const StepCuts *s, int32_t op, OpCut *cut)
         if (!pin)
             continue;
         cut->index[j] = *decision_cut(pin);
-        axes |= cut_atoms(decision_cut(pin));
+        axes |= cut_is_ring(decision_cut(pin)) ? 0 : cut_atoms(decision_cut(pin));
         pinned |= (uint64_t)1 << j;
     }
     for (int j = 0; j < cut->n; j++)
-        if (!(pinned >> j & 1) && (cut_atoms(&cut->index[j]) & axes))
+        if (!(pinned >> j & 1) && !cut_is_ring(&cut->index[j]) &&
+            (cut_atoms(&cut->index[j]) & axes))
             cut->index[j] = cut_without(&cut->index[j], axes, s->plan->mesh);
     return pinned;
 }

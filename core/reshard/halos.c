@@ -10,6 +10,20 @@ static AtomSet halo_atoms(const Sharding *sharding)
     return atoms;
 }
 
+/* How often parts are sent on while an op computes on each: they come to all ranks, or they come
+ * home after all have added to them. */
+static int ring_turns(const Resharder *resharder, const Sharding *before, const Sharding *after)
+{
+    for (int64_t d = 0; d < before->n_dims; d++) {
+        int n = (int)mesh_atoms_size(resharder->mesh, cut_atoms(&after->dim[d]));
+        if (cut_is_ring(&after->dim[d]))
+            return after->dim[d].after * n - 1;
+        if (cut_is_ring(&before->dim[d]))
+            return (int)mesh_atoms_size(resharder->mesh, cut_atoms(&before->dim[d]));
+    }
+    return 0;
+}
+
 /* What the running sums of all ranks of a group are at the ends of their parts. */
 static int64_t totals_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding,
                             int dim, AtomSet atoms)
@@ -20,7 +34,7 @@ static int64_t totals_bytes(const Resharder *resharder, Dtype dtype, const Shard
 }
 
 /* The borders of the neighbours' parts, got or given back: of the largest part, what it holds
- * beyond its own. One of both ends has halos. */
+ * beyond its own; or the turns of a ring. One of both ends has halos. */
 static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
 {
     const Sharding *before = shardings_at(resharder->shardings, from);
@@ -31,11 +45,16 @@ static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int
     step.bytes = resharder_local_bytes(resharder, dtype, after) -
                  resharder_local_bytes(resharder, dtype, before);
     step.bytes = step.bytes < 0 ? -step.bytes : step.bytes;
-    if (carried >= 0)
+    step.turns = ring_turns(resharder, before, after);
+    if (step.turns > 0) {
+        step.kind = STEP_RING;
+        step.bytes = resharder_local_bytes(resharder, dtype, after);
+    } else if (carried >= 0)
         step.bytes = totals_bytes(resharder, dtype, after, carried, step.atoms);
     Price price = pricer_step(resharder->pricer, step.kind, step.atoms, step.bytes);
-    step.wire_bytes = price.wire_bytes;
-    step.us = price.us;
+    int64_t times = step.turns > 0 ? step.turns : 1;
+    step.wire_bytes = times * price.wire_bytes;
+    step.us = (double)times * price.us;
     return step;
 }
 

@@ -11,7 +11,7 @@ static const struct {
 } kinds[STEP_KIND_COUNT] = {
     {"slice", "SL"},         {"all_gather", "AG"}, {"all_reduce", "AR"}, {"reduce_scatter", "RS"},
     {"all_to_all", "A2A"},   {"permute", "PP"},    {"send", "P2P"},      {"broadcast", "BC"},
-    {"halo_exchange", "HX"}, {"scan", "SC"},
+    {"halo_exchange", "HX"}, {"scan", "SC"},       {"ring", "RG"},
 };
 
 const char *step_kind_name(StepKind kind)

@@ -29,6 +29,7 @@ typedef enum {
     STEP_BROADCAST, /* one device to several of another mesh */
     STEP_HALO,      /* neighbours along an axis send each other the borders of their parts */
     STEP_SCAN,      /* each rank gets what the ranks before it along an axis add up to */
+    STEP_RING,      /* each rank sends what it got on to the next one: one turn */
     STEP_KIND_COUNT
 } StepKind;
 

@@ -254,7 +254,7 @@ static void add_pat(Ask *ask)
 /* Each rank sends to its neighbours or to one other. */
 static bool is_direct(StepKind kind)
 {
-    return kind == STEP_PERMUTE || kind == STEP_SEND || kind == STEP_HALO;
+    return kind == STEP_PERMUTE || kind == STEP_SEND || kind == STEP_HALO || kind == STEP_RING;
 }
 
 /* Sends, which NCCL does not model: one hop each, with the protocols of sends. */

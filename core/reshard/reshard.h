@@ -15,6 +15,9 @@
  *                     the atoms of the dims that have one
  *     scan            a dim of the source carries: each rank gets       an element a rank of each
  *                     what the ranks before it add up to                row along it
+ *     ring            the target is a ring, or the source is one of       a part
+ *                     addends: each rank sends a part on, several
+ *                     times, while an op computes on each (cut.h)
  *     permute         each rank's whole shard goes to another rank;     local size
  *                     groups: the atoms that change places
  *
@@ -49,6 +52,7 @@ typedef struct {
     int32_t from, to; /* Shardings ids */
     int64_t bytes, wire_bytes, padding_bytes;
     double us;
+    int turns; /* of a ring: `bytes` are sent so often, one after another; else 0 */
 } Step;
 
 typedef struct {

@@ -111,7 +111,8 @@ bool host_op(Rank *rank, const Instr *instr)
     Arena *scratch = arena_new();
     bool ok = rank_kernel_call(rank, instr, host_make_slot, scratch, &call);
     bool begun = ok;
-    if (ok && !kernel_run_part(&call, &inner)) {
+    bool ring = ok && ring_index_of(rank->team->plan, instr->op) >= 0;
+    if (ok && !(ring ? ring_op(rank, instr, &call, &inner) : kernel_run_part(&call, &inner))) {
         kernel_blame(rank->team->plan->inferred->graph, instr->op, &inner, &err);
         ok = rank_failed(rank, &err);
     }
@@ -196,6 +197,29 @@ bool host_step(Rank *rank, const Instr *instr, double *wait_us)
     return fill(rank, instr) && meet(rank, &meeting->left, n);
 }
 
+static bool pass_begin(Rank *rank, RingPass *pass)
+{
+    rank->handed = pass->from;
+    return true;
+}
+
+/* All ranks of the op meet before and behind the copies, as in a step. */
+static bool pass_end(Rank *rank, const Instr *instr, RingPass *pass)
+{
+    Team *team = rank->team;
+    const Plan *plan = team->plan;
+    int64_t at = instr - team->program->instrs, times = ++((int *)rank->own)[at];
+    SubMesh on = plan->decided->submeshes[plan_devices(plan, instr->op)];
+    unsigned n = (unsigned)(times * submesh_size(plan->mesh, on));
+    Meeting *meeting = (Meeting *)team->own + at;
+    if (!meet(rank, &meeting->came, n))
+        return false;
+    Local *const *from = team->ranks[pass->before].handed;
+    for (int i = 0; i < pass->n; i++)
+        memcpy(pass->to[i]->data, from[i]->data, (size_t)local_bytes(pass->to[i]));
+    return meet(rank, &meeting->left, n);
+}
+
 const Local *host_fetch(Rank *rank, int32_t slot)
 {
     return rank->slot[slot];
@@ -210,4 +234,6 @@ const Runner host_runner = {.name = "host",
                             .op = host_op,
                             .step = host_step,
                             .drop = rank_unmake,
+                            .pass_begin = pass_begin,
+                            .pass_end = pass_end,
                             .fetch = host_fetch};

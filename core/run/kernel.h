@@ -36,6 +36,16 @@ struct PickSink {
 /* A changed number; i is its place, key identifies the operand and the sample. */
 typedef double NumberChange(double x, Dtype dtype, uint64_t key, int64_t i);
 
+/* One turn of an op whose parts go around a ring: the inputs are those that are there now, what is
+ * made of them is combined with what the turns before left in *state. Outputs that go around are
+ * added to, others are written by the last turn. */
+typedef struct {
+    int turn, n_turns; /* of all rounds */
+    int n;             /* of one round */
+    void **state;      /* the kernel's; NULL in the first turn */
+    Arena *arena;      /* of the state */
+} KernelRing;
+
 typedef struct {
     const Kernel *kernel;
     const Inferred *inferred;
@@ -51,16 +61,17 @@ typedef struct {
     const OpCut *cut;          /* of the op, on `mesh`, for the rank at `position`; NULL: whole */
     const Mesh *mesh;
     int64_t position;
-    int64_t iteration;     /* of the op's loop; after the loop its number of iterations */
-    uint64_t seed;         /* of the run; for ops that draw numbers */
-    uint64_t by_rank;      /* added to a seed, and .. */
-    uint16_t by_place;     /* .. dims that count within the part that is drawn: Draws of
-                            * core/plan/assume.h; 0 */
-    pthread_mutex_t *blas; /* lock held around calls of BLAS, which is not thread-safe; NULL: plain
-                            * loops */
-    PickSink *sink;        /* NULL: the kernel moves elements itself */
-    NumberChange *inner;   /* changes numbers that the kernel makes and adds up to a result in which
-                            * they may cancel, whatever the operands are: core/run/rounding.h; NULL */
+    int64_t iteration;      /* of the op's loop; after the loop its number of iterations */
+    uint64_t seed;          /* of the run; for ops that draw numbers */
+    uint64_t by_rank;       /* added to a seed, and .. */
+    uint16_t by_place;      /* .. dims that count within the part that is drawn: Draws of
+                             * core/plan/assume.h; 0 */
+    pthread_mutex_t *blas;  /* lock held around calls of BLAS, which is not thread-safe; NULL: plain
+                             * loops */
+    const KernelRing *ring; /* NULL: everything at once */
+    PickSink *sink;         /* NULL: the kernel moves elements itself */
+    NumberChange *inner; /* changes numbers that the kernel makes and adds up to a result in which
+                          * they may cancel, whatever the operands are: core/run/rounding.h; NULL */
     uint64_t inner_key;
     Arena *scratch;
 } KernelCall;

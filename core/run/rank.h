@@ -33,7 +33,8 @@ typedef struct {
                             * iterations */
     int64_t *most;         /* by body of the graph: most iterations */
     RankResult *result;
-    void *own; /* the runner's */
+    void *own;            /* the runner's */
+    Local *const *handed; /* parts that the next rank of a ring takes */
     int pass;
 } Rank;
 

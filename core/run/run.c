@@ -221,6 +221,17 @@ static bool has_flow(const Program *program)
     return false;
 }
 
+static bool has_ring(const Team *team, int32_t *op)
+{
+    const Inferred *inferred = team->plan->inferred;
+    for (int i = 0; i < inferred->n_program; i++) {
+        *op = inferred->program[i];
+        if (ring_index_of(team->plan, *op) >= 0)
+            return true;
+    }
+    return false;
+}
+
 /* Checks what the runner does not support on any machine. */
 static bool check_runner(const Team *team, Error *err)
 {
@@ -236,6 +247,9 @@ static bool check_runner(const Team *team, Error *err)
         error_kind(err, ERROR_USAGE, "a step of several micro-batches cannot be run by %s", name);
     else if (team->runner->straight && team->options->steps > 1)
         error_kind(err, ERROR_USAGE, "several steps of training cannot be run by %s", name);
+    else if (!team->runner->pass_begin && has_ring(team, &op))
+        error_kind(err, ERROR_USAGE, "op '%s' cannot be run by %s: parts of it go around a ring",
+                   op_name(graph, op), name);
     else if (team->runner->straight && has_flow(team->program))
         error_kind(err, ERROR_USAGE, "a model with branches or loops cannot be run by %s", name);
     else

@@ -10,6 +10,14 @@
 
 #include "core/run/rank.h"
 
+/* Parts that a rank hands on to the next of its ring, and those that it gets from the one before,
+ * in Locals that are there for them. */
+typedef struct {
+    int n;
+    Local *const *from, *const *to;
+    int64_t next, before; /* positions */
+} RingPass;
+
 typedef struct Runner {
     const char *name;
     bool timed;    /* it measures by itself, asynchronously (rank_record_time(), rank_took_pass());
@@ -31,6 +39,11 @@ typedef struct Runner {
     bool (*step)(Rank *rank, const Instr *instr, double *wait_us);
     void (*drop)(Rank *rank, int32_t slot);
 
+    /* Hand parts on, in two calls between which a rank computes on what it sends; all ranks of the
+     * op do so equally often. NULL: it runs no op whose parts go around a ring. */
+    bool (*pass_begin)(Rank *rank, RingPass *pass);
+    bool (*pass_end)(Rank *rank, const Instr *instr, RingPass *pass);
+
     /* Executes a whole pass at once and sets *done, or leaves it false. May be NULL. */
     bool (*replay)(Rank *rank, int pass, bool *done);
     bool (*finish)(Rank *rank, int pass); /* waits for what was begun; may be NULL */
@@ -43,6 +56,10 @@ bool host_load(Rank *rank, const Instr *instr);
 bool host_op(Rank *rank, const Instr *instr);
 bool host_step(Rank *rank, const Instr *instr, double *wait_us);
 const Local *host_fetch(Rank *rank, int32_t slot);
+/* In place of the kernel call of an op whose parts go around a ring: its turns. core/run/ring.c */
+bool ring_op(Rank *rank, const Instr *instr, const KernelCall *call, Error *err);
+/* The index dim of the op whose parts go around a ring; -1: none. */
+int ring_index_of(const Plan *plan, int32_t op);
 /* rank_make() with elements in host memory; NULL after rank_failed(). */
 Local *host_make_slot(Rank *rank, int32_t slot);
 

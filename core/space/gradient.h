@@ -15,6 +15,9 @@
  * (op_cut_sharding()). So the sharding rules of the backward pass need
  * no table: with the forward op's cuts every saved operand is read as the forward op read it.
  *
+ * Parts of a frozen dim that go around a ring do so twice: once for what the forward op summed up
+ * over all of them, once for the gradients.
+ *
  * The space is right for operators that are not linear in the operand too; only what the kernel
  * computes differs. Source: the proof by prototype is in the project's design of training steps.
  */

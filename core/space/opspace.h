@@ -14,7 +14,8 @@
  * concat, split. A divisor divides where the window starts, rounding down: {(2*o+1)/4} is the row
  * that a resized image reads. Index dims of role REDUCE are summed (or max..) over; FROZEN ones are
  * never cut, except those that carry: a running sum along them is cut, and each part then lacks
- * what the parts before it add up to. The arithmetic is that of Tapestry's range projection maps.
+ * what the parts before it add up to; and those that go around a ring (IndexDim.rounds). The
+ * arithmetic is that of Tapestry's range projection maps.
  *
  * OpSpaces are interned by signature and immutable; equal ids mean the same struct.
  */
@@ -60,6 +61,8 @@ typedef struct {
     bool blocked;  /* a cut along it is not handed on to other ops (Shardy's blocked propagation) */
     int8_t carries; /* of a frozen dim: outputs are running sums along it; 1: from its start, -1:
                        from its end; 0: no */
+    uint8_t rounds; /* of a frozen dim: the op can compute on its parts one after another, as they
+                       go around a ring, and combine the results; how often around; 0: it cannot */
     const struct CutRule *rule; /* of a user (core/rules/user_op.h) that cuts it; NULL: none */
 } IndexDim;
 

@@ -64,9 +64,26 @@ typedef struct {
     const Digit *digit; /* NULL: whole */
 } LuaCut;
 
+/* Two halves, the second dealt from the last rank to the first. */
+static bool cut_is_zigzag(const Cut *cut)
+{
+    return cut->n == 2 && cut_is_blocks(cut) && cut->digit[0].size == cut->digit[1].size &&
+           !cut->digit[0].mirrored && cut->digit[1].mirrored;
+}
+
+static bool has_mirrored(const Cut *cut)
+{
+    for (int64_t d = 0; d < cut->n; d++)
+        if (cut->digit[d].mirrored)
+            return true;
+    return false;
+}
+
 static bool read_cut(const Cut *cut, LuaCut *out)
 {
     *out = (LuaCut){1, 1, NULL};
+    if (has_mirrored(cut) && !cut_is_zigzag(cut))
+        return false;
     if (cut_is_blocks(cut)) {
         out->digit = &cut->digit[0];
         return true;
@@ -121,15 +138,20 @@ static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, B
 {
     bool blocks = cut_is_blocks(decision_cut(pin)), cut = read->digit != NULL;
     bool parts = cut && !blocks && read->interleave > 1, units = cut && !blocks && read->unit > 1;
-    bool table = blocks || parts || units || pin->open || pin->store || pin->priority;
+    bool ring = cut_is_ring(decision_cut(pin));
+    bool zigzag = cut_is_zigzag(decision_cut(pin));
+    bool table = ring || blocks || parts || units || pin->open || pin->store || pin->priority;
     buf_puts(out, table ? "{axis = " : "");
     put_axes(mesh, cut ? read->digit->atom : NULL, cut ? read->digit->n : 0, out);
-    if (blocks)
+    if (zigzag)
+        buf_puts(out, ", zigzag = true");
+    else if (blocks)
         put_blocks(decision_cut(pin), out);
     if (parts)
         buf_printf(out, ", interleave = %" PRId64, read->interleave);
     if (units)
         buf_printf(out, ", unit = %" PRId64, read->unit);
+    buf_puts(out, ring ? ", ring = true" : "");
     put_store(pin, out);
     buf_puts(out, pin->open ? ", open = true" : "");
     if (pin->priority)

@@ -44,9 +44,11 @@ static TouchedDim dim_range(const Plan *plan, const OpSpace *space, const OpCut 
                             int d, const Box *index, const Box *range, int64_t position)
 {
     const Operand *o = &space->operand[operand];
+    const DimFactors *factors = &o->factors[d];
+    bool around = factors->n == 1 && cut_is_ring(&cut->index[factors->index[0]]);
     Cut part;
-    if (o->factors[d].exact) {
-        if (!op_cut_project(space, cut, operand, d, plan->mesh, &part))
+    if (factors->exact) {
+        if (around || !op_cut_project(space, cut, operand, d, plan->mesh, &part))
             part = cut_whole(o->shape.dim[d]);
         return radix_range(&part, plan->mesh, position);
     }

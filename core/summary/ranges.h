@@ -2,6 +2,7 @@
  *
  * A rank's part of the index space goes through the operand's projection: the result is a range of
  * each dim, [lo, hi). What it skips there is counted out: strided rows read one element in several.
+ * Of what goes around a ring it touches all, and holds a part at a time.
  * What a rank holds beyond what it touches is waste: borders that only other ranks need, dims that
  * are gathered for a part of them.
  *

@@ -5,21 +5,28 @@
 --     works on one place at a time follows. Attention needs keys and values of all places: these two
 --     are gathered in each layer, before an Expand repeats them for the query heads where there is
 --     one. Queries, scores and outputs stay in parts. The weights are whole.
---     A ring (Liu et al.) hands parts of keys and values on from device to device: the same bytes on
---     the wire. What is planned here is the all-gather, as Llama 3 was trained: a device holds all
---     keys and values of a layer at once, scores of its part of the queries by all places, and does
---     not begin before all have come. Causal masks leave later parts more to do; no op here skips it.
+--     style=gather, as Llama 3 was trained: a device holds all keys and values of a layer at once,
+--     and does not begin before all have come. style=ring (Liu et al.): parts of keys and values go
+--     around from device to device, the same bytes on the wire, while attention computes on the one
+--     that is there. style=ulysses (Jacobs et al.): two all-to-alls give each device some heads at all
+--     places. The last two need attention in one op (--fuse attention).
+--     A causal mask leaves later parts more to do; with zigzag each device has an early and a late part.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,cp=4 -p context
 --     24 all_gather; step 12.6 ms, moved 216.0 MiB, peak 819.0 MiB
 -- Axes: dp, cp. One may be missing, with a note; others of the mesh are not used, with a note.
--- Paper: Liu et al. 2023, Ring Attention, arXiv 2310.01889; Grattafiori et al. 2024, The Llama 3 Herd
+-- Paper: Liu et al. 2023, Ring Attention, arXiv 2310.01889; Jacobs et al. 2023, DeepSpeed Ulysses,
+--     arXiv 2309.14509; Grattafiori et al. 2024, The Llama 3 Herd
 --     of Models, arXiv 2407.21783.
 
 local common = include "lib/common"
 local roles = include "lib/roles"
 local zero = include "lib/zero"
 
-OPTIONS = common.options{zero.options(0)}
+OPTIONS = common.options{
+    {"style", "gather", "how attention gets keys and values of all places: gather, ring or ulysses"},
+    {"zigzag", false, "deal an early and a late part of the sequence to each device"},
+    zero.options(0)
+}
 
 local function batch_axes(resource) return zero.batch_axes(resource, {"cp"}) end
 
@@ -33,8 +40,10 @@ function PAS(graph, resource)
     }, zero.axes(resource))
     common.cut_batch(graph, batch)
     if resource.mesh.cp then roles.cut_cache(graph, "cp") end
-    if resource.mesh.cp and roles.cut_sequence(graph, "cp") then
+    local cut = resource.options.zigzag and {axis = "cp", zigzag = true} or "cp"
+    if resource.mesh.cp and roles.cut_sequence(graph, cut) then
         roles.gather_few_heads(graph)
+        roles.attend(graph, "cp", resource.mesh.cp, resource.options.style, resource.options.zigzag)
     end
     zero.store(graph, resource, nil, {"cp"})
     common.schedule(graph, resource)

@@ -93,6 +93,10 @@ END
 over 4 tests/mpi/windows.lua -m sp=4 -p tests/mpi/rows.lua --train sgd --verify
 same "gradients of windows and of running sums" "$code $(grep -c '^PASS' "$dir/out")" "0 1"
 
+over 4 $models/llama-3-tiny.json --dim batch=2,seq=16 -m cp=4 -p context --set style=ring \
+    --train sgd --verify
+same "keys and values around a ring" "$code $(grep -c '^PASS' "$dir/out")" "0 1"
+
 over 4 $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron --verify
 same "the text says what ran it" "$code $(head -n 1 "$dir/out" | cut -d' ' -f1-5)" "0 4 ranks on the mpi"
 same "and that it is right" "$(grep -c '^PASS' "$dir/out")" 1

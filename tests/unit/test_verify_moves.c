@@ -137,8 +137,8 @@ static bool run_verified(Arena *arena, const Plan *plan, RunReport *report)
 
 /* ORDER STEP_KIND */
 static const char *const kind_names[] = {
-    "slice",   "all-gather", "all-reduce", "reduce-scatter", "all-to-all",
-    "permute", "send",       "broadcast",  "halo exchange",  "scan"};
+    "slice", "all-gather", "all-reduce",    "reduce-scatter", "all-to-all", "permute",
+    "send",  "broadcast",  "halo exchange", "scan",           "ring"};
 _Static_assert(sizeof kind_names / sizeof *kind_names == STEP_KIND_COUNT, "a name each");
 enum { PHASES = 5 }; /* plan_phase() */
 

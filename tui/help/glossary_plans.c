@@ -65,8 +65,10 @@ const GlossaryTerm glossary_plans[] = {
      "-p megatron_sp.", "dimscope plan " GPT2 " -m dp=2,tp=4 -p megatron_sp", "reduce_scatter",
      GRAPH_VIEW},
     {"context parallel|context parallelism|CP|ring attention", "all",
-     "The sequence is sharded everywhere; attention gathers keys and values.", "-p context.",
-     "dimscope plan " LLAMA " -m dp=2,cp=4 -p context", "all_gather   cp", GRAPH_VIEW},
+     "The sequence is sharded everywhere; attention gathers keys and values, or has them go around "
+     "a ring.",
+     "-p context, and --set style=ring.", "dimscope plan " LLAMA " -m dp=2,cp=4 -p context",
+     "all_gather   cp", GRAPH_VIEW},
     {"expert parallel|expert parallelism|EP|MoE", "all",
      "Experts are on different devices; tokens are sent to them by all-to-all.", "-p expert.",
      "dimscope plan samples/models/mixtral-8x7b.json -m dp=2,ep=4 -p expert", "all_to_all   ep",

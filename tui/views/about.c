@@ -32,8 +32,9 @@ const char *const view_about[SHOW_COUNT] = {
                   "in their names are one row. KIND: AR all-reduce, AG all-gather, RS\n"
                   "reduce-scatter, A2A all-to-all, PP permute, HX halo exchange (the borders of\n"
                   "the neighbours' parts), SC scan (what running sums before a part add up\n"
-                  "to), SL slice (moves nothing), each with its axes. BYTES:\n"
-                  "input of one rank. EACH and TOTAL follow the machine's formula, shown below.\n"
+                  "to), RG ring (parts are sent on while an op computes), SL slice (moves\n"
+                  "nothing), each with its axes. BYTES: input of one rank, of one turn.\n"
+                  "EACH and TOTAL follow the machine's formula, shown below.\n"
                   "CAUSE: the policy line that decided the sharding which is undone here. Of a\n"
                   "training step, PASS: forward and backward happen for every micro-batch, the\n"
                   "update once; A STEP: the time of all of them.",

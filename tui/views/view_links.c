@@ -79,6 +79,9 @@ static Drawing drawing_of(const Price *price, StepKind kind)
     if (kind == STEP_HALO)
         return (Drawing){"", both_arrows, "neighbours send each other the borders of their parts",
                          false};
+    if (kind == STEP_RING)
+        return (Drawing){"", right_arrow, "each rank sends the part it has computed on to the next",
+                         true};
     if (str_starts(algorithm, STR("tree")))
         return (Drawing){"", both_arrows, "up a tree and down again", false};
     if (str_starts(algorithm, STR("NVLS tree")))

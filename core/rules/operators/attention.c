@@ -253,6 +253,8 @@ static bool attention(RuleCall *call, Error *err)
     AttentionIndex index = attention_index(call, &n, window);
     const int heads[1] = {index.h};
     attention_rows(call, &n, &index);
+    if (n.past == 0 && call->n_outputs == 1 && index.t >= 0)
+        space->index[index.t].rounds = 1;
     skip_unseen(call, &n, window);
     if (args_has(call, 3))
         attention_mask(space, &space->operand[3], &index);

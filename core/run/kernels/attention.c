@@ -58,7 +58,7 @@ static bool open_mask(Attention *a, Error *err)
     int64_t own[DIMS_MAX], n = mask->shape.n_dims;
     row_major_strides(&mask->shape, own);
     a->n_masked = n > 0 ? mask->shape.dim[n - 1] : 0;
-    bool fits = n >= 1 && n <= 4 && a->n_masked <= a->n_keys;
+    bool fits = n >= 1 && n <= 4 && a->n_masked <= a->n_all;
     for (int64_t d = 0; fits && d < n; d++) {
         int64_t to = 4 - n + d;
         bool repeats = to < 3 && mask->whole.dim[d] == 1;
@@ -291,9 +291,24 @@ static bool open_numbers(Attention *a, Error *err)
            error_kind(err, ERROR_RUN, "attention of integers is not supported");
 }
 
+/* Past keys come first; those of a part that goes around a ring are anywhere. */
+static void open_keys(Attention *a)
+{
+    const Local *k = a->from[1];
+    int dim = a->k.packed ? 1 : 2;
+    int64_t past = a->past_k.s, *key;
+    a->n_keys = past + a->k.s;
+    a->n_all = past + k->whole.dim[dim];
+    key = arena_array(a->call->scratch, int64_t, a->n_keys);
+    const int64_t *global = kernel_globals(a->call->scratch, &k->runs[dim]);
+    for (int64_t t = 0; t < a->n_keys; t++)
+        key[t] = t < past ? t : past + global[t - past];
+    a->key = key;
+}
+
 static void open_attributes(Attention *a, const RuleCall *rule)
 {
-    a->n_keys = a->past_k.s + a->k.s;
+    open_keys(a);
     a->stage = (ScoresStage)args_int(rule, "qk_matmul_output_mode", SCORES_RAW);
     a->scale = args_float(rule, "scale", 0);
     if (a->scale == 0)
@@ -333,23 +348,35 @@ bool attention_open(const KernelCall *call, Attention *a, Error *err)
 
 /* ---- a head ---- */
 
+/* Of the keys held; those that the mask does not cover are left. */
+static void load_mask(const Attention *a, int64_t b, int64_t head, int64_t s, double *out)
+{
+    if (!a->mask)
+        return;
+    int64_t at = b * a->mask_stride[0] + head * a->mask_stride[1] + s * a->mask_stride[2];
+    if (!a->call->ring)
+        local_load(a->mask, at, 1, a->n_masked, NUMBER_F64, out);
+    for (int64_t t = 0; a->call->ring && t < a->n_keys; t++)
+        if (a->key[t] < a->n_masked)
+            out[t] = local_number(a->mask, at + a->key[t]);
+}
+
 bool attention_bias(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias)
 {
     int64_t whole_queries = a->from[0]->whole.dim[a->q.packed ? 1 : 2];
-    int64_t n_real = a->lengths ? (int64_t)a->lengths[b] + a->form->buffer : a->n_keys;
+    int64_t n_real = a->lengths ? (int64_t)a->lengths[b] + a->form->buffer : a->n_all;
     int64_t offset = a->kept           ? a->kept[b]
                      : a->past_k.local ? a->past_k.s
                      : a->lengths      ? n_real - whole_queries
                                        : 0;
     int64_t at = offset + a->position[s];
     bool any = false, yes_no = a->mask && a->mask->dtype == DT_BOOL;
-    if (a->mask)
-        local_load(a->mask,
-                   b * a->mask_stride[0] + head * a->mask_stride[1] + s * a->mask_stride[2], 1,
-                   a->n_masked, NUMBER_F64, bias);
+    load_mask(a, b, head, s, bias);
     for (int64_t t = 0; t < a->n_keys; t++) {
-        bool hidden = (a->causal && t > at) || t >= n_real || (a->mask && t >= a->n_masked) ||
-                      (a->left >= 0 && at - t > a->left) || (a->right >= 0 && t - at > a->right);
+        int64_t key = a->key ? a->key[t] : t;
+        bool hidden = (a->causal && key > at) || key >= n_real || (a->mask && key >= a->n_masked) ||
+                      (a->left >= 0 && at - key > a->left) ||
+                      (a->right >= 0 && key - at > a->right);
         if (!a->mask || hidden || yes_no)
             bias[t] = hidden || (yes_no && bias[t] == 0) ? -INFINITY : 0;
         if (a->seen && a->seen[b * a->n_keys + t] == 0)
@@ -389,11 +416,46 @@ static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, do
     for (int64_t t = 0; t < a->n_keys; t++)
         x[t] += bias[t];
     store_scores(a, SCORES_BIASED, row, x);
-    if (any)
+    if (a->sums)
+        attention_join(a->sums, row, x, a->n_keys);
+    else if (any)
         attention_softmax(x, a->n_keys);
     else
         memset(x, 0, (size_t)a->n_keys * sizeof *x);
     store_scores(a, SCORES_SOFTMAX, row, x);
+}
+
+AttentionSums *attention_sums(const Attention *a, int64_t width)
+{
+    const KernelRing *ring = a->call->ring;
+    if (!ring)
+        return NULL;
+    if (!*ring->state) {
+        AttentionSums *sums = arena_make(ring->arena, AttentionSums);
+        int64_t n = a->q.b * a->q.h * a->q.s;
+        *ring->state = sums;
+        sums->most = arena_array(ring->arena, double, n);
+        sums->sum = arena_array(ring->arena, double, n);
+        sums->y = arena_array(ring->arena, double, n *width);
+        sums->width = width;
+        for (int64_t i = 0; i < n; i++)
+            sums->most[i] = -INFINITY;
+    }
+    return *ring->state;
+}
+
+void attention_join(AttentionSums *sums, int64_t row, double *x, int64_t n)
+{
+    double before = sums->most[row], most = before, *y = sums->y + row * sums->width;
+    for (int64_t t = 0; t < n; t++)
+        most = x[t] > most || isnan(x[t]) ? x[t] : most;
+    double scale = before == most || before == -INFINITY ? 1 : exp(before - most);
+    sums->sum[row] *= scale;
+    for (int64_t i = 0; i < sums->width; i++)
+        y[i] *= scale;
+    for (int64_t t = 0; t < n; t++)
+        sums->sum[row] += x[t] = most == -INFINITY ? 0 : exp(x[t] - most);
+    sums->most[row] = most;
 }
 
 /* For the current head. */
@@ -449,6 +511,22 @@ void attention_load_keys(const Attention *a, int operand, int64_t b, int64_t hea
     attention_load_head(a, operand, b, head, (char *)out + before * bytes);
 }
 
+/* Adds what the keys of this turn give to queries from row `first` on; y: that, and then the values
+ * of all turns, divided by the sum of p. */
+static void join_values(const Attention *a, int64_t first, void *y)
+{
+    for (int64_t s = 0; s < a->q.s; s++) {
+        double *to = a->sums->y + (first + s) * a->v.d, sum = a->sums->sum[first + s];
+        char *at = (char *)y + s * a->v.d * number_bytes(a->number);
+        elements_load(a->dtype, at, 1, a->v.d, NUMBER_F64, a->row);
+        for (int64_t e = 0; e < a->v.d; e++) {
+            to[e] += a->row[e];
+            a->row[e] = sum > 0 || isnan(sum) ? to[e] / sum : 0;
+        }
+        elements_store(a->dtype, at, a->v.d, NUMBER_F64, a->row);
+    }
+}
+
 static void attend(const Attention *a, int64_t b, int64_t head, const Work *work)
 {
     int64_t bytes = number_bytes(a->number);
@@ -466,6 +544,10 @@ static void attend(const Attention *a, int64_t b, int64_t head, const Work *work
         kernel_multiply(a->call, &by_values, a->dtype, work->scores, work->v,
                         (char *)work->y + first * a->v.d * bytes);
     }
+    if (a->sums)
+        join_values(a, (b * a->q.h + head) * a->q.s, work->y);
+    if (a->sums && a->call->ring->turn + 1 < a->call->ring->n_turns)
+        return;
     held_heads_store(&a->y, b, head, a->number, work->y);
 }
 
@@ -485,6 +567,7 @@ static bool attention(const KernelCall *call, Error *err)
     Attention a;
     if (!attention_open(call, &a, err))
         return false;
+    a.sums = attention_sums(&a, a.v.d);
     const Work work = {attention_numbers(&a, a.q.s, a.q.d),
                        attention_numbers(&a, a.n_keys, a.k.d),
                        attention_numbers(&a, a.n_keys, a.v.d),

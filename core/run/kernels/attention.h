@@ -45,12 +45,29 @@ typedef struct {
     const double *cosine,
         *sine; /* [position][half]: rotary embedding of queries and keys; NULL: none */
     Turn turn;
-    double *row;             /* work space for a row of a head */
-    const int64_t *position; /* global, of the queries held */
-    int64_t n_keys;          /* with past keys */
+    double *row;                /* work space for a row of a head */
+    const int64_t *position;    /* global, of the queries held */
+    int64_t n_keys;             /* held, with past keys */
+    int64_t n_all;              /* of the whole operand, with past keys */
+    const int64_t *key;         /* global position of each key held */
+    struct AttentionSums *sums; /* of all turns until now; NULL: all keys are there at once */
     Number number;
     Dtype dtype; /* of numbers of that class */
 } Attention;
+
+/* What the keys of the turns until now give, by batch element, head and query. With p = exp(score -
+ * most): the sum of p, and the sums of p times `width` numbers of each key, its values. Milakov and
+ * Gimelshein 2018, arXiv 1805.02867; blocks around a ring: Liu et al. 2023, arXiv 2310.01889. */
+typedef struct AttentionSums {
+    double *most, *sum, *y;
+    int64_t width;
+    void *dq; /* of the backward pass: the gradients of the queries held */
+} AttentionSums;
+
+/* Of the first turn new ones; NULL if all keys are there at once. */
+AttentionSums *attention_sums(const Attention *a, int64_t width);
+/* The scores x of n keys for row `row` become p, and what is there is scaled to the new most. */
+void attention_join(AttentionSums *sums, int64_t row, double *x, int64_t n);
 
 /* Number of queries processed at a time; their rows are independent. */
 enum { QUERIES_MAX = 256 };

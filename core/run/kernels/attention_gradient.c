@@ -22,6 +22,7 @@ enum { OPERANDS_HELD = 16 };
 typedef struct {
     Attention a; /* its outputs hold gradients, without elements where there are none */
     KernelCall forward;
+    int32_t op;                 /* of the gradient */
     Local *made[OPERANDS_HELD]; /* by input of the forward op; NULL: not wanted */
     Local *to[3], *past[2];     /* gradients of queries, keys, values, of past keys and values */
     double *bias, *mask, *angles[2]; /* sums of their gradients; NULL: not wanted */
@@ -72,6 +73,26 @@ static void add_scores(const AttentionGradient *g, ScoresStage stage, int64_t ro
         to[t] += g->row[t];
 }
 
+/* Whether parts go around a ring for the first time, for the sums over all keys. */
+static bool sums_only(const AttentionGradient *g)
+{
+    return g->a.sums && g->a.call->ring->turn < g->a.call->ring->n;
+}
+
+/* Scores of the keys that are here: in the first round p, with its sum kept, then p over its sum.
+ */
+static void weigh(const AttentionGradient *g, int64_t row, double *x)
+{
+    AttentionSums *sums = g->a.sums;
+    double most = sums->most[row];
+    if (sums_only(g)) {
+        attention_join(sums, row, x, g->a.n_keys);
+        return;
+    }
+    for (int64_t t = 0; t < g->a.n_keys; t++)
+        x[t] = most == -INFINITY ? 0 : exp(x[t] - most) / sums->sum[row];
+}
+
 /* x: scores, replaced by their softmax; slope of softcap. False if the query sees no key. */
 static bool softmax_row(const AttentionGradient *g, int64_t b, int64_t head, int64_t s, double *x)
 {
@@ -84,7 +105,9 @@ static bool softmax_row(const AttentionGradient *g, int64_t b, int64_t head, int
     bool any = attention_bias(a, b, head, s, g->row);
     for (int64_t t = 0; t < a->n_keys; t++)
         x[t] += g->row[t];
-    if (any)
+    if (a->sums)
+        weigh(g, (b * a->q.h + head) * a->q.s + s, x);
+    else if (any)
         attention_softmax(x, a->n_keys);
     else
         memset(x, 0, (size_t)a->n_keys * sizeof *x);
@@ -117,6 +140,12 @@ static void differentiate_row(const AttentionGradient *g, int64_t b, int64_t hea
     add_scores(g, SCORES_SOFTMAX, row, dots);
     for (int64_t t = 0; t < n; t++)
         sum += x[t] == 0 ? 0 : x[t] * dots[t];
+    if (sums_only(g)) {
+        a->sums->y[row] += sum;
+        return;
+    }
+    if (a->sums && a->sums->sum[row] > 0)
+        sum = a->sums->y[row] / a->sums->sum[row];
     for (int64_t t = 0; t < n; t++)
         dots[t] = x[t] == 0 ? 0 : x[t] * (dots[t] - sum);
     add_scores(g, SCORES_BIASED, row, dots);
@@ -146,6 +175,13 @@ static void add_product(const AttentionGradient *g, const Product *p, const void
     kernel_combine(REDUCE_SUM, g->a.dtype, to, g->product, 1, p->m * p->n);
 }
 
+/* The gradients of a head of queries: of all turns until now, where keys go around a ring. */
+static void *queries_of(const AttentionGradient *g, int64_t b, int64_t head)
+{
+    const Attention *a = &g->a;
+    return a->sums ? at_row(g, a->sums->dq, (b * a->q.h + head) * a->q.s, a->q.d) : g->dq;
+}
+
 static void differentiate_tile(const AttentionGradient *g, int64_t b, int64_t head, int64_t first,
                                int64_t n)
 {
@@ -162,11 +198,15 @@ static void differentiate_tile(const AttentionGradient *g, int64_t b, int64_t he
     for (int64_t s = 0; s < n; s++)
         differentiate_row(g, b, head, first + s, at_row(g, g->p, s, keys),
                           at_row(g, g->dp, s, keys));
+    if (sums_only(g))
+        return;
     if (g->dv)
         add_product(g, &of_values, g->p, dy, g->dv);
     if (g->dk)
         add_product(g, &of_keys, g->dp, q, g->dk);
-    if (g->dq)
+    if (g->dq && a->sums)
+        add_product(g, &of_queries, g->dp, g->k, at_row(g, queries_of(g, b, head), first, d));
+    else if (g->dq)
         multiply(g, &of_queries, g->dp, g->k, at_row(g, g->dq, first, d));
 }
 
@@ -215,6 +255,10 @@ static void store_head(const AttentionGradient *g, int operand, int64_t b, int64
     if (!g->to[operand])
         return;
     const HeldHeads to = laid_as(heads, g->to[operand]);
+    if (a->sums && operand != ATTENTION_Q) { /* what other ranks have added */
+        held_heads_load(&to, b, head, a->number, g->product);
+        kernel_combine(REDUCE_SUM, a->dtype, from, g->product, 1, heads->s * heads->d);
+    }
     held_heads_store(&to, b, head, a->number, from);
 }
 
@@ -248,8 +292,8 @@ static void differentiate_head(const AttentionGradient *g, int64_t b, int64_t he
         n = a->q.s - first < QUERIES_MAX ? a->q.s - first : QUERIES_MAX;
         differentiate_tile(g, b, head, first, n);
     }
-    if (g->dq)
-        store_head(g, ATTENTION_Q, b, head, g->dq);
+    if (g->dq && !sums_only(g))
+        store_head(g, ATTENTION_Q, b, head, queries_of(g, b, head));
 }
 
 static void differentiate_keys(const AttentionGradient *g, int64_t b, int64_t at)
@@ -264,6 +308,8 @@ static void differentiate_keys(const AttentionGradient *g, int64_t b, int64_t at
     for (int64_t head = 0; head < a->q.h; head++)
         if (a->q.head[head] / a->group == a->k.head[at])
             differentiate_head(g, b, head);
+    if (sums_only(g))
+        return;
     if (g->dk)
         store_keys(g, ATTENTION_K, b, at, g->dk);
     if (g->dv)
@@ -328,6 +374,22 @@ static void store_sums(const AttentionGradient *g, int input, const double *sums
         local_store(made, 0, shape_elements(&made->shape), NUMBER_F64, sums);
 }
 
+/* What is kept over the turns of a ring. */
+static bool open_sums(AttentionGradient *g, Error *err)
+{
+    Attention *a = &g->a;
+    a->sums = attention_sums(a, 1);
+    size_t n = bytes_of(g, a->q.b * a->q.h * a->q.s * a->q.d);
+    if (!a->sums->dq)
+        a->sums->dq = memset(arena_alloc(a->call->ring->arena, n + 1), 0, n);
+    const Gradient *gradient = program_space(a->call->inferred, g->op)->gradient;
+    for (int i = 0; i < gradient->n_written; i++)
+        if (gradient->written[i] == a->form->mask)
+            return error_kind(err, ERROR_RUN,
+                              "the gradient of a mask is not made while keys go around a ring");
+    return true;
+}
+
 /* Where the gradients go. */
 static void find_made(const KernelCall *call, AttentionGradient *g)
 {
@@ -379,12 +441,14 @@ static void differentiate_projection(const AttentionGradient *g)
 
 bool attention_gradient(const KernelCall *call, Error *err)
 {
-    AttentionGradient g = {.a = {.call = NULL}};
+    AttentionGradient g = {.a = {.call = NULL}, .op = call->op};
     if (!forward_call(call, &g.forward, err) || !attention_open(&g.forward, &g.a, err))
         return false;
     for (int64_t head = 0; head < g.a.q.h; head++)
         if (held_heads_find(&g.a.k, g.a.q.head[head] / g.a.group) < 0)
             return error_kind(err, ERROR_RUN, "the keys of a head are on other ranks");
+    if (g.a.call->ring && !open_sums(&g, err))
+        return false;
     find_made(call, &g);
     find_firsts(&g);
     open_work(&g);

@@ -6,12 +6,17 @@
 #include "core/run/mpi/world.h"
 #include "core/run/plugin.h"
 
+#include <stdlib.h>
+
+typedef Vec(MPI_Request) Requests;
+
 typedef struct {
     Arena *arena;
     MpiWorld *world; /* NULL: a run of one rank */
     MpiSteps steps;
     MpiStep **step; /* per instruction; NULL: not prepared */
     Watch watch;
+    Requests passing; /* parts on their way around a ring */
 } Own;
 
 /* ---- agreement of processes ---- */
@@ -108,6 +113,7 @@ static bool open_team(Team *team, Error *err)
 static void close_team(Team *team)
 {
     Own *own = team->own;
+    free(own->passing.at);
     if (own->watch.team) {
         watch_close(&own->watch);
         mpi_steps_close(&own->steps);
@@ -183,6 +189,52 @@ static bool run_op(Rank *rank, const Instr *instr)
     return host_op(rank, instr);
 }
 
+/* Posts one message, in pieces that MPI's int counts can express. */
+static bool post(Requests *requests, bool sends, const MpiWorld *world, int64_t other,
+                 const Local *local, Error *err)
+{
+    enum { RING_TAG = 1, PIECE = 1 << 30 };
+    bool ok = true;
+    for (int64_t at = 0, n = local_bytes(local); ok && at < n; at += PIECE) {
+        int now = (int)(n - at < PIECE ? n - at : PIECE);
+        char *data = (char *)local->data + at;
+        vec_push(NULL, requests, MPI_REQUEST_NULL);
+        MPI_Request *request = &requests->at[requests->n - 1];
+        int code = sends
+                       ? MPI_Isend(data, now, MPI_BYTE, (int)other, RING_TAG, world->comm, request)
+                       : MPI_Irecv(data, now, MPI_BYTE, (int)other, RING_TAG, world->comm, request);
+        ok = mpi_fine(code, sends ? "MPI_Isend" : "MPI_Irecv", err);
+    }
+    return ok;
+}
+
+static bool pass_begin(Rank *rank, RingPass *pass)
+{
+    Own *own = rank->team->own;
+    Error err = {0};
+    bool ok = true;
+    for (int i = 0; ok && i < pass->n; i++)
+        ok = post(&own->passing, false, own->world, pass->before, pass->to[i], &err);
+    for (int i = 0; ok && i < pass->n; i++)
+        ok = post(&own->passing, true, own->world, pass->next, pass->from[i], &err);
+    return ok || rank_failed(rank, &err);
+}
+
+static bool pass_end(Rank *rank, const Instr *instr, RingPass *pass)
+{
+    Own *own = rank->team->own;
+    Error err = {0};
+    (void)instr;
+    (void)pass;
+    atomic_int *state = &rank->result->head->state;
+    atomic_store(state, RANK_WAITING);
+    watch_note(&own->watch);
+    bool ok = MPI_CALL(&err, MPI_Waitall, own->passing.n, own->passing.at, MPI_STATUSES_IGNORE);
+    atomic_store(state, RANK_WORKING);
+    own->passing.n = 0;
+    return ok || rank_failed(rank, &err);
+}
+
 /* Converts times to the clock of process 0. */
 static void close_rank(Rank *rank)
 {
@@ -203,6 +255,8 @@ static const Runner mpi_runner = {.name = "mpi",
                                   .op = run_op,
                                   .step = run_step,
                                   .drop = rank_unmake,
+                                  .pass_begin = pass_begin,
+                                  .pass_end = pass_end,
                                   .fetch = host_fetch};
 
 extern const Plugin dimscope_plugin;

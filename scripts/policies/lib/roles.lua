@@ -280,8 +280,53 @@ local function gather_few_heads(graph)
     end
 end
 
+-- The sizes of a node's index dims by name.
+local function dim_sizes(node)
+    local sizes = {}
+    for _, dim in ipairs(node.dims) do sizes[dim.name] = dim.size end
+    return sizes
+end
+
+-- By style: how an attention that is one op gets keys and values of all places by an axis of that
+-- size. Returns what to pin of it, or why it cannot.
+local STYLES = {
+    gather = function() return {} end,
+    ring = function(sizes, axis, size, zigzag)
+        if not sizes.t then return nil, "it has no dim of keys" end
+        return {t = {axis = axis, ring = true, zigzag = zigzag}}
+    end,
+    ulysses = function(sizes, axis, size)
+        local heads, group = sizes.h or 1, sizes.g or 1
+        if heads % size == 0 then return {h = axis} end
+        if heads == 1 and group % size == 0 then return {g = axis} end
+        return nil, ("%d heads of keys do not divide by %d"):format(heads, size)
+    end,
+}
+
+-- Pins each attention that is one op by the style; warns of those that it does not fit.
+local function attend(graph, axis, size, style, zigzag)
+    local cuts, n = STYLES[style], 0
+    if not cuts then error(("style is gather, ring or ulysses, not '%s'"):format(style), 0) end
+    for _, node in ipairs(graph:nodes()) do
+        if node.name == "Attention" then
+            local pins, why = cuts(dim_sizes(node), axis, size, zigzag)
+            if pins and next(pins) then graph:shard(node, pins) end
+            if not pins then
+                graph:warn(("%s is gathered: %s"):format(node.label or node.name, why),
+                    "style=ring or style=gather", "style")
+            end
+            n = n + 1
+        end
+    end
+    if n == 0 and style ~= "gather" then
+        graph:warn("no attention is one op: keys and values are gathered",
+            "--fuse attention makes one op of it", "style")
+    end
+end
+
 return {
     find = find,
+    attend = attend,
     shard = shard,
     report = report,
     cut_sequence = cut_sequence,
