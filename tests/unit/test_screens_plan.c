@@ -69,7 +69,7 @@ static ScreenRow rows[] = {
      "df<Enter>",
      3,
      {"A megatron.lua     B fsdp", "step          17.5 ms", "149 AG", "verdict       B is worse",
-      ">~ transformer.wte.weight", "50257,768/dp", "decision 3", "stored   fsdp.lua:35"}},
+      ">~ transformer.wte.weight", "50257,768/dp", "decision 3", "stored, open   fsdp.lua:35"}},
     {"the same side by side with reasons",
      160,
      50,
