@@ -476,7 +476,8 @@ static PolicyRow refusal_rows[] = {
      "2: script: n of 'net.fc1.weight': blocks cannot be combined with interleave or unit\n"},
     {"unknown_option", "tp=4", PAS("graph:shard('x', {[0] = {axes = 'tp'}})"),
      "2: script: dim 0 of 'x': a cut has no option 'axes' [options: axis, interleave, unit, "
-     "blocks, store, keep, open, priority]\n"},
+     "blocks, zigzag, "
+     "ring, store, keep, open, priority]\n"},
     {"no_dims", "tp=4", PAS("graph:shard('x', {})"),
      "2: script: no dim is given: write for example {[0] = \"dp\"} or {n = \"tp\"}\n"},
     {"pin_of_nothing", "tp=4", PAS("graph:pin('net.fc3.weight', {n = 'tp'})"),
