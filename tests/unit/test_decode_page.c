@@ -97,7 +97,8 @@ static void windows_limit_the_cache(void **state)
 {
     (void)state;
     enum { WINDOW = 16, LAYERS = 4, TOKEN = 2 * 2 * 8 * 4 };
-    static const char *const path = "/tmp/dimscope_windows.json";
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/dimscope_windows_%d.json", (int)getpid());
     static const char config[] =
         "{\"model_type\": \"gemma2\", \"hidden_size\": 32, \"intermediate_size\": 64, "
         "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
@@ -136,7 +137,8 @@ static bool fits(const CacheRow *like, int64_t batch, int64_t context)
 static void learned_positions_are_a_limit(void **state)
 {
     (void)state;
-    static const char *const path = "/tmp/dimscope_positions.json";
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/dimscope_positions_%d.json", (int)getpid());
     static const char config[] = "{\"model_type\": \"gpt2\", \"n_embd\": 32, \"n_layer\": 2, "
                                  "\"n_head\": 4, \"vocab_size\": 64, \"n_positions\": 100}";
     assert_true(file_write(path, str_from(config), NULL));
