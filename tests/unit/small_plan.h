@@ -130,7 +130,10 @@ static inline const Graph *small_graph(Arena *arena)
 
 static inline const OpSpace *small_space(Arena *arena, int i)
 {
-    OpSpace *space = opspace_new(arena, 0, 0);
+    int n = 0;
+    while (n < 3 && small_ops[i].inputs[n])
+        n++;
+    OpSpace *space = opspace_new(arena, n, 1); /* of its operands nothing is said */
     space->flops = small_ops[i].flops;
     space->kernel = strncmp(small_ops[i].name, "view", 4) == 0 ? "view" : NULL;
     for (int j = 0; j < 3 && small_ops[i].index[j] > 0; j++)
