@@ -423,9 +423,9 @@ static const char *late_record(const Names *names, int32_t id)
     }
     if (!late->page[at])
         late->page[at] = arena_array(late->arena, const char *, LATE_PAGE);
-    const char **record = &late->page[at][id % LATE_PAGE];
-    if (*record)
-        return *record;
+    const char **record = &late->page[at][id % LATE_PAGE], *known = *record;
+    if (known)
+        return known;
     int32_t stem = (int32_t)names->place[id];
     Str first =
         has_end(names, stem) ? record_text(late_record(names, stem)) : own_text(names, stem);

@@ -343,7 +343,7 @@ static void open_work(AttentionGradient *g)
     g->k = attention_numbers(a, a->n_keys, a->k.d);
     g->v = attention_numbers(a, a->n_keys, a->v.d);
     g->dy = attention_numbers(a, a->q.s, a->v.d);
-    g->product = attention_numbers(a, a->n_keys, widest);
+    g->product = attention_numbers(a, a->n_keys > tile ? a->n_keys : tile, widest);
     g->p = attention_numbers(a, tile, a->n_keys);
     g->dp = attention_numbers(a, tile, a->n_keys);
     g->turned = arena_array(a->call->scratch, double, a->q.d);

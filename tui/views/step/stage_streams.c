@@ -81,19 +81,19 @@ static void sum_step(const Schedule *table, int stage, StageStreams *streams)
 
 static const StageStreams *streams_of(Ui *ui, ScheduleState *state, int stage)
 {
-    StageStreams **known = &state->streams[stage];
-    if (*known)
-        return *known;
-    *known = arena_make(state->facts, StageStreams);
-    (*known)->n_rows = 1;
+    StageStreams *known = state->streams[stage];
+    if (known)
+        return known;
+    known = state->streams[stage] = arena_make(state->facts, StageStreams);
+    known->n_rows = 1;
     for (BlockPass pass = 0; pass < N_BLOCK_PASSES; pass++) {
         Arena *scratch = arena_new();
         SlotPieces pieces = slot_pieces(scratch, ui_plan(ui), stage, pass);
-        sum_pass(state->facts, *known, &pieces, &(*known)->pass[pass]);
+        sum_pass(state->facts, known, &pieces, &known->pass[pass]);
         arena_free(scratch);
     }
-    sum_step(state->table, stage, *known);
-    return *known;
+    sum_step(state->table, stage, known);
+    return known;
 }
 
 static int stage_at(const ScheduleState *state)
