@@ -9,7 +9,7 @@
 #include "tests/bench/synthetic.h"
 #include "tui/app/app.h"
 #include "tui/app/go.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 
 #include <malloc.h>
 #include <stdio.h>

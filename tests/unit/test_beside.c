@@ -6,7 +6,7 @@
 #include "scripts/hooks.h"
 #include "tui/app/app.h"
 #include "tui/state/search.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 
 #include <unistd.h>
 

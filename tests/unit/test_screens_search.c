@@ -1,7 +1,7 @@
 /* The search in the explorer: what it shows, what a key does to the plan, and what stays a pin. */
 #include "core/cost/pipeline.h"
 #include "tests/unit/screen.h"
-#include "tui/state/work/plan_search.h"
+#include "tui/state/jobs/plan_search.h"
 
 #include <math.h>
 

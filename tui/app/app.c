@@ -5,7 +5,7 @@
 #include "tui/state/console.h"
 #include "tui/app/complete.h"
 #include "tui/app/go.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 #include "tui/state/menu.h"
 #include "tui/app/reload.h"
 #include "tui/app/resume.h"

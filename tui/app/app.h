@@ -3,7 +3,7 @@
  * app_run() is the whole explorer. Without a terminal it types `script` key by key and writes the
  * last screen as text; tests use the functions below to check every screen between. The main thread
  * handles keys and draws; changes of the plan and other long work run as jobs on a worker thread
- * (tui/state/work/job.h).
+ * (tui/state/jobs/job.h).
  */
 #ifndef TUI_APP_APP_H
 #define TUI_APP_APP_H

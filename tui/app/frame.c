@@ -6,17 +6,17 @@
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
 #include "tui/state/menu.h"
-#include "tui/state/work/mesh_change.h"
-#include "tui/state/work/setting_change.h"
-#include "tui/state/work/train_change.h"
+#include "tui/state/jobs/mesh_change.h"
+#include "tui/state/jobs/setting_change.h"
+#include "tui/state/jobs/train_change.h"
 #include "tui/state/pins.h"
-#include "tui/state/work/plan_search.h"
+#include "tui/state/jobs/plan_search.h"
 #include "tui/views/mem.h"
 #include "tui/views/menu_box.h"
 #include "tui/views/page.h"
 #include "tui/views/run_state.h"
-#include "tui/state/work/reasons_job.h"
-#include "tui/state/work/whatif.h"
+#include "tui/state/jobs/reasons_job.h"
+#include "tui/state/jobs/whatif.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
  * counted beside the screen in a large model, and so is a hit that is far away looked for. */
 #include "tui/app/go.h"
 
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 #include "tui/views/page.h"
 
 #include <stdio.h>

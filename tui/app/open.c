@@ -2,7 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/file.h"
-#include "tui/state/work/worker.h"
+#include "tui/state/jobs/worker.h"
 
 enum {
     OPEN_QUIET_MS = 60,

@@ -3,8 +3,8 @@
 #include "core/base/file.h"
 #include "core/step/optimizer.h"
 #include "tui/state/pins.h"
-#include "tui/state/work/setting_change.h"
-#include "tui/state/work/train_change.h"
+#include "tui/state/jobs/setting_change.h"
+#include "tui/state/jobs/train_change.h"
 #include "tui/views/label.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "tui/app/app.h"
 
 #include "core/session/model_settings.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 #include "tui/state/menu.h"
 #include "tui/state/pins.h"
 

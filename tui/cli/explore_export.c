@@ -1,10 +1,10 @@
 /* explore_export.c - `:` commands of the explorer that export the plan: as a drawing, a report,
- * tables or code. The work is a job beside the screen (tui/state/work/job.h). */
+ * tables or code. The work is a job beside the screen (tui/state/jobs/job.h). */
 #include "tui/cli/explore_export.h"
 
 #include "core/summary/label.h"
 #include "tui/state/compare.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 #include "viz/export.h"
 
 enum { COMMAND_DRAW, COMMAND_REPORT, COMMAND_CODE };

@@ -1,6 +1,6 @@
 #include "tui/state/comm_table.h"
 
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 
 static bool passes(const void *filter, int32_t reshard)
 {

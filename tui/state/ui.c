@@ -3,8 +3,8 @@
 #include "core/base/file.h"
 #include "tui/state/compare.h"
 #include "tui/state/console.h"
-#include "tui/state/work/plan_search.h"
-#include "tui/state/work/whatif.h"
+#include "tui/state/jobs/plan_search.h"
+#include "tui/state/jobs/whatif.h"
 
 enum { FIRST_ROWS = 28 }; /* groups are opened at the start while the outline is no longer */
 

@@ -16,7 +16,7 @@
 #include "core/summary/changed.h"
 #include "core/summary/comm.h"
 #include "tui/state/config.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 #include "tui/state/list.h"
 #include "tui/state/listing.h"
 #include "tui/state/menu.h"

@@ -1,7 +1,7 @@
 #include "tui/views/policy_try.h"
 
 #include "core/session/make.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 #include "tui/state/menu.h"
 #include "tui/state/pins.h"
 #include "tui/views/policy_lines.h"

@@ -4,8 +4,8 @@
 #include "core/cost/cost.h"
 #include "core/summary/sheets.h"
 #include "tui/state/menu.h"
-#include "tui/state/work/reasons_job.h"
-#include "tui/state/work/whatif.h"
+#include "tui/state/jobs/reasons_job.h"
+#include "tui/state/jobs/whatif.h"
 #include "tui/views/rows.h"
 
 #include <stdio.h>

@@ -5,9 +5,9 @@
 #include "core/cost/cost.h"
 #include "core/explain/why_reshard.h"
 #include "core/plan/stage.h"
-#include "tui/state/work/job.h"
-#include "tui/state/work/reasons_job.h"
-#include "tui/state/work/whatif.h"
+#include "tui/state/jobs/job.h"
+#include "tui/state/jobs/reasons_job.h"
+#include "tui/state/jobs/whatif.h"
 
 enum { LABEL = 10, LINES_MAX = 80, WIDE = 88, TALL = 18, NUMBER = 11 };
 

@@ -2,7 +2,7 @@
 #include "tui/views/diff_cells.h"
 
 #include "core/explain/reason.h"
-#include "tui/state/work/reasons_job.h"
+#include "tui/state/jobs/reasons_job.h"
 #include "tui/views/label.h"
 
 /* ---- the first decision that is not alike ---- */

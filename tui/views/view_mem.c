@@ -1,6 +1,6 @@
 /* view_mem.c - what each device needs at its peak, and live bytes over the step. */
-#include "tui/state/work/job.h"
-#include "tui/state/work/whatif.h"
+#include "tui/state/jobs/job.h"
+#include "tui/state/jobs/whatif.h"
 #include "tui/views/label.h"
 #include "tui/views/mem.h"
 #include "tui/views/rows.h"

@@ -6,8 +6,8 @@
 #include "core/summary/decision_lua.h"
 #include "core/summary/label.h"
 #include "tui/state/compare.h"
-#include "tui/state/work/plan_search.h"
-#include "tui/state/work/whatif.h"
+#include "tui/state/jobs/plan_search.h"
+#include "tui/state/jobs/whatif.h"
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 

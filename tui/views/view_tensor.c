@@ -1,6 +1,6 @@
 #include "core/explain/reason.h"
 #include "core/plan/stage.h"
-#include "tui/state/work/reasons_job.h"
+#include "tui/state/jobs/reasons_job.h"
 #include "tui/views/label.h"
 #include "tui/views/notations.h"
 #include "tui/views/tensor_picture.h"

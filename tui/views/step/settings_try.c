@@ -2,9 +2,9 @@
  * each entry planned. */
 #include "core/cost/pipeline.h"
 #include "core/summary/estimate.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 #include "tui/state/pins.h"
-#include "tui/state/work/whatif.h"
+#include "tui/state/jobs/whatif.h"
 #include "tui/views/label.h"
 #include "tui/views/mem.h"
 

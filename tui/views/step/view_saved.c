@@ -1,6 +1,6 @@
 /* view_saved.c - what the selected devices keep for the backward pass, by layer, and what making it
  * again would free. */
-#include "tui/state/work/reasons_job.h"
+#include "tui/state/jobs/reasons_job.h"
 #include "tui/views/label.h"
 #include "tui/views/mem.h"
 #include "tui/views/rows.h"

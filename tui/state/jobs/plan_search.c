@@ -1,4 +1,4 @@
-#include "tui/state/work/plan_search.h"
+#include "tui/state/jobs/plan_search.h"
 
 #include "core/base/clock.h"
 #include "core/base/units.h"

@@ -1,4 +1,4 @@
-#include "tui/state/work/train_change.h"
+#include "tui/state/jobs/train_change.h"
 
 #include "tui/state/pins.h"
 

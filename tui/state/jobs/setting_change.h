@@ -4,8 +4,8 @@
  * opens the model again, so that steps outlive the explorer in which they were made. A setting of
  * the model that had no value before it was set cannot be taken back.
  */
-#ifndef TUI_STATE_WORK_SETTING_CHANGE_H
-#define TUI_STATE_WORK_SETTING_CHANGE_H
+#ifndef TUI_STATE_JOBS_SETTING_CHANGE_H
+#define TUI_STATE_JOBS_SETTING_CHANGE_H
 
 #include "tui/state/ui.h"
 

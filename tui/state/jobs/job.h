@@ -10,8 +10,8 @@
  * plan. While a job changes the plan (job_changes_plan()) no other change begins, and views that
  * read what propagation keeps (why, events) wait.
  */
-#ifndef TUI_STATE_WORK_JOB_H
-#define TUI_STATE_WORK_JOB_H
+#ifndef TUI_STATE_JOBS_JOB_H
+#define TUI_STATE_JOBS_JOB_H
 
 #include "core/base/progress.h"
 #include "core/session/session.h"

@@ -1,8 +1,8 @@
-#include "tui/state/work/reasons_job.h"
+#include "tui/state/jobs/reasons_job.h"
 
 #include "core/explain/reason.h"
 #include "tui/state/compare.h"
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 
 const char reasons_waiting[] = "tracing shardings back to their pins ..";
 

@@ -3,8 +3,8 @@
  * A question about an axis takes one walk over the plan (core/explain/reason.h), again after
  * each change. Views ask reasons_ready() first, and show reasons_waiting where it says no.
  */
-#ifndef TUI_STATE_WORK_REASONS_JOB_H
-#define TUI_STATE_WORK_REASONS_JOB_H
+#ifndef TUI_STATE_JOBS_REASONS_JOB_H
+#define TUI_STATE_JOBS_REASONS_JOB_H
 
 #include "tui/state/ui.h"
 

@@ -9,8 +9,8 @@
  * replaced. What choices cost is kept, so that a search behind a pin takes a fraction of the first.
  * What each decision is worth is found in the background once the plan stands.
  */
-#ifndef TUI_STATE_WORK_PLAN_SEARCH_H
-#define TUI_STATE_WORK_PLAN_SEARCH_H
+#ifndef TUI_STATE_JOBS_PLAN_SEARCH_H
+#define TUI_STATE_JOBS_PLAN_SEARCH_H
 
 #include "core/cost/memory.h"
 #include "core/search/pin_prices.h"

@@ -3,8 +3,8 @@
  * Signals that come from outside stay with the thread of the screen; a fault of the worker's own
  * still finds the handlers that put the terminal right, on a stack of its own.
  */
-#ifndef TUI_STATE_WORK_WORKER_H
-#define TUI_STATE_WORK_WORKER_H
+#ifndef TUI_STATE_JOBS_WORKER_H
+#define TUI_STATE_JOBS_WORKER_H
 
 #include "core/base/progress.h"
 

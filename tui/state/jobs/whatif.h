@@ -6,8 +6,8 @@
  * selected, without anybody waiting; larger ones when asked, with C-c to stop: those tried by then
  * are offered, and the others are marked as not tried.
  */
-#ifndef TUI_STATE_WORK_WHATIF_H
-#define TUI_STATE_WORK_WHATIF_H
+#ifndef TUI_STATE_JOBS_WHATIF_H
+#define TUI_STATE_JOBS_WHATIF_H
 
 #include "core/summary/options.h"
 #include "tui/state/ui.h"

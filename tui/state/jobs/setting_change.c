@@ -1,9 +1,9 @@
-#include "tui/state/work/setting_change.h"
+#include "tui/state/jobs/setting_change.h"
 
 #include "core/session/policy_options.h"
 #include "tui/state/pins.h"
-#include "tui/state/work/job.h"
-#include "tui/state/work/train_change.h"
+#include "tui/state/jobs/job.h"
+#include "tui/state/jobs/train_change.h"
 
 /* The texts have "NAME=VALUE" a line. */
 typedef struct {

@@ -3,8 +3,8 @@
  * Each opens the model again (tui/app/reload.h), so these outlive the explorer in which they were
  * made. A text is as --train has it; "": nobody asked, so the policy decides.
  */
-#ifndef TUI_STATE_WORK_TRAIN_CHANGE_H
-#define TUI_STATE_WORK_TRAIN_CHANGE_H
+#ifndef TUI_STATE_JOBS_TRAIN_CHANGE_H
+#define TUI_STATE_JOBS_TRAIN_CHANGE_H
 
 #include "tui/state/ui.h"
 

@@ -3,8 +3,8 @@
  * The user's pins stay where the new mesh has their axes. A change of the mesh is a step of undo as
  * a pin is; the pins that it dropped come back with the old mesh.
  */
-#ifndef TUI_STATE_WORK_MESH_CHANGE_H
-#define TUI_STATE_WORK_MESH_CHANGE_H
+#ifndef TUI_STATE_JOBS_MESH_CHANGE_H
+#define TUI_STATE_JOBS_MESH_CHANGE_H
 
 #include "tui/state/ui.h"
 

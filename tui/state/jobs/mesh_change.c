@@ -1,4 +1,4 @@
-#include "tui/state/work/mesh_change.h"
+#include "tui/state/jobs/mesh_change.h"
 
 #include "core/summary/label.h"
 #include "tui/state/format.h"

@@ -1,4 +1,4 @@
-#include "tui/state/work/whatif.h"
+#include "tui/state/jobs/whatif.h"
 #include "tui/state/comm_table.h"
 
 #include "tui/state/menu.h"

@@ -1,4 +1,4 @@
-#include "tui/state/work/worker.h"
+#include "tui/state/jobs/worker.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
-#include "tui/state/work/job.h"
+#include "tui/state/jobs/job.h"
 
 #include "tui/state/ui.h"
-#include "tui/state/work/setting_change.h"
-#include "tui/state/work/worker.h"
+#include "tui/state/jobs/setting_change.h"
+#include "tui/state/jobs/worker.h"
 
 #include <stdlib.h>
 #include <string.h>
