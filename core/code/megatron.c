@@ -126,12 +126,7 @@ bool code_megatron(const Session *session, Buf *out, ExportNotes *notes, Error *
                what.n > 0 ? what.s : "every rank does the same");
     buf_puts(out, "#     torchrun --nproc-per-node .. pretrain_gpt.py $(grep -v '^#' FILE) ..\n"
                   "# Sizes of the model, the data and the optimizer are yours to add.\n");
-    for (int i = 0; i < p.unsaid.n; i++) {
-        buf_puts(out, "# Not said: ");
-        python_comment(str_from(p.unsaid.at[i]), out);
-        buf_putc(out, '\n');
-        export_note(notes, "Megatron's flags do not say: %s", p.unsaid.at[i]);
-    }
+    parallel_put_unsaid(&p, "Megatron's flags do not say", out, notes);
     buf_add(out, buf_str(&flags));
     return true;
 }

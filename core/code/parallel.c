@@ -1,5 +1,6 @@
 #include "core/code/parallel.h"
 
+#include "core/code/python.h"
 #include "core/plan/stage.h"
 #include "core/rules/roles.h"
 #include "core/step/stored.h"
@@ -297,4 +298,15 @@ void parallel_format(const Parallel *parallel, const Mesh *mesh, Buf *out)
             if (parallel->use[a] & names[i].use)
                 buf_printf(out, "%s%s %" PRId64 " on %s", out->n > start ? ", " : "", names[i].name,
                            mesh->axes[a].size, mesh->axes[a].name);
+}
+
+void parallel_put_unsaid(const Parallel *parallel, const char *who, Buf *out, ExportNotes *notes)
+{
+    for (int i = 0; i < parallel->unsaid.n; i++) {
+        const char *sentence = parallel->unsaid.at[i];
+        buf_puts(out, "# Not said: ");
+        python_comment(str_from(sentence), out);
+        buf_putc(out, '\n');
+        export_note(notes, "%s: %s", who, sentence);
+    }
 }

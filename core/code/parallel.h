@@ -12,6 +12,7 @@
 #ifndef CORE_CODE_PARALLEL_H
 #define CORE_CODE_PARALLEL_H
 
+#include "core/code/code.h"
 #include "core/session/session.h"
 
 /* Sets of uses of an axis: experts may be sharded by one that shards the batch. */
@@ -42,5 +43,9 @@ Parallel parallel_of(Arena *arena, const Session *session);
 
 /* "tensor 4 on tp, data 2 on dp": for comments. */
 void parallel_format(const Parallel *parallel, const Mesh *mesh, Buf *out);
+
+/* What is unsaid, as comments of a file with `#` comments, and as notes: "Megatron's flags do not
+ * say" and the sentence. */
+void parallel_put_unsaid(const Parallel *parallel, const char *who, Buf *out, ExportNotes *notes);
 
 #endif

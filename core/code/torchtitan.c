@@ -177,12 +177,7 @@ bool code_torchtitan(const Session *session, Buf *out, ExportNotes *notes, Error
     buf_puts(out, "# In a function of a config_registry:\n"
                   "#     config.parallelism = PARALLELISM\n"
                   "#     config.training = dataclasses.replace(config.training, **TRAINING)\n");
-    for (int i = 0; i < p.unsaid.n; i++) {
-        buf_puts(out, "# Not said: ");
-        python_comment(str_from(p.unsaid.at[i]), out);
-        buf_putc(out, '\n');
-        export_note(notes, "torchtitan's config does not say: %s", p.unsaid.at[i]);
-    }
+    parallel_put_unsaid(&p, "torchtitan's config does not say", out, notes);
     buf_puts(out, "from torchtitan.config import ParallelismConfig\n");
     if (p.recompute)
         buf_printf(out, "from torchtitan.distributed.activation_checkpoint import %s\n",
