@@ -187,10 +187,14 @@ const char *arena_printf(Arena *arena, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    char first[256]; /* most are short, and are made once */
+    int n = vsnprintf(first, sizeof first, format, args);
     assert(n >= 0);
     char *text = alloc(arena, (size_t)n + 1, 1);
-    vsnprintf(text, (size_t)n + 1, format, again);
+    if ((size_t)n < sizeof first)
+        memcpy(text, first, (size_t)n + 1);
+    else
+        vsnprintf(text, (size_t)n + 1, format, again);
     va_end(again);
     va_end(args);
     return text;

@@ -36,9 +36,12 @@ const MlirOp *mlir_return(const MlirTree *tree, const MlirRegion *region)
 
 const MlirAttr *mlir_attr(const MlirTree *tree, const MlirOp *op, const char *names)
 {
+    Str words = op->n_attrs > 0 ? str_from(names) : STR("");
+    bool several = words.n > 0 && memchr(words.s, ' ', words.n);
     for (int i = 0; i < op->n_attrs; i++) {
         const MlirAttr *attr = &tree->attrs.at[op->attr + i];
-        if (attr->key.n > 0 && str_has_word(str_from(names), attr->key))
+        if (attr->key.n > 0 &&
+            (several ? str_has_word(words, attr->key) : str_eq(words, attr->key)))
             return attr;
     }
     return NULL;
@@ -185,19 +188,22 @@ static int64_t type_elements(Str type)
 
 typedef Vec(int64_t) Numbers;
 
-static bool add_numbers(Arena *arena, Str text, Numbers *out)
+static bool add_numbers(Arena *arena, Str list, Numbers *out)
 {
-    const char *end = text.s + text.n;
-    for (const char *at = text.s; at < end;) {
+    const char *end = list.s + list.n;
+    for (const char *at = list.s; at < end;) {
         if (strchr("[](){}<>, \n\t", *at)) {
             at++;
             continue;
         }
         const char *from = at;
+        while (at < end && is_digit(*at))
+            at++;
         while (at < end && !strchr("[](){}<>, \n\t", *at))
             at++;
+        Str text = {from, (size_t)(at - from)};
         int64_t number;
-        if (!mlir_int((Str){from, (size_t)(at - from)}, &number))
+        if (!str_to_int(text, &number) && !mlir_int(text, &number))
             return false;
         vec_push(arena, out, number);
     }

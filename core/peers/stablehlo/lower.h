@@ -56,7 +56,8 @@ struct Lowering {
     Vec(MlirPlace) places; /* .. per key: the last path it had */
     Vec(Attr) attrs;       /* of the op being made */
     Vec(int32_t) inputs;
-    int32_t seen; /* ops of the tree that were passed, for the bound */
+    const MlirRow *row; /* of the op; NULL: it has none */
+    int32_t seen;       /* ops of the tree that were passed, for the bound */
 };
 
 /* Stops with an error at the op. */

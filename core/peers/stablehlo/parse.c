@@ -482,6 +482,33 @@ static void read_file(MlirScan *scan)
         mlir_fail(scan, scan->at, "a NUL is no part of MLIR text");
 }
 
+#define ROOM(arena, vec, n)                                                                        \
+    do {                                                                                           \
+        (vec)->room = (n);                                                                         \
+        (vec)->at = arena_alloc((arena), (size_t)(n) * sizeof *(vec)->at);                         \
+    } while (0)
+
+/* Most lines are an op with one result and about two operands. What is not written on is not taken
+ * from the system; lines that are too short for an op have no room. */
+static void make_room(MlirScan *scan)
+{
+    enum { OP_BYTES = 40, LINES_MAX = 1 << 24 };
+    MlirTree *tree = scan->tree;
+    int n = 0,
+        most = (int)(tree->source.text.n / OP_BYTES < LINES_MAX ? tree->source.text.n / OP_BYTES
+                                                                : LINES_MAX);
+    for (const char *at = scan->at; n < most && at < scan->end; n++) {
+        at = memchr(at, '\n', (size_t)(scan->end - at));
+        at = at ? at + 1 : scan->end;
+    }
+    ROOM(tree->arena, &tree->ops, n);
+    ROOM(tree->arena, &tree->values, n);
+    ROOM(tree->arena, &tree->attrs, n);
+    ROOM(tree->arena, &tree->operands, 2 * n);
+    ROOM(scan->scratch, &scan->numbered, n);
+    ROOM(scan->scratch, &scan->shadows, n);
+}
+
 MlirTree *mlir_parse(Arena *arena, const Source *source, Progress *progress, Error *err)
 {
     MlirTree *tree = arena_make(arena, MlirTree);
@@ -499,6 +526,7 @@ MlirTree *mlir_parse(Arena *arena, const Source *source, Progress *progress, Err
                      .last_type = -1,
                      .scratch = arena_new()};
     scan.names = intern_new(scan.scratch);
+    make_room(&scan);
     read_file(&scan);
     arena_free(scan.scratch);
     return scan.failed ? NULL : tree;

@@ -4,14 +4,47 @@
 
 /* ---- names of values ---- */
 
+/* The number of "%12". What is above the length of the text has none: the table has its room. */
+static bool number_of(const MlirScan *scan, Str name, int32_t *number)
+{
+    enum { DIGITS_MAX = 9 };
+    *number = -1;
+    if (name.n < 2 || name.n > 1 + DIGITS_MAX || (name.s[1] == '0' && name.n > 2))
+        return false;
+    int32_t n = 0;
+    for (size_t i = 1; i < name.n; i++) {
+        if (!is_digit(name.s[i]))
+            return false;
+        n = 10 * n + (name.s[i] - '0');
+    }
+    *number = n;
+    return (size_t)n <= scan->tree->source.text.n;
+}
+
 void mlir_define(MlirScan *scan, Str name, int32_t value)
 {
-    int32_t id = intern_put(scan->names, name.s, name.n);
-    while (scan->value_of_name.n <= id)
-        vec_push_own(scan->scratch, &scan->value_of_name, -1);
-    MlirShadow shadow = {id, scan->value_of_name.at[id]};
+    MlirShadow shadow;
+    shadow.numbered = number_of(scan, name, &shadow.name);
+    if (!shadow.numbered)
+        shadow.name = intern_put(scan->names, name.s, name.n);
+    MlirNames *names = shadow.numbered ? &scan->numbered : &scan->named;
+    while (names->n <= shadow.name)
+        vec_push_own(scan->scratch, names, 0);
+    shadow.value = names->at[shadow.name];
     vec_push_own(scan->scratch, &scan->shadows, shadow);
-    scan->value_of_name.at[id] = value;
+    names->at[shadow.name] = value + 1;
+}
+
+/* The value that the name stands for here; -1: none. */
+static int32_t find_value(const MlirScan *scan, Str name)
+{
+    int32_t at;
+    const MlirNames *names = &scan->numbered;
+    if (!number_of(scan, name, &at)) {
+        at = intern_find(scan->names, name.s, name.n);
+        names = &scan->named;
+    }
+    return at >= 0 && at < names->n ? names->at[at] - 1 : -1;
 }
 
 /* Names defined since then stand for what they stood for before. */
@@ -19,7 +52,7 @@ void mlir_forget(MlirScan *scan, int n_shadows)
 {
     while (scan->shadows.n > n_shadows) {
         MlirShadow shadow = scan->shadows.at[--scan->shadows.n];
-        scan->value_of_name.at[shadow.name] = shadow.value;
+        (shadow.numbered ? &scan->numbered : &scan->named)->at[shadow.name] = shadow.value;
     }
 }
 
@@ -66,8 +99,7 @@ static int32_t read_use(MlirScan *scan)
 {
     const char *from = scan->at;
     Str name = mlir_read_name(scan);
-    int32_t id = intern_find(scan->names, name.s, name.n);
-    int32_t value = id < 0 ? -1 : scan->value_of_name.at[id];
+    int32_t value = find_value(scan, name);
     int64_t part = 0;
     if (scan->at < scan->end && *scan->at == '#') {
         scan->at++;
@@ -210,11 +242,12 @@ static void read_item(MlirScan *scan, MlirReading *reading)
 }
 
 /* Words that may follow the types of an op. */
-static bool follows_types(const MlirScan *scan)
+static bool follows_types(MlirScan *scan)
 {
-    MlirScan ahead = *scan;
-    Str word = mlir_read_word(&ahead);
-    return str_has_word(STR("reducer cond do attributes"), word);
+    const char *from = scan->at;
+    Str word = mlir_read_word(scan);
+    scan->at = from;
+    return word.n > 0 && str_has_word(STR("reducer cond do attributes"), word);
 }
 
 /* "(%a, %b)", "(%a init: %z)", "(%arg2: T)": up to the closing parenthesis. */

@@ -133,10 +133,11 @@ static void lower_one(Lowering *lowering, const MlirOp *op)
     int32_t kind = intern_put(lowering->kinds, op->name.s, op->name.n);
     find_kind(lowering, op->name, kind);
     lowering->attrs.n = 0;
+    lowering->row = lowering->row_of_kind.at[kind];
     if (++lowering->seen > LOWERED_OPS_MAX)
         lower_fail(lowering, op, "with its calls the module has more than %d ops", LOWERED_OPS_MAX);
-    else if (lowering->row_of_kind.at[kind])
-        lowering->row_of_kind.at[kind]->lower(lowering, op);
+    else if (lowering->row)
+        lowering->row->lower(lowering, op);
     else if (lowering->alias_of_kind.at[kind])
         lower_alias(lowering, op, lowering->alias_of_kind.at[kind]);
     else

@@ -5,7 +5,7 @@
 
 static void lower_same(Lowering *lowering, const MlirOp *op)
 {
-    const MlirRow *row = lower_row(op->name);
+    const MlirRow *row = lowering->row;
     lower_attrs(lowering, op, row->attrs);
     lower_plain(lowering, op, row->ours ? row->ours : row->name);
 }
@@ -13,7 +13,7 @@ static void lower_same(Lowering *lowering, const MlirOp *op)
 /* Of bools the logical operator, of integers that of their bits. */
 static void lower_logical(Lowering *lowering, const MlirOp *op)
 {
-    const MlirRow *row = lower_row(op->name);
+    const MlirRow *row = lowering->row;
     bool truth = lower_made(lowering, op, 0)->dtype == DT_BOOL;
     lower_plain(lowering, op,
                 truth ? row->ours : arena_printf(lowering->scratch, "Bitwise%s", row->ours));
@@ -320,7 +320,7 @@ static void lower_reduce(Lowering *lowering, const MlirOp *op)
 /* An op with a region of scalars: its attributes, the reducer's name, its code. */
 static void lower_with_region(Lowering *lowering, const MlirOp *op)
 {
-    const MlirRow *row = lower_row(op->name);
+    const MlirRow *row = lowering->row;
     lower_attrs(lowering, op, row->attrs);
     add_reducers(lowering, op, op->n_regions - 1);
     if (lower_region_code(lowering, op, 0))
@@ -329,9 +329,9 @@ static void lower_with_region(Lowering *lowering, const MlirOp *op)
 
 static void lower_collective(Lowering *lowering, const MlirOp *op)
 {
-    lower_attrs(lowering, op, lower_row(op->name)->attrs);
+    lower_attrs(lowering, op, lowering->row->attrs);
     add_reducers(lowering, op, 0);
-    lower_plain(lowering, op, lower_row(op->name)->name);
+    lower_plain(lowering, op, lowering->row->name);
 }
 
 /* ---- the rest ---- */

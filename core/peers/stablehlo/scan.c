@@ -32,21 +32,21 @@ static bool is_blank(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+#define BITS(n, from) (((UINT64_C(1) << (n)) - 1) << ((from)&63))
 
+/* Letters, digits, "_.$-": as bits, since most of a text is words. */
 static bool is_word(char c)
 {
-    return is_letter(c) || is_digit(c) || c == '.' || c == '$' || c == '-';
+    static const uint64_t words[4] = {
+        BITS(10, '0') | BITS(1, '.') | BITS(1, '$') | BITS(1, '-'),
+        BITS(26, 'a') | BITS(26, 'A') | BITS(1, '_'),
+    };
+    unsigned char byte = (unsigned char)c;
+    return words[byte >> 6] >> (byte & 63) & 1;
 }
 
-void mlir_blanks(MlirScan *scan)
+void mlir_skip_blanks(MlirScan *scan)
 {
-    char next = scan->at < scan->end ? *scan->at : ' ';
-    if (next > '/')
-        return; /* most calls */
     while (scan->at < scan->end) {
         if (is_blank(*scan->at)) {
             scan->at++;
@@ -57,19 +57,6 @@ void mlir_blanks(MlirScan *scan)
             return;
         }
     }
-}
-
-char mlir_peek(MlirScan *scan)
-{
-    mlir_blanks(scan);
-    return scan->at < scan->end ? *scan->at : '\0';
-}
-
-bool mlir_accept(MlirScan *scan, char c)
-{
-    bool is = mlir_peek(scan) == c && c != '\0';
-    scan->at += is;
-    return is;
 }
 
 bool mlir_expect(MlirScan *scan, char c)

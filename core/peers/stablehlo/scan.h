@@ -18,7 +18,11 @@ typedef struct {
     Vec(int32_t) types, made;       /* behind the colon, behind the arrow */
 } MlirStacks;
 
+/* What a name stands for: one more than the value, 0 if it is not defined here. */
+typedef Vec(int32_t) MlirNames;
+
 typedef struct {
+    bool numbered;
     int32_t name, value; /* what the name stood for outside */
 } MlirShadow;
 
@@ -32,16 +36,36 @@ typedef struct {
     int32_t last_type; /* that was read; -1: none */
     Arena *scratch;    /* of the stacks */
     MlirStacks stacks;
-    Intern *names;              /* of values */
-    Vec(int32_t) value_of_name; /* by id; -1: not defined here */
+    MlirNames numbered, named; /* "%12", by its number; others, by their id in `names` */
+    Intern *names;
     Vec(MlirShadow) shadows;
 } MlirScan;
 
 bool mlir_fail(MlirScan *scan, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void mlir_blanks(MlirScan *scan);
-char mlir_peek(MlirScan *scan); /* after blanks; '\0' at the end */
-bool mlir_accept(MlirScan *scan, char c);
+void mlir_skip_blanks(MlirScan *scan);
+
+static inline void mlir_blanks(MlirScan *scan)
+{
+    if (scan->at < scan->end && *scan->at == ' ')
+        scan->at++;
+    if (scan->at < scan->end && *scan->at <= '/')
+        mlir_skip_blanks(scan);
+}
+
+static inline char mlir_peek(MlirScan *scan) /* after blanks; '\0' at the end */
+{
+    mlir_blanks(scan);
+    return scan->at < scan->end ? *scan->at : '\0';
+}
+
+static inline bool mlir_accept(MlirScan *scan, char c)
+{
+    bool is = mlir_peek(scan) == c && c != '\0';
+    scan->at += is;
+    return is;
+}
+
 bool mlir_accept_word(MlirScan *scan, const char *word); /* as a whole word */
 bool mlir_expect(MlirScan *scan, char c);
 Str mlir_read_word(MlirScan *scan);   /* letters, digits, "_.$-"; "" if there is none */

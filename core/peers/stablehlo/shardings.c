@@ -117,6 +117,8 @@ void shardings_of_info(Lowering *lowering, int32_t info, int32_t tensor)
 void shardings_of_op(Lowering *lowering, const MlirOp *op)
 {
     const MlirTree *tree = lowering->tree;
+    if (!lowering->file->shardings || op->n_attrs == 0)
+        return;
     const MlirAttr *each = mlir_attr(tree, op, "sdy.sharding"),
                    *one = mlir_attr(tree, op, "sharding");
     if (mlir_is(op, "sdy.sharding_constraint") || mlir_is(op, "sdy.reshard")) {
