@@ -505,8 +505,10 @@ bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
         blame_plan(&l, graph->outputs[0], err);
         return false;
     }
-    if (lower_micro_batches(plan) > 1)
-        return lower_steps(&l, err);
-    lower_frees(&l);
+    if (lower_micro_batches(plan) <= 1)
+        lower_frees(&l);
+    else if (!lower_steps(&l, err))
+        return false;
+    program_blocks(arena, plan, out);
     return true;
 }

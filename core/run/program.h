@@ -57,6 +57,7 @@
 #define CORE_RUN_PROGRAM_H
 
 #include "core/plan/plan.h"
+#include "core/run/blocks.h"
 #include "core/run/kernel.h"
 
 #include <limits.h>
@@ -112,7 +113,7 @@ typedef struct {
     int32_t first_move, n_moves;
 } ProgramLoop;
 
-typedef struct {
+typedef struct Program {
     int n_slots, n_instrs;
     int n_once; /* leading instructions executed once; their slots are kept */
     Slot *slots;
@@ -128,8 +129,11 @@ typedef struct {
     int n_carried;         /* of a training step: */
     ProgramMove *carried;  /* from the last view to all */
     int32_t loss;          /* the place of the loss in graph->outputs; -1: there is none */
-    int32_t copying_op;    /* first op that needs slots to be copied (a replicated slot or a list, a
-                            * value read again after a move); -1 */
+    int n_blocks;          /* of a training step: blocks.h */
+    ProgramBlock *blocks;
+    int32_t *block_of;  /* per instruction; -1: in none */
+    int32_t copying_op; /* first op that needs slots to be copied (a replicated slot or a list, a
+                         * value read again after a move); -1 */
 } Program;
 
 /* ERROR_USAGE names the op that has no kernel, or an unsupported shape or type. Allocated in the

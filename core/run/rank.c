@@ -275,6 +275,20 @@ void rank_keep_made(Rank *rank, const KernelCall *call)
 
 /* ---- times ---- */
 
+/* Sends wait for what is sent: a block's work has none. */
+static void record_in_block(Rank *rank, const Instr *instr, int pass, double us, double wait_us)
+{
+    const Program *program = rank->team->program;
+    int32_t block = program->n_blocks > 0 ? program->block_of[instr - program->instrs] : -1;
+    if (block < 0)
+        return;
+    int64_t place = (int64_t)pass * program->n_blocks + block;
+    if (instr->kind == INSTR_STEP && run_step_sends(instr->step))
+        wait_us = us;
+    rank->result->block_us[place] += us - wait_us;
+    rank->result->block_wait_us[place] += wait_us;
+}
+
 void rank_record_time(Rank *rank, const Instr *instr, int pass, TraceSpan span)
 {
     const Team *team = rank->team;
@@ -282,6 +296,7 @@ void rank_record_time(Rank *rank, const Instr *instr, int pass, TraceSpan span)
     double us = span.end_us - span.start_us;
     if (result->span)
         result->span[instr - team->program->instrs] = span;
+    record_in_block(rank, instr, pass, us, span.wait_us);
     if (instr->kind == INSTR_OP) {
         result->op_us[(int64_t)pass * team->plan->inferred->graph->n_ops + instr->op] += us;
         return;

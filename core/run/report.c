@@ -71,6 +71,45 @@ static double *median_times(Arena *arena, const Team *team, int n_passes, Result
     return out;
 }
 
+static double *times_of_blocks(const RankResult *result)
+{
+    return result->block_us;
+}
+
+static double *waits_of_blocks(const RankResult *result)
+{
+    return result->block_wait_us;
+}
+
+static void add_blocks(Arena *arena, const Team *team, int n_passes, RunReport *out)
+{
+    const Program *program = team->program;
+    int n = program->n_blocks;
+    double *us = median_times(arena, team, n_passes, times_of_blocks, n);
+    double *wait_us = median_times(arena, team, n_passes, waits_of_blocks, n);
+    out->n_blocks = n;
+    out->blocks = arena_array(arena, RunBlock, n);
+    for (int i = 0; i < n; i++)
+        out->blocks[i] = (RunBlock){program->blocks[i], us[i], wait_us[i]};
+}
+
+/* A reshard of several steps runs them all equally often. */
+static void count_times(Arena *arena, const Team *team, RunReport *out)
+{
+    const Program *program = team->program;
+    const Moved *moved = team->plan->moved;
+    out->op_times = arena_array(arena, double, team->plan->inferred->graph->n_ops);
+    out->reshard_times = arena_array(arena, double, moved->n_reshards);
+    for (int i = program->n_once; i < program->n_instrs; i++) {
+        const Instr *instr = &program->instrs[i];
+        if (instr->kind == INSTR_OP)
+            out->op_times[instr->op]++;
+        else if (instr->kind == INSTR_STEP)
+            out->reshard_times[instr->reshard] +=
+                1.0 / moved->reshards[instr->reshard].path->n_steps;
+    }
+}
+
 static double *times_of_passes(const RankResult *result)
 {
     return result->pass_us;
@@ -118,6 +157,8 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
         median_times(arena, team, n_passes, times_of_reshards, plan->moved->n_reshards);
     out->reshard_move_us =
         median_times(arena, team, n_passes, times_of_moves, plan->moved->n_reshards);
+    add_blocks(arena, team, n_passes, out);
+    count_times(arena, team, out);
     out->predicted_us = plan_step_us(plan);
     add_predicted_peak(arena, team, out);
 

@@ -8,8 +8,8 @@
 
 typedef struct {
     int64_t at;
-    int64_t op_us, reshard_us, reshard_move_us, pass_us, begin_us, span, last_span, step, output,
-        n_elements, n_finite, copied;
+    int64_t op_us, reshard_us, reshard_move_us, block_us, block_wait_us, pass_us, begin_us, span,
+        last_span, step, output, n_elements, n_finite, copied;
 } Layout;
 
 static int64_t place(Layout *layout, int64_t n, size_t each)
@@ -28,6 +28,8 @@ static Layout layout_of(const Plan *plan, const Program *program, const RunOptio
     layout.op_us = place(&layout, n_passes * graph->n_ops, sizeof(double));
     layout.reshard_us = place(&layout, n_passes * plan->moved->n_reshards, sizeof(double));
     layout.reshard_move_us = place(&layout, n_passes * plan->moved->n_reshards, sizeof(double));
+    layout.block_us = place(&layout, n_passes * program->n_blocks, sizeof(double));
+    layout.block_wait_us = place(&layout, n_passes * program->n_blocks, sizeof(double));
     layout.pass_us = place(&layout, n_passes, sizeof(double));
     layout.begin_us = place(&layout, n_passes, sizeof(double));
     layout.span = place(&layout, n_spans, sizeof(TraceSpan));
@@ -46,6 +48,8 @@ static RankResult in_block(char *block, const Layout *layout, bool traced)
                         .op_us = (double *)(void *)(block + layout->op_us),
                         .reshard_us = (double *)(void *)(block + layout->reshard_us),
                         .reshard_move_us = (double *)(void *)(block + layout->reshard_move_us),
+                        .block_us = (double *)(void *)(block + layout->block_us),
+                        .block_wait_us = (double *)(void *)(block + layout->block_wait_us),
                         .pass_us = (double *)(void *)(block + layout->pass_us),
                         .begin_us = (double *)(void *)(block + layout->begin_us),
                         .span = traced ? (TraceSpan *)(void *)(block + layout->span) : NULL,

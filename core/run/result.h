@@ -40,8 +40,10 @@ typedef struct {
     RankHead *head;
     double *op_us, *reshard_us; /* per pass, then per op of the graph and per reshard of the plan */
     double *reshard_move_us;    /* the same without waiting for others */
-    double *pass_us;            /* per pass: ops and steps, waiting for others included */
-    double *begin_us;           /* per pass: time to enqueue it on a device */
+    double *block_us, *block_wait_us; /* per pass, then per block of the program: its work; its
+                                       * sends, and waiting for others */
+    double *pass_us;                  /* per pass: ops and steps, waiting for others included */
+    double *begin_us;                 /* per pass: time to enqueue it on a device */
     TraceSpan *span, *last_span; /* by instruction, of this and the last pass; NULL: not traced */
     RunStep *step;               /* per pass of a training step; NULL otherwise */
     Difference *output;          /* per graph output, of all passes */

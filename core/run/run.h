@@ -63,6 +63,13 @@ typedef struct {
     double us;
 } RunStep;
 
+/* A block of a training step: medians over passes and the ranks of its stage. */
+typedef struct {
+    ProgramBlock of; /* with its predicted time */
+    double us;       /* its ops and collectives, without waiting */
+    double wait_us;  /* sends, and waiting for other ranks */
+} RunBlock;
+
 /* The verdict of a run. NOT_PROVEN: no difference was found, but not every value could be compared,
  * or an output has no finite element. NOT_CHECKED: there was nothing to compare with. ORDER
  * RUN_VERDICT
@@ -84,18 +91,22 @@ typedef struct {
     double median_us, predicted_us;
     double begin_us;                          /* median time to enqueue a pass on a device */
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank with the highest peak */
-    bool predicted_peak_at_least; /* a value whose size only the run knows comes on top */
-    int64_t *rank_peak_bytes;     /* per rank: peak bytes of its slots */
-    double *op_us;                /* per op of the graph: median over ranks and repeats */
-    double *reshard_us;           /* per reshard of the plan, with waiting for other ranks */
-    double *reshard_move_us;      /* the same without the waiting */
-    int n_drawn;                  /* weights that are not in the model */
-    int32_t strange;              /* an output with elements that are not finite; -1 none */
-    int64_t n_strange;            /* how many, on one rank */
-    int32_t unproven;             /* an output of which no element is finite; -1 */
-    int n_values_checked;         /* values compared, each on every rank */
-    int n_values_unchecked;       /* values that could not be: partial by several reductions */
-    int n_copied_ops;             /* ops without a device kernel, run by the host on copies */
+    bool predicted_peak_at_least;     /* a value whose size only the run knows comes on top */
+    int64_t *rank_peak_bytes;         /* per rank: peak bytes of its slots */
+    double *op_us;                    /* per op of the graph: median over ranks and repeats */
+    double *reshard_us;               /* per reshard of the plan, with waiting for other ranks */
+    double *reshard_move_us;          /* the same without the waiting */
+    double *op_times, *reshard_times; /* how often a pass runs each, a loop as once: a training
+                                       * step once for each micro-batch, or once */
+    int n_blocks;                     /* of a training step; 0: a forward pass */
+    RunBlock *blocks;
+    int n_drawn;            /* weights that are not in the model */
+    int32_t strange;        /* an output with elements that are not finite; -1 none */
+    int64_t n_strange;      /* how many, on one rank */
+    int32_t unproven;       /* an output of which no element is finite; -1 */
+    int n_values_checked;   /* values compared, each on every rank */
+    int n_values_unchecked; /* values that could not be: partial by several reductions */
+    int n_copied_ops;       /* ops without a device kernel, run by the host on copies */
     int n_copied_operators;
     const char **copied_operator; /* their operators, each once */
     const char *instead;          /* why "auto" used the host instead of a device; NULL */

@@ -33,6 +33,18 @@ static Json *outputs_json(const Session *session, const RunReport *report)
     return out;
 }
 
+/* All that a pass runs of it. */
+static double predicted_op_us(const Session *session, const RunReport *report, int32_t op)
+{
+    return session->plan->priced->op_us[op] * report->op_times[op];
+}
+
+static double predicted_reshard_us(const Session *session, const RunReport *report, int i)
+{
+    const Reshard *reshard = &session->plan->moved->reshards[i];
+    return reshard->path->us * reshard_repeat(session->plan, reshard) * report->reshard_times[i];
+}
+
 static Json *ops_json(const Session *session, const RunReport *report)
 {
     Json *out = json_array();
@@ -41,7 +53,8 @@ static Json *ops_json(const Session *session, const RunReport *report)
         Json *row = json_object();
         json_set_str(row, "name", op_name(session->graph, op));
         json_set_real(row, "us", report->op_us[op]);
-        json_set_real(row, "predicted_us", session->plan->priced->op_us[op]);
+        json_set_real(row, "predicted_us", predicted_op_us(session, report, op));
+        json_set_real(row, "times", report->op_times[op]);
         json_add(out, row);
     }
     return out;
@@ -64,8 +77,9 @@ static Json *reshards_json(const Session *session, const RunReport *report)
         json_set_str(row, "tensor", tensor_name(session->graph, reshard->tensor));
         json_set(row, "steps", json_from_str(steps_of(session, arena, reshard)));
         json_set_real(row, "us", report->reshard_us[i]);
-        json_set_real(row, "predicted_us",
-                      reshard->path->us * reshard_repeat(session->plan, reshard));
+        json_set_real(row, "move_us", report->reshard_move_us[i]);
+        json_set_real(row, "predicted_us", predicted_reshard_us(session, report, i));
+        json_set_real(row, "times", report->reshard_times[i]);
         json_add(out, row);
     }
     arena_free(arena);
@@ -121,6 +135,24 @@ static Json *steps_json(const Session *session, const RunReport *report)
     return out;
 }
 
+static Json *blocks_json(const RunReport *report)
+{
+    Json *out = json_array();
+    for (int i = 0; i < report->n_blocks; i++) {
+        const RunBlock *block = &report->blocks[i];
+        Json *row = json_object();
+        json_set_str(row, "pass", run_pass_name(block->of.pass));
+        json_set_int(row, "stage", block->of.stage);
+        json_set(row, "micro_batch",
+                 block->of.micro_batch < 0 ? json_null() : json_from_int(block->of.micro_batch));
+        json_set_real(row, "us", block->us);
+        json_set_real(row, "wait_us", block->wait_us);
+        json_set_real(row, "predicted_us", block->of.predicted_us);
+        json_add(out, row);
+    }
+    return out;
+}
+
 Json *run_report_json(const Session *session, const RunReport *report)
 {
     Json *out = json_object();
@@ -160,6 +192,8 @@ Json *run_report_json(const Session *session, const RunReport *report)
     json_set(out, "instead",
              report->instead ? json_from_str(str_from(report->instead)) : json_null());
     json_set_bool(out, "ok", report->ok);
+    if (report->n_blocks > 0)
+        json_set(out, "blocks", blocks_json(report));
     json_set(out, "ops", ops_json(session, report));
     json_set(out, "reshards", reshards_json(session, report));
     return out;
@@ -261,7 +295,7 @@ static void slowest_ops(const Session *session, const RunReport *report, Buf *ou
         int32_t op = inferred->program[i];
         times[i] =
             (Timed){label_op(session, out->arena, op), str_from(label_operator(session->graph, op)),
-                    report->op_us[op], session->plan->priced->op_us[op]};
+                    report->op_us[op], predicted_op_us(session, report, op)};
     }
     slowest_text("SLOWEST OPS", "OP", times, inferred->n_program, out);
 }
@@ -274,9 +308,70 @@ static void slowest_reshards(const Session *session, const RunReport *report, Bu
         const Reshard *reshard = &plan->moved->reshards[i];
         times[i] = (Timed){label_tensor(session, out->arena, reshard->tensor),
                            steps_of(session, out->arena, reshard), report->reshard_us[i],
-                           reshard->path->us * reshard_repeat(plan, reshard)};
+                           predicted_reshard_us(session, report, i)};
     }
     slowest_text("SLOWEST RESHARDS", "STEPS", times, plan->moved->n_reshards, out);
+}
+
+/* The blocks of a stage and pass, over all micro-batches. */
+typedef struct {
+    int n;
+    double us, wait_us, predicted_us;
+} BlockSum;
+
+static BlockSum sum_of_blocks(const RunReport *report, RunPass pass, int stage)
+{
+    BlockSum sum = {0};
+    for (int i = 0; i < report->n_blocks; i++) {
+        const RunBlock *block = &report->blocks[i];
+        if (block->of.pass != pass || block->of.stage != stage)
+            continue;
+        sum.n++;
+        sum.us += block->us;
+        sum.wait_us += block->wait_us;
+        sum.predicted_us += block->of.predicted_us;
+    }
+    return sum;
+}
+
+static void table_us(Table *table, Arena *arena, double us)
+{
+    Buf text = buf_new(arena);
+    units_format_us(us, &text);
+    table_cell(table, buf_str(&text));
+}
+
+/* Of one micro-batch in the mean. */
+static void blocks_text(const RunReport *report, Buf *out)
+{
+    static const TableColumn columns[] = {{"BLOCK", 0},
+                                          {"TIMES", -6},
+                                          {"TIME", -10},
+                                          {"PREDICTED", -10},
+                                          {"MEASURED/PREDICTED", -18},
+                                          {"WAITS", -10}};
+    Table *table = table_new(out->arena, columns, sizeof columns / sizeof *columns);
+    int n_stages = 0;
+    for (int i = 0; i < report->n_blocks; i++)
+        if (report->blocks[i].of.stage >= n_stages)
+            n_stages = report->blocks[i].of.stage + 1;
+    for (int row = 0; row < n_stages * N_RUN_PASSES; row++) {
+        RunPass pass = (RunPass)(row % N_RUN_PASSES);
+        BlockSum sum = sum_of_blocks(report, pass, row / N_RUN_PASSES);
+        if (sum.n == 0)
+            continue;
+        table_printf(table, n_stages > 1 ? "%s of stage %d" : "%s", run_pass_name(pass),
+                     row / N_RUN_PASSES);
+        table_printf(table, "%d", sum.n);
+        table_us(table, out->arena, sum.us / sum.n);
+        table_us(table, out->arena, sum.predicted_us / sum.n);
+        table_printf(table, sum.predicted_us > 0 ? "%.2f" : "-", sum.us / sum.predicted_us);
+        table_us(table, out->arena, sum.wait_us / sum.n);
+    }
+    if (report->n_blocks == 0)
+        return;
+    buf_putc(out, '\n');
+    table_format(table, "", out);
 }
 
 static void notes_text(const Session *session, const RunReport *report, Buf *out)
@@ -320,6 +415,7 @@ void run_report_text(const Session *session, const RunReport *report, Buf *out)
     notes_text(session, report, out);
     steps_text(session, report, out);
     outputs_text(session, report, out);
+    blocks_text(report, out);
     slowest_ops(session, report, out);
     slowest_reshards(session, report, out);
 }

@@ -307,6 +307,16 @@ Timeline *timeline_new(const Session *session)
     return timeline;
 }
 
+/* Of one micro-batch, in the mean. */
+static double measured_us(const RunReport *report, const TimeSpan *span)
+{
+    bool op = span->op >= 0;
+    const double *times = op ? report->op_times : report->reshard_times;
+    int32_t at = op ? span->op : span->reshard;
+    double us = op ? report->op_us[at] : report->reshard_us[at];
+    return times && times[at] > 1 ? us / times[at] : us;
+}
+
 void timeline_measure(Timeline *timeline, const RunReport *report)
 {
     for (int r = 0; r < timeline->n_rows; r++)
@@ -315,7 +325,7 @@ void timeline_measure(Timeline *timeline, const RunReport *report)
         timeline->kind[k].measured_us = 0;
     for (int i = 0; i < timeline->n; i++) {
         const TimeSpan *span = &timeline->span[i];
-        double us = span->op >= 0 ? report->op_us[span->op] : report->reshard_us[span->reshard];
+        double us = measured_us(report, span);
         timeline->row[span->row].measured_us += us;
         timeline->kind[span->kind].measured_us += us;
     }
