@@ -122,18 +122,19 @@ static Told *layers_of_group(ConfigLayers *all, const Config *config, Error *err
 }
 
 /* The group's axes that shard a micro-batch, one sample. */
-static Config sharded_axes(const Config *config)
+static Config sharded_axes(const ConfigSpace *space, const Config *config)
 {
     Config one = *config;
     one.size[CONFIG_PP] = one.size[CONFIG_DP] = one.micro_batch = one.micro_batches = 1;
-    one.order = one.zero = one.schedule = one.split = 0;
+    one.order = space->pin_order < 0 ? 0 : (uint8_t)space->pin_order;
+    one.zero = one.schedule = one.split = 0;
     one.virtual = 1;
     return one;
 }
 
 const ConfigParts *config_layers_group(ConfigLayers *all, const Config *config, Error *err)
 {
-    Config one = sharded_axes(config);
+    Config one = sharded_axes(all->space, config);
     Arena *arena = all->arena;
     Told *layers = layers_of_group(all, &one, err);
     if (!layers)
@@ -153,7 +154,7 @@ const ConfigParts *config_layers_group(ConfigLayers *all, const Config *config, 
 const ConfigParts *config_layers_wide(ConfigLayers *all, const Config *config, Error *err)
 {
     Arena *arena = all->arena;
-    Config wide = sharded_axes(config), one = wide;
+    Config wide = sharded_axes(all->space, config), one = wide;
     for (int a = 0; wide.size[CONFIG_EP] == 1 && a < CONFIG_AXES; a++)
         one.size[a] = wide.size[a] % 2 == 0 ? 2 : wide.size[a];
     Buf mesh = buf_new(arena);
@@ -202,9 +203,10 @@ static Config told_axes(const ConfigLayers *all, const Config *config)
     int64_t inside = config_stride(config, CONFIG_PP), node = all->space->devices_per_node;
     if (config->size[CONFIG_EP] == 1)
         told.size[CONFIG_DP] = divisor_within(config->size[CONFIG_DP], 2);
-    told.size[CONFIG_PP] = config->order != 1 || inside >= node
-                               ? 1
-                               : divisor_within(config->size[CONFIG_PP], node / inside);
+    told.size[CONFIG_PP] =
+        inside * config->size[CONFIG_PP] == all->space->n_devices || inside >= node
+            ? 1
+            : divisor_within(config->size[CONFIG_PP], node / inside);
     return told;
 }
 

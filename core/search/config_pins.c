@@ -44,6 +44,7 @@ static const PinRow rows[] = {
     {"ep", "a number of devices", MESH_DEVICES_MAX, 1, NULL},
     {"tp", "a number of devices", MESH_DEVICES_MAX, 1, NULL},
     {"micro_batch", "a number of samples", SAMPLES_MAX, 1, NULL},
+    {"micro_batches", "a number of micro-batches a step", MICRO_BATCHES_MAX, 1, NULL},
     {"virtual", "a number of stages a device", CONFIG_VIRTUAL_MAX, 1, NULL},
     {"zero", "0, 1, 2 or 3", CONFIG_ZEROS - 1, 0, NULL},
     {"schedule",
@@ -57,6 +58,7 @@ enum {
     PIN_SEQ,
     PIN_PP,
     PIN_MICRO_BATCH = PIN_PP + CONFIG_AXES,
+    PIN_MICRO_BATCHES,
     PIN_VIRTUAL,
     PIN_ZERO,
     PIN_SCHEDULED,
@@ -87,11 +89,56 @@ static void write_pins(const int64_t value[N_PINS], ConfigSpace *space)
     for (int a = 0; a < CONFIG_AXES; a++)
         space->pin[a] = value[PIN_PP + a] > 0 ? value[PIN_PP + a] : 0;
     space->pin_micro_batch = value[PIN_MICRO_BATCH] > 0 ? value[PIN_MICRO_BATCH] : 0;
+    space->pin_micro_batches = value[PIN_MICRO_BATCHES] > 0 ? value[PIN_MICRO_BATCHES] : 0;
     space->pin_virtual = (int)value[PIN_VIRTUAL];
     space->pin_zero = (int)value[PIN_ZERO];
     space->pin_schedule = (int)value[PIN_SCHEDULED];
     space->pin_recompute = (int)value[PIN_AGAIN];
     space->pin_sequence_parallel = (int)value[PIN_SEQUENCE];
+}
+
+/* The sizes of a mesh that is given, and the order of its axes. */
+static bool take_mesh(Arena *arena, const char *text, int64_t value[N_PINS], ConfigSpace *space,
+                      Error *err)
+{
+    ConfigAxis axis[CONFIG_AXES];
+    int64_t size[CONFIG_AXES] = {1, 1, 1, 1, 1};
+    Source source = {.name = "--mesh", .text = str_from(text)};
+    const Mesh *mesh = mesh_parse(arena, &source, err);
+    int n = 0;
+    if (!mesh)
+        return false;
+    if (mesh->devices)
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "configurations are searched on meshes in the order of their devices");
+    for (int a = 0; a < mesh->n_axes; a++) {
+        int row = row_named(mesh->axes[a].name);
+        if (row < PIN_PP || row >= PIN_PP + CONFIG_AXES)
+            return error_kind(err, ERROR_USAGE, "no configuration shards by the axis '%s'",
+                              mesh->axes[a].name) ||
+                   error_hint(err, "name the axes pp, dp, cp, ep and tp");
+        axis[n++] = (ConfigAxis)(row - PIN_PP);
+        size[row - PIN_PP] = mesh->axes[a].size;
+    }
+    for (int a = 0; a < CONFIG_AXES; a++) {
+        if (value[PIN_PP + a] > 0 && value[PIN_PP + a] != size[a])
+            return error_kind(err, ERROR_USAGE, "%s=%" PRId64 " is not what the mesh has",
+                              rows[PIN_PP + a].name, value[PIN_PP + a]);
+        value[PIN_PP + a] = size[a];
+    }
+    space->n_devices = mesh->n_devices;
+    space->pin_order = config_order(axis, n);
+    return true;
+}
+
+/* The samples of a step, where a mesh and both numbers of micro-batches tell them. */
+static void find_samples(int64_t value[N_PINS])
+{
+    int64_t each = value[PIN_MICRO_BATCH], n = value[PIN_MICRO_BATCHES];
+    int64_t dp = value[PIN_PP + CONFIG_DP], ep = value[PIN_PP + CONFIG_EP];
+    if (value[PIN_GLOBAL_BATCH] < 0 && each > 0 && n > 0 && dp > 0 && ep > 0 &&
+        each <= SAMPLES_MAX / n / dp / ep)
+        value[PIN_GLOBAL_BATCH] = each * n * dp * ep;
 }
 
 bool config_pins_take(Arena *arena, SessionOptions *options, ConfigSpace *space, Error *err)
@@ -108,6 +155,11 @@ bool config_pins_take(Arena *arena, SessionOptions *options, ConfigSpace *space,
         else if (!read_value(&rows[row], setting->value, &value[row], err))
             return false;
     }
+    space->pin_order = -1;
+    if (options->mesh && !take_mesh(arena, options->mesh, value, space, err))
+        return false;
+    options->mesh = NULL;
+    find_samples(value);
     if (value[PIN_GLOBAL_BATCH] < 0) {
         error_kind(err, ERROR_USAGE, "how many samples has a step?");
         return error_hint(err, "add them: --set global_batch=1024");

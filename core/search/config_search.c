@@ -517,7 +517,6 @@ ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Erro
     search->options.policy = "hybrid3d";
     search->options.train = search->options.train ? search->options.train : "adamw";
     search->options.machine = search->options.machine ? search->options.machine : "h100x8";
-    search->options.mesh = NULL;
     search->space.n_devices = request->n_devices;
     if (!config_pins_take(arena, &search->options, &search->space, err) ||
         !request->hooks->machine(request->hooks->context, arena, search->options.machine,

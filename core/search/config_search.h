@@ -21,9 +21,10 @@
 
 typedef struct {
     const SessionOptions *options; /* the model and what is fixed: of `settings`, global_batch, and
-                                      pins of what is searched; mesh and policy are not read */
+                                      pins of what is searched; a mesh that all have, or NULL.
+                                      The policy is not read */
     const SessionHooks *hooks;
-    int64_t n_devices;
+    int64_t n_devices;    /* without a mesh */
     Progress *progress;   /* its stop flag ends the search with the best so far; may be NULL */
     SearchReport *report; /* may be NULL */
     void *context;

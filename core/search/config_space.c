@@ -20,6 +20,37 @@ static const ConfigAxis orders[CONFIG_ORDERS][CONFIG_AXES] = {
     {CONFIG_PP, CONFIG_TP, CONFIG_CP, CONFIG_EP, CONFIG_DP},
 };
 
+enum { PERMUTATIONS = 120 }; /* of the axes, behind `orders` in number */
+
+/* The axis at place i, major first. */
+static ConfigAxis axis_at(int order, int i)
+{
+    int left[CONFIG_AXES], rest = order - CONFIG_ORDERS, ways = PERMUTATIONS;
+    if (order < CONFIG_ORDERS)
+        return orders[order][i];
+    for (int a = 0; a < CONFIG_AXES; a++)
+        left[a] = a;
+    for (int n = CONFIG_AXES;; n--, i--) {
+        ways /= n;
+        int at = rest / ways;
+        if (i == 0)
+            return (ConfigAxis)left[at];
+        rest %= ways;
+        memmove(left + at, left + at + 1, sizeof *left * (size_t)(n - at - 1));
+    }
+}
+
+int config_order(const ConfigAxis *axis, int n)
+{
+    int order = 0;
+    for (int found = 0; found < n; order += found < n) {
+        found = 0;
+        for (int i = 0; i < CONFIG_AXES; i++)
+            found += found < n && axis_at(order, i) == axis[found];
+    }
+    return order;
+}
+
 const char *config_again_name(int recompute)
 {
     return again_names[recompute];
@@ -55,8 +86,8 @@ int64_t config_samples_of(const Config *config)
 int64_t config_stride(const Config *config, ConfigAxis axis)
 {
     int64_t stride = 1;
-    for (int i = CONFIG_AXES - 1; orders[config->order][i] != axis; i--)
-        stride *= config->size[orders[config->order][i]];
+    for (int i = CONFIG_AXES - 1; axis_at(config->order, i) != axis; i--)
+        stride *= config->size[axis_at(config->order, i)];
     return stride;
 }
 
@@ -66,7 +97,7 @@ void config_mesh(const Config *config, Buf *out)
     bool named = size[CONFIG_PP] > 1 || size[CONFIG_DP] > 1 || size[CONFIG_TP] > 1;
     const char *comma = "";
     for (int i = 0; i < CONFIG_AXES; i++) {
-        ConfigAxis axis = orders[config->order][i];
+        ConfigAxis axis = axis_at(config->order, i);
         if (size[axis] == 1 && (named || axis != CONFIG_DP))
             continue;
         buf_printf(out, "%s%s=%" PRId32, comma, axis_names[axis], config->size[axis]);
@@ -170,7 +201,8 @@ static void add_batches(const Filling *filling, Config config)
     for (int i = 0; i < filling->samples.n; i++) {
         int64_t b = filling->samples.at[i];
         if (b > each || each % b != 0 || each / b > MICRO_BATCHES_MAX ||
-            (space->pin_micro_batch > 0 && space->pin_micro_batch != b))
+            (space->pin_micro_batch > 0 && space->pin_micro_batch != b) ||
+            (space->pin_micro_batches > 0 && space->pin_micro_batches != each / b))
             continue;
         config.micro_batch = (int32_t)b;
         config.micro_batches = (int32_t)(each / b);
@@ -267,7 +299,10 @@ bool config_groups(Arena *arena, const ConfigSpace *space, ConfigGroups *out,
         if (left[i] > 0)
             buf_printf(&why, "%s%" PRId64 " of the meshes: %s", why.n > 0 ? "; " : "", left[i],
                        config_left_text((ConfigLeft)i));
-    return error_hint(err, "%s", why.n > 0 ? why.s : "no mesh has the sizes that are pinned");
+    return error_hint(err, "%s",
+                      why.n > 0 ? why.s
+                                : "no mesh has the sizes that are pinned, with "
+                                  "such micro-batches");
 }
 
 /* The stride of an axis, or 1 where all that it and the axes inside of it reach is one node: there
@@ -311,8 +346,10 @@ void config_each_state(const ConfigSpace *space, const Config *config, ConfigVis
                        void *context)
 {
     bool several = config_samples_of(config) * config->size[CONFIG_CP] > 1;
-    for (int order = 0; order < CONFIG_ORDERS; order++) {
-        if (!order_is_new(space, *config, order))
+    bool any = space->pin_order < 0;
+    for (int order = any ? 0 : space->pin_order;
+         order < (any ? CONFIG_ORDERS : space->pin_order + 1); order++) {
+        if (any && !order_is_new(space, *config, order))
             continue;
         for (int zero = 0; zero < (several ? CONFIG_ZEROS : 1); zero++) {
             Config state = *config;
@@ -381,8 +418,10 @@ bool config_is_in(const ConfigSpace *space, const Config *config)
            config_samples_of(config) * config->micro_batch * config->micro_batches ==
                space->samples &&
            (space->pin_micro_batch == 0 || space->pin_micro_batch == config->micro_batch) &&
-           schedule_is_in(space, config) && allows(space->pin_zero, config->zero) &&
-           (several || config->zero == 0) && allows(space->pin_recompute, config->recompute) &&
+           (space->pin_micro_batches == 0 || space->pin_micro_batches == config->micro_batches) &&
+           allows(space->pin_order, config->order) && schedule_is_in(space, config) &&
+           allows(space->pin_zero, config->zero) && (several || config->zero == 0) &&
+           allows(space->pin_recompute, config->recompute) &&
            allows(space->pin_sequence_parallel, config->sequence_parallel) &&
            (config->size[CONFIG_TP] > 1 || !config->sequence_parallel);
 }

@@ -3,7 +3,8 @@
  * A configuration is a mesh of up to five axes and settings of the policy hybrid3d:
  *
  *     axes        pp stages, dp and ep samples (ep experts too), cp sequence, tp weights and
- *                 heads; their product is N. In three orders: the last has neighbouring devices
+ *                 heads; their product is N. In three orders, or in the one of a mesh that is
+ *                 given: the last has neighbouring devices
  *     batch       micro_batch samples on each rank, micro_batches a step: micro_batch *
  *                 micro_batches * dp * ep is the samples of a step
  *     schedule    and how many stages each device has (`virtual`)
@@ -30,7 +31,7 @@ enum { CONFIG_ORDERS = 3, CONFIG_ZEROS = 4, CONFIG_VIRTUAL_MAX = 8, CONFIG_UNITS
 typedef struct {
     int32_t size[CONFIG_AXES];
     int32_t micro_batch, micro_batches;
-    uint8_t order;    /* of the axes */
+    uint8_t order;    /* of the axes: config_order() */
     uint8_t schedule; /* row of config_schedules */
     uint8_t virtual;  /* stages a device */
     uint8_t recompute, zero, sequence_parallel, split;
@@ -57,9 +58,10 @@ typedef struct {
     int64_t heads;                   /* the most that a weight has; 0: none are known */
     int64_t units[CONFIG_UNITS_MAX]; /* heads, and others that stay together */
     int n_units;
-    int64_t pin[CONFIG_AXES]; /* sizes that are given; 0: any */
-    int64_t pin_micro_batch;
+    int64_t pin[CONFIG_AXES];                   /* sizes that are given; 0: any */
+    int64_t pin_micro_batch, pin_micro_batches; /* 0: any */
     int pin_virtual, pin_zero, pin_recompute, pin_sequence_parallel, pin_schedule; /* -1: any */
+    int pin_order;                                                                 /* likewise */
 } ConfigSpace;
 
 /* Why something is left out. ORDER CONFIG_REASON */
@@ -98,6 +100,9 @@ int64_t config_count(const ConfigSpace *space, const ConfigGroup *group);
 
 /* Whether a configuration, which may be any, is one of the space. */
 bool config_is_in(const ConfigSpace *space, const Config *config);
+
+/* The order in which these axes stand so, major first; further ones stand between them. */
+int config_order(const ConfigAxis *axis, int n);
 
 int config_n_stages(const Config *config);
 int config_lane(const Config *config, int stage);

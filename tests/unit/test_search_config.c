@@ -11,7 +11,8 @@ enum { SETS = 8 };
 /* Spaces small enough to plan every configuration. */
 typedef struct {
     const char *title, *model, *machine;
-    int64_t n_devices;
+    int64_t n_devices; /* without a mesh */
+    const char *mesh;  /* or NULL */
     const char *set[SETS];
 } Space;
 
@@ -20,36 +21,49 @@ static Space spaces[] = {
      "samples/models/llama-3-8b.json",
      "h100x8",
      8,
+     NULL,
      {"layers=6", "global_batch=8", "seq=512", "cp=1", "recompute=none", "sequence_parallel=true",
       "zero=1"}},
     {"states on two nodes",
      "samples/models/llama-3-8b.json",
      "h100x8",
      16,
+     NULL,
      {"layers=5", "global_batch=16", "seq=512", "schedule=1f1b", "pp=2", "recompute=none",
       "micro_batch=1", "cp=1"}},
     {"what is made again",
      "samples/models/llama-3-8b.json",
      "h100x8",
      4,
+     NULL,
      {"layers=5", "global_batch=4", "seq=256", "schedule=1f1b", "attention=eager", "cp=1",
       "zero=0"}},
     {"zero bubbles",
      "samples/models/llama-3-8b.json",
      "a100x8",
      4,
+     NULL,
      {"layers=8", "global_batch=8", "seq=256", "pp=4", "micro_batch=1", "zero=0"}},
     {"a graph without a config",
      "samples/models/tiny-gpt.onnx",
      "h100x8",
      4,
+     NULL,
      {"global_batch=8", "micro_batch=1", "cp=1", "zero=1"}},
     {"experts",
      "samples/models/mixtral-8x7b.json",
      "h100x8",
      8,
+     NULL,
      {"layers=2", "global_batch=8", "seq=256", "cp=1", "recompute=none", "micro_batch=1",
       "zero=1"}},
+    {"a mesh that is given",
+     "samples/models/llama-3-8b.json",
+     "h100x8",
+     0,
+     "dp=2,tp=4,pp=2",
+     {"layers=5", "micro_batches=4", "micro_batch=2", "seq=256", "recompute=none",
+      "schedule=1f1b"}},
 };
 
 typedef struct {
@@ -68,7 +82,8 @@ static Opened *open_space(const Space *space, Error *err)
     opened->arena = arena;
     opened->scripts = scripts_new(arena, ".");
     opened->hooks = scripts_hooks(opened->scripts);
-    opened->options = (SessionOptions){.model = space->model, .machine = space->machine};
+    opened->options =
+        (SessionOptions){.model = space->model, .machine = space->machine, .mesh = space->mesh};
     for (int i = 0; i < SETS && space->set[i]; i++)
         assert_true(policy_settings_with(arena, &opened->options.settings, str_from(space->set[i]),
                                          &opened->options.settings, err));

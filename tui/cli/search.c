@@ -22,8 +22,9 @@ int cli_search(Cli *cli)
     if (!cli_seconds(cli, 0, &seconds) || !read_peak(cli, &max_peak))
         return cli_fail(cli);
     Progress *watched = cli_watch();
-    int code = cli->options.devices ? search_devices(cli, watched, seconds, max_peak)
-                                    : search_mesh(cli, watched, seconds, max_peak);
+    bool whole = cli->options.devices || search_asks_stages(cli);
+    int code = whole ? search_devices(cli, watched, seconds, max_peak)
+                     : search_mesh(cli, watched, seconds, max_peak);
     cli_unwatch();
     return code;
 }

@@ -4,7 +4,12 @@
 
 #include "tui/cli/cli.h"
 
-/* `--devices`: searches, prints, saves; the exit code. seconds, max_peak: 0 without a limit. */
+/* Whether configurations of the mesh that is given are searched: a step, an axis pp, and no policy
+ * that says what its stages are. */
+bool search_asks_stages(Cli *cli);
+
+/* Whole configurations, with `--devices` or on the mesh: searches, prints, saves; the exit code.
+ * seconds, max_peak: 0 without a limit. */
 int search_devices(Cli *cli, Progress *watched, double seconds, int64_t max_peak);
 
 /* search_mesh.c: plans on the mesh that is given. */

@@ -316,10 +316,23 @@ static bool save(const Found *found, const char *path)
 
 /* ---- the verb ---- */
 
+bool search_asks_stages(Cli *cli)
+{
+    const CliOptions *options = &cli->options;
+    Error err = {0};
+    Source source = {.name = "--mesh", .text = str_from(options->mesh ? options->mesh : "")};
+    const Mesh *mesh = options->mesh && options->train && !options->policy
+                           ? mesh_parse(cli->arena, &source, &err)
+                           : NULL;
+    int axis = mesh ? mesh_find_axis(mesh, STR("pp")) : -1;
+    return axis >= 0 && mesh->axes[axis].size > 1;
+}
+
 static bool read_devices(Cli *cli, int64_t *out)
 {
     const char *text = cli->options.devices;
-    if (str_to_int(str_from(text), out) && *out >= 1 && *out <= MESH_DEVICES_MAX)
+    *out = 0;
+    if (!text || (str_to_int(str_from(text), out) && *out >= 1 && *out <= MESH_DEVICES_MAX))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--devices cannot be '%s'", text);
     return error_hint(&cli->err, "write a number from 1 to %d", MESH_DEVICES_MAX);
@@ -407,15 +420,15 @@ int search_devices(Cli *cli, Progress *watched, double seconds, int64_t max_peak
     if (!read_devices(cli, &request.n_devices) || !read_gap(cli, &question.gap) ||
         !cli_session_options(cli, &options))
         return cli_fail(cli);
-    if (options.mesh || options.policy) {
+    if (cli->options.devices && (options.mesh || options.policy)) {
         error_kind(&cli->err, ERROR_USAGE, "--devices searches the mesh, for the policy hybrid3d");
         error_hint(&cli->err, "pin an axis with --set tp=8; or search one mesh, without --devices");
         return cli_fail(cli);
     }
     found.search = config_search_new(cli->arena, &request, &cli->err);
-    found.n_devices = request.n_devices;
     if (!found.search)
         return cli_fail(cli);
+    found.n_devices = config_space_of(found.search)->n_devices;
     found.max_peak = max_peak > 0 ? max_peak : config_memory_of(found.search);
     question.max_peak_bytes = found.max_peak;
     bool ok = cli->options.frontier ? answer_frontier(&found, &question)

@@ -53,11 +53,12 @@ static const char search_text[] =
     "with -m on that mesh, what policy and pins leave open; with --devices N whole\n"
     "configurations of a training step under hybrid3d: mesh and order of its axes,\n"
     "layers of stages, micro-batches, schedule, what is made again, ZeRO, sequence\n"
-    "parallelism. --set global_batch=N gives the samples of a step, --set tp=8 or\n"
-    "--set zero=1 pins what is searched, -o FILE saves a plan.json, or FILE.lua a\n"
-    "policy. '4 x 2' is four micro-batches of two samples on each rank. Every time and\n"
-    "peak is a plan's; '>=' is a lower bound of one that was not made. C-c stops with\n"
-    "the best so far. The exit code is 1 if nothing fits.";
+    "parallelism. -m pp=4,tp=8 --train without a policy searches all of these but the\n"
+    "mesh. --set global_batch=N gives the samples of a step, --set tp=8 or --set zero=1\n"
+    "pins what is searched, -o FILE saves a plan.json, or FILE.lua a policy.\n"
+    "'4 x 2' is four micro-batches of two samples on each rank. Every time and peak is\n"
+    "a plan's; '>=' is a lower bound of one that was not made. C-c stops with the best\n"
+    "so far. The exit code is 1 if nothing fits.";
 static const char diff_text[] =
     "Compares two plans, or one model under several propagators or settings: their\n"
     "requests, the first decision that differs, totals, the ops, tensors, reshards and\n"
