@@ -35,7 +35,11 @@ static void put_zero(Parallel *p, Json *root, Arena *arena)
     Json *zero = json_object();
 
     json_set_int(zero, "stage", level);
+    if (level == 3 && p->shards < p->data)
+        json_set_int(zero, "mics_shard_size", p->shards);
     json_set(root, "zero_optimization", zero);
+    if ((level == 1 || level == 2) && p->shards < p->data)
+        vec_push(arena, &p->unsaid, "data ranks that hold copies of the parts");
     if (level == 0 && p->stored != 0)
         vec_push(arena, &p->unsaid, "which values of a parameter are stored sharded");
     if (level > 1 && p->stages > 1)

@@ -67,6 +67,8 @@ static void put_stored(Parallel *p, Buf *out)
     }
     if (!found)
         vec_push(out->arena, &p->unsaid, "which values of a parameter are stored sharded");
+    if (found && p->stored)
+        put_size(out, "--num-distributed-optimizer-instances", p->data / p->shards);
 }
 
 static void put_schedule(Parallel *p, Buf *out)

@@ -207,14 +207,19 @@ static void find_lengths(Reading *f)
 static void find_stored(Reading *f)
 {
     const Decided *decided = f->plan->decided;
+    AtomSet atoms = 0;
 
     for (int i = 0; i < decided->n_pins; i++) {
         const Decision *pin = decided->pins[i];
         for (int a = 0; pin->store && a < f->mesh->n_axes; a++)
             if ((f->out->use[a] & PARALLEL_DATA) &&
-                (cut_atoms(decision_cut(pin)) & mesh_axis_atoms(f->mesh, a)))
+                (cut_atoms(decision_cut(pin)) & mesh_axis_atoms(f->mesh, a))) {
                 f->out->stored |= pin->store;
+                atoms |= mesh_axis_atoms(f->mesh, a);
+            }
     }
+    for (int a = 0; a < f->mesh->n_axes; a++)
+        f->out->shards *= atoms & mesh_axis_atoms(f->mesh, a) ? f->mesh->axes[a].size : 1;
 }
 
 static void find_sequence_parallel(Reading *f)
@@ -263,7 +268,7 @@ static void find_order(Reading *f)
 
 Parallel parallel_of(Arena *arena, const Session *session)
 {
-    Parallel out = {.n_virtual = 1};
+    Parallel out = {.n_virtual = 1, .shards = 1};
     Reading f = {arena, session, session->plan, session->mesh, {0}, &out};
 
     f.roles = roles_find(arena, session->inferred);

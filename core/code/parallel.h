@@ -32,6 +32,7 @@ typedef struct {
     int n_micro_batches;
     int64_t batch, sequence; /* of a micro-batch on all ranks together; 0: unknown */
     uint8_t stored;          /* what of parameters the data axes shard: a set of Stored */
+    int64_t shards;          /* data ranks that hold different parts of it; 1: all hold the same */
     bool sequence_parallel;  /* what norms read is sharded by a tensor axis along the sequence */
     bool recompute, recompute_whole; /* some ops; all of the layers */
     const char *low;                 /* "bf16", "fp16": of the parameters; NULL: others */

@@ -5,49 +5,20 @@
 #include "core/code/parallel.h"
 #include "core/code/python_mesh.h"
 #include "core/plan/stage.h"
+#include "core/session/system_settings.h"
 #include "core/step/stored.h"
 
 #include <inttypes.h>
-
-static const struct {
-    const char *ours, *theirs;
-} schedules[] = {
-    {"1f1b", "1F1B"},
-    {"gpipe", "GPipe"},
-    {"1f1b_interleaved", "Interleaved1F1B"},
-    {"looped_bfs", "LoopedBFS"},
-    {"interleaved_zero_bubble", "InterleavedZeroBubble"},
-    {"zb1p", "InterleavedZeroBubble"},
-    {"zbv", "ZBVZeroBubble"},
-    {"dualpipev", "DualPipeV"},
-};
 
 static void put_field(Buf *out, const char *name, int64_t value)
 {
     buf_printf(out, "    %s=%" PRId64 ",\n", name, value);
 }
 
-/* Data ranks on axes that store parameters in parts; the others hold copies. */
-static int64_t sharded_ranks(const Parallel *p, const Session *session)
+static void put_data(Parallel *p, Buf *out)
 {
-    const Decided *decided = session->plan->decided;
-    int64_t n = 1;
-    for (int a = 0; a < session->mesh->n_axes; a++) {
-        bool stored = false;
-        for (int i = 0; i < decided->n_pins; i++)
-            stored |= decided->pins[i]->store && (cut_atoms(decision_cut(decided->pins[i])) &
-                                                  mesh_axis_atoms(session->mesh, a)) != 0;
-        if (stored && (p->use[a] & PARALLEL_DATA))
-            n *= session->mesh->axes[a].size;
-    }
-    return n;
-}
-
-static void put_data(Parallel *p, const Session *session, Buf *out)
-{
-    int64_t sharded = p->stored ? sharded_ranks(p, session) : 1;
-    put_field(out, "data_parallel_replicate_degree", p->data / sharded);
-    put_field(out, "data_parallel_shard_degree", sharded);
+    put_field(out, "data_parallel_replicate_degree", p->data / p->shards);
+    put_field(out, "data_parallel_shard_degree", p->shards);
     if (p->stored == 0)
         return;
     buf_printf(out, "    fsdp_reshard_after_forward=\"%s\",\n",
@@ -105,15 +76,17 @@ static bool put_stages(const Session *session, int n_stages, Buf *out)
 
 static void put_pipeline(Parallel *p, const Session *session, Buf *out)
 {
-    const char *theirs = NULL;
+    Str schedule = str_from(p->schedule), theirs = {NULL, 0};
     if (p->stages == 1)
         return;
     put_field(out, "pipeline_parallel_degree", p->stages);
-    for (size_t i = 0; p->schedule && i < sizeof schedules / sizeof *schedules; i++)
-        if (strcmp(schedules[i].ours, p->schedule) == 0)
-            theirs = schedules[i].theirs;
-    if (theirs)
-        buf_printf(out, "    pipeline_parallel_schedule=\"%s\",\n", theirs);
+    for (Str rest = str_from(torchtitan_schedules); rest.n > 0 && theirs.n == 0;) {
+        Str ours = str_take(&rest, ' '), name = str_take(&ours, '=');
+        if (str_eq(ours, schedule))
+            theirs = name;
+    }
+    if (theirs.n > 0)
+        buf_printf(out, "    pipeline_parallel_schedule=\"%.*s\",\n", STR_ARG(theirs));
     else
         vec_push(out->arena, &p->unsaid,
                  arena_printf(out->arena, "its schedule %s",
@@ -130,7 +103,7 @@ static void put_pipeline(Parallel *p, const Session *session, Buf *out)
 static void put_parallelism(Parallel *p, const Session *session, Buf *out)
 {
     buf_puts(out, "PARALLELISM = ParallelismConfig(\n");
-    put_data(p, session, out);
+    put_data(p, out);
     put_field(out, "tensor_parallel_degree", p->tensor);
     if (p->tensor > 1)
         buf_printf(out, "    enable_sequence_parallel=%s,\n",
@@ -147,8 +120,9 @@ static void put_training(Parallel *p, Buf *out)
 {
     buf_puts(out, "TRAINING = {\n");
     if (p->batch > 0 && p->batch % p->data == 0) {
+        /* without stages, micro-batches are steps that accumulate gradients */
         buf_printf(out, "    \"local_batch_size\": %" PRId64 ",\n",
-                   p->batch / p->data * p->n_micro_batches);
+                   p->batch / p->data * (p->stages > 1 ? p->n_micro_batches : 1));
         buf_printf(out, "    \"global_batch_size\": %" PRId64 ",\n", p->batch * p->n_micro_batches);
     } else if (p->batch > 0) {
         vec_push(out->arena, &p->unsaid, "a batch that its ranks do not divide");

@@ -14,6 +14,7 @@
 #include "core/session/renumber.h"
 #include "core/session/signature.h"
 #include "core/session/session_parts.h"
+#include "core/session/system_settings.h"
 #include "core/session/training.h"
 
 static const char *const default_mesh = "x=1", *const default_machine = "h100x8";
@@ -378,7 +379,8 @@ static bool check_settings(const SessionOptions *options, Error *err)
 static Session *open_or_close(Session *session, bool whole, Error *err)
 {
     PlanFile file = {0};
-    bool ok = read_plan_file(session, &file, err) && check_settings(&session->options, err);
+    bool ok = system_settings_take(session, err) && read_plan_file(session, &file, err) &&
+              check_settings(&session->options, err);
     session->train_given = session->options.train;
     session->options.train = session_training_wanted(session, session->journal_arena);
     ok = ok && load_model(session, !whole, err) && (!whole || open_plan(session, &file, err)) &&

@@ -4,6 +4,7 @@
 #include "core/session/pins_read.h"
 #include "core/session/pins_text.h"
 #include "core/session/planfile.h"
+#include "core/session/system_settings.h"
 
 /* Reads the device annotations of an .onnx file (onnx_devices.h). */
 static bool read_annotations(Session *session, const char *path, Journal *journal, Error *err)
@@ -55,7 +56,9 @@ bool session_read_pins(Session *session, bool again, Journal *journal, Error *er
     Arena *scratch = arena_new();
     bool ok = file_read(scratch, path, PINS_BYTES_MAX, &source, err);
     bool text = ok && pins_text_is(source.text);
-    if (text)
+    if (ok && system_settings_are(source.text))
+        ok = system_settings_note(session, &source, err);
+    else if (text)
         ok = pins_text_read(session, &source, journal, err);
     else if (ok && !again)
         ok = read_planned_pins(session, journal, err);

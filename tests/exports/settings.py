@@ -28,6 +28,18 @@ PLANS = [
 ]
 
 
+# Plans whose settings are read back, and what a system cannot say of those with such a word.
+BACK = [plan[:3] for plan in PLANS if plan[1] not in ("tp=4,dp=2", "dp=2,pp=4,tp=2", "pp=2,dp=4") and not {"zero=2", "schedule=gpipe"} & set(plan[2])] + [
+    ("gpt2.onnx", "dp=2,cp=4", ["-p", "context"]),
+    ("gpt2.onnx", "dp=8", ["-p", "dp"]),
+    ("gpt2.onnx", "dp=2,sh=4", ["-p", "fsdp", "--set", "zero_axis=sh"]),
+    ("tiny-gpt.onnx", "dp=2,cp=2,tp=2", ["-p", "hybrid3d", "--set", "sequence_parallel=true", "--set", "zero=1", "--train"]),
+    ("tiny-gpt.onnx", "dp=2,tp=2", ["-p", "megatron", "--set", "zero=3", "--set", "micro_batches=4", "--train"]),
+]
+LOST = {("megatron_sp", "deepspeed"): "norms sharded along the sequence", ("sequence_parallel=true", "deepspeed"): "norms sharded along the sequence",
+        ("zero=1", "torchtitan"): "parameters that are stored whole"}
+
+
 def flags_of(text):
     words = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {word[0].removeprefix("--"): " ".join(word[1:]) for word in words}
@@ -81,3 +93,25 @@ def measure(run, check):
         odd = run("export", S + "gpt2.onnx", "-m", "dp=2,tp=4", "-p", policy.name, "--to", "megatron")
     check("rows of a column matmul are not said", b"# Not said: tp shards the rows of transformer.h.0.mlp.c_fc" in odd.stdout, odd.stdout)
     check("nor an axis without a use", b"# Not said: all ranks of axis dp do the same" in odd.stdout, odd.stdout)
+
+
+def measure_back(run, check):
+    """Settings of a plan are the same plan again, but for what their system does not say, which is told."""
+    def plan(*args):
+        done = run("plan", *args, "--json")
+        tables = json.loads(done.stdout or b'{"tensors": [], "findings": [{"code": "", "text": "none"}]}')
+        return {row["name"]: row["sharding"]["text"] for row in tables["tensors"]}, tables, done.stderr
+    for model, mesh, policy in BACK:
+        train, args = [word for word in policy if word == "--train"], [S + model, "-m", mesh]
+        want, whole, _ = plan(*args, *policy)
+        for system in "megatron", "deepspeed", "torchtitan":
+            what = f"{model} on {mesh}, {' '.join(policy[1:])}, read back by {system}"
+            lost = [text for (word, who), text in LOST.items() if word in policy and who == system]
+            with tempfile.NamedTemporaryFile(suffix=".txt") as place:
+                run("export", *args, *policy, "--to", system, "-o", place.name)
+                have, again, errors = plan(*args, *train, "--pins", place.name)
+            said = [row["text"] for row in again["findings"] if row["code"].startswith("settings")]
+            differ = [name for name in want if want[name] != have.get(name)]
+            check(f"{what}: it is read", len(have) > 0, errors)
+            check(f"{what}: what differs is told", bool(differ) == bool(lost) and all(any(part in text for text in said) for part in lost), (differ[:3], said))
+            check(f"{what}: times and memory", bool(lost) or len(said) > 1 or whole["totals"] == again["totals"], (whole["totals"], again["totals"]))

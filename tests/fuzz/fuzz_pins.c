@@ -1,7 +1,9 @@
 /* fuzz_pins.c - any bytes as shardings in another system's text, of a small model: an error with
- * its place, or decisions that fit, from which a plan is made. */
+ * its place, or decisions that fit, from which a plan is made. A system's settings decide nothing
+ * by themselves: they are read and noted. */
 #include "core/session/pins_text.h"
 #include "core/session/make.h"
+#include "core/session/system_settings.h"
 #include "tests/fuzz/tiny_gpt.h"
 
 #include <assert.h>
@@ -30,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     static Session *session;
     if (!session)
         session = open_plain_tiny_gpt();
-    Arena *scratch = arena_new(), *kept = session->journal_arena;
-    session->journal_arena = scratch; /* what reading adds goes with it */
+    Arena *scratch = arena_new(), *kept = session->journal_arena, *model = session->model_arena;
+    session->journal_arena = session->model_arena = scratch; /* what reading adds goes with it */
     session->notes = (Findings){0};
 
     char *text =
@@ -41,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     Source source = {"pins.txt", {text, n_bytes}};
     Journal journal = {0};
     Error err = {0};
-    bool ok = pins_text_read(session, &source, &journal, &err);
+    bool ok = system_settings_are(source.text) ? system_settings_note(session, &source, &err)
+                                               : pins_text_read(session, &source, &journal, &err);
     check(&journal, &source, ok, &err);
     free(text);
     if (ok) {
@@ -51,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
         plan_free(plan);
     }
     session->journal_arena = kept;
+    session->model_arena = model;
     session->notes = (Findings){0};
     arena_free(scratch);
     return 0;

@@ -4,7 +4,8 @@
 llama_tp_plan.json is samples/models/llama-3-tiny.json with the base_model_tp_plan of transformers.
 llama_tiny.metadata is the .metadata of a checkpoint that four processes with a mesh dp=2,tp=2 saved
 by torch.distributed.checkpoint (torch 2.15): tensors with the placements below, and one of an
-optimizer.
+optimizer. pretrain_gpt.sh, zero3.json and titan.toml are settings of Megatron-LM, DeepSpeed and
+torchtitan as their users write them: each is a shipped policy with options.
 """
 import json
 import subprocess
@@ -21,11 +22,48 @@ SAVED = {
     "lm_head.weight": ["R", "S(0)"],
 }
 
+SETTINGS = [
+    ("pretrain_gpt.sh", "pp=2,dp=2,tp=2",
+     "hybrid3d micro_batch=2 micro_batches=4 virtual=2 schedule=1f1b_interleaved zero=1 "
+     "recompute=selective sequence_parallel=true"),
+    ("titan.toml", "dp=2,tp=2",
+     "megatron_sp micro_batch=4 micro_batches=1 zero=3 recompute=selective"),
+    ("titan.toml", "dp=2,sh=2,tp=2",
+     "megatron_sp zero_axis=dp,sh micro_batch=4 micro_batches=1 zero=3 recompute=selective"),
+    ("zero3.json", "dp=4", "fsdp micro_batch=2 micro_batches=4 overlap=backward zero=3"),
+]
+REFUSED = [
+    ("pretrain_gpt.sh", "pp=4,dp=2,tp=2",
+     "tests/open/pretrain_gpt.sh:9:5: error: pipeline-model-parallel-size is 2, but the mesh"),
+    ("titan.toml", "dp=4", "tests/open/titan.toml:14:1: error: tensor_parallel_degree is 2"),
+    ("titan.toml", "pp=2,dp=2,tp=2", "the mesh has an axis pp of 2, which torchtitan's settings"),
+    ("zero3.json", "x=4", "no axis of the mesh is dp: 4 ranks are left for data"),
+]
+
 
 def plan(program, mesh, *options):
     done = subprocess.run([program, "plan", MODEL, "-m", mesh, *options, "--json"],
                           capture_output=True, text=True, check=False)
-    return json.loads(done.stdout), done
+    return json.loads(done.stdout or '{"findings": [], "tensors": [], "totals": 0}'), done
+
+
+def check_settings(program, wrong):
+    for name, mesh, want in SETTINGS:
+        place = f"tests/open/{name}"
+        have, done = plan(program, mesh, "--pins", place, "--train", "--dim", "seq=16")
+        said = [row["text"] for row in have["findings"] if row["code"] == "settings"]
+        if len(said) != 1 or said[0].split(": policy ")[1] != want:
+            wrong.append(f"{name}: {said}, not {want}")
+        policy, *options = want.split()
+        args = [word for option in options for word in ("--set", option)]
+        by_hand = plan(program, mesh, "-p", policy, *args, "--train", "--dim", "seq=16")[0]
+        if have["tensors"] != by_hand["tensors"] or have["totals"] != by_hand["totals"]:
+            wrong.append(f"{name}: it is not the plan of {want}")
+    for name, mesh, text in REFUSED:
+        done = subprocess.run([program, "plan", MODEL, "-m", mesh, "--pins", f"tests/open/{name}"],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 3 or text not in done.stderr:
+            wrong.append(f"{name} on {mesh}: {done.stderr}")
 
 
 def main():
@@ -42,6 +80,7 @@ def main():
     other = plan(program, "dp=4", "--pins", "tests/open/llama_tiny.metadata")[0]
     if not any(finding["code"] == "pins-chunks" for finding in other["findings"]):
         wrong.append("another mesh than that of the checkpoint is not noticed")
+    check_settings(program, wrong)
     print("\n".join(wrong))
     return len(wrong)
 
