@@ -140,6 +140,7 @@ typedef struct {
     DiagramPlace place;        /* of a diagram that is placed */
     const DiagramFacts *facts; /* NULL: none */
     const char *id;            /* set by diagram_name_all() */
+    bool left;      /* the lines of a BOX_TEXT begin at its left end; else they are centred */
     int shade, ink; /* fill of a BOX_FILL or BOX_AREA: a tint as of a cell, or the axis of that
                        colour, -1 */
 } DiagramBox;

@@ -226,6 +226,8 @@ static void add_frame(Dot *dot, int i)
     Agraph_t *around = frame->parent >= 0 ? dot->frame[frame->parent] : dot->graph;
     Agraph_t *made = new_frame(around, arena_printf(dot->arena, "cluster_%s", frame->id));
 
+    if (dot->diagram->bare) /* the page has no margin, which frames would inherit */
+        set(made, "margin", frame->look == FRAME_STAGE ? "0" : "5");
     if (frame->look == FRAME_REPEATED) { /* double border: one frame close around another */
         set(made, "margin", "4");
         made = new_frame(made, arena_printf(dot->arena, "cluster_%s_inner", frame->id));

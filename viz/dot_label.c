@@ -129,10 +129,11 @@ static const char *whole_label(Arena *arena, const Diagram *diagram, const Diagr
     buf_puts(&label, "</TABLE>");
     return label.s;
 }
-/* Of a box that is placed: its title and its text, centred. */
+/* Of a box that is placed: its title and its text. */
 static const char *placed_label(Arena *arena, const DiagramBox *box)
 {
     Buf label = buf_new(arena);
+    bool several = false;
 
     if (*box->title) {
         buf_puts(&label, "<B>");
@@ -141,7 +142,10 @@ static const char *placed_label(Arena *arena, const DiagramBox *box)
     }
     for (Text rest = box->flow; rest.str.n > 0;) {
         add_line_of(&label, text_take(&rest, '\n'), LONG_LABEL);
-        buf_puts(&label, rest.str.n > 0 ? "<BR/>" : "");
+        several |= rest.str.n > 0;
+        buf_puts(&label, box->left && several ? "<BR ALIGN=\"LEFT\"/>"
+                         : rest.str.n > 0     ? "<BR/>"
+                                              : "");
     }
     return label.n > 0 ? label.s : "";
 }

@@ -13,9 +13,31 @@ int fold_columns(Str text)
     return most;
 }
 
-static bool breaks_after(char c, bool in_names)
+/* Whether the word at i is a unit, as of the number before it: both stay on one line. */
+static bool is_unit(Str line, size_t i)
 {
-    return c == ' ' || c == ',' || c == '+' || (in_names && (c == '.' || c == '_'));
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "us", "ms", "s", "GB/s"};
+    Str rest = {line.s + i, line.n - i};
+    Str word = str_take(&rest, ' ');
+
+    while (word.n > 0 && (word.s[word.n - 1] == ',' || word.s[word.n - 1] == ':'))
+        word.n--;
+    for (size_t u = 0; u < sizeof units / sizeof *units; u++)
+        if (str_eq(word, str_from(units[u])))
+            return true;
+    return false;
+}
+
+/* Whether a line may end behind its character i: not inside of "0..11". */
+static bool breaks_after(Str line, size_t i, bool in_names)
+{
+    char c = line.s[i], before = i > 0 ? line.s[i - 1] : ' ';
+
+    if (c == ' ')
+        return before < '0' || before > '9' || !is_unit(line, i + 1);
+    if (c == '.')
+        return in_names && before != '.' && (i + 1 == line.n || line.s[i + 1] != '.');
+    return c == ',' || c == '+' || (in_names && c == '_');
 }
 
 /* How many bytes of a line are taken up to the last place to break it that fits, or the first one;
@@ -25,7 +47,7 @@ static size_t break_at(Str line, int columns, bool in_names)
     size_t last = 0;
 
     for (size_t i = 0; i < line.n; i++) {
-        if (!breaks_after(line.s[i], in_names))
+        if (!breaks_after(line, i, in_names))
             continue;
         size_t end = i + (line.s[i] != ' ');
         if (last > 0 && text_columns((Str){line.s, end}) > columns)

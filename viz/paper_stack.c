@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 static const double LANE = 3.5, INSET = 5, GAP = 9, SIDE = 3, ADVANCE = 0.603, LEADING = 1.2;
+static const double BESIDE = 8; /* points between the line down the middle and texts beside it */
 enum {
     LANES_MOST = 8,
     TITLE = 24,
@@ -28,6 +29,7 @@ typedef struct {
     unsigned *taken;      /* per row: the lanes that pass it */
     DiagramPlace *place;  /* per box */
     DiagramPlace *frame;  /* per frame */
+    Text *label, *title;  /* per line what stands above the box it leads to; per frame */
     Vec(DiagramBox) boxes;
     Vec(DiagramLine) lines;
 } Stack;
@@ -124,6 +126,61 @@ static void give_lanes(Stack *stack)
         stack->lane_x[i] = lane[i] ? stack->left - SIDE - LANE * (lane[i] - 1) - 1 : 0;
 }
 
+/* ---- frames ---- */
+
+static int depth_of(const Stack *stack, int frame)
+{
+    int depth = 0;
+    for (; frame >= 0; frame = stack->diagram->frames[frame].parent)
+        depth++;
+    return depth;
+}
+
+/* Whether a frame is around a box. */
+static bool has(const Stack *stack, int frame, int box)
+{
+    int at = box < 0 ? -1 : stack->diagram->boxes[box].frame;
+    while (at >= 0 && at != frame)
+        at = stack->diagram->frames[at].parent;
+    return at == frame;
+}
+
+/* ---- texts: beside the line down the middle, if there is one ---- */
+
+static double middle_of(const Stack *stack)
+{
+    return (stack->left + stack->width - 1) / 2;
+}
+
+/* Whether a line goes straight down from the row above. */
+static bool has_straight(const Stack *stack, int box)
+{
+    int first, end;
+
+    for (int i = 0; i < stack->diagram->n_lines; i++)
+        if (stack->diagram->lines[i].to == box && is_drawn(&stack->diagram->lines[i]) &&
+            !rows_of(stack, i, &first, &end))
+            return true;
+    return false;
+}
+
+/* The left end of texts in a frame, and the right end of those left of the middle, or else of the
+ * frame. */
+static double left_of(const Stack *stack, int frame)
+{
+    return stack->left + INSET * depth_of(stack, frame) + 2;
+}
+
+static double right_of(const Stack *stack, int frame, bool straight)
+{
+    return straight ? middle_of(stack) - BESIDE : stack->width - INSET * depth_of(stack, frame) - 2;
+}
+
+static Text fold_between(const Stack *stack, Text text, double left, double right)
+{
+    return fold_text(stack->arena, text, (int)((right - left) / (ADVANCE * PAPER_POINTS)));
+}
+
 /* What stands above a box for a line into it: its label; where it has no way, what it comes from.
  */
 static Text label_of(const Stack *stack, int i)
@@ -140,15 +197,41 @@ static Text label_of(const Stack *stack, int i)
     return text_from(arena_printf(stack->arena, "also reads %s", name.s));
 }
 
-/* ---- places ---- */
-
-static int depth_of(const Stack *stack, int frame)
+/* Beside its line, or at the left for one that comes along a lane. */
+static double label_x(const Stack *stack, int i)
 {
-    int depth = 0;
-    for (; frame >= 0; frame = stack->diagram->frames[frame].parent)
-        depth++;
-    return depth;
+    const DiagramLine *line = &stack->diagram->lines[i];
+    bool aside = stack->lane_x[i] > 0 || stack->told[i];
+
+    return aside ? left_of(stack, stack->diagram->boxes[line->to].frame)
+                 : middle_of(stack) + BESIDE;
 }
+
+static void write_texts(Stack *stack)
+{
+    const Diagram *diagram = stack->diagram;
+
+    stack->label = arena_array(stack->arena, Text, diagram->n_lines + 1);
+    stack->title = arena_array(stack->arena, Text, diagram->n_frames + 1);
+    for (int i = 0; i < diagram->n_lines; i++) {
+        int to = diagram->lines[i].to, frame = diagram->boxes[to].frame;
+        double left = label_x(stack, i);
+        bool crossed = left < middle_of(stack) && has_straight(stack, to);
+        stack->label[i] =
+            fold_between(stack, label_of(stack, i), left, right_of(stack, frame, crossed));
+    }
+    for (int f = 0; f < diagram->n_frames; f++) {
+        int row = 0;
+        while (row + 1 < stack->n_rows && !has(stack, f, stack->box_at[row]))
+            row++;
+        bool crossed = stack->n_rows > 0 && has_straight(stack, stack->box_at[row]);
+        int parent = diagram->frames[f].parent;
+        stack->title[f] = fold_between(stack, text_from(diagram->frames[f].title),
+                                       left_of(stack, parent), right_of(stack, parent, crossed));
+    }
+}
+
+/* ---- places ---- */
 
 static double room_of(const Stack *stack, int box)
 {
@@ -168,17 +251,9 @@ static double label_height(const Stack *stack, int box)
 {
     int n = 0;
     for (int i = 0; i < stack->diagram->n_lines; i++)
-        if (stack->diagram->lines[i].to == box && is_drawn(&stack->diagram->lines[i]))
-            n += count_lines(label_of(stack, i).str);
+        if (stack->diagram->lines[i].to == box)
+            n += count_lines(stack->label[i].str);
     return n * stack->line;
-}
-
-static bool has(const Stack *stack, int frame, int box)
-{
-    int at = box < 0 ? -1 : stack->diagram->boxes[box].frame;
-    while (at >= 0 && at != frame)
-        at = stack->diagram->frames[at].parent;
-    return at == frame;
 }
 
 /* Opens the frames that begin above the row, and closes those that end there. */
@@ -198,21 +273,21 @@ static double pass_frames(Stack *stack, int row, double y)
             y += GAP / 2;
             stack->frame[f] = (DiagramPlace){stack->left + inset, y,
                                              stack->width - stack->left - 2 * inset - 1, 0};
-            y += stack->line * (1 + count_lines(str_from(stack->diagram->frames[f].title)) / 4.0);
+            y += stack->line * count_lines(stack->title[f].str) + 2;
         }
     return y;
 }
 
 static bool place_rows(Stack *stack)
 {
-    double y = 0, middle = (stack->left + stack->width - 1) / 2;
+    double y = 0, middle = middle_of(stack);
 
     for (int row = 0; row < stack->n_rows; row++) {
         int box = stack->box_at[row];
         PlacedRect size = stack->sizes->box[box];
         double w = size.x1 - size.x0, h = size.y1 - size.y0;
         y = pass_frames(stack, row, y);
-        y += row > 0 ? GAP + label_height(stack, box) : 0;
+        y += row > 0 || label_height(stack, box) > 0 ? GAP + label_height(stack, box) : 0;
         if (w > room_of(stack, box) + 1)
             return false;
         stack->place[box] = (DiagramPlace){middle - w / 2, y, w, h};
@@ -248,16 +323,15 @@ static int put_corner(Stack *stack, double x, double y)
     return put_box(stack, new_box(BOX_CORNER, (DiagramPlace){x, y, 0, 0}));
 }
 
-/* x: its left end, or further left so that it stays on the page. */
+/* x: its left end. */
 static void put_text(Stack *stack, double x, double y, Text text)
 {
     double w = ADVANCE * PAPER_POINTS * fold_columns(text.str);
-    DiagramPlace place = {x, y, w, stack->line * count_lines(text.str)};
+    DiagramBox box =
+        new_box(BOX_TEXT, (DiagramPlace){x, y, w, stack->line * count_lines(text.str)});
 
-    if (x + w > stack->width)
-        place.x = stack->width - w;
-    DiagramBox box = new_box(BOX_TEXT, place);
     box.flow = text;
+    box.left = true;
     put_box(stack, box);
 }
 
@@ -273,25 +347,20 @@ static void put_frames(Stack *stack)
         DiagramBox box = new_box(looks[frame->look], stack->frame[f]);
         box.why = frame->why;
         put_box(stack, box);
-        Buf title = buf_new(stack->arena); /* left of the line down the middle */
-        double half = (stack->left + stack->width) / 2 - stack->frame[f].x - 4;
-        text_put_name(str_from(frame->title), (int)(half / (ADVANCE * PAPER_POINTS)), &title);
-        put_text(stack, stack->frame[f].x + 2, stack->frame[f].y + 1, text_from(title.s));
+        put_text(stack, stack->frame[f].x + 2, stack->frame[f].y + 1, stack->title[f]);
     }
 }
 
 /* The labels of lines into a box are above it; `used` lines are taken by those before. */
 static void put_label(Stack *stack, int i, int *used)
 {
-    const DiagramLine *line = &stack->diagram->lines[i];
-    Text label = label_of(stack, i);
-    double x = stack->lane_x[i];
-    DiagramPlace to = stack->place[line->to];
-    double top = to.y - label_height(stack, line->to) - 3 + *used * stack->line;
+    Text label = stack->label[i];
+    int to = stack->diagram->lines[i].to;
 
     if (label.str.n == 0)
         return;
-    put_text(stack, x > 0 || stack->told[i] ? stack->left : to.x + to.w / 2 + 4, top, label);
+    put_text(stack, label_x(stack, i),
+             stack->place[to].y - label_height(stack, to) - 3 + *used * stack->line, label);
     *used += count_lines(label.str);
 }
 
@@ -342,6 +411,7 @@ static Stack stack_new(Arena *arena, const Diagram *diagram, const Placed *order
     stack.frame = arena_array(arena, DiagramPlace, diagram->n_frames + 1);
     add_rows(&stack, -1);
     give_lanes(&stack);
+    write_texts(&stack);
     return stack;
 }
 

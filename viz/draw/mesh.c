@@ -10,6 +10,7 @@
 #include "core/plan/stage.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum { ACROSS_MOST = 16 };
 
@@ -23,6 +24,7 @@ typedef struct {
     int64_t tile_rows, tile_columns; /* size of the part of a panel that is on one node */
     int64_t per_node;                /* devices */
     bool scattered;                  /* nodes are not rectangles: each cell names its node */
+    int name_columns;                /* characters of the longest name of a device */
     bool nodes_around;               /* a node consists of whole panels */
     int last_box;
     int node_frame, panel_frame; /* the frames being filled, or -1 */
@@ -98,6 +100,10 @@ static Grid grid_of(Draw *draw, AtomSet atoms)
     grid.per_node = draw->session->machine->devices_per_node;
     if (grid.per_node < 1)
         grid.per_node = mesh->n_devices;
+    int64_t last = 0;
+    for (int64_t position = 0; position < mesh->n_devices; position++)
+        last = mesh_device(mesh, position) > last ? mesh_device(mesh, position) : last;
+    grid.name_columns = snprintf(NULL, 0, "d%" PRId64, last);
     if (grid.row_axis < 0)
         break_row(&grid);
     find_tiles(&grid);
@@ -144,6 +150,8 @@ static const char *cell_text(const Grid *grid, int64_t position)
     Buf text = buf_new(grid->draw->arena);
 
     buf_printf(&text, "d%" PRId64, mesh_device(grid->mesh, position));
+    for (int n = (int)text.n; n < grid->name_columns; n++) /* so that all tables are as wide */
+        buf_puts(&text, "\xc2\xa0");
     if (grid->atoms != 0) {
         buf_putc(&text, ' ');
         slice_letter(mesh_group_number(grid->mesh, grid->atoms, position), &text);
