@@ -12,6 +12,8 @@ typedef struct {
     int columns;        /* of the page, in characters */
     int *wide, *narrow; /* per column: its widest text and word, at most NAME_LEAST */
     int heads;          /* 1 if its first column says what a row is */
+    bool above;         /* that head is too wide: it stands above the rest of its row */
+    int kept;           /* heads that are columns of the new table too */
     int side;           /* columns side by side, behind that head */
     int *width;         /* per column of the new table */
     Vec(DiagramCell) cells;
@@ -62,7 +64,7 @@ static void measure(Table *table)
 /* The old column that is `at` in the new table, below the k-th of its kind; -1 behind the last. */
 static int column_at(const Table *table, int at, int k)
 {
-    int column = at < table->heads ? at : at + k * table->side;
+    int column = at < table->kept ? at : at - table->kept + table->heads + k * table->side;
     return column < table->box->n_columns ? column : -1;
 }
 
@@ -70,7 +72,7 @@ static int most_at(const Table *table, const int *of, int at)
 {
     int most = 0;
 
-    for (int k = 0, c; (c = column_at(table, at, k)) >= 0 && (k == 0 || at >= table->heads); k++)
+    for (int k = 0, c; (c = column_at(table, at, k)) >= 0 && (k == 0 || at >= table->kept); k++)
         most = of[c] > most ? of[c] : most;
     return most;
 }
@@ -81,7 +83,7 @@ static bool fits(Table *table, int side)
     int sum = 0;
 
     table->side = side;
-    for (int c = 0; c < table->heads + side; c++)
+    for (int c = 0; c < table->kept + side; c++)
         sum += most_at(table, table->narrow, c) + BORDER;
     return sum <= table->columns;
 }
@@ -135,14 +137,26 @@ static void put(Table *table, const DiagramCell *cell, int room, int columns)
     vec_push(table->arena, &table->cells, made);
 }
 
+/* The head above its row; in place of an empty first cell instead. Returns whether it is that. */
+static bool put_head(Table *table, const DiagramCell *row)
+{
+    bool alone = row[1].text.str.n > 0;
+
+    if (alone)
+        put(table, row, room_of(table, 0, table->n_columns), table->n_columns);
+    return !alone;
+}
+
 /* The k-th part of a row. */
 static void put_row(Table *table, const DiagramCell *row, int k)
 {
+    bool within = table->above && k == 0 && put_head(table, row);
+
     for (int at = 0; at < table->n_columns; at++) {
-        bool last = column_at(table, at + 1, k) < 0 && at + 1 >= table->heads;
+        bool last = column_at(table, at + 1, k) < 0 && at + 1 >= table->kept;
         int end = last ? table->n_columns : at + 1;
-        DiagramCell cell = row[column_at(table, at, k)];
-        if (k > 0 && at < table->heads)
+        DiagramCell cell = row[within && at == 0 ? 0 : column_at(table, at, k)];
+        if (k > 0 && at < table->kept)
             cell.port = NULL;
         put(table, &cell, room_of(table, at, end), end - at);
         if (last)
@@ -166,19 +180,53 @@ static bool is_regular(const DiagramBox *box)
     return box->n_columns > 1;
 }
 
-/* The rows from cell `at` on that have a cell a column, once for each part. Returns the cell after
- * them. */
+/* The rows from cell `at` on that have a cell a column, once for each part; part by part, or row by
+ * row where heads stand above. Returns the cell after them. */
 static int put_rows(Table *table, int at)
 {
     const DiagramBox *box = table->box;
-    int end = at;
+    int end = at, n_parts = 0;
 
     while (end < box->n_cells && span_of(&box->cells[end]) == 1)
         end += box->n_columns;
-    for (int k = 0; column_at(table, table->heads, k) >= 0; k++)
-        for (int row = at; row < end; row += box->n_columns)
-            put_row(table, &box->cells[row], k);
+    while (column_at(table, table->kept, n_parts) >= 0)
+        n_parts++;
+    int n_rows = (end - at) / box->n_columns;
+    for (int i = 0; i < n_rows * n_parts; i++) {
+        int row = table->above ? i / n_parts : i % n_rows;
+        put_row(table, &box->cells[at + row * box->n_columns],
+                table->above ? i % n_parts : i / n_rows);
+    }
     return end;
+}
+
+/* Whether the cells from there on are a row of one for each column. */
+static bool is_row(const DiagramBox *box, int at)
+{
+    for (int c = 0; c < box->n_columns; c++)
+        if (at + c >= box->n_cells || span_of(&box->cells[at + c]) > 1)
+            return false;
+    return true;
+}
+
+/* Rows that are not regular, with heads above those that are: each other first cell covers the
+ * head's column and a further one. */
+static void fold_below_heads(Table *table)
+{
+    const DiagramBox *box = table->box;
+
+    for (int i = 0; i < box->n_cells;) {
+        if (is_row(box, i)) {
+            put_row(table, &box->cells[i], 0);
+            i += box->n_columns;
+            continue;
+        }
+        for (int column = 0; column < box->n_columns && i < box->n_cells; i++) {
+            int span = span_of(&box->cells[i]), from = column > 0 ? column - 1 : 0;
+            column += span;
+            put(table, &box->cells[i], room_of(table, from, column - 1), column - 1 - from);
+        }
+    }
 }
 
 static void fold_in_place(Table *table)
@@ -192,6 +240,24 @@ static void fold_in_place(Table *table)
     }
 }
 
+/* Whether the texts of a row are much wider than the page, and a large part of that is its head,
+ * which can stand above. */
+static bool has_wide_heads(const Table *table)
+{
+    const DiagramBox *box = table->box;
+    int sum = 0;
+
+    for (int c = 0; c < box->n_columns; c++)
+        sum += table->wide[c] + BORDER;
+    for (int i = 0, column = 0; i < box->n_cells; i++) { /* every other first cell covers more */
+        if (column == 0 && span_of(&box->cells[i]) == 1 && !is_row(box, i))
+            return false;
+        column = (column + span_of(&box->cells[i])) % box->n_columns;
+    }
+    return table->heads > 0 && box->n_columns > 2 && 3 * table->wide[0] > table->columns &&
+           2 * sum > 3 * table->columns;
+}
+
 /* Chooses how many columns are side by side, about equally many in each part. */
 static void choose_side(Table *table)
 {
@@ -203,25 +269,30 @@ static void choose_side(Table *table)
     table->side = (n + parts - 1) / parts;
     if (!fits(table, table->side))
         table->side = side;
-    table->n_columns = table->heads + table->side;
+    table->n_columns = table->kept + table->side;
 }
 
 void paper_fold_cells(Arena *arena, DiagramBox *box, int columns)
 {
     Table table = {.arena = arena, .box = box, .columns = columns};
+    bool regular = is_regular(box);
 
     table.wide = arena_array(arena, int, box->n_columns + 1);
     table.narrow = arena_array(arena, int, box->n_columns + 1);
     table.width = arena_array(arena, int, box->n_columns + 1);
     measure(&table);
-    if (!is_regular(box))
+    table.above = has_wide_heads(&table);
+    if (!regular && !table.above)
         table.heads = 0;
+    table.kept = table.above ? 0 : table.heads;
     table.side = box->n_columns - table.heads;
-    table.n_columns = box->n_columns;
-    if (is_regular(box))
+    table.n_columns = table.kept + table.side;
+    if (regular)
         choose_side(&table);
     give_room(&table);
-    if (table.n_columns == box->n_columns) {
+    if (!regular && table.above) {
+        fold_below_heads(&table);
+    } else if (table.n_columns == box->n_columns) {
         fold_in_place(&table);
     } else {
         for (int i = 0; i < box->n_cells;) {

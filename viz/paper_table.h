@@ -5,8 +5,8 @@
 #include "viz/diagram.h"
 
 /* Folds texts into lines; where all columns are too wide side by side even so, some of them go
- * below the others, as further rows that begin with the same heads. Cells that span the whole
- * table stay where they are. */
+ * below the others, as further rows that begin with the same heads, or below a head that is too
+ * wide itself. Cells that span the whole table stay where they are. */
 void paper_fold_cells(Arena *arena, DiagramBox *box, int columns);
 
 #endif
