@@ -15,15 +15,15 @@ PLANS = {
     "gpt2": (GPT2, "transformer.h.0.attn.c_attn", "transformer.h.0.attn.c_attn.weight"),
     "llama step": (["samples/models/llama-3-8b.json", "-m", "pp=2,dp=2,tp=4", "-p", "hybrid3d", "--train"],
                    "model.layers.0.mlp.up_proj", "model.layers.0.mlp.up_proj.weight"),
-    "mixtral": (["samples/models/mixtral-8x7b.json", "-m", "dp=2,ep=4", "-p", "expert"],
-                "model.layers.0.self_attn.q_proj", "model.layers.0.self_attn.q_proj.weight"),
-    "resnet": (["samples/models/resnet50.onnx", "-m", "dp=8", "-p", "fsdp"],
-               "/layer1/layer1.0/conv1/Conv", "fc.weight"),
+    "mixtral step": (["samples/models/mixtral-8x7b.json", "-m", "dp=2,ep=4", "-p", "expert", "--train"],
+                     "model.layers.0.self_attn.q_proj", "model.layers.0.self_attn.q_proj.weight"),
+    "resnet step": (["samples/models/resnet50.onnx", "-m", "dp=8", "-p", "fsdp", "--train"],
+                    "/layer1/layer1.0/conv1/Conv", "fc.weight"),
 }
 KINDS = {"overview": None, "layer": None, "block": None, "neighbourhood": "op", "op": "op", "slices": "tensor",
          "device": None, "stage": None, "schedule": None, "memory": None, "step": None, "mesh": None,
          "comm": None, "reshard": None, "why": "tensor"}
-EMPTY_MOST, CROSSED_MOST = 0.45, 0.2
+EMPTY_MOST, CROSSED_MOST = 0.45, 0.1
 
 
 def numbers(text):

@@ -18,7 +18,7 @@
 #include "core/summary/label.h"
 #include "viz/fold.h"
 
-enum { OPS_MOST = 800, STRIPES_MOST = 32, LANES_MOST = 8, BESIDE = 3 };
+enum { OPS_MOST = 800, BESIDE = 3, LANE = 4, SIDE = 5 };
 
 typedef struct {
     int kind; /* StepKind; -1: nothing is moved */
@@ -30,7 +30,7 @@ typedef struct {
 /* Where a value comes out of its maker, and goes on from. */
 typedef struct {
     int box;
-    double x, y;
+    double x, y, turn; /* turn: where it turns to its lane */
 } Outlet;
 
 typedef struct {
@@ -42,7 +42,10 @@ typedef struct {
     DiagramPlace *place;          /* per module */
     int *box;                     /* per module */
     Outlet *outlet;               /* per value */
-    double lane_end[LANES_MOST];  /* per lane: where its last line ends */
+    double *x;                    /* per value: where it goes down; -1 if it is not drawn */
+    int *lane;                    /* per value: at the left; -1 if it needs none */
+    int *trunk;                   /* per value: the corner from which its lane goes on; -1 */
+    int *n_in, *n_drawn;          /* per module: lines that come in lanes, and those drawn so far */
     bool *marked;                 /* per tensor of the graph: scratch */
 } Figure;
 
@@ -143,154 +146,14 @@ static const char *letter_of(LayerMove forward, LayerMove backward)
                              : step_kind_mark((StepKind)backward.kind);
 }
 
-/* ---- weights ---- */
-
-/* Which shard of a dim a stripe is in, and how many stripes there are: those of the digits, major
- * first, where a digit without axes counts if one below it is sharded. */
-typedef struct {
-    int n, n_shards;
-    int axis; /* the first that shards it; -1 */
-    int shard[STRIPES_MOST];
-    bool part[STRIPES_MOST]; /* a part of the dim begins there: q, k, v */
-} Stripes;
-
-static Stripes stripes_of(const Cut *cut, const Mesh *mesh)
-{
-    Stripes stripes = {.n = 1, .n_shards = 1, .axis = -1};
-    int64_t ways[DIGITS_MAX] = {0}, parts = 1;
-
-    for (int d = 0; d < cut->n; d++) {
-        const Digit *digit = &cut->digit[d];
-        ways[d] = 1;
-        for (int a = 0; a < digit->n; a++)
-            ways[d] *= mesh->atoms[digit->atom[a]].size;
-        if (digit->n > 0 && stripes.axis < 0)
-            stripes.axis = mesh->atoms[digit->atom[0]].axis;
-        if (digit->block)
-            parts = cut->n;
-        else if (digit->n == 0 && d + 1 < cut->n)
-            parts *= digit->size;
-        if (!digit->block || d == 0)
-            stripes.n_shards *= (int)ways[d];
-    }
-    if (stripes.axis < 0 || parts * stripes.n_shards > STRIPES_MOST) {
-        stripes.n_shards = stripes.axis < 0 ? 1 : stripes.n_shards;
-        parts = 1;
-    }
-    stripes.n = (int)parts * stripes.n_shards;
-    stripes.n = stripes.n > STRIPES_MOST ? STRIPES_MOST : stripes.n;
-    for (int i = 0; i < stripes.n; i++) {
-        stripes.shard[i] = i % stripes.n_shards;
-        stripes.part[i] = parts > 1 && stripes.shard[i] == 0;
-    }
-    return stripes;
-}
-
-/* The parameter that the matmul of a module reads. */
-static int32_t weight_of(const Figure *figure, const LayerModule *module, bool *turned)
-{
-    const Draw *draw = figure->canvas.draw;
-    int32_t t = op_inputs(draw->graph, module->role->op)[module->role->weight];
-
-    *turned = false;
-    while (t >= 0 && !tensor_is_parameter(draw->plan->inferred, t)) {
-        int32_t maker = draw->graph->tensors[t].maker;
-        if (maker < 0 || draw->graph->ops[maker].n_inputs < 1)
-            return -1;
-        *turned ^= strcmp(label_operator(draw->graph, maker), "Transpose") == 0;
-        t = op_inputs(draw->graph, maker)[0];
-    }
-    return t;
-}
-
-/* The cuts of rows and columns as the op reads them; where it reads the weight whole, those in
- * which it is stored. */
-static void cuts_of(const Figure *figure, const LayerModule *module, Cut out[2])
-{
-    const Draw *draw = figure->canvas.draw;
-    const OpCut *cut = plan_cut(draw->plan, module->role->op);
-    const int dims[] = {module->role->k, module->role->n};
-    bool turned;
-    int32_t weight = weight_of(figure, module, &turned);
-
-    for (int i = 0; i < 2; i++)
-        out[i] = dims[i] >= 0 ? cut->index[dims[i]] : cut_whole(1);
-    if (weight < 0 || !cut_is_whole(&out[0]) || !cut_is_whole(&out[1]))
-        return;
-    const Sharding *stored = plan_sharding(draw->plan, weight);
-    for (int i = 0; i < 2 && stored->n_dims >= 2; i++) {
-        const Cut *dim = &stored->dim[stored->n_dims - 2 + (turned ? 1 - i : i)];
-        if (cut_size(dim) == cut_size(&out[i]))
-            out[i] = *dim;
-    }
-}
-
-/* The matrices of stacked experts, one behind the other: the first, in front, is the first
- * device's. Returns the axis that shards experts, -1, and leaves the place of the one in front. */
-static int put_stack(Figure *figure, const LayerModule *module, DiagramPlace *at)
-{
-    enum { BEHIND = 2 };
-    const double step = 2;
-    const Draw *draw = figure->canvas.draw;
-    const OpCut *cut = plan_cut(draw->plan, module->role->op);
-
-    if (module->role->expert < 0)
-        return -1;
-    at->w -= BEHIND * step, at->h -= BEHIND * step;
-    for (int i = BEHIND; i > 0; i--)
-        canvas_fill(&figure->canvas,
-                    (DiagramPlace){at->x + i * step, at->y + (BEHIND - i) * step, at->w, at->h}, 0,
-                    -1, module->title);
-    at->y += BEHIND * step;
-    return stripes_of(&cut->index[module->role->expert], draw->plan->mesh).axis;
-}
-
-/* A rectangle of rows k and columns n, striped by the cuts of both; the shard of the first device
- * has the colour of the axis. */
-static void put_weight(Figure *figure, const LayerModule *module, DiagramPlace at)
-{
-    const Draw *draw = figure->canvas.draw;
-    Cut cuts[2];
-    int stack = put_stack(figure, module, &at);
-    cuts_of(figure, module, cuts);
-    Stripes down = stripes_of(&cuts[0], draw->plan->mesh);
-    Stripes over = stripes_of(&cuts[1], draw->plan->mesh);
-    double w = at.w / over.n, h = at.h / down.n;
-
-    for (int i = 0; i < down.n; i++)
-        for (int k = 0; k < over.n; k++) {
-            bool first = down.shard[i] == 0 && over.shard[k] == 0;
-            int axis = over.axis >= 0 ? over.axis : down.axis >= 0 ? down.axis : stack;
-            double gap = over.part[k] && k > 0 ? 1 : 0;
-            canvas_fill(&figure->canvas,
-                        (DiagramPlace){at.x + k * w + gap, at.y + i * h, w - gap, h}, 0,
-                        axis >= 0 && first ? axis : -1, module->title);
-        }
-}
-
-/* "4096 x", "14336/tp": rows and columns as the op reads them; before them experts, "8/ep x". */
-static Text weight_text(const Figure *figure, const LayerModule *module)
-{
-    const Draw *draw = figure->canvas.draw;
-    const OpCut *cut = plan_cut(draw->plan, module->role->op);
-    Buf out = buf_marked(draw->arena);
-    const int dims[] = {module->role->expert, module->role->k, module->role->n};
-
-    for (int i = 0; i < 3; i++) {
-        if (dims[i] < 0)
-            continue;
-        buf_puts(&out, out.n == 0 ? "" : i == 2 ? " \xc3\x97\n" : " \xc3\x97 ");
-        cut_format(&cut->index[dims[i]], draw->plan->mesh, &out);
-    }
-    return buf_text(&out);
-}
+/* ---- modules ---- */
 
 /* What the weight and its gradient are moved by: "w AG dp 28.0 MiB", a line each. */
 static Text weight_moves(const Figure *figure, const LayerModule *module)
 {
     const Draw *draw = figure->canvas.draw;
     bool turned;
-    int32_t weight = weight_of(figure, module, &turned);
+    int32_t weight = layer_weight(draw, module, &turned);
     Buf out = buf_marked(draw->arena);
     LayerMove moves[2];
 
@@ -309,8 +172,6 @@ static Text weight_moves(const Figure *figure, const LayerModule *module)
     return buf_text(&out);
 }
 
-/* ---- modules ---- */
-
 static int count_lines(Text text)
 {
     int n = text.str.n > 0;
@@ -326,6 +187,7 @@ static double width_of(const Figure *figure, int m)
     const LayerModule *module = &layer->modules.at[m];
     double width = (module->to - module->from) * (figure->canvas.width - figure->left) - 2 * BESIDE;
     double most = 16 * figure->canvas.points;
+    int n_made = 0;
 
     for (int v = 0; v < layer->values.n; v++) { /* from modules side by side: as wide as they are */
         const LayerValue *value = &layer->values.at[v];
@@ -333,7 +195,10 @@ static double width_of(const Figure *figure, int m)
         for (int r = 0; maker && r < value->readers.n; r++)
             if (value->readers.at[r] == m && maker->to - maker->from < 1)
                 return width;
+        n_made += value->maker == m;
     }
+    if (n_made > 1)
+        return width;
     return module->from <= 0 && module->to >= 1 && width > most ? most : width;
 }
 
@@ -358,33 +223,77 @@ static double height_of(const Figure *figure, int m)
 static void put_matmul(Figure *figure, int m, DiagramPlace at)
 {
     const LayerModule *module = &figure->layer->modules.at[m];
-    enum { SIDE = 3 };
     Canvas *canvas = &figure->canvas;
     double line = figure->line, middle = at.x + at.w / 2;
-    Text size = weight_text(figure, module), moves = moves_in(figure, m);
+    Text size = layer_weight_text(canvas->draw, module), moves = moves_in(figure, m);
     double w = canvas_text_width(canvas, size.str), rect = 2.2 * line;
     double x = middle - (rect + SIDE + w) / 2, y = at.y + 1.2 * line;
 
     canvas_text(canvas, middle, at.y + 0.7 * line, ALIGN_CENTRE,
                 text_from(canvas_fit(canvas, module->title, at.w - 2 * SIDE)));
-    put_weight(figure, module, (DiagramPlace){x, y + 0.1 * line, rect, 1.8 * line});
-    canvas_text(canvas, x + rect + SIDE, y + line, ALIGN_LEFT, size);
+    layer_put_weight(canvas, module, (DiagramPlace){x, y + 0.1 * line, rect, 1.8 * line});
+    int text = canvas_text(canvas, x + rect + SIDE, y + line, ALIGN_LEFT, size);
+    canvas->draw->boxes.at[text].left = true;
     if (moves.str.n > 0)
         canvas_text(canvas, middle, y + line * (2.1 + count_lines(moves) / 2.0), ALIGN_CENTRE,
                     moves);
+}
+
+/* Values from outside that one of the first modules reads, else they are not drawn. */
+static bool is_stream(const Figure *figure, const LayerValue *value)
+{
+    bool first = value->maker >= 0;
+
+    for (int r = 0; r < value->readers.n; r++)
+        first |= figure->layer->modules.at[value->readers.at[r]].rank == 0;
+    return first;
+}
+
+/* The share of the width that a value has below its module, and where that begins. */
+static double share_of(const Figure *figure, const LayerValue *value, int v, double *from)
+{
+    const Layer *layer = figure->layer;
+    const LayerModule *maker = value->maker < 0 ? NULL : &layer->modules.at[value->maker];
+    double share = maker ? maker->to - maker->from : 1;
+    int n = 0, at = 0; /* of the values of one module */
+
+    for (int k = 0; k < layer->values.n; k++) {
+        at = k == v ? n : at;
+        n += layer->values.at[k].maker == value->maker && is_stream(figure, &layer->values.at[k]);
+    }
+    n = n > 0 ? n : 1;
+    *from = (maker ? maker->from : 0) + share * at / n;
+    return share / n;
+}
+
+/* Where modules and values are across the page. */
+static void place_across(Figure *figure)
+{
+    const Layer *layer = figure->layer;
+    double width = figure->canvas.width - figure->left;
+
+    for (int m = 0; m < layer->modules.n; m++) {
+        const LayerModule *module = &layer->modules.at[m];
+        double middle = figure->left + (module->from + module->to) / 2 * width;
+        double w = module->adds ? figure->circle : width_of(figure, m);
+        figure->place[m] = (DiagramPlace){middle - w / 2, 0, w, 0};
+    }
+    for (int v = 0; v < layer->values.n; v++) {
+        const LayerValue *value = &layer->values.at[v];
+        double share = share_of(figure, value, v, &figure->x[v]);
+        figure->x[v] = figure->left + (figure->x[v] + share / 2) * width;
+        if (!is_stream(figure, value))
+            figure->x[v] = -1;
+    }
 }
 
 static void put_module(Figure *figure, int m, double top, double height)
 {
     Canvas *canvas = &figure->canvas;
     const LayerModule *module = &figure->layer->modules.at[m];
-    double width = canvas->width - figure->left, own = height_of(figure, m);
-    double middle = figure->left + (module->from + module->to) / 2 * width;
-    DiagramPlace at = {0, top + (height - own) / 2, width_of(figure, m), own};
+    double own = height_of(figure, m);
+    DiagramPlace at = {figure->place[m].x, top + (height - own) / 2, figure->place[m].w, own};
 
-    if (module->adds)
-        at.w = figure->circle;
-    at.x = middle - at.w / 2;
     figure->place[m] = at;
     figure->box[m] =
         canvas_box(canvas, module->adds ? BOX_CIRCLE : BOX_OP, at,
@@ -400,49 +309,45 @@ static void put_module(Figure *figure, int m, double top, double height)
 
 /* ---- lines ---- */
 
-/* Whether a vertical line at x between two heights meets a module. */
-static bool is_free(const Figure *figure, double x, int from_rank, int to_rank)
-{
-    for (int m = 0; m < figure->layer->modules.n; m++) {
-        const LayerModule *module = &figure->layer->modules.at[m];
-        DiagramPlace at = figure->place[m];
-        if (from_rank < module->rank && module->rank < to_rank && at.x - 1 < x &&
-            x < at.x + at.w + 1)
-            return false;
-    }
-    return true;
-}
-
-/* A lane at the left that is free from a height on. */
-static double lane_at(Figure *figure, double from, double to)
-{
-    int lane = 0;
-
-    while (lane + 1 < LANES_MOST && figure->lane_end[lane] > from)
-        lane++;
-    figure->lane_end[lane] = to;
-    return figure->left - 3 - (figure->left - 4) / LANES_MOST * lane;
-}
-
-static void put_line(Figure *figure, const Outlet *from, int from_rank, int reader)
+/* Past others in the lane of the value, which branches to each reader. */
+static void put_in_lane(Figure *figure, int v, int reader)
 {
     Canvas *canvas = &figure->canvas;
+    const Outlet *from = &figure->outlet[v];
     DiagramPlace at = figure->place[reader];
-    int rank = figure->layer->modules.at[reader].rank;
-    double x = at.x + at.w / 2, turn = from->y;
-    bool over = at.x <= from->x && from->x <= at.x + at.w;
+    double x = figure->left - SIDE - LANE * figure->lane[v];
+    double in = at.y + at.h * ++figure->n_drawn[reader] / (figure->n_in[reader] + 1);
 
-    if (over && is_free(figure, from->x, from_rank, rank)) {
-        int top = canvas_corner(canvas, from->x, at.y);
-        canvas_line(canvas, from->box, top, true);
-    } else if (is_free(figure, x, from_rank, rank) && rank == from_rank + 1) {
-        canvas_path(canvas, from->box, (DiagramPlace[]){{x, turn, 0, 0}}, 1,
+    if (figure->trunk[v] < 0) {
+        int turn = canvas_corner(canvas, from->x, from->turn);
+        figure->trunk[v] = canvas_corner(canvas, x, from->turn);
+        canvas_line(canvas, from->box, turn, false);
+        canvas_line(canvas, turn, figure->trunk[v], false);
+    }
+    int branch = canvas_corner(canvas, x, in);
+    canvas_line(canvas, figure->trunk[v], branch, false);
+    canvas_line(canvas, branch, canvas_corner(canvas, at.x, in), true);
+    figure->trunk[v] = branch;
+}
+
+static void put_line(Figure *figure, int v, int reader)
+{
+    Canvas *canvas = &figure->canvas;
+    const Outlet *from = &figure->outlet[v];
+    DiagramPlace at = figure->place[reader];
+    double x = at.x + at.w / 2;
+
+    switch (layer_way(figure->layer, figure->place, from->x, v, reader)) {
+    case LAYER_STRAIGHT:
+        canvas_line(canvas, from->box, canvas_corner(canvas, from->x, at.y), true);
+        break;
+    case LAYER_TURN:
+        canvas_path(canvas, from->box, (DiagramPlace[]){{x, from->y, 0, 0}}, 1,
                     canvas_corner(canvas, x, at.y));
-    } else {
-        double lane = lane_at(figure, turn, at.y + at.h / 2);
-        canvas_path(canvas, from->box,
-                    (DiagramPlace[]){{lane, turn, 0, 0}, {lane, at.y + at.h / 2, 0, 0}}, 2,
-                    figure->box[reader]);
+        break;
+    case LAYER_LANE:
+        put_in_lane(figure, v, reader);
+        break;
     }
 }
 
@@ -465,7 +370,8 @@ static void thread_to(Figure *figure, Thread *thread, int box, double bottom)
 static void thread_text(Figure *figure, Thread *thread, Text text)
 {
     Canvas *canvas = &figure->canvas;
-    Text folded = fold_text(canvas->draw->arena, text, canvas_columns(canvas, thread->room - 4));
+    Text folded =
+        fold_text(canvas->draw->arena, text, canvas_columns(canvas, thread->room - 2 * SIDE));
     double h = figure->line * count_lines(folded);
 
     thread_to(figure, thread,
@@ -521,17 +427,7 @@ static void put_value(Figure *figure, int v, Thread thread)
     DiagramLine *line =
         canvas_line(&figure->canvas, thread.from, corner, value->leaves && value->readers.n == 0);
     line->facts = facts_of_tensor(draw, value->tensor, draw_made(draw, value->tensor));
-    figure->outlet[v] = (Outlet){corner, thread.x, thread.y + gap};
-}
-
-/* Values from outside that one of the first modules reads, else they are not drawn. */
-static bool is_stream(const Figure *figure, const LayerValue *value)
-{
-    bool first = value->maker >= 0;
-
-    for (int r = 0; r < value->readers.n; r++)
-        first |= figure->layer->modules.at[value->readers.at[r]].rank == 0;
-    return first;
+    figure->outlet[v] = (Outlet){corner, thread.x, thread.y + gap, 0};
 }
 
 static double lowest_outlet(const Figure *figure, double y)
@@ -542,35 +438,44 @@ static double lowest_outlet(const Figure *figure, double y)
     return y;
 }
 
-static int rank_of(const Figure *figure, const LayerValue *value)
+/* Below the texts of a rank, the values that go on in lanes turn, from the left to the right one
+ * below the other. */
+static void turn_values(Figure *figure, int rank)
 {
-    return value->maker < 0 ? -1 : figure->layer->modules.at[value->maker].rank;
+    const Layer *layer = figure->layer;
+    int n = 0;
+
+    for (int v = 0; v < layer->values.n; v++) {
+        int left = 0;
+        if (layer_rank(layer, &layer->values.at[v]) != rank || figure->lane[v] < 0)
+            continue;
+        for (int k = 0; k < layer->values.n; k++)
+            left += layer_rank(layer, &layer->values.at[k]) == rank && figure->lane[k] >= 0 &&
+                    (figure->x[k] < figure->x[v] || (figure->x[k] <= figure->x[v] && k < v));
+        figure->outlet[v].turn = figure->y + LANE * left;
+        n++;
+    }
+    figure->y += n > 0 ? LANE * (n - 1) : 0;
 }
 
 /* The values of one rank share its width. */
 static void put_values(Figure *figure, int rank)
 {
     const Layer *layer = figure->layer;
-    double width = figure->canvas.width - figure->left, top = figure->y;
+    double width = figure->canvas.width - figure->left, top = figure->y, from;
 
     for (int v = 0; v < layer->values.n; v++) {
         const LayerValue *value = &layer->values.at[v];
-        if (rank_of(figure, value) != rank || !is_stream(figure, value))
+        if (layer_rank(layer, value) != rank || figure->x[v] < 0)
             continue;
-        int n = 0, at = 0; /* of the values of one module */
-        for (int k = 0; k < layer->values.n; k++) {
-            at = k == v ? n : at;
-            n += layer->values.at[k].maker == value->maker &&
-                 is_stream(figure, &layer->values.at[k]);
-        }
-        const LayerModule *maker = value->maker < 0 ? NULL : &layer->modules.at[value->maker];
-        double from = maker ? maker->from : 0, share = maker ? maker->to - from : 1;
-        double x = figure->left + (from + share * (at + 0.5) / n) * width;
-        double bottom = maker ? figure->place[value->maker].y + figure->place[value->maker].h : top;
+        int maker = value->maker;
+        double bottom = maker < 0 ? top : figure->place[maker].y + figure->place[maker].h;
         put_value(figure, v,
-                  (Thread){maker ? figure->box[value->maker] : -1, x, bottom, share * width / n});
+                  (Thread){maker < 0 ? -1 : figure->box[maker], figure->x[v], bottom,
+                           share_of(figure, value, v, &from) * width});
     }
     figure->y = lowest_outlet(figure, top);
+    turn_values(figure, rank);
 }
 
 /* ---- the whole figure ---- */
@@ -601,7 +506,27 @@ static void put_lines(Figure *figure)
         if (figure->outlet[v].box < 0)
             continue;
         for (int r = 0; r < value->readers.n; r++)
-            put_line(figure, &figure->outlet[v], rank_of(figure, value), value->readers.at[r]);
+            put_line(figure, v, value->readers.at[r]);
+    }
+}
+
+/* Gives each value that passes modules a lane, and as much room at the left as they take. */
+static void give_lanes(Figure *figure)
+{
+    const Layer *layer = figure->layer;
+
+    figure->left = SIDE + LANE;
+    place_across(figure);
+    int n = layer_lanes(layer, figure->place, figure->x, figure->lane);
+    figure->left = n == 0 ? 0 : SIDE + 1 + LANE * (n - 1);
+    place_across(figure);
+    layer_lanes(layer, figure->place, figure->x, figure->lane);
+    for (int v = 0; v < layer->values.n; v++) {
+        const LayerValue *value = &layer->values.at[v];
+        figure->outlet[v].box = figure->trunk[v] = -1;
+        for (int r = 0; figure->x[v] >= 0 && r < value->readers.n; r++)
+            figure->n_in[value->readers.at[r]] += layer_way(layer, figure->place, figure->x[v], v,
+                                                            value->readers.at[r]) == LAYER_LANE;
     }
 }
 
@@ -663,14 +588,17 @@ bool draw_layer(Draw *draw, Error *err)
     const Layer *layer = figure.layer;
     figure.line = canvas_line_height(&figure.canvas);
     figure.circle = 1.5 * figure.line;
-    figure.left = 16;
     figure.marked = arena_array(draw->arena, bool, draw->graph->n_tensors + 1);
     figure.place = arena_array(draw->arena, DiagramPlace, layer->modules.n + 1);
     figure.box = arena_array(draw->arena, int, layer->modules.n + 1);
     figure.outlet = arena_array(draw->arena, Outlet, layer->values.n + 1);
-    for (int v = 0; v < layer->values.n; v++)
-        figure.outlet[v].box = -1;
+    figure.x = arena_array(draw->arena, double, layer->values.n + 1);
+    figure.lane = arena_array(draw->arena, int, layer->values.n + 1);
+    figure.trunk = arena_array(draw->arena, int, layer->values.n + 1);
+    figure.n_in = arena_array(draw->arena, int, layer->modules.n + 1);
+    figure.n_drawn = arena_array(draw->arena, int, layer->modules.n + 1);
     find_backward(&figure);
+    give_lanes(&figure);
     put_values(&figure, -1);
     for (int rank = 0; rank < layer->n_ranks; rank++)
         put_rank(&figure, rank);

@@ -8,7 +8,7 @@
 #ifndef VIZ_DRAW_LAYER_H
 #define VIZ_DRAW_LAYER_H
 
-#include "viz/draw/draw.h"
+#include "viz/draw/canvas.h"
 
 #include "core/rules/roles.h"
 
@@ -16,7 +16,7 @@ typedef struct {
     const char *title; /* "q_proj"; "+" for an add of two values of the layer */
     int32_t op;        /* its first */
     bool adds;
-    const Role *role; /* of its matmul; NULL if it has none */
+    const Role *role; /* of its matmul or convolution; NULL if it has none */
     int rank;         /* one more than the largest of the modules that it reads from */
     double from, to;  /* share of the width that it has, 0 to 1 */
 } LayerModule;
@@ -39,6 +39,27 @@ typedef struct {
     Vec(LayerValue) values;
     int n_ranks;
 } Layer;
+
+/* How a line reaches a reader. */
+typedef enum { LAYER_STRAIGHT, LAYER_TURN, LAYER_LANE } LayerWay;
+
+/* place: per module, where it is across the page. x: where the value comes from above; of all
+ * values below zero for one that is not drawn. */
+LayerWay layer_way(const Layer *layer, const DiagramPlace *place, double x, int v, int reader);
+/* Per value its lane at the left, from 0 next to the modules; -1 if it needs none. Returns how many
+ * lanes there are. */
+int layer_lanes(const Layer *layer, const DiagramPlace *place, const double *x, int *lane);
+int layer_rank(const Layer *layer, const LayerValue *value); /* of its maker; -1 from outside */
+
+/* The parameter that the matmul or convolution of a module reads; -1 if it is none. turned: it is
+ * read as its transpose. */
+int32_t layer_weight(const Draw *draw, const LayerModule *module, bool *turned);
+/* A rectangle of rows k and columns n, striped by the cuts of both; the shard of the first device
+ * has the colour of the axis. */
+void layer_put_weight(Canvas *canvas, const LayerModule *module, DiagramPlace at);
+/* "4096 x", "14336/tp": rows and columns as the op reads them; before them experts, "8/ep x";
+ * behind them the window of a convolution. */
+Text layer_weight_text(const Draw *draw, const LayerModule *module);
 
 /* The repeated block that a request names, or the largest; -1 with an error. */
 int32_t draw_choose_group(const Draw *draw, Error *err);

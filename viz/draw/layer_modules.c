@@ -416,6 +416,35 @@ static void place_modules(Layer *layer)
     }
 }
 
+/* Convolutions have weights as matmuls do: rows are channels in, columns channels out. */
+static void add_convolutions(const Layer *layer, Roles *roles)
+{
+    const Draw *draw = layer->draw;
+    Vec(Role) all = {0};
+
+    for (int i = 0; i < roles->n; i++)
+        vec_push(draw->arena, &all, roles->at[i]);
+    for (int i = 0; i < layer->n_ops; i++) {
+        int32_t op = layer->op[i];
+        const OpSpace *space = inferred_space(draw->plan->inferred, op);
+        if (strcmp(label_operator(draw->graph, op), "Conv") != 0 || !space || space->n_inputs < 2)
+            continue;
+        const DimFactors *dims = space->operand[1].factors;
+        int32_t weight = op_inputs(draw->graph, op)[1];
+        bool plain = dims[0].n == 1 && dims[1].n == 1; /* not in groups */
+        if (plain && tensor_is_parameter(draw->plan->inferred, weight))
+            vec_push(draw->arena, &all,
+                     ((Role){.op = op,
+                             .weight = 1,
+                             .k = dims[1].index[0],
+                             .n = dims[0].index[0],
+                             .expert = -1,
+                             .reader = -1,
+                             .stream = -1}));
+    }
+    *roles = (Roles){all.at, all.n};
+}
+
 Layer *layer_of(Draw *draw, int32_t group)
 {
     const Group *g = &draw->groups->groups[group];
@@ -443,6 +472,7 @@ Layer *layer_of(Draw *draw, int32_t group)
     j.roles = roles;
     *roles = roles_find(draw->arena, draw->plan->inferred->forward ? draw->plan->inferred->forward
                                                                    : draw->plan->inferred);
+    add_convolutions(layer, roles);
     for (int i = 0; i < layer->n_ops; i++)
         join_readers(&j, i, is_view);
     for (int i = 0; i < layer->n_ops; i++)
