@@ -112,6 +112,47 @@ static void one_that_does_not_fit_says_its_width(void **state)
     close_opened(&f);
 }
 
+/* A head that takes much of the page stands above its row, once; each cell is as wide as it says.
+ */
+static void a_wide_head_stands_above(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    enum { COLUMNS = 5, ROWS = 4, PAGE = 30 };
+    DiagramCell cells[COLUMNS * ROWS] = {{.text = text_from("")}};
+    DiagramBox box = {.n_columns = COLUMNS, .n_cells = COLUMNS * ROWS, .cells = cells};
+
+    for (int i = 0; i < COLUMNS * ROWS; i++)
+        cells[i].text = text_from(
+            arena_printf(arena, i % COLUMNS ? "%d: 12.0 MiB" : "a.long.name.of.a.value.%d", i));
+    paper_fold_cells(arena, &box, PAGE);
+    int heads = 0, others = 0;
+    for (int i = 0; i < box.n_cells; i++) {
+        bool head = box.cells[i].text.str.s[0] == 'a';
+        heads += head;
+        others += !head;
+        assert_true(!head || box.cells[i].columns == box.n_columns);
+        assert_true(fold_columns(box.cells[i].text.str) <= PAGE);
+    }
+    assert_int_equal(heads, ROWS);
+    assert_int_equal(others, ROWS * (COLUMNS - 1));
+    arena_free(arena);
+}
+
+static void numbers_keep_their_units(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    static const char *const folded[][2] = {
+        {"AR tp 12.0 MiB 81.2 us", "AR tp 12.0 MiB\n81.2 us"},
+        {"transformer.h[0..11] x12", "transformer.\nh[0..11] x12"},
+    };
+    for (size_t i = 0; i < COUNT_OF(folded); i++)
+        assert_true(
+            str_eq(fold_text(arena, text_from(folded[i][0]), 19).str, str_from(folded[i][1])));
+    arena_free(arena);
+}
+
 /* Columns that do not fit go below the others, behind the same heads of rows; no cell is lost. */
 static void a_wide_table_goes_on_below(void **state)
 {
@@ -149,6 +190,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_does_not_fit_says_its_width),
         cmocka_unit_test(a_wide_table_goes_on_below),
+        cmocka_unit_test(a_wide_head_stands_above),
+        cmocka_unit_test(numbers_keep_their_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("in a column of a paper", rows, a_drawing_fits_its_column);
