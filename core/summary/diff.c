@@ -383,7 +383,7 @@ static void compare(Differ *d, DiffListKind kind)
 
 /* ---- totals, request, history ---- */
 
-static void count_steps(const Plan *plan, double *n_steps)
+void plan_count_steps(const Plan *plan, double n_steps[STEP_KIND_COUNT])
 {
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         const Reshard *r = &plan->moved->reshards[i];
@@ -569,7 +569,7 @@ static void open_side(Differ *d, int s, const Session *session)
     side->rep = groups_first_members(d->scratch, structure_of(d, side), side->graph->n_ops);
     find_slots(d, side);
     d->diff->side[s] = session;
-    count_steps(side->plan, d->diff->n_steps[s]);
+    plan_count_steps(side->plan, d->diff->n_steps[s]);
 }
 
 PlanDiff *plan_diff_sides(Arena *arena, const Session *const *sides, int n)

@@ -72,6 +72,9 @@ typedef struct {
 PlanDiff *plan_diff_sides(Arena *arena, const Session *const *sides, int n);
 PlanDiff *plan_diff(Arena *arena, const Session *a, const Session *b);
 
+/* Adds to each kind how often a step of it runs in a step of the plan. */
+void plan_count_steps(const Plan *plan, double n_steps[STEP_KIND_COUNT]);
+
 /* The decision at the fork, or NULL if that journal has ended. */
 const Decision *diff_fork(const PlanDiff *diff, int side);
 

@@ -12,6 +12,7 @@ typedef struct {
     const char *want; /* panes: view and area; "too small" */
     bool trains;
     ShowId lead; /* the view that was opened */
+    bool alone;  /* there is no second plan */
 } Row;
 
 static Row rows[] = {
@@ -40,6 +41,20 @@ static Row rows[] = {
      .lead = SHOW_WHY},
     {"a view that has no pane in what was opened", 160, 50, SHOW_GRAPH, false,
      .want = "graph 1,4 95x43; op 98,4 61x19; tensor 98,25 61x22", .lead = SHOW_WHY},
+    {"why, above the policy on a tall screen", 120, 40, SHOW_WHY, false,
+     .want = "why 0,3 120x16; policy 0,20 120x18", .lead = SHOW_WHY},
+    {"the pane below has the focus", 120, 40, SHOW_POLICY, false,
+     .want = "why 0,3 120x16; policy 0,20 120x18", .lead = SHOW_WHY},
+    {"the policy opened by itself", 120, 40, SHOW_POLICY, false,
+     .want = "policy 0,3 120x23; console 0,27 120x11", .lead = SHOW_POLICY},
+    {"a value, above its op", 120, 40, SHOW_TENSOR, false,
+     .want = "tensor 0,3 120x21; op 0,25 120x13", .lead = SHOW_TENSOR},
+    {"one plan, with what it costs", 160, 50, SHOW_DIFF, false,
+     .want = "diff 1,4 90x43; totals 93,4 66x43", .trains = true, .alone = true},
+    {"a forward plan, with its policy", 160, 50, SHOW_DIFF, false,
+     .want = "diff 1,4 90x25; policy 1,31 90x16; totals 93,4 66x43", .alone = true},
+    {"one plan on a small screen", 80, 24, SHOW_DIFF, false,
+     .want = "diff 0,3 80x11; totals 0,15 80x7", .alone = true},
     {"pages stand alone on small screens", 80, 24, SHOW_WHY, false, .want = "why 0,3 80x19"},
     {"help stands alone", 160, 50, SHOW_HELP, false, .want = "help 0,3 160x45"},
     {"memory of a training step", 160, 50, SHOW_MEM, false,
@@ -60,8 +75,9 @@ static const char *const names[SHOW_COUNT] = {
 static void panes_of_a_size(void **state)
 {
     const Row *row = *state;
-    Layout layout = layout_make(row->w, row->h, row->show,
-                                (LayoutLook){row->zoomed, row->trains, row->lead}, NULL);
+    Layout layout =
+        layout_make(row->w, row->h, row->show,
+                    (LayoutLook){row->zoomed, row->trains, row->lead, row->alone, false}, NULL);
     char text[200] = "too small";
     int n = 0;
     for (int i = 0; i < layout.n_panes; i++) {

@@ -34,6 +34,7 @@ typedef struct {
     bool restore;           /* begin where the last session ended, and keep where this one does */
     bool fresh;             /* .. but begin anew */
     bool one_pane;          /* never panes beside each other */
+    bool by_lines;          /* read line by line: no page has what explains it below */
     const char *script;     /* keys, as "j/c_fc<Enter>w"; NULL: none */
     const char *screen;     /* file for the last screen, "-" for stdout; with script or alone: no
                                terminal is used */

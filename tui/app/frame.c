@@ -638,7 +638,9 @@ static void draw_once(App *app)
     app->layout = layout_make(grid->w, grid->h - tour, ui->at.show,
                               (LayoutLook){.zoomed = ui->look.zoomed || app->options.one_pane,
                                            .trains = ui_graph(ui)->phase != NULL,
-                                           .lead = app->lead},
+                                           .lead = app->lead,
+                                           .alone = !ui->compare,
+                                           .brief = app->options.by_lines},
                               &app->splits);
     if (app->layout.too_small) {
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});

@@ -9,9 +9,15 @@ typedef struct {
 typedef struct {
     int n;
     WidePane pane[LAYOUT_PANES];
-    bool trains; /* of a training step; comes before the one that other plans have */
-    bool high;   /* of high screens (LAYOUT_HIGH); likewise */
+    unsigned only; /* for such plans and screens alone; comes before the one that others have */
 } Workspace;
+
+enum {
+    ONLY_TRAINS = 1, /* a training step */
+    ONLY_HIGH = 2,   /* screens of LAYOUT_HIGH lines */
+    ONLY_ALONE = 4,  /* no second plan beside it */
+    ONLY_TALL = 8    /* screens of LAYOUT_STACK_TALL lines */
+};
 
 static const Workspace workspaces[] = {
     {.n = 3,
@@ -20,24 +26,32 @@ static const Workspace workspaces[] = {
               {SHOW_TENSOR, 61, 48, 39, 52}}},
     {.n = 3,
      .pane = {{SHOW_MEM, 0, 0, 100, 60}, {SHOW_LIVE, 0, 60, 52, 40}, {SHOW_SAVED, 52, 60, 48, 40}},
-     .trains = true},
+     .only = ONLY_TRAINS},
     {.n = 4,
      .pane = {{SHOW_MESH, 0, 0, 57, 36},
               {SHOW_LINKS, 0, 36, 57, 30},
               {SHOW_MEM, 57, 0, 43, 66},
               {SHOW_LIVE, 0, 66, 100, 34}},
-     .high = true},
+     .only = ONLY_HIGH},
     {.n = 3,
      .pane = {{SHOW_MESH, 0, 0, 57, 58}, {SHOW_MEM, 57, 0, 43, 58}, {SHOW_LIVE, 0, 58, 100, 42}}},
     {.n = 3,
      .pane = {{SHOW_COMM, 0, 0, 100, 38},
               {SHOW_COMM_DETAIL, 0, 38, 57, 62},
               {SHOW_LINKS, 57, 38, 43, 62}}},
+    {.n = 2,
+     .pane = {{SHOW_DIFF, 0, 0, 58, 100}, {SHOW_DIFF_TOTALS, 58, 0, 42, 100}},
+     .only = ONLY_ALONE | ONLY_TRAINS},
+    {.n = 3,
+     .pane = {{SHOW_DIFF, 0, 0, 58, 60},
+              {SHOW_POLICY, 0, 60, 58, 40},
+              {SHOW_DIFF_TOTALS, 58, 0, 42, 100}},
+     .only = ONLY_ALONE},
     {.n = 3,
      .pane = {{SHOW_DIFF_TOTALS, 0, 0, 100, 32},
               {SHOW_DIFF, 0, 32, 100, 48},
               {SHOW_FORK, 0, 80, 100, 20}},
-     .trains = true},
+     .only = ONLY_TRAINS},
     {.n = 3,
      .pane = {{SHOW_DIFF_TOTALS, 0, 0, 100, 20},
               {SHOW_DIFF, 0, 20, 100, 56},
@@ -85,16 +99,24 @@ typedef struct {
 typedef struct {
     int n;
     StackPane pane[LAYOUT_PANES];
-    bool trains; /* as of a Workspace */
+    unsigned only; /* as of a Workspace; those of tall screens are of the view that leads them */
 } Stack;
 
 static const Stack stacks[] = {
     {.n = 2, .pane = {{SHOW_COMM, 0, 0}, {SHOW_COMM_DETAIL, 10, 45}}},
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_SAVED, 9, 45}}},
+    {.n = 2, .pane = {{SHOW_TENSOR, 0, 0}, {SHOW_OP, 14, 42}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_MESH, 0, 0}, {SHOW_LINKS, 12, 40}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_WHY, 0, 0}, {SHOW_POLICY, 14, 55}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_FINDINGS, 0, 0}, {SHOW_OP, 14, 50}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_JOURNAL, 0, 0}, {SHOW_POLICY, 14, 65}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_ERRORS, 0, 0}, {SHOW_POLICY, 14, 70}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_NEAR, 0, 0}, {SHOW_OP, 14, 42}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_DIFF, 0, 0}, {SHOW_DIFF_TOTALS, 6, 45}}, .only = ONLY_ALONE},
     {.n = 3,
      .pane = {{SHOW_DIFF_TOTALS, 9, 30}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}},
-     .trains = true},
+     .only = ONLY_TRAINS},
     {.n = 3, .pane = {{SHOW_DIFF_TOTALS, 6, 0}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}}},
     {.n = 2, .pane = {{SHOW_POLICY, 0, 0}, {SHOW_CONSOLE, 7, 35}}},
     {.n = 2, .pane = {{SHOW_RUN, 0, 0}, {SHOW_CHECK, 6, 30}}},
@@ -109,13 +131,13 @@ static bool has_pane(const Workspace *workspace, ShowId show)
 }
 
 /* Where a view leads if there is such a workspace, else where it has a pane. */
-static const Workspace *workspace_of(ShowId show, bool trains, bool high)
+static const Workspace *workspace_of(ShowId show, unsigned have)
 {
     const Workspace *beside = NULL;
 
     for (size_t i = 0; i < sizeof workspaces / sizeof workspaces[0]; i++) {
         const Workspace *workspace = &workspaces[i];
-        if ((workspace->trains && !trains) || (workspace->high && !high))
+        if (workspace->only & ~have)
             continue;
         if (workspace->pane[0].show == show)
             return workspace;
@@ -125,19 +147,23 @@ static const Workspace *workspace_of(ShowId show, bool trains, bool high)
     return beside;
 }
 
-static const Workspace *workspace_for(ShowId show, const LayoutLook *look, bool high)
+static const Workspace *workspace_for(ShowId show, const LayoutLook *look, unsigned have)
 {
-    const Workspace *led = workspace_of(look->lead, look->trains, high);
+    const Workspace *led = workspace_of(look->lead, have);
 
-    return led && has_pane(led, show) ? led : workspace_of(show, look->trains, high);
+    return led && has_pane(led, show) ? led : workspace_of(show, have);
 }
 
-static const Stack *stack_of(ShowId show, bool trains)
+static const Stack *stack_of(ShowId show, ShowId lead, unsigned have)
 {
-    for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++)
-        for (int p = 0; p < stacks[i].n; p++)
-            if (stacks[i].pane[p].show == show && (trains || !stacks[i].trains))
-                return &stacks[i];
+    for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+        const Stack *stack = &stacks[i];
+        if (stack->only & ~have || (stack->only & ONLY_TALL && stack->pane[0].show != lead))
+            continue;
+        for (int p = 0; p < stack->n; p++)
+            if (stack->pane[p].show == show)
+                return stack;
+    }
     return NULL;
 }
 
@@ -207,8 +233,11 @@ Layout layout_make(int w, int h, ShowId show, LayoutLook look, const Splits *spl
                      .body = {0, 3, w, h - 5},
                      .workspace = -1};
     Rect body = layout.body;
-    const Workspace *workspace = workspace_for(show, &look, h >= LAYOUT_HIGH);
-    const Stack *stack = stack_of(show, look.trains);
+    unsigned have = (look.trains ? ONLY_TRAINS : 0u) | (look.alone ? ONLY_ALONE : 0u) |
+                    (h >= LAYOUT_HIGH ? ONLY_HIGH : 0u) |
+                    (h >= LAYOUT_STACK_TALL && !look.brief ? ONLY_TALL : 0u);
+    const Workspace *workspace = workspace_for(show, &look, have);
+    const Stack *stack = stack_of(show, look.lead, have);
 
     if (splits)
         layout.splits = *splits;

@@ -12,8 +12,9 @@
  * memory + what lives at its peak (in a training step memory + that + what is kept), reshards + the
  * selected one + links, two plans, policy + console + run; a page (why, findings, events, the
  * journal, errors, boxes around an op) + op + tensor + policy. Below that a view has the screen, or
- * shares it with the parts that explain it, above each other. Below LAYOUT_MIN_W x LAYOUT_MIN_H the
- * screen is one line with a message.
+ * shares it with the parts that explain it, above each other; from LAYOUT_STACK_TALL rows on pages,
+ * values and the mesh do so too. Below LAYOUT_MIN_W x LAYOUT_MIN_H the screen is one line with a
+ * message.
  */
 #ifndef TUI_APP_PANES_H
 #define TUI_APP_PANES_H
@@ -25,8 +26,9 @@ enum {
     LAYOUT_MIN_H = 10,
     LAYOUT_WIDE = 130,
     LAYOUT_TALL = 30,
-    LAYOUT_HIGH = 56,    /* where some workspaces have a pane more */
-    LAYOUT_STACK_H = 14, /* of the body: where views stand above each other */
+    LAYOUT_HIGH = 56,       /* where some workspaces have a pane more */
+    LAYOUT_STACK_H = 14,    /* of the body: where views stand above each other */
+    LAYOUT_STACK_TALL = 36, /* where pages and details have what explains them below */
     LAYOUT_PANES = 4,
     LAYOUT_BORDERS = 24 /* of all workspaces */
 };
@@ -66,7 +68,9 @@ typedef struct {
 typedef struct {
     bool zoomed; /* the view that has the focus alone */
     bool trains; /* the plan is of a training step: some workspaces have other panes */
-    ShowId lead; /* the view whose workspace stays as long as `show` has a pane in it */
+    ShowId lead; /* the view whose panes stay as long as `show` is one of them */
+    bool alone;  /* no second plan is compared with it */
+    bool brief;  /* pages stand alone on tall screens too */
 } LayoutLook;
 
 /* splits: NULL: as the table has them. show: the view that has the focus; it is always in a pane.

@@ -152,6 +152,7 @@ void plain_run(Session *session, const AppOptions *options, FILE *in, FILE *out)
     size_t room = 0;
 
     own.ascii = own.ascii || !term_is_utf8();
+    own.by_lines = true;
     App *app = app_new(session, &own, NULL, options->width > 0 ? options->width : PLAIN_W,
                        options->height > 0 ? options->height : PLAIN_H);
     Plain plain = {.app = app, .out = out};

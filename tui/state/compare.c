@@ -318,7 +318,7 @@ void compare_show_equal(Ui *ui, bool shown)
 const char *compare_name(const Ui *ui, int side)
 {
     const char *policy = ui_policy_file(ui->session);
-    bool other = (side == 1) != ui->compare->swapped;
+    bool other = ui->compare && (side == 1) != ui->compare->swapped;
     return other ? ui->compare->name : policy ? path_base(policy) : "no policy";
 }
 

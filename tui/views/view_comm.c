@@ -8,6 +8,7 @@
 #include "tui/state/jobs/whatif.h"
 #include "tui/views/rows.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* ---- columns ---- */
@@ -408,6 +409,47 @@ static void draw_sum_line(const Ui *ui, Pen *pen)
 
 /* ---- the table of a large plan ---- */
 
+/* Where nothing moves: how many ops each axis shards; the others compute the same on all its ranks.
+ */
+static void draw_axes(const Ui *ui, Pen *pen)
+{
+    enum { AXIS_W = 12, COUNT_W = 13 };
+    const Mesh *mesh = ui->session->mesh;
+    const Graph *graph = ui_graph(ui);
+
+    pen_line(pen);
+    pen_fit(pen, ROLE_HEAD, STR(" AXIS"), AXIS_W);
+    pen_right(pen, ROLE_HEAD, STR("OPS SHARDED"), COUNT_W);
+    pen_right(pen, ROLE_HEAD, STR("NOT SHARDED"), COUNT_W);
+    pen_puts(pen, ROLE_DIM, "   these run alike on all its ranks");
+    pen_line(pen);
+    for (int axis = 0; axis < mesh->n_axes && !pen_full(pen); axis++) {
+        int n_sharded = 0, n_other = 0;
+        for (int32_t op = 0; op < graph->n_ops; op++) {
+            const OpSpace *space = inferred_space(ui->session->inferred, op);
+            const OpCut *cuts = space ? plan_cut(ui_plan(ui), op) : NULL;
+            bool sharded =
+                cuts && cuts_used(cuts->index, space->n_index, -1) & mesh_axis_atoms(mesh, axis);
+            n_sharded += sharded;
+            n_other += cuts && !sharded;
+        }
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_fit(pen, ROLE_TEXT,
+                str_from(arena_printf(ui->frame, "%s=%" PRId64, mesh->axes[axis].name,
+                                      mesh->axes[axis].size)),
+                AXIS_W - 1);
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%d", n_sharded)), COUNT_W);
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%d", n_other)), COUNT_W);
+        pen_line(pen);
+    }
+    pen_line(pen);
+    if (!graph->phase)
+        pen_puts(pen, ROLE_DIM,
+                 " :train adds the backward pass: gradients of replicated parameters are reduced");
+    pen_line(pen);
+    pen_puts(pen, ROLE_DIM, " d compares another policy or mesh: what it moves, and what it saves");
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     Comm *comm = comm_arranged(ui);
@@ -423,6 +465,8 @@ static void draw(Ui *ui, Pen *pen)
     ui->list[SHOW_COMM].n = comm->n_rows;
     if (comm->n_all == 0) {
         pen_puts(pen, ROLE_DIM, " no reshards: nothing moves between devices");
+        pen_line(pen);
+        draw_axes(ui, pen);
         return;
     }
     draw_headline(ui, pen);

@@ -8,6 +8,7 @@
 #include "tui/state/jobs/job.h"
 #include "tui/state/jobs/reasons_job.h"
 #include "tui/state/jobs/whatif.h"
+#include "tui/views/step/step_account.h"
 
 enum { LABEL = 10, LINES_MAX = 80, WIDE = 88, TALL = 18, NUMBER = 11 };
 
@@ -404,6 +405,8 @@ static void draw(Ui *ui, Pen *pen)
 
     if (comm->n_rows < 0)
         pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
+    if (comm->n_all == 0)
+        step_account_draw(ui, pen);
     if (comm->n_rows <= 0)
         return;
     *detail = (Detail){.ui = ui, .w = pen->area.w, .h = pen->area.h};

@@ -1,5 +1,6 @@
 /* view_diff.c - two plans line by line, in the order of the program. */
 #include "tui/views/diff_cells.h"
+#include "tui/screen/folded.h"
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 
@@ -206,9 +207,11 @@ static void draw_choices(const Ui *ui, Pen *pen)
         const PolicyOption *option = &options->at[i];
         pen_rune(pen, ROLE_TEXT, ' ');
         pen_fit(pen, ROLE_FOCUS, str_from(i == 0 ? ":diff NAME=VALUE" : ""), TYPE_W);
-        pen_printf(pen, ROLE_TEXT, "%s", option->name);
-        pen_printf(pen, ROLE_DIM, "  %s, now %s", option->help, option->value);
-        pen_line(pen);
+        pen_printf(pen, ROLE_TEXT, "%s  ", option->name);
+        pen_put_folded(pen, ROLE_DIM,
+                       str_from(arena_printf(ui->frame, "%s, now %s", option->help,
+                                             *option->value ? option->value : "empty")),
+                       TYPE_W + 3);
     }
 }
 

@@ -1,6 +1,8 @@
-/* view_diff_totals.c - what two plans cost, and what they were asked, in a few lines. */
+/* view_diff_totals.c - what two plans cost, and what they were asked, in a few lines; or what the
+ * one plan costs while there is no second. */
 #include "tui/views/diff_cells.h"
 #include "tui/views/label.h"
+#include "tui/views/step/step_account.h"
 
 #include "core/cost/pipeline.h"
 
@@ -18,20 +20,23 @@ enum { ROWS_MAX = 24, NAME_W = 14 };
 
 typedef struct {
     const Ui *ui;
-    const Compare *compare;
+    const PlanDiff *diff;            /* NULL: one plan, which is both sides */
+    const Session *side[2];          /* A and B */
+    const TrainingCost *training[2]; /* of training steps; else NULL */
+    const double *n_steps[2];        /* by StepKind */
     int n;
     TotalRow row[ROWS_MAX];
 } Rows;
 
 static const Totals *totals_of(const Rows *rows, int side)
 {
-    return &rows->compare->diff->side[side]->plan->priced->totals;
+    return &rows->side[side]->plan->priced->totals;
 }
 
 /* The time of a whole step, of all micro-batches. */
 static double step_of(const Rows *rows, int side)
 {
-    return plan_step_us(rows->compare->diff->side[side]->plan);
+    return plan_step_us(rows->side[side]->plan);
 }
 
 static TotalRow *add_row(Rows *rows, const char *name, int wanted)
@@ -105,22 +110,21 @@ static int count_level(const Findings *findings, bool legal)
 
 static void add_counts(Rows *rows)
 {
-    const PlanDiff *diff = rows->compare->diff;
     Arena *frame = rows->ui->frame;
     TotalRow *row = add_row(rows, "reshards", 7);
-    row->a = steps_text(rows->ui, diff->n_steps[0]);
-    row->b = steps_text(rows->ui, diff->n_steps[1]);
+    row->a = steps_text(rows->ui, rows->n_steps[0]);
+    row->b = steps_text(rows->ui, rows->n_steps[1]);
     Str *cell[2];
     row = add_row(rows, "decisions", 3);
     cell[0] = &row->a;
     cell[1] = &row->b;
     for (int s = 0; s < 2; s++)
-        *cell[s] = str_from(arena_printf(frame, "%d", diff->side[s]->journal.n_done));
+        *cell[s] = str_from(arena_printf(frame, "%d", rows->side[s]->journal.n_done));
     row = add_row(rows, "findings", 2);
     cell[0] = &row->a;
     cell[1] = &row->b;
     for (int s = 0; s < 2; s++) {
-        const Findings *findings = &diff->side[s]->plan->findings;
+        const Findings *findings = &rows->side[s]->plan->findings;
         int errors = count_level(findings, false);
         *cell[s] = str_from(arena_printf(frame, "%s, %d other", errors ? "ILLEGAL" : "legal",
                                          count_level(findings, true)));
@@ -131,7 +135,7 @@ static void add_counts(Rows *rows)
  * of different meshes by the cuts of axes with one name. */
 static void add_requests(Rows *rows)
 {
-    const PlanDiff *diff = rows->compare->diff;
+    const PlanDiff *diff = rows->diff;
     for (int r = 0; r < diff->n_requests; r++) {
         TotalRow *row = add_row(rows, diff->request[r].what, 8);
         row->a = str_from(diff->request[r].text[0]);
@@ -142,7 +146,7 @@ static void add_requests(Rows *rows)
 static void add_differing(Rows *rows)
 {
     static const char *const what[] = {"ops", "tensors", "reshards"};
-    const PlanDiff *diff = rows->compare->diff;
+    const PlanDiff *diff = rows->diff;
     Buf text = buf_new(rows->ui->frame);
     for (int kind = 0; kind < DIFF_FINDINGS; kind++)
         buf_printf(&text, "%s%d of %d %s", text.n ? ", " : "", diff->list[kind].n_entries,
@@ -153,7 +157,7 @@ static void add_differing(Rows *rows)
 /* Whether steps of the two plans train on as many tokens: else their times say little. */
 static bool same_work(const Rows *rows)
 {
-    const TrainingCost *const *training = rows->compare->training;
+    const TrainingCost *const *training = rows->training;
     return !training[0] || isnan(training[0]->tokens_per_s_device) ||
            isnan(training[1]->tokens_per_s_device) ||
            training[0]->micro_batches == training[1]->micro_batches;
@@ -162,7 +166,7 @@ static bool same_work(const Rows *rows)
 /* How much more time B takes: "2.66 s", of a step; or "31.0%", of a token. */
 static double more_time(const Rows *rows, Str *text)
 {
-    const TrainingCost *const *training = rows->compare->training;
+    const TrainingCost *const *training = rows->training;
     double us = step_of(rows, 1) - step_of(rows, 0);
     *text = label_us(rows->ui, fabs(us));
     if (same_work(rows))
@@ -182,7 +186,7 @@ static Str verdict(const Rows *rows)
     int64_t bytes = b->peak_bytes - a->peak_bytes;
     Str size = label_bytes(rows->ui, bytes < 0 ? -bytes : bytes);
     const char *text = "B costs the same as A";
-    const Session *other = rows->compare->diff->side[1];
+    const Session *other = rows->side[1];
     if (!plan_is_legal(other->plan))
         return STR("B is illegal: F lists why");
     if (b->peak_bytes > other->machine->memory_bytes &&
@@ -253,8 +257,9 @@ static void add_pass(Rows *rows, const Totals *a, const Totals *b)
 static void fill(Rows *rows)
 {
     const Totals *a = totals_of(rows, 0), *b = totals_of(rows, 1);
-    const TrainingCost *const *training = rows->compare->training;
-    add_requests(rows);
+    const TrainingCost *const *training = rows->training;
+    if (rows->diff)
+        add_requests(rows);
     add_bytes(rows, "peak a device", 10, a->peak_bytes, b->peak_bytes);
     if (training[0])
         add_memory(rows, &training[0]->most, &training[1]->most);
@@ -265,6 +270,8 @@ static void fill(Rows *rows)
         add_pass(rows, a, b);
     add_bytes(rows, "on the wire", 4, a->comm_bytes, b->comm_bytes);
     add_counts(rows);
+    if (!rows->diff)
+        return;
     add_differing(rows);
     add_row(rows, "verdict", 9)->a = verdict(rows);
 }
@@ -314,15 +321,20 @@ static void draw_row(const TotalRow *row, int cell_w, int delta_w, int bar_w, Pe
     pen_line(pen);
 }
 
-static void draw(Ui *ui, Pen *pen)
+static Rows rows_of_two(const Ui *ui, const Compare *compare)
 {
-    const Compare *compare = compare_now(ui);
-    if (!compare) {
-        pen_puts(pen, ROLE_DIM,
-                 ui->compare ? " comparing .." : " two plans: d asks for the second");
-        return;
+    Rows rows = {.ui = ui, .diff = compare->diff};
+    for (int s = 0; s < 2; s++) {
+        rows.side[s] = compare->diff->side[s];
+        rows.training[s] = compare->training[s];
+        rows.n_steps[s] = compare->diff->n_steps[s];
     }
-    Rows rows = {.ui = ui, .compare = compare};
+    return rows;
+}
+
+static void draw_two(const Ui *ui, const Compare *compare, Pen *pen)
+{
+    Rows rows = rows_of_two(ui, compare);
     int w = pen->area.w, delta_w = w < 50 ? 0 : 12;
     int cell_w = w < 68 ? (w - NAME_W - 3 - delta_w) / 2 : w < 100 ? 18 : 26;
     int bar_w = (w - NAME_W - 3 - 2 * cell_w - delta_w - 8) / 2;
@@ -340,6 +352,68 @@ static void draw(Ui *ui, Pen *pen)
         draw_row(&rows.row[i], cell_w, delta_w, bar_w < 24 ? bar_w : 24, pen);
 }
 
+/* ---- one plan ---- */
+
+/* What is kept of the plan on the screen. */
+typedef struct {
+    Arena *arena; /* NULL: nothing yet */
+    TrainingCost training;
+} Single;
+
+static const TrainingCost *training_of(Ui *ui)
+{
+    Single *single = ui->own[SHOW_DIFF_TOTALS];
+    if (!ui_graph(ui)->phase)
+        return NULL;
+    if (!single->arena) {
+        single->arena = arena_new();
+        single->training = training_cost(single->arena, ui_plan(ui), ui->session->groups);
+    }
+    return &single->training;
+}
+
+static void forget(Ui *ui)
+{
+    Single *single = ui->own[SHOW_DIFF_TOTALS];
+    arena_free(single->arena);
+    *single = (Single){0};
+}
+
+static void draw_one(Ui *ui, Pen *pen)
+{
+    double n_steps[STEP_KIND_COUNT] = {0};
+    const TrainingCost *training = training_of(ui);
+    Rows rows = {.ui = ui,
+                 .side = {ui->session, ui->session},
+                 .training = {training, training},
+                 .n_steps = {n_steps, n_steps}};
+    plan_count_steps(ui_plan(ui), n_steps);
+    fill(&rows);
+    fit(&rows, pen->area.h - 1);
+    pen_printf(pen, ROLE_HEAD, " A %s", compare_name(ui, 0));
+    pen_puts(pen, ROLE_DIM, ", the plan on the screen; d opens B beside it");
+    pen_line(pen);
+    for (int i = 0; i < rows.n; i++) {
+        rows.row[i].b = STR("");
+        draw_row(&rows.row[i], 0, 0, 0, pen);
+    }
+    if (!pen_full(pen)) {
+        pen_line(pen);
+        step_account_draw(ui, pen);
+    }
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    const Compare *compare = compare_now(ui);
+    if (compare)
+        draw_two(ui, compare, pen);
+    else if (ui->compare)
+        pen_puts(pen, ROLE_DIM, " comparing ..");
+    else
+        draw_one(ui, pen);
+}
+
 static bool act(Ui *ui, ActId act)
 {
     return diff_act(ui, act);
@@ -353,7 +427,7 @@ static void table(Ui *ui, Sheet *out)
         sheet_column(out, texts[i], false);
     if (!compare)
         return;
-    Rows rows = {.ui = ui, .compare = compare};
+    Rows rows = rows_of_two(ui, compare);
     fill(&rows);
     for (int i = 0; i < rows.n; i++) {
         sheet_put(out, str_from(rows.row[i].name));
@@ -371,4 +445,6 @@ const View view_diff_totals = {
     .list_at = -1,
     .hints = diff_hints,
     .table = table,
+    .own_size = sizeof(Single),
+    .forget = forget,
 };

@@ -1,4 +1,5 @@
 /* view_schedule.c - the pipeline: who works on which micro-batch when, and what a stage takes. */
+#include "tui/screen/folded.h"
 #include "tui/views/label.h"
 #include "tui/views/schedule_chart.h"
 #include "tui/views/step/stage_streams.h"
@@ -205,29 +206,31 @@ static void draw_stages(Ui *ui, const ScheduleState *state, int lines, Pen *pen)
 
 /* ---- the whole ---- */
 
-/* In lines that end at a blank. */
-static void draw_folded(Style style, Str text, Pen *pen)
+/* The schedules that stages could have. */
+static void draw_kinds(Pen *pen)
 {
-    int room = pen->area.w - 2;
+    enum { KIND_W = 26, SAYS_W = 76 };
+    int n;
+    const ScheduleKind *kind = schedule_kinds(&n);
 
-    while (text_columns(text) > room && room > 0) {
-        size_t n = text.n;
-        while (n > 1 && (text.s[n - 1] != ' ' || text_columns((Str){text.s, n - 1}) > room))
-            n--;
-        if (n <= 1)
-            break;
-        pen_puts(pen, style, " ");
-        pen_put(pen, style, (Str){text.s, n - 1});
+    pen_fit(pen, ROLE_HEAD, STR(" SCHEDULES"), KIND_W);
+    pen_fit(pen, ROLE_HEAD, STR("HOW MICRO-BATCHES GO THROUGH THE STAGES"), SAYS_W);
+    pen_puts(pen, ROLE_HEAD, "BUBBLE");
+    pen_puts(pen, ROLE_DIM, "  of n equal stages and m micro-batches");
+    pen_line(pen);
+    for (int i = 0; i < n && !pen_full(pen); i++) {
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_fit(pen, ROLE_FOCUS, str_from(kind[i].name), KIND_W - 1);
+        pen_fit(pen, ROLE_TEXT, str_from(kind[i].says), SAYS_W);
+        pen_puts(pen, ROLE_DIM, kind[i].bubble);
         pen_line(pen);
-        text = (Str){text.s + n, text.n - n};
     }
-    pen_puts(pen, style, " ");
-    pen_put(pen, style, text);
     pen_line(pen);
 }
 
-static void draw_none(const Ui *ui, Pen *pen)
+static void draw_none(Ui *ui, Pen *pen)
 {
+    enum { KINDS_LEAST_H = 30 };
     const Plan *plan = ui_plan(ui);
 
     if (!plan->decided->stages) {
@@ -236,14 +239,21 @@ static void draw_none(const Ui *ui, Pen *pen)
         pen_puts(pen, ROLE_DIM, " in a policy: graph:staging{..}, graph:assign(..),");
         pen_line(pen);
         pen_puts(pen, ROLE_DIM, " graph:schedule(\"1f1b\", {micro_batches = 8}); help schedules");
+        pen_line(pen);
+        pen_line(pen);
+        if (pen->area.h >= KINDS_LEAST_H)
+            draw_kinds(pen);
+        step_account_draw(ui, pen);
         return;
     }
     for (int i = 0; i < plan->findings.n; i++) {
         const Finding *finding = &plan->findings.at[i];
         if (strcmp(finding->code, "schedule") != 0)
             continue;
-        draw_folded(ROLE_ERROR, str_from(finding->text), pen);
-        draw_folded(ROLE_TEXT, str_from(finding->hint), pen);
+        pen_rune(pen, ROLE_ERROR, ' ');
+        pen_put_folded(pen, ROLE_ERROR, str_from(finding->text), 1);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_put_folded(pen, ROLE_TEXT, str_from(finding->hint), 1);
     }
 }
 

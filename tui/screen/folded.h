@@ -1,0 +1,11 @@
+/* folded.h - a text in lines that end at a blank. */
+#ifndef TUI_SCREEN_FOLDED_H
+#define TUI_SCREEN_FOLDED_H
+
+#include "tui/screen/grid.h"
+
+/* From where the pen is; later lines begin in column `indent`. A word that is wider than the pen is
+ * cut off. Ends on the line after it. */
+void pen_put_folded(Pen *pen, Style style, Str text, int indent);
+
+#endif
