@@ -236,6 +236,18 @@ bool pins_dict_read(PinsText *text, Scan *scan)
     return read_container(&walk, 0);
 }
 
+bool pins_made_read(PinsText *text, Scan *scan, const Buf *made)
+{
+    Source source = {scan->source->name, buf_str(made)};
+    const Source *whole = text->source;
+    Scan own = scan_begin(&source, scan->err);
+    text->source = &source;
+    bool ok = pins_dict_read(text, &own);
+    text->source = whole;
+    scan->at = scan->source->text.n;
+    return ok;
+}
+
 /* ---- a line each: NAME: SHARDING ---- */
 
 static bool is_blank(char c)

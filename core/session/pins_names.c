@@ -79,6 +79,20 @@ static void canonical(Str name, Buf *out)
 
 /* ---- the model's names ---- */
 
+static bool is_given(const PinsNames *names, int32_t tensor)
+{
+    return tensor >= 0 && names->session->graph->tensors[tensor].kind != TENSOR_MADE;
+}
+
+/* The one that a name is of; a view of a parameter has its label, and gives way to it. */
+static int32_t one_of(const PinsNames *names, int32_t had, int32_t tensor)
+{
+    if (had == -1 || had == tensor)
+        return tensor;
+    bool old = is_given(names, had), now = is_given(names, tensor);
+    return old == now || had < 0 ? -2 : old ? had : tensor;
+}
+
 static void put(PinsNames *names, bool tail, Str text, int32_t tensor)
 {
     Names *index = tail ? names->tail : names->whole;
@@ -86,7 +100,7 @@ static void put(PinsNames *names, bool tail, Str text, int32_t tensor)
     int32_t *of = tail ? names->of_tail.at : names->of_whole.at;
     int n = tail ? names->of_tail.n : names->of_whole.n;
     if (id < n) {
-        of[id] = of[id] == tensor || of[id] == -1 ? tensor : -2;
+        of[id] = one_of(names, of[id], tensor);
     } else if (tail) {
         vec_push_own(names->arena, &names->of_tail, tensor);
     } else {
@@ -112,16 +126,19 @@ static void put_name(PinsNames *names, Str name, int32_t tensor, bool tails, Buf
         put(names, true, tail, tensor);
 }
 
-/* Indexes parameters by their label and their own name, values by their names. */
+/* Indexes parameters by their label and their own name, values by their names: parameters first. */
 static void index_tensors(PinsNames *names)
 {
     const Session *session = names->session;
     Buf text = buf_new(names->arena);
-    for (int32_t t = 0; t < session->graph->n_tensors; t++) {
+    int32_t n = session->graph->n_tensors;
+    for (int32_t i = 0; i < 2 * n; i++) {
+        int32_t t = i < n ? i : i - n;
         const char *own = tensor_name(session->graph, t);
         const char *label = naming_label(session->naming, t);
-        bool given = session->graph->tensors[t].kind != TENSOR_MADE;
-        put_name(names, str_from(own), t, given, &text);
+        if (is_given(names, t) != (i < n))
+            continue;
+        put_name(names, str_from(own), t, i < n, &text);
         if (label != own && strcmp(label, own) != 0)
             put_name(names, str_from(label), t, true, &text);
     }

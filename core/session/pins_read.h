@@ -170,6 +170,9 @@ bool pins_need_stages(const PinsText *text, Scan *scan, size_t at);
 /* Reads a whole {"wte": {"kernel": ..}} or OrderedDict(..). */
 bool pins_dict_read(PinsText *text, Scan *scan);
 bool pins_at_dict(const Scan *scan);
+/* Reads such a dict that a reader has made of the text, and leaves the scan at its end: lines are
+ * those of what was made. */
+bool pins_made_read(PinsText *text, Scan *scan, const Buf *made);
 bool pins_lines_read(PinsText *text, Scan *scan);
 
 /* Adds the shardings that the model's own file gives its tensors: session->file_shardings. */

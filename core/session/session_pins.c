@@ -45,6 +45,19 @@ static bool read_planned_pins(Session *session, Journal *journal, Error *err)
     return ok;
 }
 
+/* The file with the shardings of a checkpoint, where the path is its folder: of torch, of Orbax. */
+static const char *file_of_checkpoint(Arena *arena, const char *path)
+{
+    static const char *const names[] = {".metadata", "_sharding", "default/_sharding",
+                                        "state/_sharding", "params/_sharding"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *file = path_join(arena, path, names[i]);
+        if (file_exists(file))
+            return file;
+    }
+    return path;
+}
+
 bool session_read_pins(Session *session, bool again, Journal *journal, Error *err)
 {
     const char *path = session->options.pins;
@@ -54,6 +67,7 @@ bool session_read_pins(Session *session, bool again, Journal *journal, Error *er
     if (str_ends(str_from(path), STR(".onnx")))
         return again || read_annotations(session, path, journal, err);
     Arena *scratch = arena_new();
+    path = file_of_checkpoint(scratch, path);
     bool ok = file_read(scratch, path, PINS_BYTES_MAX, &source, err);
     bool text = ok && pins_text_is(source.text);
     if (ok && system_settings_are(source.text))

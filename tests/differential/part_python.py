@@ -133,6 +133,25 @@ def in_torch():
 # ---- JAX
 
 
+def check_checkpoint():
+    """What Orbax saves of sharded parameters is read as the plan they are of."""
+    import jax
+    import jax.numpy as jnp
+    import orbax.checkpoint
+    from dimscope import jax as door
+
+    for policy in "megatron", "fsdp":
+        plan = dimscope.plan(MODELS + "llama-3-tiny.json", mesh="dp=2,tp=2", policy=policy)
+        parameters = {t.name: jnp.zeros(t.shape) for t in plan.tensors.values() if t.kind == "parameter"}
+        placed = jax.device_put(parameters, door.shardings(plan, parameters))
+        with tempfile.TemporaryDirectory() as folder, orbax.checkpoint.StandardCheckpointer() as saver:
+            saver.save(os.path.join(folder, "saved"), {"params": placed, "opt_state": [placed]})
+            saver.wait_until_finished()
+            again = dimscope.plan(MODELS + "llama-3-tiny.json", mesh="dp=2,tp=2", pins=os.path.join(folder, "saved"))
+        differ = [name for name in parameters if again.tensors[name].placements != plan.tensors[name].placements]
+        say(f"a checkpoint of Orbax by {policy} is read as its plan", not differ, differ)
+
+
 def in_jax():
     import jax
     import jax.numpy as jnp
@@ -170,6 +189,7 @@ def in_jax():
         say("shardings by the argument's name", door.shardings(plan, args[0], argument="params") == found)
         other = refusal(door.shardings, plan, args[0], argument="weights")
         say("another argument has none", "the plan has no down" in other, other)
+    check_checkpoint()
     compiled = jax.jit(block, in_shardings=(found, door.shardings(plan, {"x": args[1]})["x"])).lower(*args).compile()
     say("XLA makes the planned all-reduce", "all-reduce" in compiled.as_text(), compiled.as_text()[:300])
 

@@ -3,7 +3,7 @@
 . tests/differential/lib.sh
 venv torch torch==2.15.0 transformers==5.24.0
 TORCH=$PYTHON
-venv jax jax==0.10.2 numpy
+venv orbax jax==0.10.2 numpy orbax-checkpoint==0.12.8
 
 DIMSCOPE=$(command -v "$DIMSCOPE")
 export DIMSCOPE

@@ -4,7 +4,8 @@
 llama_tp_plan.json is samples/models/llama-3-tiny.json with the base_model_tp_plan of transformers.
 llama_tiny.metadata is the .metadata of a checkpoint that four processes with a mesh dp=2,tp=2 saved
 by torch.distributed.checkpoint (torch 2.15): tensors with the placements below, and one of an
-optimizer. pretrain_gpt.sh, zero3.json and titan.toml are settings of Megatron-LM, DeepSpeed and
+optimizer. llama_tiny.orbax has the _sharding of a checkpoint that Orbax 0.12 saved on dp=2,tp=4, with
+the shardings of a plan by megatron. pretrain_gpt.sh, zero3.json and titan.toml are settings of Megatron-LM, DeepSpeed and
 torchtitan as their users write them: each is a shipped policy with options.
 """
 import json
@@ -80,6 +81,14 @@ def main():
     other = plan(program, "dp=4", "--pins", "tests/open/llama_tiny.metadata")[0]
     if not any(finding["code"] == "pins-chunks" for finding in other["findings"]):
         wrong.append("another mesh than that of the checkpoint is not noticed")
+    want = plan(program, "dp=2,tp=4", "-p", "megatron")[0]["tensors"]
+    saved, done = plan(program, "dp=2,tp=4", "--pins", "tests/open/llama_tiny.orbax")
+    for row, is_row in zip(want, saved["tensors"], strict=True):
+        if row["name"].endswith("weight") and row["placements"] != is_row["placements"]:
+            wrong.append(f"orbax: {is_row}, not {row['placements']}: {done.stderr}")
+    tree = plan(program, "dp=2,tp=4", "--pins", "tests/open/llama_tiny.orbax/_METADATA")[1]
+    if tree.returncode != 3 or "the file _sharding of the checkpoint" not in tree.stderr:
+        wrong.append(f"orbax: shapes of parts are read as shardings: {tree.stderr}")
     check_settings(program, wrong)
     print("\n".join(wrong))
     return len(wrong)

@@ -284,6 +284,7 @@ const char topic_pins[] =
     "         torch.distributed.checkpoint, by the rank that saved each chunk\n"
     "JAX      {\"params\": {\"wte\": {\"kernel\": P('dp', None)}}}   nested or flat\n"
     "         P(('dp', 'tp'), UNCONSTRAINED), NamedSharding(mesh=.., spec=..)\n"
+    "         the file _sharding of a checkpoint of Orbax, or the checkpoint's folder\n"
     "Shardy   wte.weight: [{\"dp\"}, {\"tp\":(1)2, ?}p1] unreduced={\"pp\"}\n"
     "         MLIR: arguments with sdy.sharding and loc(\"wte.weight\"), and\n"
     "         sdy.sharding_constraint; shardings of its ops are not read\n"

@@ -19,18 +19,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-bool torch_read_made(PinsText *text, Scan *scan, const Buf *made)
-{
-    Source source = {scan->source->name, buf_str(made)};
-    const Source *whole = text->source;
-    Scan own = scan_begin(&source, scan->err);
-    text->source = &source;
-    bool ok = pins_dict_read(text, &own);
-    text->source = whole;
-    scan->at = scan->source->text.n;
-    return ok;
-}
-
 static void put_name(Str name, Buf *out)
 {
     Json *text = json_from_str(name);
@@ -165,7 +153,7 @@ static bool read_tp_plan(PinsText *text, Scan *scan)
         put_role(session, plan, &roles.at[i], tp_axis(text->mesh), &made);
     buf_puts(&made, "}");
     json_free(root);
-    return torch_read_made(text, scan, &made);
+    return pins_made_read(text, scan, &made);
 }
 
 /* ---- torch.distributed.checkpoint ---- */
@@ -363,7 +351,7 @@ static bool read_checkpoint(PinsText *text, Scan *scan)
                                "explain",
                                c.n_unknown, c.n_unknown == 1 ? " is" : "s are"),
                   "is the mesh that of the job that saved it?");
-    return torch_read_made(text, scan, &made);
+    return pins_made_read(text, scan, &made);
 }
 
 const PinsForm torch_pins[] = {{"styles", torch_styles_are, torch_styles_read},

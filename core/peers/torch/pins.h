@@ -11,7 +11,4 @@ extern const PinsForm torch_pins[];
 bool torch_styles_are(Str text);
 bool torch_styles_read(PinsText *text, Scan *scan);
 
-/* Reads the dict that was made of the text, in its place: lines are those of its first. */
-bool torch_read_made(PinsText *text, Scan *scan, const Buf *made);
-
 #endif

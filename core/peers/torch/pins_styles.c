@@ -256,5 +256,5 @@ bool torch_styles_read(PinsText *text, Scan *scan)
     note_losses(&s, all);
     Buf made = buf_new(text->scratch);
     put_all(&s, &made);
-    return torch_read_made(text, scan, &made);
+    return pins_made_read(text, scan, &made);
 }
