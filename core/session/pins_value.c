@@ -236,33 +236,38 @@ static bool read_entry(Reader *r, int64_t d)
     return pins_set_dim(r, d, &axes, true);
 }
 
-/* {'tp'} or frozenset({'tp'}) */
+/* {'tp'} or frozenset({'tp'}) or ('tp',) */
 static bool read_name_set(Reader *r, Axes *axes)
 {
     bool call = pins_word(r->scan).n > 0 && pins_expect(r->scan, '(');
     if (error_is_set(r->scan->err))
         return false;
     if (!(call && pins_peek(r->scan) == ')')) {
-        if (!pins_expect(r->scan, '{'))
+        char close = !call && pins_peek(r->scan) == '(' ? ')' : '}';
+        if (!pins_expect(r->scan, close == ')' ? '(' : '{'))
             return false;
-        while (!pins_accept(r->scan, '}')) {
+        while (!pins_accept(r->scan, close)) {
             if (!read_quoted(r, true, axes))
                 return false;
-            if (!pins_accept(r->scan, ',') && pins_peek(r->scan) != '}')
-                return pins_expect(r->scan, '}');
+            if (!pins_accept(r->scan, ',') && pins_peek(r->scan) != close)
+                return pins_expect(r->scan, close);
         }
     }
     return !call || pins_expect(r->scan, ')');
 }
 
-/* Reads unreduced={'tp'} or reduced={..}. */
+/* Reads unreduced={'tp'}, reduced={..} or, of spmd_types' lies(), partial=('tp',). */
 static bool read_spec_option(Reader *r)
 {
     Axes axes = {.at = pins_here(r)};
     Str key = pins_word(r->scan);
     if (!pins_expect(r->scan, '=') || !read_name_set(r, &axes))
         return false;
-    return !str_eq(key, STR("unreduced")) || set_partial(r, &axes, REDUCE_SUM);
+    if (str_eq(key, STR("varies"))) /* its axes say no dim that they shard */
+        return error_kind(r->scan->err, ERROR_UNSUPPORTED,
+                          "it varies over axes that shard no dim") ||
+               pins_fail_at(r, axes.at);
+    return !str_has_word(STR("unreduced partial"), key) || set_partial(r, &axes, REDUCE_SUM);
 }
 
 /* Reads a PartitionSpec after "P(". */
@@ -604,7 +609,7 @@ static bool read_word(Reader *r)
     bool call = pins_peek(r->scan) == '(';
     if (!call && !pins_is_placement(word))
         return fail_value(r, at);
-    if (call && (str_eq(last, STR("P")) || str_eq(last, STR("PartitionSpec")))) {
+    if (call && str_has_word(STR("P PartitionSpec lies"), last)) {
         pins_accept(r->scan, '(');
         return read_spec(r, ')');
     }

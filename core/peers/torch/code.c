@@ -156,7 +156,7 @@ static const Sharding *made_as(const TorchWriting *w, int32_t tensor)
 
 /* ---- stages ---- */
 
-static void find_stages(TorchWriting *w)
+void torch_find_stages(TorchWriting *w)
 {
     AtomSet fixed = 0;
     for (int i = 0; i < w->plan->decided->n_submeshes; i++)
@@ -406,7 +406,7 @@ static void write_modules(TorchWriting *w, Buf *out)
 
 /* ---- the file ---- */
 
-static void write_dims(const TorchWriting *w, const char *name, bool staged, Buf *out)
+void torch_write_dims(const TorchWriting *w, const char *name, bool staged, Buf *out)
 {
     int n = 0;
     buf_printf(out, "%s = (", name);
@@ -439,8 +439,8 @@ static void write_mesh(const TorchWriting *w, Buf *out)
     torch_write_ranks(w, out);
     buf_puts(out, mesh->devices ? "  # by position in the mesh\n"
                                 : "  # by position in the mesh; None: in order\n");
-    write_dims(w, "STAGE_DIMS", true, out);
-    write_dims(w, "PLACED_DIMS", false, out);
+    torch_write_dims(w, "STAGE_DIMS", true, out);
+    torch_write_dims(w, "PLACED_DIMS", false, out);
 }
 
 static void write_head(const TorchWriting *w, Buf *out)
@@ -513,7 +513,7 @@ static TorchWriting torch_writing(Arena *arena, const Session *session, bool ves
                       .mesh = session->mesh,
                       .graph = session->graph,
                       .vescale = vescale};
-    find_stages(&w);
+    torch_find_stages(&w);
     return w;
 }
 

@@ -13,6 +13,7 @@
 #include "core/code/modules.h"
 #include "core/code/values.h"
 #include "core/peers/torch/code_state.h"
+#include "core/session/pins_text.h"
 
 typedef struct {
     TorchWriting w;
@@ -91,7 +92,7 @@ static bool put_dim(const Mesh *mesh, const Cut *cut, Buf *out)
     const Digit *digit = &cut->digit[0];
     int n = 0, n_atoms = cut_is_whole(cut) ? 0 : digit->n;
     Buf names = buf_new(out->arena);
-    if (n_atoms > 0 && cut->n != 1)
+    if (!cut_is_whole(cut) && cut->n != 1)
         return false;
     for (int i = 0, length; i < n_atoms; i += length) {
         int axis = mesh->atoms[digit->atom[i]].axis;
@@ -151,6 +152,22 @@ static void add(Typing *t, Str key, const char *value, PythonEntries *out)
     vec_push(t->w.arena, out, (PythonEntry){key, value, NULL});
 }
 
+/* A value that is given. A comment has the parts that no PartitionSpec says, for who reads it back.
+ */
+static void add_given(Typing *t, Str key, int32_t id, PythonEntries *out)
+{
+    Buf ours = buf_new(t->w.arena), comment = buf_new(t->w.arena);
+    int n_loose = t->n_loose;
+    const char *type = type_of(t, id);
+    if (t->n_loose > n_loose) {
+        sharding_format(shardings_at(t->w.plan->shardings, id), t->w.mesh, VIEW_OURS_ASCII, &ours,
+                        NULL);
+        python_comment(buf_str(&ours), &comment);
+        buf_puts(&comment, PINS_LESS_PYTHON);
+    }
+    vec_push(t->w.arena, out, (PythonEntry){key, type, comment.n > 0 ? comment.s : NULL});
+}
+
 /* "(lies(..), lies(..))": as it is made, and as it is needed if that differs; "()". */
 static const char *ways_of(Typing *t, int32_t made, int32_t need)
 {
@@ -173,14 +190,20 @@ static void write_tables(Typing *t, Buf *out)
 {
     const Session *session = t->w.session;
     const Moved *moved = t->w.plan->moved;
-    PythonEntries parameters = {0}, inputs = {0}, modules = {0};
-    for (int32_t v = 0; v < t->w.graph->n_tensors; v++)
-        if (tensor_is_parameter(session->inferred, v) && torch_has_shape(&t->w, v))
-            add(t, torch_parameter_name(&t->w, v), type_of(t, moved->made[v]), &parameters);
+    PythonEntries parameters = {0}, used = {0}, inputs = {0}, modules = {0};
+    for (int32_t v = 0; v < t->w.graph->n_tensors; v++) {
+        if (!tensor_is_parameter(session->inferred, v) || !torch_has_shape(&t->w, v))
+            continue;
+        Str name = torch_parameter_name(&t->w, v);
+        int32_t read = values_read_as(session, v);
+        add_given(t, name, moved->made[v], &parameters);
+        if (read >= 0 && read != moved->made[v])
+            add(t, name, type_of(t, read), &used);
+    }
     for (int i = 0; i < t->w.graph->n_inputs; i++) {
         int32_t v = t->w.graph->inputs[i];
         if (torch_has_shape(&t->w, v))
-            add(t, str_from(tensor_name(t->w.graph, v)), type_of(t, moved->made[v]), &inputs);
+            add_given(t, str_from(tensor_name(t->w.graph, v)), moved->made[v], &inputs);
     }
     for (int i = 0; i < naming_n_paths(session->naming); i++) {
         CodeModule m;
@@ -192,7 +215,12 @@ static void write_tables(Typing *t, Buf *out)
         add(t, m.path, arena_printf(t->w.arena, "(%s, %s)", reads, gives), &modules);
     }
     buf_putc(out, '\n');
+    values_put_unpinned(session, "#", out);
     python_dict("PARAMETERS", &parameters, 0, out);
+    if (used.n > 0) {
+        buf_puts(out, "\n# Parameters that the plan moves before they are used.\n");
+        python_dict("USED", &used, 0, out);
+    }
     python_dict("INPUTS", &inputs, 0, out);
     buf_puts(out, "\n# Ways in which the first argument may come in, and the result may go out.\n");
     python_dict("MODULES", &modules, 0, out);
@@ -216,6 +244,9 @@ bool spmd_types_code(const Session *session, Buf *out, ExportNotes *notes, Error
              "from spmd_types import I, P, PartitionSpec, R, V\n\n");
     python_mesh_axes(session->mesh, out);
     buf_putc(out, '\n');
+    torch_find_stages(&t.w);
+    if (t.w.n_staged > 0)
+        torch_write_dims(&t.w, "STAGE_DIMS", true, out);
     buf_puts(out, lies_text);
     buf_putc(out, '\n');
     write_tables(&t, out);

@@ -31,6 +31,9 @@ Str torch_parameter_name(const TorchWriting *w, int32_t tensor);
 /* A value of the run whose shape is known. */
 bool torch_has_shape(const TorchWriting *w, int32_t tensor);
 
+void torch_find_stages(TorchWriting *w); /* sets staged and n_staged */
+/* "STAGE_DIMS = ("pp",)": the axes of stages, or the others. */
+void torch_write_dims(const TorchWriting *w, const char *name, bool staged, Buf *out);
 void torch_write_ranks(const TorchWriting *w, Buf *out); /* "[3, 1, 0, 2]", or "None" */
 
 /* The plan in torch's own styles, as much as a reviewer merges: ColwiseParallel, fully_shard, a
