@@ -102,17 +102,18 @@ void canvas_path(Canvas *canvas, int from, const DiagramPlace *corner, int n, in
     canvas_line(canvas, from, to, true);
 }
 
-void canvas_key(Canvas *canvas, CanvasKey *key, int shade, const char *name)
+void canvas_key(Canvas *canvas, CanvasKey *key, int shade, int ink, Text name)
 {
     enum { SIDE = 6, GAP = 3 };
-    double w = SIDE + GAP + canvas_text_width(canvas, str_from(name));
+    double w = SIDE + GAP + canvas_text_width(canvas, name.str);
 
     if (key->x > key->left && key->x + w > canvas->width) {
         key->x = key->left;
         key->y += canvas_line_height(canvas) + 1;
     }
-    canvas_fill(canvas, (DiagramPlace){key->x, key->y - SIDE / 2.0, SIDE, SIDE}, shade, -1, name);
-    canvas_text(canvas, key->x + SIDE + GAP, key->y, ALIGN_LEFT, text_from(name));
+    canvas_fill(canvas, (DiagramPlace){key->x, key->y - SIDE / 2.0, SIDE, SIDE}, shade, ink,
+                arena_str(canvas->draw->arena, name.str));
+    canvas_text(canvas, key->x + SIDE + GAP, key->y, ALIGN_LEFT, name);
     key->x += w + 2 * GAP;
 }
 

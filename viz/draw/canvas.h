@@ -40,11 +40,11 @@ DiagramLine *canvas_line(Canvas *canvas, int from, int to, bool arrow);
 /* Lines from one box to another by way of corners. */
 void canvas_path(Canvas *canvas, int from, const DiagramPlace *corner, int n, int to);
 
-/* A row of squares of tints and their meanings, in as many lines as it takes. */
+/* A row of squares, tints or colours of axes, and their meanings, in as many lines as it takes. */
 typedef struct {
     double left, x, y; /* where a line begins, where the next one goes; y: its middle */
 } CanvasKey;
-void canvas_key(Canvas *canvas, CanvasKey *key, int shade, const char *name);
+void canvas_key(Canvas *canvas, CanvasKey *key, int shade, int ink, Text name);
 /* An axis of time below y, with a tick at every round number. */
 void canvas_axis(Canvas *canvas, double x, double y, double width, double us);
 /* 1, 2 or 5 times a power of ten, so that about that many make `most`. */

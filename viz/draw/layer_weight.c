@@ -150,7 +150,7 @@ Text layer_weight_text(const Draw *draw, const LayerModule *module)
     if (is_kernel(draw, module)) {
         int32_t t = op_inputs(draw->graph, module->role->op)[module->role->weight];
         const Shape *shape = inferred_shape(draw->plan->inferred, t);
-        for (int d = 2; d < shape->n_dims; d++)
+        for (int d = 2; shape && d < shape->n_dims; d++)
             buf_printf(&out, " \xc3\x97 %" PRId64, shape->dim[d]);
     }
     return buf_text(&out);

@@ -63,7 +63,7 @@ static void put_key(Picture *picture, double y)
 
     for (int i = 0; i < N_LAYERS; i++)
         if (picture->used[i])
-            canvas_key(&picture->canvas, &key, layers[i].shade, layers[i].name);
+            canvas_key(&picture->canvas, &key, layers[i].shade, -1, text_from(layers[i].name));
 }
 
 /* ---- bars ---- */
