@@ -264,14 +264,14 @@ static void mark_moved(Dot *dot, Agedge_t *edge, StepKind kind, int axis, int64_
     set(edge, "penwidth", arena_printf(dot->arena, "%.1f", width));
 }
 
-static void mark_dim(Agedge_t *edge, int axis)
+static void mark_dim(const Dot *dot, Agedge_t *edge, int axis)
 {
     set(edge, "dir", "none");
     if (axis < 0)
         return;
     set(edge, "color", style_axis_colour(axis));
     set(edge, "fontcolor", style_axis_colour(axis));
-    set(edge, "penwidth", "3");
+    set(edge, "penwidth", dot->diagram->points > 0 ? "1.5" : "3");
 }
 
 static void mark_line(Dot *dot, Agedge_t *edge, const DiagramLine *line)
@@ -287,7 +287,7 @@ static void mark_line(Dot *dot, Agedge_t *edge, const DiagramLine *line)
         set(edge, "fontcolor", colour);
     }
     if (line->look == LINE_DIM)
-        mark_dim(edge, line->axis);
+        mark_dim(dot, edge, line->axis);
     if (line->look == LINE_A)
         set(edge, "style", "dashed");
     if (line->look == LINE_B) {

@@ -94,7 +94,8 @@ static void put_lines(Legend *legend, const Diagram *diagram)
         partial |= line->partial && line->look == LINE_VALUE;
     }
     for (int look = 0; look < N_LOOKS; look++)
-        if (used[look] && looks[look][0] && !(diagram->placed && look == LINE_VALUE))
+        if (used[look] && looks[look][0] &&
+            !(diagram->placed && (look == LINE_VALUE || look == LINE_DIM)))
             put(legend, looks[look][0], looks[look][1]);
     if (partial)
         put(legend, "\xe2\x95\x8c\xce\xa3\xe2\x95\x8c\xe2\x96\xb6", "partial: not summed yet");

@@ -21,7 +21,7 @@ PLANS = {
                     "/layer1/layer1.0/conv1/Conv", "fc.weight"),
 }
 KINDS = {"overview": None, "layer": None, "block": None, "neighbourhood": "op", "op": "op", "slices": "tensor",
-         "device": None, "stage": None, "schedule": None, "memory": None, "step": None, "mesh": None,
+         "device": None, "stage": None, "schedule": None, "memory": None, "step": None, "mesh": None, "torus": None,
          "comm": None, "reshard": None, "why": "tensor"}
 EMPTY_MOST, CROSSED_MOST = 0.45, 0.1
 

@@ -1,12 +1,16 @@
 /* Charts: a bar is as long as what it stands for, on a page of the width that was asked for. */
 #include "tests/unit/opened.h"
 
+#include "core/base/file.h"
 #include "core/cost/memory.h"
-#include "core/cost/pipeline.h"
+#include "core/cost/pipeline_idle.h"
+#include "core/cost/slot_pieces.h"
 #include "viz/diagram.h"
 #include "viz/paper.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static Opened open_step(void)
 {
@@ -122,6 +126,102 @@ static void the_curve_of_a_step_reaches_its_peak(void **state)
     close_opened(&f);
 }
 
+/* Below the blocks, bars of what ops wait for: as wide as the collectives of all slots together;
+ * between blocks, what lanes wait: all of the bubble. */
+static void waits_of_a_schedule_are_as_wide_as_they_take(void **state)
+{
+    (void)state;
+    Opened f = open_step();
+    const Plan *plan = f.session->plan;
+    const Schedule *table = plan_schedule(plan);
+    const Diagram *diagram = draw(&f, DIAGRAM_SCHEDULE, 20 * PAPER_COLUMN);
+    double scale = 0, waits = 0, gaps = 0, want = 0;
+
+    for (int i = 0, b = 0; i < diagram->n_boxes; i++) {
+        const DiagramBox *box = &diagram->boxes[i];
+        if (box->look == BOX_AREA)
+            gaps += box->place.w;
+        if (box->look != BOX_FILL)
+            continue;
+        if (strstr(box->why, "micro-batch") && b++ == 0)
+            scale = box->place.w / (table->block[0].end_us - table->block[0].start_us);
+        if (strstr(box->why, "that ops wait"))
+            waits += box->place.w;
+    }
+    for (int b = 0; b < table->n_blocks; b++) {
+        SlotPieces pieces =
+            slot_pieces(f.arena, plan, table->block[b].stage, (BlockPass)table->block[b].pass);
+        for (int i = 0; i < pieces.n; i++)
+            want += pieces.piece[i].op ? 0 : pieces.piece[i].us;
+    }
+    ScheduleIdle idle = pipeline_idle(f.arena, plan);
+    double idle_us = 0;
+    for (int lane = 0; lane < table->lanes->n; lane++)
+        for (int cause = 0; cause < N_IDLE_CAUSES; cause++)
+            idle_us += idle.lane_us[lane][cause];
+    assert_true(want > 0 && idle_us > 0);
+    double once = waits / scale - want; /* reductions behind the schedule */
+    assert_true(once >= 0 && once < 0.1 * want);
+    assert_true(fabs(gaps / scale / idle_us - 1) < 0.02); /* the shortest are left out */
+    close_opened(&f);
+}
+
+/* Each device once, and of n > 2 devices in a ring n - 1 links and one that goes back. */
+static void a_torus_has_all_devices_and_links(void **state)
+{
+    (void)state;
+    Opened f = open_options(&(SessionOptions){
+        .model = "samples/models/tiny-gpt.onnx", .mesh = "a=3,b=4", .machine = "tpu_v5p"});
+    const Diagram *diagram = draw(&f, DIAGRAM_TORUS, PAPER_COLUMN);
+    int devices = 0, lines[2] = {0};
+
+    for (int i = 0; i < diagram->n_boxes; i++)
+        devices += diagram->boxes[i].look == BOX_FILL && diagram->boxes[i].flow.str.n > 0;
+    for (int i = 0; i < diagram->n_lines; i++)
+        lines[diagram->lines[i].axis]++;
+    assert_int_equal(devices, 12);
+    assert_int_equal(lines[0], 4 * (2 + 5)); /* the way back has four corners */
+    assert_int_equal(lines[1], 3 * (3 + 5));
+    assert_in_page(diagram, PAPER_COLUMN);
+    close_opened(&f);
+}
+
+/* Points stand where their numbers are: faster is further left, less memory lower. */
+static void a_frontier_stands_on_its_axes(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"frontier\":[{\"step_us\":1000.5,\"peak_bytes\":8000000,\"mesh\":\"dp=4\"},"
+        "{\"step_us\":2000,\"peak_bytes\":4000000},{\"step_us\":3000,\"peak_bytes\":2000000}]}";
+    char path[] = "/tmp/dimscope-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    Error err = {0};
+    assert_true(file_write(path, str_from(json), &err));
+    Opened f = open_options(&(SessionOptions){
+        .model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2", .train = "auto"});
+    DiagramRequest request = {
+        .session = f.session, .kind = DIAGRAM_FRONTIER, .of = path, .width = PAPER_COLUMN};
+    const Diagram *diagram = diagram_make(f.arena, &request, &err);
+    assert_non_null(diagram);
+    DiagramPlace at[4];
+    int n = 0;
+    for (int i = 0; i < diagram->n_boxes; i++)
+        if (diagram->boxes[i].look == BOX_FILL && n < 4)
+            at[n++] = diagram->boxes[i].place;
+    assert_int_equal(n, 4); /* and one in the key */
+    assert_true(fabs((at[1].x - at[0].x) - (at[2].x - at[1].x) * 0.9995) < 1e-6);
+    assert_true(fabs((at[1].y - at[0].y) - 2 * (at[2].y - at[1].y)) < 1e-6);
+    assert_in_page(diagram, PAPER_COLUMN);
+
+    assert_true(file_write(path, STR("{\"best\":1}"), &err));
+    assert_null(diagram_make(f.arena, &request, &err));
+    assert_non_null(strstr(err.hint, "--frontier --json"));
+    unlink(path);
+    close_opened(&f);
+}
+
 static void lengths_are_read_in_the_units_of_pages(void **state)
 {
     (void)state;
@@ -148,6 +248,9 @@ int main(void)
         cmocka_unit_test(blocks_of_the_schedule_are_as_wide_as_they_take),
         cmocka_unit_test(bars_of_memory_are_as_long_as_their_classes),
         cmocka_unit_test(the_curve_of_a_step_reaches_its_peak),
+        cmocka_unit_test(waits_of_a_schedule_are_as_wide_as_they_take),
+        cmocka_unit_test(a_torus_has_all_devices_and_links),
+        cmocka_unit_test(a_frontier_stands_on_its_axes),
         cmocka_unit_test(lengths_are_read_in_the_units_of_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ static const char *places_of(Arena *arena, Str text, const char *before)
 static bool names_no_axis(int kind)
 {
     return kind == DIAGRAM_STAGE || kind == DIAGRAM_SCHEDULE || kind == DIAGRAM_MEMORY ||
-           kind == DIAGRAM_STEP || kind == DIAGRAM_DIFF;
+           kind == DIAGRAM_STEP || kind == DIAGRAM_DIFF || kind == DIAGRAM_FRONTIER;
 }
 
 static void drawings_colour_axes_alone(void **state)

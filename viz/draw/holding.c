@@ -95,6 +95,12 @@ const char *peak_text(const Draw *draw, int64_t peak_bytes)
     return arena_printf(draw->arena, "%s of %s", peak, draw_bytes(draw, most));
 }
 
+const char *link_text(const Draw *draw, const Link *link)
+{
+    return arena_printf(draw->arena, "%s, %.4g GB/s, %.3g us", link->name, link->bytes_per_s / 1e9,
+                        link->latency_us);
+}
+
 /* ---- which of many are drawn ---- */
 
 Shown shown_of(int64_t all, int most, int first, int last)

@@ -18,6 +18,8 @@ const char *part_text(const Draw *draw, SubMesh part);
 const char *part_name_text(const Draw *draw, int devices);
 /* "1 device", "16 devices" */
 const char *count_text(const Draw *draw, int64_t n, const char *what);
+/* "nvlink, 450 GB/s, 1.9 us" */
+const char *link_text(const Draw *draw, const Link *link);
 /* "peak 998.6 MiB of 80.0 GiB" */
 const char *peak_text(const Draw *draw, int64_t peak_bytes);
 

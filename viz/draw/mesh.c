@@ -139,12 +139,6 @@ static void put_stages(const Grid *grid, int64_t first, Buf *out)
     }
 }
 
-static const char *link_text(const Draw *draw, const Link *link)
-{
-    return arena_printf(draw->arena, "%s, %.4g GB/s, %.3g us", link->name, link->bytes_per_s / 1e9,
-                        link->latency_us);
-}
-
 static const char *cell_text(const Grid *grid, int64_t position)
 {
     Buf text = buf_new(grid->draw->arena);
@@ -369,17 +363,6 @@ static const char *groups_text(const Grid *grid, AtomSet atoms)
     return text.s;
 }
 
-/* "24 AR tp 1.95 ms" and their bytes: the collectives over exactly these atoms. */
-static Text moves_text(const Grid *grid, const Moves *moves, AtomSet atoms)
-{
-    Moves some = moves_new(grid->draw->arena, grid->mesh);
-
-    for (int i = 0; i < moves->at.n; i++)
-        if (moves->at.at[i].atoms == atoms)
-            vec_push(grid->draw->arena, &some.at, moves->at.at[i]);
-    return some.at.n > 0 ? moves_format(grid->draw, &some) : text_from("nothing moves");
-}
-
 static void put_axis(const Grid *grid, const Moves *moves, AtomSet atoms, Cells *cells)
 {
     const Draw *draw = grid->draw;
@@ -395,7 +378,7 @@ static void put_axis(const Grid *grid, const Moves *moves, AtomSet atoms, Cells 
               arena_printf(draw->arena, "%s: %s",
                            link == &machine->inside ? "inside a node" : "between nodes",
                            link_text(draw, link)));
-    cells_put_text(cells, moves_text(grid, moves, atoms));
+    cells_put_text(cells, moves_over_text(draw, moves, atoms));
 }
 
 static void put_axes(const Grid *grid, const Moves *moves, Cells *cells)

@@ -195,3 +195,13 @@ DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
     }
     return line;
 }
+
+Text moves_over_text(const Draw *draw, const Moves *moves, AtomSet atoms)
+{
+    Moves some = moves_new(draw->arena, draw->plan->mesh);
+
+    for (int i = 0; i < moves->at.n; i++)
+        if (moves->at.at[i].atoms == atoms)
+            vec_push(draw->arena, &some.at, moves->at.at[i]);
+    return some.at.n > 0 ? moves_format(draw, &some) : text_from("nothing moves");
+}

@@ -47,6 +47,9 @@ void move_format_bytes(const Move *move, Buf *out);
 /* "AR tp 12.0 MiB 0.101 ms"; for several "4 AG dp 0.300 ms", and below it "6.8 MiB each". */
 Text moves_format(const Draw *draw, const Moves *moves);
 
+/* The same of those over exactly these atoms; "nothing moves". */
+Text moves_over_text(const Draw *draw, const Moves *moves, AtomSet atoms);
+
 /* One line for all of them, which looks like the most expensive; there must be at least one. */
 DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to);
 
