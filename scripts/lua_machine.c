@@ -1,5 +1,6 @@
 #include "scripts/lua_machine.h"
 
+#include "scripts/lua_measured.h"
 #include "scripts/lua_state.h"
 
 #include <lauxlib.h>
@@ -16,7 +17,8 @@ typedef enum {
     FIELD_FLOPS,
     FIELD_LIST,
     FIELD_TABLE,
-    FIELD_TUNING /* a table the machine points to */
+    FIELD_TUNING, /* a table the machine points to */
+    FIELD_MEASURED
 } FieldType;
 typedef enum { NEEDED, OPTIONAL } Need;
 
@@ -156,6 +158,10 @@ static const Field machine_fields[] = {
     TABLE(Machine, between, NEEDED, link_fields, "the link between nodes"),
     {"nccl", FIELD_TUNING, OPTIONAL, offsetof(Machine, tuning),
      "NCCL's own tuning numbers; without them collectives are rings", 0, tuning_fields},
+    {"measured", FIELD_MEASURED, OPTIONAL, offsetof(Machine, measured),
+     "measured times of operators by size and of collectives, which stand before the formulas: "
+     "calibrate --train writes them",
+     0, NULL},
     {0},
 };
 
@@ -186,7 +192,8 @@ static const char *use_of(const Field *field, Arena *arena)
 {
     static const char *const uses[] = {
         /* ORDER FIELD TYPE */
-        "string", "integer", "number", "number", "table<string, number>", "number[]"};
+        "string",   "integer", "number", "number", "table<string, number>",
+        "number[]", "table",   "table",  "table"};
     const char *use = field->fields ? type_of(field->fields) : uses[field->type];
     return arena_printf(arena, "%s%s", use, field->need == OPTIONAL ? "?" : "");
 }
@@ -369,6 +376,9 @@ static bool read_field(lua_State *L, Reading *reading, const Field *field, void 
         return read_list(L, reading, field, at);
     case FIELD_TABLE:
         return read_part(L, reading, field, at);
+    case FIELD_MEASURED:
+        reading->machine->measured = measured_read(L, reading->arena, reading->err);
+        return reading->machine->measured || blame(reading, field->name);
     case FIELD_TUNING:
         reading->machine->tuning = reading->tuning;
         return read_part(L, reading, field, reading->tuning);
@@ -430,7 +440,7 @@ static int read_machine(lua_State *L)
 /* What machine_check() refuses begins with the field's name; its hint names the table, if any. */
 static void place_check(Reading *reading)
 {
-    static const char *const tables[] = {"inside", "between", "nccl"};
+    static const char *const tables[] = {"inside", "between", "nccl", "measured"};
     const Source *source = &reading->sandbox->source;
     Str said = str_from(reading->err->text), hint = str_from(reading->err->hint);
     size_t at = source->text.n, n = 0;

@@ -39,40 +39,6 @@ static const struct {
     {"onnxruntime", WORK_MATMUL, 16}, {"gradient", WORK_MATMUL, 16},
 };
 
-/* The index dims that some dim of the operand depends on. */
-static uint32_t index_of(const OpSpace *space, const Operand *operand)
-{
-    uint32_t set = 0;
-    for (int d = 0; d < operand->projection.n_dims; d++)
-        for (int j = 0; j < space->n_index; j++)
-            if (operand->projection.row[d].coef[j] != 0)
-                set |= (uint32_t)1 << j;
-    return set;
-}
-
-enum { INPUTS_LOOKED = 8 };
-
-/* Two inputs that share an index dim that is summed over, and each of which has an index dim that
- * the other lacks; false if there are none. */
-static bool contracted(const OpSpace *space, uint32_t *left, uint32_t *right)
-{
-    uint32_t summed = 0, seen[INPUTS_LOOKED];
-    int n = space->n_inputs < INPUTS_LOOKED ? space->n_inputs : INPUTS_LOOKED;
-    for (int j = 0; j < space->n_index; j++)
-        if (space->index[j].role == ROLE_REDUCE && space->index[j].reduce == REDUCE_SUM)
-            summed |= (uint32_t)1 << j;
-    for (int b = 0; summed && b < n; b++) {
-        seen[b] = index_of(space, &space->operand[b]);
-        for (int a = 0; a < b; a++)
-            if (seen[a] & seen[b] & summed && seen[a] & ~seen[b] && seen[b] & ~seen[a]) {
-                *left = seen[a];
-                *right = seen[b];
-                return true;
-            }
-    }
-    return false;
-}
-
 static double elements(const OpSpace *space)
 {
     double sum = 0;
@@ -117,7 +83,7 @@ static Work space_work(const Plan *plan, int32_t op)
         op_passes_on(inferred, op))
         return WORK_VIEW;
     uint32_t left, right;
-    if (contracted(space, &left, &right))
+    if (op_space_contracts(space, &left, &right))
         return WORK_MATMUL;
     const Operator *row = row_of(inferred, op);
     return row ? work_of_family(space, row->family) : WORK_VECTOR;
@@ -169,29 +135,15 @@ double op_flops_local(const Plan *plan, int32_t op)
 typedef struct {
     const OpCut *cut;
     const int32_t *sharding; /* Shardings ids by operand, inputs then outputs; NULL: the plan's */
+    bool views;              /* the bytes of views too */
 } OpAs;
-
-/* The tiles of a product's result on rank 0; 0 of other ops. */
-static double op_tiles_local(const Plan *plan, int32_t op, const OpCut *cut, int64_t tile)
-{
-    const OpSpace *space = inferred_space(plan->inferred, op);
-    uint32_t left, right;
-    double n[4] = {1, 1, 1, 1}; /* by who has the index dim: nobody, left, right, both */
-    if (tile <= 0 || !space || !contracted(space, &left, &right))
-        return 0;
-    for (int j = 0; j < space->n_index; j++)
-        if (space->index[j].role != ROLE_REDUCE)
-            n[(left >> j & 1) + 2 * (right >> j & 1)] *=
-                cut ? (double)cut_local_size(&cut->index[j], plan->mesh, 0)
-                    : (double)space->index[j].size;
-    return n[3] * ceil(n[1] / (double)tile) * ceil(n[2] / (double)tile);
-}
 
 /* What ops with equal op space and shardings share, computed once per plan. */
 typedef struct {
     int32_t work, cut; /* the work, and the cut that `flops` holds for; -1 if not known */
     bool attention, norm, function; /* known with the work */
-    double flops, tiles;
+    double flops;
+    OpProduct product;
 } KnownSpace;
 
 typedef struct OpPricer {
@@ -236,10 +188,9 @@ static double known_flops(const KnownWork *known, int32_t op)
     if (cut < 0 || space->cut != cut) {
         space->cut = cut;
         space->flops = op_flops_local(known->plan, op);
-        space->tiles = space->work != WORK_MATMUL || space->attention
-                           ? 0
-                           : op_tiles_local(known->plan, op, plan_cut(known->plan, op),
-                                            known->plan->machine->matmul_tile);
+        space->product = space->work != WORK_MATMUL || space->attention
+                             ? (OpProduct){0}
+                             : op_product(known->plan, op, plan_cut(known->plan, op));
     }
     return space->flops;
 }
@@ -340,7 +291,8 @@ static double waves_share(const Machine *machine, const OpCost *cost)
 {
     if (cost->work != WORK_MATMUL || machine->processors <= 0)
         return 1;
-    double waves = cost->tiles / (double)machine->processors;
+    double waves =
+        op_product_tiles(&cost->product, machine->matmul_tile) / (double)machine->processors;
     return waves > 0 ? 1 / (1 + (ceil(waves) - waves) / (2 * waves)) : 1;
 }
 
@@ -361,9 +313,34 @@ static int64_t declared_bytes(const OpDeclared *declared)
     return declared->cost.bytes < 0x1p62 ? (int64_t)declared->cost.bytes : INT64_MAX;
 }
 
+int op_cost_sizes(const OpCost *cost, double size[MEASURED_SIZES])
+{
+    const OpProduct *product = &cost->product;
+    bool one = product->m <= 0;
+    const double sizes[] = {one ? cost->attention ? cost->flops : (double)cost->bytes
+                                : product->batch,
+                            product->m, product->n, product->k};
+    memcpy(size, sizes, sizeof sizes);
+    return one ? 1 : MEASURED_SIZES;
+}
+
+/* The table that the op's time is read off; NULL: there is none. */
+static const MeasuredOp *table_of(const OpCost *cost, const Machine *machine,
+                                  double size[MEASURED_SIZES])
+{
+    int n_sizes = op_cost_sizes(cost, size);
+    bool any = machine->measured && cost->op_type && !cost->declared && size[0] > 0;
+    return any ? measured_op(machine->measured, cost->op_type, cost->dtype, n_sizes) : NULL;
+}
+
 OpCost op_cost_on(const OpCost *cost, const Machine *machine)
 {
     OpCost out = *cost;
+    double size[MEASURED_SIZES];
+    const MeasuredOp *table = table_of(cost, machine, size);
+    out.measured = table != NULL;
+    if (table)
+        out.us = measured_us(machine->measured, table, size);
     if (out.work == WORK_VIEW)
         return out;
     out.flops_per_s = peak_flops_per_s(machine, out.work, out.dtype);
@@ -374,16 +351,29 @@ OpCost op_cost_on(const OpCost *cost, const Machine *machine)
     out.launch_us = machine->launch_us + (out.work == WORK_MATMUL ? machine->matmul_us : 0);
     double compute_s = out.flops / (out.flops_share * out.flops_per_s);
     double memory_s = (double)out.bytes / (out.bytes_share * out.bytes_per_s);
-    out.us = (compute_s > memory_s ? compute_s : memory_s) * 1e6 + out.launch_us;
+    if (!table)
+        out.us = (compute_s > memory_s ? compute_s : memory_s) * 1e6 + out.launch_us;
     return out;
+}
+
+/* A view takes time where its operator was measured: by copies. */
+static OpCost view_cost(const KnownWork *known, int32_t op, OpAs as)
+{
+    const Plan *plan = known->plan;
+    OpCost cost = {.work = WORK_VIEW, .op_type = op_operator(plan->inferred->graph, op)};
+    cost.dtype = op_dtype(plan, op);
+    if (inferred_space(plan->inferred, op))
+        cost.bytes = op_bytes_local(known, op, as, WORK_VIEW);
+    return op_cost_on(&cost, plan->machine);
 }
 
 static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
 {
     const Plan *plan = known->plan;
-    OpCost cost = {.work = known_work(known, op)};
+    OpCost cost = {.work = known_work(known, op),
+                   .op_type = op_operator(plan->inferred->graph, op)};
     if (cost.work == WORK_VIEW)
-        return cost;
+        return as.views || plan->machine->measured ? view_cost(known, op, as) : cost;
     const OpDeclared *declared = op_declared(plan, op);
     cost.declared = declared && (declared->cost.flops >= 0 || declared->cost.bytes >= 0 ||
                                  declared->cost.us >= 0);
@@ -401,9 +391,7 @@ static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
                                                        : op_bytes_local(known, op, as, cost.work);
     bool tiled =
         cost.work == WORK_MATMUL && !cost.attention && !(declared && declared->cost.flops >= 0);
-    cost.tiles = !tiled   ? 0
-                 : as.cut ? op_tiles_local(plan, op, as.cut, plan->machine->matmul_tile)
-                          : space->tiles;
+    cost.product = !tiled ? (OpProduct){0} : as.cut ? op_product(plan, op, as.cut) : space->product;
     cost = op_cost_on(&cost, plan->machine);
     if (declared && declared->cost.us >= 0)
         cost.us = declared->cost.us;
@@ -416,7 +404,7 @@ OpCost op_cost(const Plan *plan, int32_t op)
         return (OpCost){.work = WORK_VIEW};
     Arena *scratch = arena_new();
     KnownWork known = known_new(scratch, plan);
-    OpCost cost = cost_of(&known, op, (OpAs){0});
+    OpCost cost = cost_of(&known, op, (OpAs){.views = true});
     arena_free(scratch);
     return cost;
 }
@@ -430,7 +418,7 @@ OpPricer *op_pricer_new(Arena *arena, const Plan *plan)
 
 double op_price(const OpPricer *pricer, int32_t op, const OpCut *cut, const int32_t *sharding)
 {
-    return cost_of(pricer, op, (OpAs){cut, sharding}).us;
+    return cost_of(pricer, op, (OpAs){.cut = cut, .sharding = sharding}).us;
 }
 
 static void say_rate(double share, double rate, const char *unit, Buf *out)
@@ -449,10 +437,26 @@ void cost_explain(const Machine *machine, Buf *out)
     buf_putc(out, ')');
 }
 
+/* "measured table of MatMul: 1 x [64, 256] by [256, 64] = 12 us" */
+static void say_measured(const OpCost *cost, Buf *out)
+{
+    double size[MEASURED_SIZES];
+    buf_printf(out, "measured table of %s, %s: ", cost->op_type, dtype_name(cost->dtype));
+    if (op_cost_sizes(cost, size) > 1) {
+        buf_printf(out, "%.0f x [%.0f, %.0f] by [%.0f, %.0f]", size[0], size[1], size[3], size[3],
+                   size[2]);
+    } else {
+        units_format_count((int64_t)size[0], out);
+        buf_puts(out, cost->attention ? " flops" : " B");
+    }
+    buf_puts(out, " = ");
+    units_format_us(cost->us, out);
+}
+
 void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
 {
     OpCost cost = op_cost(plan, op);
-    if (cost.work == WORK_VIEW) {
+    if (cost.work == WORK_VIEW && !cost.measured) {
         int32_t by = op_absorbed_by(plan->inferred, op), with = op_made_by(plan->inferred, op);
         if (with >= 0)
             buf_printf(out, "made by the kernel of %s: takes no time of its own",
@@ -469,6 +473,10 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
     if (declared && declared->cost.us >= 0) {
         buf_puts(out, "as its operator declares: ");
         units_format_us(cost.us, out);
+        return;
+    }
+    if (cost.measured) {
+        say_measured(&cost, out);
         return;
     }
     buf_printf(out, "%s%s: %.4g us + max(", work_name(cost.work),

@@ -24,7 +24,8 @@
  *     gather   like vector, but only as many bytes of its first operand are read as the op writes,
  *              at gather_share of the memory's rate instead of memory_share
  *
- * Not modelled: caches; clocks that drop under load are part of the shares.
+ * Where the machine has a table of the operator (core/reshard/measured.h), its time is read off
+ * that, views too. Not modelled: caches; clocks that drop under load are part of the shares.
  *
  * Parts that go around a ring are sent on while the op computes on each of them. Of the op's time
  * all but its first turn is there to hide them, for all its rings together: what they take beyond
@@ -49,7 +50,9 @@
 #ifndef CORE_COST_COST_H
 #define CORE_COST_COST_H
 
+#include "core/cost/op_product.h"
 #include "core/plan/plan.h"
+#include "core/reshard/measured.h"
 
 /* Fills op_us, user costs and totals (except peak_bytes) of `out`, plan->priced. Needs cuts and
  * reshards. */
@@ -64,15 +67,17 @@ Work op_work(const Plan *plan, int32_t op);
 /* One run of an op on rank 0. */
 typedef struct {
     Work work;
-    bool attention, gradient;               /* attention in one op; its gradient */
-    bool norm, function;                    /* a norm; element-wise, several operations a point */
-    double tiles;                           /* of a product's result; 0: not counted */
+    bool attention, gradient; /* attention in one op; its gradient */
+    bool norm, function;      /* a norm; element-wise, several operations a point */
+    OpProduct product;        /* all 0 of other work, or if it is declared */
+    const char *op_type;
     Dtype dtype;                            /* the element type it computes with */
     double flops, flops_per_s, flops_share; /* share: the fraction of the peak that is reached */
     double waves_share; /* of flops_share: what waves that are not full leave; 1 of other work */
     int64_t bytes;
     double bytes_per_s, bytes_share;
     double launch_us, us;
+    bool measured; /* us is read off a table of the machine (core/reshard/measured.h) */
     bool declared; /* a user's function gave some of these numbers (op_declared.h) */
 } OpCost;
 
@@ -84,6 +89,8 @@ OpPricer *op_pricer_new(Arena *arena, const Plan *plan);
 /* One run, in microseconds. sharding: Shardings ids by operand, inputs as they are read and then
  * outputs as they are made; -1: none. */
 double op_price(const OpPricer *pricer, int32_t op, const OpCut *cut, const int32_t *sharding);
+/* The sizes under which the machine's tables have it: how many, 1 or MEASURED_SIZES. */
+int op_cost_sizes(const OpCost *cost, double size[MEASURED_SIZES]);
 /* The same work priced on another machine. */
 OpCost op_cost_on(const OpCost *cost, const Machine *machine);
 

@@ -49,5 +49,6 @@ bool lend_fits(const Mesh *mesh, const Machine *machine, const Mesh *other,
     return machine->devices_per_node == other_machine->devices_per_node &&
            same_link(&machine->inside, &other_machine->inside) &&
            same_link(&machine->between, &other_machine->between) &&
-           same_tuning(machine->tuning, other_machine->tuning) && same_mesh(mesh, other);
+           same_tuning(machine->tuning, other_machine->tuning) &&
+           machine->measured == other_machine->measured && same_mesh(mesh, other);
 }

@@ -1,5 +1,6 @@
 #include "core/reshard/machine.h"
 
+#include "core/reshard/measured.h"
 #include <stdlib.h>
 
 /* ---- plausible numbers ---- */
@@ -147,7 +148,8 @@ bool machine_check(const Machine *machine, Error *err)
     }
     return check_link("inside", &machine->inside, machine->tuning != NULL, err) &&
            check_link("between", &machine->between, machine->tuning != NULL, err) &&
-           (!machine->tuning || check_tuning(machine->tuning, err));
+           (!machine->tuning || check_tuning(machine->tuning, err)) &&
+           (!machine->measured || measured_check(machine->measured, err));
 }
 
 /* ---- groups and nodes ---- */

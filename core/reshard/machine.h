@@ -84,7 +84,8 @@ typedef struct {
     int64_t processors, matmul_tile; /* that work side by side, each on tile x tile elements of a
                                         matmul's result; 0: waves are not counted */
     Link inside, between;
-    const Tuning *tuning; /* NULL: collectives are rings */
+    const Tuning *tuning;            /* NULL: collectives are rings */
+    const struct Measured *measured; /* measured.h; NULL: formulas alone */
 } Machine;
 
 /* Fails with ERROR_OUT_OF_RANGE on numbers that are missing, negative or not finite; the hint

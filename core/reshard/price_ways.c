@@ -1,5 +1,7 @@
 #include "core/reshard/price_ways.h"
 
+#include "core/reshard/measured.h"
+
 #include <math.h>
 
 /* ORDER ALGORITHM, ORDER PROTOCOL */
@@ -303,6 +305,16 @@ static void add_plain(Ask *ask, const RankGroup *group)
     add_pass(way, share, link_bytes_per_s(link, group->busy), 1, 0);
 }
 
+/* ---- as it was measured ---- */
+
+static void add_measured(Ask *ask, const MeasuredStep *step)
+{
+    Way *way = add_way(ask, "measured", PROTOCOL_SIMPLE, "latency + bytes / bandwidth");
+    way->inside_us = step->latency_us;
+    way->n_inside = 1;
+    add_pass(way, 1, step->bytes_per_s, 1, 0);
+}
+
 /* ---- all of them ---- */
 
 static void add_tuned(Ask *ask)
@@ -332,7 +344,10 @@ int price_ways(const Machine *machine, StepKind kind, const RankGroup *group, Wa
     ask.inside = link_bytes_per_s(&machine->inside, group->busy);
     ask.between = link_bytes_per_s(&machine->between, group->busy);
     ask.channels = count_channels(&ask);
-    if (ask.tuning)
+    const MeasuredStep *measured = measured_step(machine->measured, kind, group->n);
+    if (measured)
+        add_measured(&ask, measured);
+    else if (ask.tuning)
         add_tuned(&ask);
     if (ask.n_ways == 0)
         add_plain(&ask, group);

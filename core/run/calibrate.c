@@ -22,11 +22,13 @@ typedef struct {
     double us;
 } TimedReshard;
 
+typedef Vec(TimedReshard) TimedReshards;
+
 typedef struct {
     const Plan *plan;
     Arena *arena;
     Vec(TimedOp) ops;
-    Vec(TimedReshard) reshards;
+    TimedReshards reshards;
 } Times;
 
 static int compare(const void *a, const void *b)
@@ -64,14 +66,15 @@ static void collect(Times *times, const RunReport *report)
     const Plan *plan = times->plan;
     for (int i = 0; i < plan->inferred->n_program; i++) {
         int32_t op = plan->inferred->program[i];
-        TimedOp timed = {op_cost(plan, op), report->op_us[op]};
+        double times_run = report->op_times[op] > 1 ? report->op_times[op] : 1;
+        TimedOp timed = {op_cost(plan, op), report->op_us[op] / times_run};
         if (timed.us > 0 && timed.cost.work != WORK_VIEW && !timed.cost.declared)
             vec_push(times->arena, &times->ops, timed);
     }
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         const Reshard *reshard = &plan->moved->reshards[i];
         TimedReshard timed = {.us = report->reshard_move_us[i]};
-        timed.us /= reshard_repeat(plan, reshard);
+        timed.us /= reshard_repeat(plan, reshard) * fmax(report->reshard_times[i], 1);
         for (int s = 0; s < reshard->path->n_steps; s++) {
             timed.hops += price_by(plan, &reshard->path->step[s], 1, 1e300);
             timed.bytes += price_by(plan, &reshard->path->step[s], 0, 1e6);
@@ -216,12 +219,13 @@ static bool fit_gather(const Times *times, Machine *machine)
     return rates.n > 0;
 }
 
-/* Least squares of (hops * latency + bytes * per_byte - us) / us, both non-negative. */
-static bool fit_link(const Times *times, Machine *machine)
+/* Least squares of (hops * latency + bytes * per_byte - us) / us, both non-negative; false if
+ * nothing moves bytes. */
+static bool fit_line(const TimedReshards *timed, double *latency_us, double *us_per_byte)
 {
     double hh = 0, hb = 0, bb = 0, h1 = 0, b1 = 0;
-    for (int i = 0; i < times->reshards.n; i++) {
-        const TimedReshard *r = &times->reshards.at[i];
+    for (int i = 0; i < timed->n; i++) {
+        const TimedReshard *r = &timed->at[i];
         double h = r->hops / r->us, b = r->bytes / r->us;
         hh += h * h;
         hb += h * b;
@@ -239,6 +243,16 @@ static bool fit_link(const Times *times, Machine *machine)
         per_byte = b1 / bb;
         latency = 0;
     }
+    *latency_us = latency;
+    *us_per_byte = per_byte;
+    return true;
+}
+
+static bool fit_link(const Times *times, Machine *machine)
+{
+    double latency, per_byte;
+    if (!fit_line(&times->reshards, &latency, &per_byte))
+        return false;
     Link link = {.name = "measured", .latency_us = latency, .bytes_per_s = 1e6 / per_byte};
     machine->inside = machine->between = link;
     machine->tuning = NULL;
@@ -281,6 +295,148 @@ static void forget_kernels(Machine *machine)
     machine->matmul_share_16 = 0;
     machine->attention_share = machine->attention_gradient_share = 0;
     machine->norm_share = machine->function_share = 0;
+    machine->measured = NULL;
+}
+
+/* ---- tables ---- */
+
+typedef struct {
+    const char *op_type;
+    Dtype dtype;
+    int n_sizes;
+    MeasuredPoint point;
+} TimedPoint;
+
+static int by_table(const void *a, const void *b)
+{
+    const TimedPoint *x = a, *y = b;
+    int order = strcmp(x->op_type, y->op_type);
+    if (order == 0)
+        order = (x->dtype > y->dtype) - (x->dtype < y->dtype);
+    if (order == 0)
+        order = x->n_sizes - y->n_sizes;
+    for (int i = 0; order == 0 && i < MEASURED_SIZES; i++)
+        order = (x->point.size[i] > y->point.size[i]) - (x->point.size[i] < y->point.size[i]);
+    return order;
+}
+
+typedef Vec(TimedPoint) TimedPoints;
+
+static void collect_points(Arena *arena, const CalibratedRun *run, TimedPoints *out)
+{
+    const Inferred *inferred = run->plan->inferred;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        double times = run->report->op_times[op] * inferred_repeat(inferred, op);
+        OpCost cost = op_cost(run->plan, op);
+        TimedPoint timed = {.op_type = cost.op_type, .dtype = cost.dtype};
+        timed.n_sizes = op_cost_sizes(&cost, timed.point.size);
+        if (times <= 0 || run->report->op_us[op] <= 0 || cost.declared || !cost.op_type ||
+            timed.point.size[0] <= 0)
+            continue;
+        timed.point.us = run->report->op_us[op] / times;
+        vec_push(arena, out, timed);
+    }
+}
+
+/* The point of the rows from `i` on that differ in their times alone: their median. *end: the row
+ * behind them. */
+static MeasuredPoint median_point(Arena *arena, const TimedPoints *rows, int i, int *end)
+{
+    Numbers us = {0};
+    for (*end = i; *end < rows->n && by_table(&rows->at[i], &rows->at[*end]) == 0; ++*end)
+        vec_push(arena, &us, rows->at[*end].point.us);
+    MeasuredPoint point = rows->at[i].point;
+    point.us = quantile(&us, 0.5);
+    return point;
+}
+
+static bool same_table(const TimedPoint *a, const TimedPoint *b)
+{
+    return strcmp(a->op_type, b->op_type) == 0 && a->dtype == b->dtype && a->n_sizes == b->n_sizes;
+}
+
+static void make_ops(Arena *arena, const TimedPoints *rows, Measured *out)
+{
+    Vec(MeasuredOp) ops = {0};
+    for (int i = 0; i < rows->n;) {
+        const TimedPoint *first = &rows->at[i];
+        Vec(MeasuredPoint) points = {0};
+        while (i < rows->n && same_table(first, &rows->at[i]))
+            vec_push(arena, &points, median_point(arena, rows, i, &i));
+        MeasuredOp op = {first->op_type, first->dtype, first->n_sizes, points.n, points.at};
+        vec_push(arena, &ops, op);
+    }
+    out->n_ops = ops.n;
+    measured_sort(out, ops.at);
+}
+
+/* A collective alone between two shardings, with its ranks in `hops`. */
+typedef struct {
+    StepKind kind;
+    TimedReshard timed;
+} TimedStep;
+
+typedef Vec(TimedStep) TimedSteps;
+
+static void collect_steps(Arena *arena, const CalibratedRun *run, TimedSteps *out)
+{
+    const Plan *plan = run->plan;
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &plan->moved->reshards[i];
+        double times = run->report->reshard_times[i] * reshard_repeat(plan, reshard);
+        double us = run->report->reshard_move_us[i];
+        if (reshard->path->n_steps != 1 || us <= 0 || times <= 0)
+            continue;
+        const Step *step = &reshard->path->step[0];
+        TimedStep timed = {
+            step->kind,
+            {(double)mesh_atoms_size(plan->mesh, step->atoms), (double)step->bytes, us / times}};
+        if (timed.timed.hops > 1 && timed.timed.bytes > 0 && step->kind != STEP_SLICE)
+            vec_push(arena, out, timed);
+    }
+}
+
+/* One row for each kind and number of ranks. */
+static void make_steps(Arena *arena, const TimedSteps *steps, Measured *out)
+{
+    Vec(MeasuredStep) rows = {0};
+    bool *done = arena_array(arena, bool, steps->n);
+    for (int i = 0; i < steps->n; i++) {
+        TimedReshards alike = {0};
+        const TimedStep *first = &steps->at[i];
+        for (int k = i; k < steps->n && !done[i]; k++) {
+            TimedStep step = steps->at[k];
+            if (step.kind != first->kind || step.timed.hops != first->timed.hops)
+                continue;
+            done[k] = k > i;
+            step.timed.hops = 1;
+            vec_push(arena, &alike, step.timed);
+        }
+        double latency, per_byte;
+        if (!fit_line(&alike, &latency, &per_byte))
+            continue;
+        MeasuredStep row = {first->kind, (int64_t)first->timed.hops, latency, 1e6 / per_byte};
+        vec_push(arena, &rows, row);
+    }
+    out->step = rows.at;
+    out->n_steps = rows.n;
+}
+
+const Measured *calibrate_tables(Arena *arena, const CalibratedRun *runs, int n)
+{
+    Measured *out = arena_make(arena, Measured);
+    TimedPoints points = {0};
+    TimedSteps steps = {0};
+    for (int i = 0; i < n; i++) {
+        collect_points(arena, &runs[i], &points);
+        collect_steps(arena, &runs[i], &steps);
+    }
+    if (points.n > 0)
+        qsort(points.at, (size_t)points.n, sizeof *points.at, by_table);
+    make_ops(arena, &points, out);
+    make_steps(arena, &steps, out);
+    return out;
 }
 
 bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *fitted,

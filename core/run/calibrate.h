@@ -16,13 +16,15 @@
  *                         out
  *
  * A number that no op depends on stays as it was; shares of kernels of their own (attention, norms,
- * functions, two-byte types), waves and matmul_us, which are another machine's, are left out. A fit
+ * functions, two-byte types), waves and matmul_us, which are another machine's, are left out; with
+ * tables of measured times (calibrate_tables()) the formulas are for what no table has. A fit
  * holds for the machine and number of ranks it was made on: ranks that share memory or a network
  * slow each other down.
  */
 #ifndef CORE_RUN_CALIBRATE_H
 #define CORE_RUN_CALIBRATE_H
 
+#include "core/reshard/measured.h"
 #include "core/run/run.h"
 
 /* How far predictions are from measurements: the median of max(p/m, m/p), at least 1. */
@@ -40,5 +42,16 @@ typedef struct {
  * when no op of the run takes measurable time. */
 bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *fitted,
                Error *err);
+
+/* A run of a plan, with its times. */
+typedef struct {
+    const Plan *plan;
+    const RunReport *report;
+} CalibratedRun;
+
+/* The tables of core/reshard/measured.h of what these runs did: for each operator and element type
+ * the median time of ops of equal sizes; for each kind of collective and number of ranks the line
+ * of least squares of the relative errors over all bytes. In the arena; names are the graphs'. */
+const Measured *calibrate_tables(Arena *arena, const CalibratedRun *runs, int n);
 
 #endif

@@ -1,3 +1,4 @@
+#include "core/reshard/measured.h"
 #include "core/search/prices.h"
 
 #include "core/base/intern.h"
@@ -36,6 +37,8 @@ static const Machine *copy_machine(Arena *arena, const Machine *machine)
         *tuning = *machine->tuning;
         out->tuning = tuning;
     }
+    if (machine->measured)
+        out->measured = measured_copy(arena, machine->measured);
     return out;
 }
 

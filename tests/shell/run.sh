@@ -223,6 +223,15 @@ fi
     -o "$dir/here.lua" >"$dir/calibrated" 2>&1
 same "calibrate says where it wrote" "$(tail -n 1 "$dir/calibrated")" \
     "wrote $dir/here.lua: --machine $dir/here.lua"
+"$DIMSCOPE" calibrate samples/models/tiny-gpt.onnx --train -m x=1 --repeat 1 -o "$dir/step.lua" \
+    >"$dir/calibrated" 2>&1
+same "calibrate --train writes tables" "$(grep -c 'operator = "MatMul~d1"' "$dir/step.lua")" 1
+same "a plan with tables" "$("$DIMSCOPE" plan samples/models/tiny-gpt.onnx \
+    --train -m x=1 --machine "$dir/step.lua" --json | grep -c '"step_us"')" 1
+sed 's/dtype = "f32"/dtype = "f33"/' "$dir/step.lua" >"$dir/broken.lua"
+same "a broken table" "$("$DIMSCOPE" plan samples/models/tiny-gpt.onnx -m x=1 \
+    --machine "$dir/broken.lua" 2>&1 | head -n 1 | sed 's/^.*error/error/')" \
+    "error: 'measured' has an unknown element type 'f33'"
 same "a calibrated machine plans" "$("$DIMSCOPE" plan samples/models/tiny-gpt.onnx -m tp=2 \
     --machine "$dir/here.lua" --json 2>&1 | cut -c1-9)" '{"method"'
 "$DIMSCOPE" run samples/models/tiny-gpt.onnx -m tp=2 --trace "$dir/trace.json" >/dev/null 2>&1

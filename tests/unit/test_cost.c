@@ -196,6 +196,7 @@ static void waves_are_counted(void **state)
     Machine machine = {.matmul_share = .5, .memory_bytes_per_s = 1, .launch_us = 2, .matmul_us = 4};
     machine.flops_per_s[DT_F32] = 1;
     machine.processors = 132;
+    machine.matmul_tile = 128;
     static const struct {
         double tiles, share;
     } rows[] = {{0, .5},
@@ -204,11 +205,11 @@ static void waves_are_counted(void **state)
                 {66, .5 / 1.5},
                 {133, .5 / (1 + (2 - 133 / 132.) / (2 * 133 / 132.))}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        OpCost cost = {.work = WORK_MATMUL, .dtype = DT_F32, .tiles = rows[i].tiles};
+        OpCost cost = {.work = WORK_MATMUL, .dtype = DT_F32, .product = {rows[i].tiles, 1, 1, 1}};
         assert_close(op_cost_on(&cost, &machine).flops_share, rows[i].share);
         assert_close(op_cost_on(&cost, &machine).launch_us, 6);
     }
-    OpCost vector = {.work = WORK_VECTOR, .dtype = DT_F32, .tiles = 66};
+    OpCost vector = {.work = WORK_VECTOR, .dtype = DT_F32, .product = {66, 1, 1, 1}};
     assert_close(op_cost_on(&vector, &machine).flops_share, 1);
     assert_close(op_cost_on(&vector, &machine).launch_us, 2);
     machine.memory_share = .9;

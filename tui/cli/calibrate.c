@@ -1,4 +1,5 @@
-/* calibrate.c - `dimscope calibrate`: a run of many sizes, and the machine file that fits it. */
+/* calibrate.c - `dimscope calibrate`: a run of many sizes, and the machine file that fits it; with
+ * --train also a training step, and tables of what its operators take. */
 #include "core/run/calibrate.h"
 
 #include "core/base/file.h"
@@ -13,7 +14,20 @@
 
 enum { PASSES = 5 };
 
-static const char *const calibrate_model = "samples/calibrate.lua";
+static const char *const calibrate_model = "samples/calibrate.lua",
+                         *const train_model = "samples/calibrate_train.lua",
+                         *const check_model = "samples/models/tiny-gpt.onnx";
+
+enum { RUNS = 2 };
+
+/* What has been run. */
+typedef struct {
+    int n;
+    Session *session[RUNS];
+    RunReport report[RUNS];
+    RunOptions options;
+    World world;
+} Calibrating;
 
 /* ---- the file ---- */
 
@@ -47,6 +61,36 @@ static void put_link(const char *name, const Link *link, Buf *out)
                link->bytes_per_s);
 }
 
+static void put_measured_op(const MeasuredOp *op, Buf *out)
+{
+    buf_printf(out, "            {operator = \"%s\", dtype = \"%s\", points = {\n", op->op_type,
+               dtype_name(op->dtype));
+    for (int p = 0; p < op->n; p++) {
+        buf_puts(out, "                {");
+        for (int i = 0; i < op->n_sizes; i++)
+            buf_printf(out, "%.0f, ", op->point[p].size[i]);
+        buf_printf(out, "%.4g},\n", op->point[p].us);
+    }
+    buf_puts(out, "            }},\n");
+}
+
+static void put_measured(const Measured *measured, Buf *out)
+{
+    buf_puts(out,
+             "    measured = {\n        -- points: {batch, m, n, k, us} of products, {flops, us} "
+             "of attention, {bytes, us} of others\n        operators = {\n");
+    for (int i = 0; i < measured->n_ops; i++)
+        put_measured_op(&measured->op[i], out);
+    buf_puts(out, "        },\n        collectives = {\n");
+    for (int i = 0; i < measured->n_steps; i++)
+        buf_printf(out,
+                   "            {collective = \"%s\", ranks = %" PRId64
+                   ", latency_us = %.4g, bytes_per_s = %.4g},\n",
+                   step_kind_name(measured->step[i].kind), measured->step[i].ranks,
+                   measured->step[i].latency_us, measured->step[i].bytes_per_s);
+    buf_puts(out, "        },\n    },\n");
+}
+
 static void put_machine(const Machine *machine, const char *how, Buf *out)
 {
     buf_puts(out, "-- ");
@@ -66,6 +110,8 @@ static void put_machine(const Machine *machine, const char *how, Buf *out)
     buf_printf(out, "    launch_us = %.4g,\n", machine->launch_us);
     put_link("inside", &machine->inside, out);
     put_link("between", &machine->between, out);
+    if (machine->measured)
+        put_measured(machine->measured, out);
     buf_puts(out, "}\n");
 }
 
@@ -145,25 +191,46 @@ static const char *how_measured(Cli *cli, const Session *session, const RunRepor
                         report->n_timed, path_base(session->options.model));
 }
 
-static Session *open_model(Cli *cli)
+/* Makes a sample the model, under the policy of that path or none. */
+static bool choose_sample(Cli *cli, const char *sample, bool has_policy)
 {
-    if (cli->n_operands == 0) {
-        const char **operand = arena_array(cli->arena, const char *, 1);
-        operand[0] = cli->hooks->data_file(cli->hooks->context, cli->arena, calibrate_model);
-        if (!operand[0]) {
-            error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not installed",
-                       calibrate_model);
-            error_hint(&cli->err, "it comes with the program: make install puts it in its place");
-            return NULL;
-        }
-        cli->operand = operand;
-        cli->n_operands = 1;
-        if (!cli->options.policy)
-            cli->options.policy = operand[0];
+    const char **operand = arena_array(cli->arena, const char *, 1);
+    operand[0] = cli->hooks->data_file(cli->hooks->context, cli->arena, sample);
+    if (!operand[0]) {
+        error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not installed", sample);
+        return error_hint(&cli->err,
+                          "it comes with the program: make install puts it in its place");
     }
+    cli->operand = operand;
+    cli->n_operands = 1;
+    if (has_policy && !cli->options.policy)
+        cli->options.policy = operand[0];
+    return true;
+}
+
+/* Opens the model of the command line and runs it; its session is closed with the others. */
+static bool run_next(Cli *cli, Calibrating *all)
+{
+    Session **session = &all->session[all->n];
+    *session = cli_open(cli);
+    return cli_all_have(cli, &all->world, *session) &&
+           run_plan(cli->arena, (*session)->plan, &all->options, &all->report[all->n++], &cli->err);
+}
+
+/* Without a model the samples; with --train the second one is a training step. */
+static bool run_samples(Cli *cli, Calibrating *all)
+{
+    const char *train = cli->options.train, *policy = cli->options.policy;
     if (!cli->options.mesh)
         cli->options.mesh = arena_printf(cli->arena, "x=%ld", sysconf(_SC_NPROCESSORS_ONLN));
-    return cli_open(cli);
+    if (cli->n_operands > 0)
+        return run_next(cli, all);
+    cli->options.train = NULL;
+    if (!choose_sample(cli, calibrate_model, true) || !run_next(cli, all))
+        return false;
+    cli->options.train = train;
+    cli->options.policy = policy;
+    return !train || (choose_sample(cli, train_model, false) && run_next(cli, all));
 }
 
 /* "host" of "out/host.lua": as --machine names it. */
@@ -188,8 +255,49 @@ static void say_host(Cli *cli, const Session *session, const RunReport *report, 
             (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE) / n;
 }
 
-static int answer(Cli *cli, const Session *session, const RunReport *report)
+/* Every op and reshard at its median: what a pass takes if nothing else has the cores. */
+static double sum_of_medians(const Session *session, const RunReport *report)
 {
+    double us = 0;
+    for (int i = 0; i < session->inferred->n_program; i++)
+        us += report->op_us[session->inferred->program[i]];
+    for (int i = 0; i < session->plan->moved->n_reshards; i++)
+        us += report->reshard_us[i];
+    return us;
+}
+
+static void put_check(const Session *session, const RunReport *report, Buf *out)
+{
+    double medians = sum_of_medians(session, report);
+    buf_printf(out, "a step of %s, which no table is from: predicted ", path_base(check_model));
+    units_format_us(report->predicted_us, out);
+    buf_puts(out, "; measured ");
+    units_format_us(medians, out);
+    buf_printf(out, " with each op at its median, %.2f times that; whole passes ",
+               medians / report->predicted_us);
+    units_format_us(report->median_us, out);
+    buf_putc(out, '\n');
+}
+
+/* A step that no table is from, as the new machine file predicts it and as it runs. */
+static bool check(Cli *cli, Calibrating *all)
+{
+    RunReport report;
+    cli->options.machine = cli->options.output;
+    Session *session = choose_sample(cli, check_model, false) ? cli_open(cli) : NULL;
+    bool ran = cli_all_have(cli, &all->world, session) &&
+               run_plan(cli->arena, session->plan, &all->options, &report, &cli->err);
+    if (ran && !report.elsewhere)
+        put_check(session, &report, &cli->out);
+    session_close(session);
+    return ran;
+}
+
+static int answer(Cli *cli, const Calibrating *all)
+{
+    const Session *session = all->session[0];
+    const RunReport *report = &all->report[0];
+    CalibratedRun runs[RUNS];
     Machine machine;
     Calibration said;
     Buf text = buf_new(cli->arena);
@@ -197,6 +305,10 @@ static int answer(Cli *cli, const Session *session, const RunReport *report)
         return CLI_FINE;
     if (!calibrate(session->plan, report, &machine, &said, &cli->err))
         return cli_fail(cli);
+    for (int i = 0; i < all->n; i++)
+        runs[i] = (CalibratedRun){all->session[i]->plan, &all->report[i]};
+    if (cli->options.train)
+        machine.measured = calibrate_tables(cli->arena, runs, all->n);
     say_host(cli, session, report, &machine);
     put_machine(&machine, how_measured(cli, session, report), &text);
     if (!cli->options.output) {
@@ -208,26 +320,29 @@ static int answer(Cli *cli, const Session *session, const RunReport *report)
     put_numbers(session->machine, &machine, &said, &cli->out);
     put_fit("ops", &said.ops, session->machine->name, &cli->out);
     put_fit("reshards", &said.reshards, session->machine->name, &cli->out);
+    if (machine.measured)
+        buf_printf(&cli->out, "%d operators and %d collectives have tables of measured times\n",
+                   machine.measured->n_ops, machine.measured->n_steps);
     buf_printf(&cli->out, "wrote %s: --machine %s\n", cli->options.output, cli->options.output);
     return CLI_FINE;
 }
 
 int cli_calibrate(Cli *cli)
 {
-    RunOptions options;
-    RunReport report;
-    World world;
+    Calibrating all = {0};
+    bool own = cli->n_operands == 0;
     if (!cli->options.repeat)
         cli->options.repeat = arena_printf(cli->arena, "%d", PASSES);
-    if (!cli_run_options(cli, &options) || !world_open(options.backend, &world, &cli->err))
+    if (!cli_run_options(cli, &all.options) ||
+        !world_open(all.options.backend, &all.world, &cli->err))
         return cli_fail(cli);
-    options.world = &world;
-    cli->silent = world.me > 0;
-    Session *session = open_model(cli);
-    bool ran = cli_all_have(cli, &world, session) &&
-               run_plan(cli->arena, session->plan, &options, &report, &cli->err);
-    int code = ran ? answer(cli, session, &report) : cli_fail(cli);
-    session_close(session);
-    world.close(&world);
+    all.options.world = &all.world;
+    cli->silent = all.world.me > 0;
+    int code = run_samples(cli, &all) ? answer(cli, &all) : cli_fail(cli);
+    if (code == CLI_FINE && own && cli->options.train && cli->options.output && !check(cli, &all))
+        code = cli_fail(cli);
+    for (int i = 0; i < all.n; i++)
+        session_close(all.session[i]);
+    all.world.close(&all.world);
     return code;
 }

@@ -19,14 +19,14 @@ const Option cli_options[] = {
     TEXT("mesh", 'm', mesh, "MESH", UINT_MAX, "the devices: dp=2,tp=4 or [[0,1],[2,3]]"),
     TEXT("policy", 'p', policy, "FILE", VERBS_ON_PLANS | VERB_INFO | VERB_RULE | VERB_CALIBRATE,
          "a Lua policy: a path, or the name of a shipped one"),
-    LIST("set", set, "NAME=VALUE", VERBS_ON_PLANS,
+    LIST("set", set, "NAME=VALUE", VERBS_ON_PLANS | VERB_CALIBRATE,
          "an option that the policy declares: help policies lists them"),
     LIST("dim", dims, "K=V,...", UINT_MAX, "sizes of free dims: batch=8,seq=1024"),
     TEXT("fuse", 0, fuse, "NAME,...", VERBS_ON_PLANS | VERB_INFO,
          "recognise attention that ops spell out, or a tied weight: attention, tied"),
     {"train", 0, OPTION_TEXT, offsetof(CliOptions, train), "[SPEC]",
-     "the whole training step: auto, or adamw,clip=1.0,loss=NAME: help train", VERBS_ON_PLANS,
-     "auto"},
+     "the whole training step: auto, or adamw,clip=1.0,loss=NAME: help train",
+     VERBS_ON_PLANS | VERB_CALIBRATE, "auto"},
     TEXT("decode", 0, decode, "K=V,...", VERBS_ON_PLANS & ~VERB_SEARCH,
          "a step of inference: batch=8,context=4096 is a new token of 8 sequences, behind a cache "
          "of "

@@ -42,6 +42,7 @@ const Topic cli_topics[] = {
      "  [channels, channel_bytes_per_s]   NCCL's channels per device; nccl needs them\n"
      "  [busy_share]                      what a collective takes from ops beside it\n"
      "[nccl]                NCCL's own tuning numbers: help lua.machine_nccl\n"
+     "[measured]            tables of times: help calibrate\n"
      "\n"
      "An op takes launch_us + max(flops / (share * flops_per_s),\n"
      "                            bytes / (share * memory_bytes_per_s))\n"

@@ -121,7 +121,12 @@ static const char calibrate_text[] =
     "latency and bandwidth of the link. Without -m there are as many ranks as cores.\n"
     "With -o it writes the file and says how far predictions were off before and are\n"
     "off now; --machine FILE then plans with it. help machine explains the fields,\n"
-    "--backend chooses what is measured.";
+    "--backend chooses what is measured.\n"
+    "With --train a training step is run too, that of MODEL or of small decoders, and\n"
+    "the file gets tables of measured times: of each operator of the step, forward,\n"
+    "backward and update, by its sizes (products by batch, m, n, k), and of each\n"
+    "collective by bytes. They stand before the formulas. With -o and without MODEL a\n"
+    "step that no table is from then runs beside its prediction.";
 static const char info_text[] =
     "Says what a model consists of. Free dims may stay free: they are shown by name,\n"
     "like sizes that depend on the data.";
@@ -201,7 +206,8 @@ const Verb verbs[] = {
     {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR... | MODEL --vectors|--grad-vectors DIR",
            "run it on this machine", "plans"),
      VERB_RUN, 1, INT_MAX, cli_run, run_text},
-    {BATCH("calibrate", "[MODEL] [-m MESH] [-o FILE.lua]", "measure this machine", "models"),
+    {BATCH("calibrate", "[MODEL] [-m MESH] [--train] [-o FILE.lua]", "measure this machine",
+           "models"),
      VERB_CALIBRATE, 0, 1, cli_calibrate, calibrate_text},
     {BATCH("info", "MODEL [--values]", "list what a model consists of", "models"), VERB_INFO, 1, 1,
      cli_info, info_text},

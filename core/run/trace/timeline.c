@@ -308,7 +308,7 @@ Timeline *timeline_new(const Session *session)
 }
 
 /* Of one micro-batch, in the mean. */
-static double measured_us(const RunReport *report, const TimeSpan *span)
+static double span_measured_us(const RunReport *report, const TimeSpan *span)
 {
     bool op = span->op >= 0;
     const double *times = op ? report->op_times : report->reshard_times;
@@ -325,7 +325,7 @@ void timeline_measure(Timeline *timeline, const RunReport *report)
         timeline->kind[k].measured_us = 0;
     for (int i = 0; i < timeline->n; i++) {
         const TimeSpan *span = &timeline->span[i];
-        double us = measured_us(report, span);
+        double us = span_measured_us(report, span);
         timeline->row[span->row].measured_us += us;
         timeline->kind[span->kind].measured_us += us;
     }
