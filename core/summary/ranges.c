@@ -3,6 +3,8 @@
 #include "core/layout/runs.h"
 #include "core/plan/edges.h"
 
+#include <inttypes.h>
+
 /* The rank's part of the index space; whole along index dims with a cut of several digits, whose
  * parts are no intervals. */
 static Box index_box(const OpSpace *space, const OpCut *cut, const Mesh *mesh, int64_t position)
@@ -87,4 +89,23 @@ bool operand_range(const Plan *plan, int32_t op, int operand, int64_t position, 
         out->held *= dim->held;
     }
     return true;
+}
+
+void operand_range_format(const OperandRange *range, Buf *out)
+{
+    for (int d = 0; d < range->n_dims; d++) {
+        const TouchedDim *dim = &range->dim[d];
+        buf_printf(out, "%s%" PRId64 ":%" PRId64, d > 0 ? "," : "", dim->lo, dim->hi);
+        if (dim->touched != dim->hi - dim->lo)
+            buf_printf(out, " (%" PRId64 ")", dim->touched);
+    }
+    if (range->n_dims == 0)
+        buf_puts(out, "scalar");
+}
+
+double operand_range_waste(const OperandRange *range)
+{
+    int64_t waste = range->held - range->touched;
+
+    return waste > 0 ? (double)waste / (double)range->held : 0;
 }

@@ -30,4 +30,11 @@ typedef struct {
  * absent or not looked at, if no rule says what the op reads, or if its shape is unknown. */
 bool operand_range(const Plan *plan, int32_t op, int operand, int64_t position, OperandRange *out);
 
+/* "0:2,14:33 (10),0:64": the range of each dim, and how many elements of it where some within are
+ * left out; "scalar". */
+void operand_range_format(const OperandRange *range, Buf *out);
+
+/* What is held and not touched, of what is held: 0 to 1. */
+double operand_range_waste(const OperandRange *range);
+
 #endif

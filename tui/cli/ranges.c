@@ -55,20 +55,6 @@ static void put_ranks(const RangeRow *row, Buf *out)
     }
 }
 
-/* "0:2,14:33 (of 40),0:64": the range of each dim, and the elements where some within are left out.
- */
-static void put_touches(const OperandRange *range, Buf *out)
-{
-    for (int d = 0; d < range->n_dims; d++) {
-        const TouchedDim *dim = &range->dim[d];
-        buf_printf(out, "%s%" PRId64 ":%" PRId64, d > 0 ? "," : "", dim->lo, dim->hi);
-        if (dim->touched != dim->hi - dim->lo)
-            buf_printf(out, " (%" PRId64 ")", dim->touched);
-    }
-    if (range->n_dims == 0)
-        buf_puts(out, "scalar");
-}
-
 static const char *operand_text(Cli *cli, const OpSpace *space, int i)
 {
     bool reads = i < space->n_inputs;
@@ -91,15 +77,14 @@ static void print_ranges(Cli *cli, const Plan *plan, int32_t op)
             const OperandRange *range = &rows.at[r].range;
             Buf ranks = buf_new(cli->arena), touches = buf_new(cli->arena);
             put_ranks(&rows.at[r], &ranks);
-            put_touches(range, &touches);
+            operand_range_format(range, &touches);
             table_cell(table, str_from(r == 0 ? operand_text(cli, space, i) : ""));
             table_cell(table, buf_str(&ranks));
             table_cell(table, buf_str(&touches));
             table_printf(table, "%" PRId64, range->touched);
             table_printf(table, "%" PRId64, range->held);
-            int64_t waste = range->held - range->touched;
-            table_printf(table, waste > 0 ? "%.1f%%" : "-",
-                         100.0 * (double)waste / (double)(range->held > 0 ? range->held : 1));
+            double waste = operand_range_waste(range);
+            table_printf(table, waste > 0 ? "%.1f%%" : "-", 100 * waste);
         }
     }
     table_format(table, "", &cli->out);

@@ -16,13 +16,13 @@ static size_t line_bytes(Str text, int room)
 
 void pen_put_folded(Pen *pen, Style style, Str text, int indent)
 {
-    while (!pen_full(pen)) {
-        size_t n = line_bytes(text, pen->area.w - pen->x - 1);
-        pen_put(pen, style, (Str){text.s, n < text.n ? n - 1 : n});
+    for (size_t n; (n = line_bytes(text, pen->area.w - pen->x)) < text.n;) {
+        pen_put(pen, style, (Str){text.s, n - 1});
         pen_line(pen);
-        if (n == text.n)
+        if (pen_full(pen))
             return;
-        text = (Str){text.s + n, text.n - n};
         pen_tab(pen, indent);
+        text = (Str){text.s + n, text.n - n};
     }
+    pen_fit(pen, style, text, pen->area.w - pen->x);
 }

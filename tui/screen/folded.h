@@ -5,7 +5,7 @@
 #include "tui/screen/grid.h"
 
 /* From where the pen is; later lines begin in column `indent`. A word that is wider than the pen is
- * cut off. Ends on the line after it. */
+ * cut off. The pen stays on the last line. */
 void pen_put_folded(Pen *pen, Style style, Str text, int indent);
 
 #endif

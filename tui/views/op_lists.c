@@ -1,6 +1,9 @@
 #include "tui/views/op_lists.h"
 
+#include "core/summary/ranges.h"
 #include "tui/views/label.h"
+
+#include <inttypes.h>
 
 OperandAt op_operand_at(const Ui *ui, int32_t op, int i)
 {
@@ -258,4 +261,142 @@ void op_draw_operands(const Ui *ui, int32_t op, int first, Pen *pen, int *select
         draw_operand(ui, &operand, &at, pen);
         pen_line(pen);
     }
+}
+
+/* ---- ranges ---- */
+
+enum {
+    RANGE_NAME_W = 14,
+    COUNT_W = 15,
+    WASTE_W = 8,
+    COUNTS_FROM = 90,       /* columns */
+    RANKS_SEARCHED = 1 << 8 /* on larger meshes the rank that wastes most is not looked for */
+};
+
+typedef struct {
+    int touches, counts;
+} RangeColumns;
+
+static RangeColumns range_columns(const Pen *pen)
+{
+    RangeColumns at = {.counts = pen->area.w >= COUNTS_FROM ? COUNT_W : 0};
+    int left = pen->area.w - 6 - RANGE_NAME_W - 2 * at.counts - WASTE_W;
+    enum { TOUCHES_MOST = 40 };
+    at.touches = left > TOUCHES_MOST ? TOUCHES_MOST : left;
+    return at;
+}
+
+static Str count_text(const Ui *ui, int64_t n)
+{
+    return str_from(arena_printf(ui->frame, "%" PRId64, n));
+}
+
+static Str percent(const Ui *ui, double waste)
+{
+    return str_from(waste > 0 ? arena_printf(ui->frame, "%.1f%%", 100 * waste) : "-");
+}
+
+static void draw_range_head(const Ui *ui, const RangeColumns *at, Pen *pen)
+{
+    int64_t device = mesh_device(ui->session->mesh, ui->rank);
+
+    pen_fit(pen, ROLE_HEAD, str_from(arena_printf(ui->frame, " RANGES of d%" PRId64, device)),
+            5 + RANGE_NAME_W);
+    pen_rune(pen, ROLE_HEAD, ' ');
+    pen_fit(pen, ROLE_HEAD, STR("TOUCHES"), at->touches);
+    pen_right(pen, ROLE_HEAD, STR("ELEMENTS"), at->counts);
+    pen_right(pen, ROLE_HEAD, STR("HOLDS"), at->counts);
+    pen_right(pen, ROLE_HEAD, STR("WASTE"), WASTE_W);
+    pen_line(pen);
+}
+
+static Str name_of(const Ui *ui, const OperandAt *operand)
+{
+    return beside(label_tensor(ui->session, ui->frame, operand->tensor),
+                  label_op(ui->session, ui->frame, ui->at.op));
+}
+
+static void draw_range(const Ui *ui, const OperandAt *operand, const OperandRange *range,
+                       const RangeColumns *at, Pen *pen)
+{
+    double waste = operand_range_waste(range);
+    Buf touches = buf_new(ui->frame);
+
+    operand_range_format(range, &touches);
+    pen_puts(pen, ROLE_HEAD, operand->input ? " in  " : " out ");
+    pen_fit_name(pen, ROLE_TEXT, name_of(ui, operand), RANGE_NAME_W);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_TEXT, buf_str(&touches), at->touches);
+    if (at->counts) {
+        pen_right(pen, ROLE_DIM, count_text(ui, range->touched), at->counts);
+        pen_right(pen, ROLE_DIM, count_text(ui, range->held), at->counts);
+    }
+    pen_right(pen, waste > 0 ? ROLE_NOTE : ROLE_DIM, percent(ui, waste), WASTE_W);
+    pen_line(pen);
+}
+
+/* The rank that holds most in vain of an operand, if that is more than on the selected rank. */
+static void draw_worst(const Ui *ui, int32_t op, int n_operands, double here, Pen *pen)
+{
+    const Mesh *mesh = ui->session->mesh;
+    double most = here;
+    int64_t worst = -1;
+    int operand = -1;
+
+    for (int64_t position = 0; mesh->n_devices <= RANKS_SEARCHED && position < mesh->n_devices;
+         position++)
+        for (int i = 0; i < n_operands; i++) {
+            OperandRange range;
+            if (!operand_range(ui_plan(ui), op, i, position, &range) ||
+                operand_range_waste(&range) <= most)
+                continue;
+            most = operand_range_waste(&range);
+            worst = position;
+            operand = i;
+        }
+    if (worst < 0)
+        return;
+    OperandAt at = op_operand_at(ui, op, operand);
+    int64_t device = mesh_device(mesh, worst);
+    pen_printf(pen, ROLE_DIM, "   most waste: %.*s of %.*s on d%" PRId64 " (:rank %" PRId64 ")",
+               STR_ARG(percent(ui, most)), STR_ARG(name_of(ui, &at)), device, device);
+    pen_line(pen);
+}
+
+void op_draw_ranges(const Ui *ui, int32_t op, Pen *pen)
+{
+    const RangeColumns at = range_columns(pen);
+    int n = op_n_operands(ui, op), n_drawn = 0;
+    double waste = 0;
+
+    for (int i = 0; i < n; i++) {
+        OperandAt operand = op_operand_at(ui, op, i);
+        OperandRange range;
+        if (operand.tensor < 0 || !operand_range(ui_plan(ui), op, i, ui->rank, &range))
+            continue;
+        if (n_drawn++ == 0)
+            draw_range_head(ui, &at, pen);
+        draw_range(ui, &operand, &range, &at, pen);
+        if (operand_range_waste(&range) > waste)
+            waste = operand_range_waste(&range);
+    }
+    if (n_drawn > 0)
+        draw_worst(ui, op, n, waste, pen);
+}
+
+void op_draw_range(const Ui *ui, int32_t op, int i, Pen *pen)
+{
+    OperandRange range;
+    Buf touches = buf_new(ui->frame);
+
+    if (i < 0 || i >= op_n_operands(ui, op) || op_operand_at(ui, op, i).tensor < 0 ||
+        !operand_range(ui_plan(ui), op, i, ui->rank, &range))
+        return;
+    double waste = operand_range_waste(&range);
+    operand_range_format(&range, &touches);
+    pen_printf(pen, ROLE_DIM, "     d%" PRId64 " touches %s",
+               mesh_device(ui->session->mesh, ui->rank), touches.s);
+    if (waste > 0)
+        pen_printf(pen, ROLE_NOTE, "; %.*s of what it holds is waste", STR_ARG(percent(ui, waste)));
+    pen_line(pen);
 }

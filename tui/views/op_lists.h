@@ -22,4 +22,12 @@ void op_format_other_end(const Ui *ui, const OperandAt *operand, Buf *out);
 void op_draw_indexes(const Ui *ui, int32_t op, Pen *pen, int *selected);
 void op_draw_operands(const Ui *ui, int32_t op, int first, Pen *pen, int *selected);
 
+/* What the selected rank touches of each operand and holds of it beyond that
+ * (core/summary/ranges.h), and the rank that holds most in vain; nothing where no rule says what
+ * the op reads. */
+void op_draw_ranges(const Ui *ui, int32_t op, Pen *pen);
+
+/* The same of operand `i` in a line; nothing if it is none. */
+void op_draw_range(const Ui *ui, int32_t op, int i, Pen *pen);
+
 #endif

@@ -212,6 +212,7 @@ static void draw_choices(const Ui *ui, Pen *pen)
                        str_from(arena_printf(ui->frame, "%s, now %s", option->help,
                                              *option->value ? option->value : "empty")),
                        TYPE_W + 3);
+        pen_line(pen);
     }
 }
 

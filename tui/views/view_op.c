@@ -9,6 +9,7 @@
 #include "core/run/kernel.h"
 #include "core/explain/reason.h"
 #include "core/explain/why_reshard.h"
+#include "tui/screen/folded.h"
 #include "tui/state/control.h"
 #include "tui/state/jobs/reasons_job.h"
 #include "tui/views/op_lists.h"
@@ -19,24 +20,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-/* Lines that fit, broken at blanks; later ones begin at a column. */
-static void put_folded(Pen *pen, Str text, int column)
-{
-    for (int room = pen->area.w - pen->x; room > 0 && text_columns(text) > room;
-         room = pen->area.w - column) {
-        size_t n = (size_t)room; /* there are as many bytes as columns */
-        while (n > 0 && text.s[n] != ' ')
-            n--;
-        if (n == 0)
-            break;
-        pen_put(pen, ROLE_DIM, (Str){text.s, n});
-        pen_line(pen);
-        pen_tab(pen, column);
-        text = (Str){text.s + n + 1, text.n - n - 1};
-    }
-    pen_fit(pen, ROLE_DIM, text, pen->area.w - pen->x);
-}
 
 /* On two lines or more where it does not fit: what is computed, what is moved. */
 static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
@@ -54,7 +37,7 @@ static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
         pen_tab(pen, 9);
         text = (Str){text.s + n + 1, text.n - n - 1};
     }
-    put_folded(pen, text, 7);
+    pen_put_folded(pen, ROLE_DIM, text, 7);
 }
 
 /* The collectives that its operator says are inside it. */
@@ -288,12 +271,14 @@ static void draw_page(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen,
     draw_rule(ui, op, space, pen);
     op_draw_indexes(ui, op, pen, selected);
     op_draw_operands(ui, op, (int)space->n_index, pen, selected);
+    op_draw_range(ui, op, ui->at.item - (int)space->n_index, pen);
     draw_cost(ui, op, pen);
     pen_line(pen);
     draw_why(ui, op, space, h, pen);
     draw_tried(ui, op, pen);
     draw_names(ui, op, space, pen);
     op_draw_notations(ui, op, (int)space->n_index + op_n_operands(ui, op), h, pen, selected);
+    op_draw_ranges(ui, op, pen);
 }
 
 static void copy_lines(const Grid *from, int top, Pen *pen)

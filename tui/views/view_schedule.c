@@ -252,8 +252,10 @@ static void draw_none(Ui *ui, Pen *pen)
             continue;
         pen_rune(pen, ROLE_ERROR, ' ');
         pen_put_folded(pen, ROLE_ERROR, str_from(finding->text), 1);
+        pen_line(pen);
         pen_rune(pen, ROLE_TEXT, ' ');
         pen_put_folded(pen, ROLE_TEXT, str_from(finding->hint), 1);
+        pen_line(pen);
     }
 }
 
