@@ -36,7 +36,7 @@ static ScreenRow rows[] = {
      -1,
      {"decide what about the whole tensor?", "forward|backward|none, tie NAME)"}},
     {"a list says which of its rows are shown", 80, 24, "zRG", 3, {"-84/84"}},
-    {"so does an op's page", 80, 24, "/h.0/attn/MatMul<Enter>2", -1, {"1-18/25"}},
+    {"so does an op's page", 80, 24, "/h.0/attn/MatMul<Enter>2", -1, {"1-18/24"}},
     {"a tensor's picture",
      80,
      24,
