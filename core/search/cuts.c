@@ -18,6 +18,7 @@ typedef struct {
     const Inferred *inferred;
     const Mesh *mesh;
     const int32_t *leader;
+    AtomSet barred;
     DimCuts **of; /* per op: [index dims]; NULL where it leads none */
     Vec(Found) found;
     int n_done; /* of `found` */
@@ -45,8 +46,8 @@ static void add(Finder *f, int32_t op, int index, const Cut *cut)
 {
     const OpSpace *space = program_space(f->inferred, op);
     DimCuts *cuts = &f->of[op][index];
-    if (cuts->n >= DIM_CUTS_MAX || cut_size(cut) != space->index[index].size ||
-        !may_cut(f, space, index, cut))
+    if (cuts->n >= DIM_CUTS_MAX || (cut_atoms(cut) & f->barred) ||
+        cut_size(cut) != space->index[index].size || !may_cut(f, space, index, cut))
         return;
     for (int i = 0; i < cuts->n; i++)
         if (cut_equal(&cuts->at[i], cut))
@@ -229,11 +230,11 @@ static void keep_plan_cuts(const Finder *f, const Plan *plan, OpCuts *lists)
 }
 
 CutList *cuts_of_ops(Arena *arena, const Inferred *inferred, const Mesh *mesh,
-                     const int32_t *leader, const Plan *const *plans, int n_plans)
+                     const int32_t *leader, AtomSet barred, const Plan *const *plans, int n_plans)
 {
     Arena *scratch = arena_new();
     const Graph *graph = inferred->graph;
-    Finder f = {arena, scratch, inferred, mesh, leader, .n_done = 0};
+    Finder f = {arena, scratch, inferred, mesh, leader, barred, .n_done = 0};
     f.of = arena_array(scratch, DimCuts *, graph->n_ops);
     for (int i = 0; i < inferred->n_program; i++)
         if (op_is_forward(graph, inferred->program[i]) &&

@@ -20,10 +20,10 @@ typedef struct {
     const OpCut **at; /* the first leaves the op whole */
 } CutList;
 
-/* Per op, in the arena, for leaders of the forward pass; empty for others. plans: [n], of the same
- * model and mesh. */
+/* Per op, in the arena, for leaders of the forward pass; empty for others. barred: what shards
+ * nothing. plans: [n], of the same model and mesh. */
 CutList *cuts_of_ops(Arena *arena, const Inferred *inferred, const Mesh *mesh,
-                     const int32_t *leader, const Plan *const *plans, int n_plans);
+                     const int32_t *leader, AtomSet barred, const Plan *const *plans, int n_plans);
 
 /* Whether an op is of the forward pass: every op of a model's graph is. */
 static inline bool op_is_forward(const Graph *graph, int32_t op)

@@ -150,11 +150,17 @@ int64_t making_local(Making *m, int32_t sharding)
 
 /* ---- nodes and edges ---- */
 
+void making_begin_costs(Making *m, SearchNode *node)
+{
+    node->compute = arena_array(m->to->arena, double, node->n);
+    node->least = m->options->weights ? arena_array(m->to->arena, double, node->n) : node->compute;
+    node->cost = arena_array(m->to->arena, double, node->n);
+}
+
 int32_t making_add_node(Making *m, SearchNode node)
 {
     node.set = -1;
-    node.compute = arena_array(m->to->arena, double, node.n);
-    node.cost = arena_array(m->to->arena, double, node.n);
+    making_begin_costs(m, &node);
     vec_push(m->to->arena, &m->to->nodes, node);
     return m->to->nodes.n - 1;
 }
@@ -181,12 +187,14 @@ static void make_edges(Instance *instance)
 }
 
 /* Spreads the entries of a table over the choices of its nodes. */
-static void add_table_costs(Instance *instance, const PlacedTable *placed, double *entry)
+static void add_table_costs(Instance *instance, const PlacedTable *placed, bool least,
+                            double *entry)
 {
     const MoveTable *table = placed->table;
     SearchNode *a = &instance->nodes.at[placed->a];
+    double times = least ? placed->least : placed->weight;
     for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++)
-        entry[i] = table->us[i] < INFINITY ? placed->weight * table->us[i] : INFINITY;
+        entry[i] = table->us[i] < INFINITY ? times * table->us[i] : INFINITY;
     if (placed->edge < 0) {
         for (int32_t c = 0; c < a->n; c++)
             a->cost[c] += entry[(int64_t)table->class_a[c] * table->n_b +
@@ -203,12 +211,13 @@ static void add_table_costs(Instance *instance, const PlacedTable *placed, doubl
     }
 }
 
-static void add_up(Instance *instance)
+void instance_weigh(Instance *instance, bool least)
 {
     Arena *scratch = arena_new();
     int64_t most = 0;
     for (int i = 0; i < instance->nodes.n; i++)
-        memcpy(instance->nodes.at[i].cost, instance->nodes.at[i].compute,
+        memcpy(instance->nodes.at[i].cost,
+               least ? instance->nodes.at[i].least : instance->nodes.at[i].compute,
                sizeof(double) * (size_t)instance->nodes.at[i].n);
     for (int i = 0; i < instance->edges.n; i++)
         memset(instance->edges.at[i].cost, 0,
@@ -221,7 +230,7 @@ static void add_up(Instance *instance)
     }
     double *entry = arena_array(scratch, double, most);
     for (int i = 0; i < instance->tables.n; i++)
-        add_table_costs(instance, &instance->tables.at[i], entry);
+        add_table_costs(instance, &instance->tables.at[i], least, entry);
     arena_free(scratch);
 }
 
@@ -272,6 +281,7 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
     Making m = {.to = to, .options = options, .scratch = scratch};
     m.clock = (SolveClock){.deadline_s = options->deadline_s, .progress = options->progress};
     m.summed = intern_new(scratch);
+    m.barred = stages_atoms(session->plan);
     count_readers(&m);
     bool ok = making_op_nodes(&m, err);
     if (ok) {
@@ -281,7 +291,7 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
     }
     if (ok) {
         make_edges(to);
-        add_up(to);
+        instance_weigh(to, false);
     }
     arena_free(scratch);
     return ok ? to : NULL;

@@ -18,7 +18,8 @@
  * they have in common, so that it is counted once; moves to other shardings are counted for each.
  *
  * So model_us of a plan (search.h) equals its totals.step_us, sums of compute and communication
- * without overlap and without buckets (core/cost/streams.h). Where a graph has what is not
+ * without overlap and without buckets (core/cost/streams.h). Under a schedule of stages each term
+ * counts as often as stage_weights.h has it. Where a graph has what is not
  * modelled, it says so by differing: costs that operators declare, loops' carries, clipping of
  * gradients by their norm, marks of policies.
  */
@@ -27,6 +28,7 @@
 
 #include "core/search/cuts.h"
 #include "core/search/memo.h"
+#include "core/search/stage_weights.h"
 #include "core/session/session.h"
 #include "core/solve/problem.h"
 
@@ -60,7 +62,8 @@ typedef struct {
     const int32_t *sharding;       /* of NODE_INPUT: [n] */
     const ParameterChoice *stored; /* of NODE_PARAMETER: [n] */
     const SharedChoice *shared;    /* of NODE_SHARED: [n] */
-    double *compute, *cost;        /* [n]: of its ops alone; with the moves that it alone decides */
+    double *compute, *least;       /* [n]: of its ops alone; under a schedule, at least */
+    double *cost;                  /* [n]: with the moves that it alone decides */
     int32_t n_ops;                 /* of the forward pass */
     bool pinned;                   /* decisions of the session restrict it */
 } SearchNode;
@@ -89,11 +92,11 @@ typedef struct ValueTables {
     const SharedChoice *shared; /* [n_shared]: choices of the node of shared moves; 0: none */
 } ValueTables;
 
-/* A table at its place: it is paid `weight` times. */
+/* A table at its place: it is paid `weight` times, under a schedule at least `least` times. */
 typedef struct {
     const MoveTable *table;
     int32_t a, b, edge; /* nodes; -1; in Instance.edges, -1: of one node */
-    double weight;
+    double weight, least;
 } PlacedTable;
 
 typedef struct {
@@ -118,8 +121,9 @@ typedef struct {
     bool store; /* parameters may be stored sharded further also in a plan of the forward pass */
     const Plan *const *plans; /* whose cuts are among the choices */
     int n_plans;
-    SearchMemo *memo;  /* what is not about the session goes first */
-    double deadline_s; /* of the monotonic clock; 0: none */
+    const StageWeights *weights; /* under a schedule; NULL: none */
+    SearchMemo *memo;            /* what is not about the session goes first */
+    double deadline_s;           /* of the monotonic clock; 0: none */
     Progress *progress;
 } InstanceOptions;
 
@@ -128,6 +132,10 @@ typedef struct {
  * an op has no legal choice, or ERROR_CANCELLED: its time is over. */
 Instance *instance_make(Arena *arena, const Session *session, const InstanceOptions *options,
                         Error *err);
+
+/* Costs are those of the plans, or, least: what every plan takes at least under a schedule. They
+ * are the former at first. */
+void instance_weigh(Instance *instance, bool least);
 
 /* The number of a node's choices in the memo. */
 int32_t instance_set(Instance *instance, int32_t node);

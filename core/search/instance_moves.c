@@ -278,6 +278,7 @@ typedef struct {
     Reader *readers;
     int n_readers, n_users; /* of them, all but its own node, which updates a parameter */
     Dtype dtype;
+    bool joined;
     Vec(MoveTable) tables;
     Vec(SharedChoice) shared;
 } Moves;
@@ -303,7 +304,10 @@ static double move_us(const Moves *s, int32_t from, int32_t to)
 {
     Prices *prices = s->m->to->memo->prices;
     bool moves = from != to && !solve_stopped(&s->m->clock);
-    return moves ? prices_us(prices, prices_ask(prices, s->dtype, from, to)) : 0;
+    if (!moves)
+        return 0;
+    int32_t id = prices_ask(prices, s->dtype, from, to);
+    return s->joined ? prices_joined_us(prices, id) : prices_us(prices, id);
 }
 
 /* Keeps the table unless it says nothing. */
@@ -462,9 +466,10 @@ static bool find_shared(Moves *s)
     return some;
 }
 
-const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes)
+const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes, bool joined)
 {
-    Moves s = {.m = m, .value = value, .dtype = (Dtype)m->to->inferred->dtype[value->tensor]};
+    Moves s = {.m = m, .value = value, .joined = joined};
+    s.dtype = (Dtype)m->to->inferred->dtype[value->tensor];
     s.found = found_classes(m, value);
     s.readers = readers_of(m, value, nodes, &s.n_readers);
     for (int r = 0; r < s.n_readers; r++)

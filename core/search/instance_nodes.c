@@ -378,8 +378,7 @@ static void expand(Making *m, int32_t node, Slots *slots)
     at->passed = out.passed.at;
     at->n_slots = slots->n;
     at->slot = slot;
-    at->compute = arena_array(m->to->arena, double, at->n);
-    at->cost = arena_array(m->to->arena, double, at->n);
+    making_begin_costs(m, at);
 }
 
 /* ---- ops ---- */
@@ -413,8 +412,8 @@ bool making_op_nodes(Making *m, Error *err)
     const Inferred *inferred = to->inferred;
     const Graph *graph = inferred->graph;
     to->leader = making_leaders(m);
-    to->cuts = cuts_of_ops(to->arena, inferred, to->as->mesh, to->leader, m->options->plans,
-                           m->options->n_plans);
+    to->cuts = cuts_of_ops(to->arena, inferred, to->as->mesh, to->leader, m->barred,
+                           m->options->plans, m->options->n_plans);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i], of = taken_from(graph, op);
         int32_t lead = of < 0 ? -1 : to->leader[of];

@@ -86,8 +86,13 @@ void making_op_costs(Making *m)
     for (int i = 0; i < inferred->n_program; i++) {
         SearchNode *node = &m->to->nodes.at[m->to->node_of_op[inferred->program[i]]];
         const double *us = memo->cost.at[key[i]];
+        const StageWeights *weights = m->options->weights;
         double times = inferred_repeat(inferred, inferred->program[i]);
+        if (weights)
+            times *= stage_weights_of_op(weights, m->to->session->plan, inferred->program[i]);
         for (int32_t c = 0; c < node->n; c++)
             node->compute[c] += times * us[c];
+        for (int32_t c = 0; weights && c < node->n; c++)
+            node->least[c] += times * us[c];
     }
 }

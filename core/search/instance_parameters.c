@@ -90,8 +90,9 @@ static void add_stored(Parameter *p, ParameterChoice choice)
         AtomSet atoms = 0;
         for (int a = 0; a < mesh->n_axes; a++)
             atoms |= axes >> a & 1 ? mesh_axis_atoms(mesh, a) : 0;
-        const Cut *by =
-            atoms & used || !atoms ? NULL : dim_to_store(p, choice.used, atoms, &choice.dim);
+        const Cut *by = atoms & (used | p->m->barred) || !atoms
+                            ? NULL
+                            : dim_to_store(p, choice.used, atoms, &choice.dim);
         for (size_t i = p->update < 0; by && i < sizeof levels; i++) {
             choice.values = levels[i];
             choice.by = by;

@@ -20,6 +20,7 @@ typedef struct {
     const InstanceOptions *options;
     Arena *scratch;
     SolveClock clock;   /* when it stops: what is made then is not whole */
+    AtomSet barred;     /* they tell devices of stages apart, and shard nothing */
     int32_t *n_readers; /* per tensor: operands of program ops that are it */
     AxisSets *partial;  /* per tensor: over which sets of axes it may be partial */
     Intern *summed;     /* (sharding, atoms): with those atoms partial */
@@ -55,7 +56,8 @@ typedef struct {
     int32_t pins; /* how it is pinned, a number in the memo */
     int n_reads;
     const Read *reads;
-    double weight;
+    double weight, least; /* as in PlacedTable */
+    bool joins;           /* the least is that of moves joined with others */
 } Carried;
 
 /* How what an op makes becomes what readers find. */
@@ -65,6 +67,7 @@ int32_t making_with_sums(Making *m, int32_t sharding, AtomSet atoms);
 int64_t making_local(Making *m, int32_t sharding); /* elements on rank 0 */
 
 int32_t making_add_node(Making *m, SearchNode node);
+void making_begin_costs(Making *m, SearchNode *node); /* all 0 */
 
 /* The pin of how a dim of a value is used; NULL. What runs again is pinned as what it is a copy of
  * (core/propagate/step_cuts.c). */
@@ -83,8 +86,10 @@ void making_sum_nodes(Making *m);
 void making_tensor_nodes(Making *m);
 /* instance_ops.c */
 void making_op_costs(Making *m);
-/* instance_moves.c: in the memo; nodes: by role. Not whole if the clock stopped it. */
-const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes);
+/* instance_moves.c: in the memo; nodes: by role. joined: moves as parts of larger ones (prices.h).
+ * Not whole if the clock stopped it. */
+const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes,
+                                 bool joined);
 /* instance_values.c */
 bool making_costs(Making *m, Error *err);
 

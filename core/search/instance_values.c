@@ -99,6 +99,18 @@ static bool is_pinned_in_use(const Making *m, int32_t tensor)
     return false;
 }
 
+static void weigh(const Making *m, Carried *value)
+{
+    const StageWeights *weights = m->options->weights;
+    const Plan *plan = m->to->session->plan;
+    value->least = value->weight;
+    if (!weights)
+        return;
+    value->weight *= stage_weights_of_value(weights, plan, value->tensor, false);
+    value->least *= stage_weights_of_value(weights, plan, value->tensor, true);
+    value->joins = stage_weights_joins(plan, value->tensor);
+}
+
 static void find_values(Values *v)
 {
     Making *m = v->m;
@@ -120,13 +132,16 @@ static void find_values(Values *v)
         memcpy(key, head, sizeof head);
         if (value.n_reads > 0)
             memcpy(key + HEAD, value.reads, sizeof *value.reads * (size_t)value.n_reads);
+        weigh(m, &value);
         int32_t id =
             intern_put(v->alike, key, sizeof *key * (size_t)(HEAD + READ_WORDS * value.n_reads));
         v->of[t] = id;
         if (id == v->values.n)
             vec_push(m->scratch, &v->values, value);
-        else
+        else {
             v->values.at[id].weight += value.weight;
+            v->values.at[id].least += value.least;
+        }
     }
 }
 
@@ -150,7 +165,8 @@ static int32_t *roles_of(Arena *scratch, const Carried *value)
 
 /* What the moves of a value depend on, told by what the memo knows: it may be that of another
  * layer, or of an earlier search. */
-static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes, int *n)
+static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes, bool joined,
+                          int *n)
 {
     int32_t head[] = {instance_set(m->to, value->node),
                       value->space,
@@ -159,7 +175,8 @@ static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes,
                       value->how,
                       value->pins,
                       m->to->inferred->dtype[value->tensor],
-                      m->to->inferred->shape[value->tensor]};
+                      m->to->inferred->shape[value->tensor],
+                      joined};
     enum { HEAD = sizeof head / sizeof *head };
     int32_t *key = arena_array(m->scratch, int32_t, HEAD + (READ_WORDS + 1) * value->n_reads);
     memcpy(key, head, sizeof head);
@@ -177,15 +194,16 @@ static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes,
     return key;
 }
 
-static const ValueTables *known_tables(Making *m, const Carried *value, const int32_t *nodes)
+static const ValueTables *known_tables(Making *m, const Carried *value, const int32_t *nodes,
+                                       bool joined)
 {
     SearchMemo *memo = m->to->memo;
     int n;
-    int32_t *key = value_key(m, value, nodes, &n);
+    int32_t *key = value_key(m, value, nodes, joined, &n);
     int32_t id = intern_find(memo->values, key, sizeof *key * (size_t)n);
     if (id >= 0)
         return memo->tables.at[id];
-    const ValueTables *tables = making_tables(m, value, nodes);
+    const ValueTables *tables = making_tables(m, value, nodes, joined);
     if (solve_stopped(&m->clock)) /* they are not whole */
         return tables;
     intern_put(memo->values, key, sizeof *key * (size_t)n);
@@ -193,23 +211,31 @@ static const ValueTables *known_tables(Making *m, const Carried *value, const in
     return tables;
 }
 
+static void place_tables(Making *m, const ValueTables *tables, const int32_t *nodes, int32_t shared,
+                         double weight, double least)
+{
+    for (int i = 0; i < tables->n; i++) {
+        const MoveTable *table = &tables->table[i];
+        PlacedTable placed = {.table = table, .weight = weight, .least = least, .edge = -1};
+        placed.a = table->a == ROLE_SHARED ? shared : nodes[table->a];
+        placed.b = table->b == ROLE_NONE ? -1 : table->b == ROLE_SHARED ? shared : nodes[table->b];
+        vec_push(m->to->arena, &m->to->tables, placed);
+    }
+}
+
 /* Returns the node of moves that readers share, or -1. */
 static int32_t add_value(Making *m, const Carried *value)
 {
     int32_t *nodes = roles_of(m->scratch, value), shared = -1;
-    const ValueTables *tables = known_tables(m, value, nodes);
+    const ValueTables *tables = known_tables(m, value, nodes, false);
     if (tables->n_shared > 0)
         shared = making_add_node(m, (SearchNode){.kind = NODE_SHARED,
                                                  .place = value->tensor,
                                                  .n = tables->n_shared,
                                                  .shared = tables->shared});
-    for (int i = 0; i < tables->n; i++) {
-        const MoveTable *table = &tables->table[i];
-        PlacedTable placed = {.table = table, .weight = value->weight, .edge = -1};
-        placed.a = table->a == ROLE_SHARED ? shared : nodes[table->a];
-        placed.b = table->b == ROLE_NONE ? -1 : table->b == ROLE_SHARED ? shared : nodes[table->b];
-        vec_push(m->to->arena, &m->to->tables, placed);
-    }
+    place_tables(m, tables, nodes, shared, value->weight, value->joins ? 0 : value->least);
+    if (value->joins)
+        place_tables(m, known_tables(m, value, nodes, true), nodes, shared, 0, value->least);
     return shared;
 }
 

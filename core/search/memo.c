@@ -1,5 +1,7 @@
 #include "core/search/memo.h"
 
+#include "core/search/stage_weights.h"
+
 #define BYTES_MOST ((size_t)1 << 29) /* more is not kept for the next search */
 
 SearchMemo *search_memo_new(void)
@@ -57,11 +59,13 @@ static void begin_model(SearchMemo *memo)
 void search_memo_begin(SearchMemo *memo, const Session *session)
 {
     uint64_t program = program_hash(session->inferred);
-    bool same_prices = memo->prices && prices_are_of(memo->prices, session->mesh, session->machine);
+    AtomSet fixed = stages_atoms(session->plan);
+    bool same_prices =
+        memo->prices && prices_are_of(memo->prices, session->mesh, session->machine, fixed);
     if (!same_prices) {
         arena_free(memo->prices_arena);
         memo->prices_arena = arena_new();
-        memo->prices = prices_new(memo->prices_arena, session->mesh, session->machine);
+        memo->prices = prices_new(memo->prices_arena, session->mesh, session->machine, fixed);
     }
     if (!same_prices || memo->inferred != session->inferred || memo->program != program ||
         arena_bytes(memo->arena) > BYTES_MOST)

@@ -4,6 +4,8 @@
 #include "core/base/intern.h"
 #include "core/base/vec.h"
 
+#include <math.h>
+
 typedef struct {
     int32_t dtype, from, to;
 } Asked;
@@ -11,7 +13,9 @@ typedef struct {
 struct PricesAsked {
     Intern *moves;
     Intern *machines, *tunings, *both; /* that were asked about */
-    Vec(double) us;
+    Vec(double) us, joined_us;
+    Intern *collectives; /* of a kind, over atoms: */
+    Vec(double) byte_us;
 };
 
 static const Mesh *copy_mesh(Arena *arena, const Mesh *mesh)
@@ -55,12 +59,13 @@ static int32_t machine_number(const Prices *prices, const Machine *machine)
     return intern_put(prices->asked->both, key, sizeof key);
 }
 
-Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine)
+Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine, AtomSet fixed)
 {
     Prices *prices = arena_make(arena, Prices);
     *prices = (Prices){.arena = arena,
                        .mesh = copy_mesh(arena, mesh),
                        .machine = copy_machine(arena, machine),
+                       .fixed = fixed,
                        .shardings = shardings_new(arena)};
     prices->resharder = resharder_new(arena, prices->mesh, prices->machine, prices->shardings);
     ReshardOptions options = reshard_defaults();
@@ -70,7 +75,8 @@ Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine)
     *prices->asked = (struct PricesAsked){.moves = intern_new(arena),
                                           .machines = intern_new(arena),
                                           .tunings = intern_new(arena),
-                                          .both = intern_new(arena)};
+                                          .both = intern_new(arena),
+                                          .collectives = intern_new(arena)};
     machine_number(prices, machine);
     return prices;
 }
@@ -85,9 +91,42 @@ static bool same_mesh(const Mesh *a, const Mesh *b)
     return same && !a->devices == !b->devices;
 }
 
-bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine)
+bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine, AtomSet fixed)
 {
-    return same_mesh(prices->mesh, mesh) && machine_number(prices, machine) == 0;
+    return prices->fixed == fixed && same_mesh(prices->mesh, mesh) &&
+           machine_number(prices, machine) == 0;
+}
+
+/* The least time of a byte in a collective of any size. A price does not fall with the bytes, so
+ * that sizes GROWTH apart tell those between. */
+static double byte_us(Prices *prices, StepKind kind, AtomSet atoms)
+{
+    struct PricesAsked *asked = prices->asked;
+    int32_t key[2] = {(int32_t)kind, (int32_t)atoms};
+    int32_t id = intern_put(asked->collectives, key, sizeof key);
+    if (id == asked->byte_us.n) {
+        const double growth = 1.05, most = 0x1p40;
+        double least = INFINITY;
+        for (double bytes = 64; bytes < most; bytes *= growth) {
+            Price price = price_step(prices->machine, prices->mesh, kind, atoms, (int64_t)bytes);
+            least = fmin(least, price.us / (growth * bytes));
+        }
+        vec_push(prices->arena, &asked->byte_us, least);
+    }
+    return asked->byte_us.at[id];
+}
+
+static double joined_us(Prices *prices, const ReshardPath *path)
+{
+    double us = 0;
+    for (int i = 0; i < path->n_steps; i++) {
+        const Step *step = &path->step[i];
+        bool joins = step->kind == STEP_ALL_GATHER || step->kind == STEP_ALL_REDUCE ||
+                     step->kind == STEP_REDUCE_SCATTER;
+        us += joins ? fmin(step->us, (double)step->bytes * byte_us(prices, step->kind, step->atoms))
+                    : step->us;
+    }
+    return us;
 }
 
 int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to)
@@ -95,8 +134,9 @@ int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to)
     Asked asked = {(int32_t)dtype, from, to};
     int32_t id = intern_put(prices->asked->moves, &asked, sizeof asked);
     if (id == prices->asked->us.n) {
-        double us = reshard(prices->resharder, dtype, from, to)->us;
-        vec_push(prices->arena, &prices->asked->us, us);
+        const ReshardPath *path = reshard_inside(prices->resharder, dtype, from, to, prices->fixed);
+        vec_push(prices->arena, &prices->asked->us, path->us);
+        vec_push(prices->arena, &prices->asked->joined_us, joined_us(prices, path));
     }
     return id;
 }
@@ -104,6 +144,11 @@ int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to)
 double prices_us(const Prices *prices, int32_t id)
 {
     return prices->asked->us.at[id];
+}
+
+double prices_joined_us(const Prices *prices, int32_t id)
+{
+    return prices->asked->joined_us.at[id];
 }
 
 bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to)

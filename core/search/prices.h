@@ -15,20 +15,24 @@ typedef struct {
     Arena *arena;
     const Mesh *mesh;
     const Machine *machine;
+    AtomSet fixed; /* of stages: no move is over them */
     Shardings *shardings;
     Resharder *resharder;
     struct PricesAsked *asked; /* private */
 } Prices;
 
 /* In the arena. */
-Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine);
+Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine, AtomSet fixed);
 
 /* Whether they hold on that mesh and machine. */
-bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine);
+bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine, AtomSet fixed);
 
 /* The id of a move; the shardings differ. */
 int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to);
 double prices_us(const Prices *prices, int32_t id);
+/* The least that the move can cost as a part of larger collectives: its bytes, each at the time of
+ * a byte in the collective of the size that serves it best. */
+double prices_joined_us(const Prices *prices, int32_t id);
 bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to); /* it costs nothing */
 
 #endif

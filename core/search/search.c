@@ -1,6 +1,7 @@
 #include "core/search/search.h"
 
 #include "core/base/units.h"
+#include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 #include "core/search/decide.h"
@@ -13,10 +14,11 @@
 
 #include <math.h>
 
-enum { POINTS_MAX = 12 };
+enum { POINTS_MAX = 48 };
 #define GAP_UNFOLDED                                                                               \
-    1e-3 /* layers that are searched each by itself are alike: exactly how many of                 \
-            them save memory is hardly ever proven */
+    1e-3                /* layers that are searched each by itself are alike: exactly how many of  \
+                           them save memory is hardly ever proven */
+#define LEAST_GAIN 1e-4 /* for which another path is searched */
 #define PART_OF_PLANS 0.6 /* of the time left: to find a plan, before the bound is sought */
 
 typedef struct {
@@ -36,6 +38,7 @@ typedef struct {
     int n_points;
     double best_us;        /* of plans within the limit so far */
     const int32_t *choice; /* [nodes] of that plan; NULL: it is the session's */
+    StageWeights *paths;   /* of the plans so far; NULL: no schedule */
 } Search;
 
 static bool search_is_over(const Search *s)
@@ -154,7 +157,7 @@ static void close_others(Search *s)
 /* What the search minimises: search.h. */
 static double cost_us(const Plan *plan)
 {
-    return plan->priced->totals.step_us;
+    return plan_step_us(plan);
 }
 
 /* Takes the plan of these decisions if it is the best so far that keeps the limit. */
@@ -199,6 +202,8 @@ static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *
     for (int i = 0; i < decisions.n; i++)
         vec_push(s->arena, &all, decisions.at[i]);
     offer(s, plan, all.at, all.n, answer->objective, answer->choice);
+    if (s->paths && plan_is_legal(plan))
+        stage_weights_add(s->paths, plan);
     *fits = most <= 0 || plan->priced->totals.peak_bytes <= most;
     if (!*fits && s->n_points < POINTS_MAX) {
         MemoryPoint point = memory_point(s->arena, s->instance, plan, answer->choice);
@@ -244,6 +249,7 @@ static void say_conflict(Search *s, const char *why)
 static void fill_counts(Search *s)
 {
     const Instance *instance = s->instance;
+    s->result->n_choices = 0;
     s->result->n_nodes = instance->nodes.n;
     s->result->n_edges = instance->edges.n;
     for (int i = 0; i < instance->nodes.n; i++) {
@@ -373,21 +379,20 @@ void search_price_choices(Arena *arena, SearchResult *result, Progress *progress
 
 /* ---- all of it ---- */
 
-/* One micro-batch in one stage is what the graph says. */
-static bool has_pipeline(const Plan *plan)
+/* Ops on parts of the mesh take a time that only a schedule tells. */
+static bool has_parts_alone(const Plan *plan)
 {
-    const Stages *stages = plan->decided->stages;
-    return plan->decided->devices || (stages && (stages->n > 1 || stages->n_micro_batches > 1));
+    return plan->decided->devices && !plan_schedule(plan);
 }
 
 static bool check(const Session *session, Error *err)
 {
-    if (has_pipeline(session->plan))
+    if (has_parts_alone(session->plan))
         return error_kind(err, ERROR_UNSUPPORTED,
-                          "a plan of several stages or micro-batches, or with ops on parts of the "
-                          "mesh, is not searched") ||
-               error_hint(err, "search --devices N searches stages, schedules and micro-batches "
-                               "with the mesh; or search without the policy's stages");
+                          "a plan with ops on parts of the mesh, and no schedule that fits its "
+                          "stages, is not searched") ||
+               error_hint(err, "-m pp=4,tp=8 --train without a policy searches stages, schedule "
+                               "and micro-batches; --devices N the mesh with them");
     const char *name = propagator_or_default(session->options.propagator)->name;
     if (strcmp(name, propagator_explain.name) != 0)
         return error_kind(err, ERROR_UNSUPPORTED,
@@ -413,13 +418,16 @@ static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
-/* What no plan within the limit is below: the limit counts only what every plan holds. */
+/* What no plan within the limit is below: the limit counts only what every plan holds, under a
+ * schedule the cost too. */
 static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
 {
-    if (s->n_points > 0 && !solve_now(s, false, answer, err))
+    if (s->paths)
+        instance_weigh(s->instance, true);
+    if ((s->n_points > 0 || s->paths) && !solve_now(s, false, answer, err))
         return false;
     if (answer->outcome != SOLVE_INFEASIBLE)
-        s->result->bound_us = answer->bound;
+        s->result->bound_us = fmax(s->result->bound_us, answer->bound);
     else if (s->result->outcome != SEARCH_PLAN)
         say_conflict(s, answer->why);
     return true;
@@ -434,6 +442,7 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
                                .store = request->max_peak_bytes > 0,
                                .plans = plans,
                                .n_plans = plans[0] == plans[1] ? 1 : 2,
+                               .weights = s->paths,
                                .memo = s->memo,
                                .deadline_s = s->deadline_s,
                                .progress = request->progress};
@@ -461,7 +470,6 @@ static bool find_all(Search *s, Error *err)
 {
     SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
     bool over;
-    offer_own_plan(s);
     if (!lay_choices(s, false, &over, err) || (!over && !find_plan(s, &answer, err)))
         return false;
     if (!over && s->request->unfold && s->instance->folded && answer.outcome != SOLVE_INFEASIBLE) {
@@ -475,6 +483,27 @@ static bool find_all(Search *s, Error *err)
     return find_bound(s, &answer, err);
 }
 
+/* Under a schedule the weights of the stages are those of the longest paths of the plans so far: a
+ * plan is made for them, its path is one more, and every such problem has a bound. Ends when a path
+ * adds nothing. */
+static bool find_on_paths(Search *s, Error *err)
+{
+    enum { ROUNDS = 8 };
+    s->paths = stage_weights_new(s->arena, s->session.plan);
+    if (s->paths)
+        stage_weights_add(s->paths, s->session.plan);
+    for (int round = 0; round < (s->paths ? ROUNDS : 1) && !search_is_over(s); round++) {
+        double best = s->best_us, bound = s->result->bound_us;
+        if (!find_all(s, err))
+            return false;
+        if (s->result->outcome == SEARCH_INFEASIBLE ||
+            (round > 0 && s->best_us >= best * (1 - LEAST_GAIN) &&
+             s->result->bound_us <= bound * (1 + LEAST_GAIN)))
+            break;
+    }
+    return true;
+}
+
 static bool search_all(Search *s, Error *err)
 {
     const SearchRequest *request = s->request;
@@ -483,12 +512,13 @@ static bool search_all(Search *s, Error *err)
         return false;
     result->before_us = cost_us(s->session.plan);
     result->before_bytes = s->session.plan->priced->totals.peak_bytes;
-    if (!find_all(s, err))
+    offer_own_plan(s);
+    if (!find_on_paths(s, err))
         return false;
     result->n_lifted = s->lifted.n;
     result->proven = result->outcome == SEARCH_PLAN &&
                      result->cost_us - result->bound_us <= 1e-6 * result->cost_us;
-    if (result->proven && s->choice && s->n_points == 0 && !s->allowed) {
+    if (result->proven && s->choice && s->n_points == 0 && !s->allowed && !s->paths) {
         result->pricing = arena_make(s->arena, struct SearchPricing);
         *result->pricing = (struct SearchPricing){s->instance, s->choice};
     }

@@ -13,10 +13,11 @@
  *
  * It may run on a thread of its own while the session stays as it is.
  *
- * What is minimised is totals.step_us of core/cost/cost.h: ops and collectives, one behind the
- * other, which is what a plan without a schedule takes. Under a schedule of one micro-batch that
- * says `overlap` a plan takes less than that (core/cost/streams.h): traffic of parameters is joined
- * and runs beside the ops. The search does not see that part.
+ * What is minimised is plan_step_us() of core/cost/pipeline.h. Without a schedule that is the sum
+ * of ops and collectives, one behind the other. Under a schedule the stages and the order of their
+ * blocks are given, and each stage's time counts as often as the longest path of blocks has it
+ * (stage_weights.h); traffic of parameters that runs beside the ops, and sends, are not in the
+ * bound, so that a gap may remain.
  */
 #ifndef CORE_SEARCH_SEARCH_H
 #define CORE_SEARCH_SEARCH_H
@@ -50,7 +51,7 @@ typedef struct {
 typedef enum {
     SEARCH_PLAN,       /* decisions, cost */
     SEARCH_INFEASIBLE, /* no plan obeys all pins and limits: `conflict` */
-    SEARCH_UNKNOWN     /* stopped before a plan within the limit was found */
+    SEARCH_UNKNOWN     /* no plan within the limit was found, nor that there is none */
 } SearchOutcome;
 
 /* An op that decisions are about, and what another choice would cost. */

@@ -386,21 +386,6 @@ static void answers_on_one_device(void **state)
     fixture_free(&f);
 }
 
-/* Stages are not searched, and the error says so. */
-static void refuses_stages(void **state)
-{
-    (void)state;
-    Fixture f = fixture_new();
-    Session *session = open_session(&f, GPT, "pp=2", "pipeline", NULL);
-    SearchResult result;
-    Error err = {0};
-    assert_false(search_plan(f.arena, &(SearchRequest){.session = session}, &result, &err));
-    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "stages"));
-    session_close(session);
-    fixture_free(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,7 +393,8 @@ int main(void)
         cmocka_unit_test(beats_the_policies),      cmocka_unit_test(obeys_pins),
         cmocka_unit_test(is_the_best_of_all),      cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),         cmocka_unit_test(policy_replays),
-        cmocka_unit_test(answers_on_one_device),   cmocka_unit_test(refuses_stages),
+        cmocka_unit_test(answers_on_one_device),
+
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -311,14 +311,14 @@ static void prices_know_their_mesh(void **state)
     (void)state;
     Fixture f = fixture_new(NULL, NULL);
     const Session *s = f.session;
-    Prices *kept = prices_new(f.arena, s->mesh, s->machine);
+    Prices *kept = prices_new(f.arena, s->mesh, s->machine, 0);
     Machine other = *s->machine;
-    assert_true(prices_are_of(kept, s->mesh, s->machine));
-    assert_true(prices_are_of(kept, s->mesh, &other));
+    assert_true(prices_are_of(kept, s->mesh, s->machine, 0));
+    assert_true(prices_are_of(kept, s->mesh, &other, 0));
     other.launch_us += 1;
-    assert_false(prices_are_of(kept, s->mesh, &other));
+    assert_false(prices_are_of(kept, s->mesh, &other, 0));
     assert_true(session_set_mesh(f.session, "dp=4,tp=1", NULL));
-    assert_false(prices_are_of(kept, f.session->mesh, f.session->machine));
+    assert_false(prices_are_of(kept, f.session->mesh, f.session->machine, 0));
     fixture_free(&f);
 }
 

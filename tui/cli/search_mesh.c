@@ -60,7 +60,7 @@ static void put_text(const Session *session, const SearchResult *result, Buf *ou
         put_plan(result, out);
     else
         buf_printf(out, "%s\n",
-                   result->conflict ? result->conflict : "stopped before a plan was found");
+                   result->conflict ? result->conflict : "no plan within the limit was found");
     put_times(result, out);
     if (result->n_decisions > result->n_lifted) {
         buf_putc(out, '\n');

@@ -50,15 +50,16 @@ static const char estimate_text[] =
     "step does not fit or the plan is illegal.";
 static const char search_text[] =
     "Searches the plan of least time whose memory is within a limit, and proves it:\n"
-    "with -m on that mesh, what policy and pins leave open; with --devices N whole\n"
-    "configurations of a training step under hybrid3d: mesh and order of its axes,\n"
-    "layers of stages, micro-batches, schedule, what is made again, ZeRO, sequence\n"
-    "parallelism. -m pp=4,tp=8 --train without a policy searches all of these but the\n"
-    "mesh. --set global_batch=N gives the samples of a step, --set tp=8 or --set zero=1\n"
-    "pins what is searched, -o FILE saves a plan.json, or FILE.lua a policy.\n"
-    "'4 x 2' is four micro-batches of two samples on each rank. Every time and peak is\n"
-    "a plan's; '>=' is a lower bound of one that was not made. C-c stops with the best\n"
-    "so far. The exit code is 1 if nothing fits.";
+    "with -m on that mesh, what policy and pins leave open, under the policy's stages\n"
+    "and schedule if it has some; with --devices N whole configurations of a training\n"
+    "step under hybrid3d: mesh and order of its axes, layers of stages, micro-batches,\n"
+    "schedule, what is made again, ZeRO, sequence parallelism. -m pp=4,tp=8 --train\n"
+    "without a policy searches all of these but the mesh. --set global_batch=N gives\n"
+    "the samples of a step, --set tp=8 or --set zero=1 pins what is searched, -o FILE\n"
+    "saves a plan.json, or FILE.lua a policy. '4 x 2' is four micro-batches of two\n"
+    "samples on each rank. Every time and peak is a plan's; '>=' is a lower bound of\n"
+    "one that was not made. C-c stops with the best so far. The exit code is 1 if\n"
+    "nothing fits.";
 static const char diff_text[] =
     "Compares two plans, or one model under several propagators or settings: their\n"
     "requests, the first decision that differs, totals, the ops, tensors, reshards and\n"

@@ -443,7 +443,7 @@ static void draw_plans(Ui *ui, const PlanSearch *search, Pen *pen)
     } else {
         pen_printf(pen, ROLE_ERROR, " %s",
                    search->point[0].conflict ? search->point[0].conflict
-                                             : "stopped before a plan was found");
+                                             : "no plan within the limit was found");
         pen_line(pen);
     }
     draw_pins(ui, search, pen);
