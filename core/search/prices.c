@@ -97,6 +97,9 @@ bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machin
            machine_number(prices, machine) == 0;
 }
 
+enum { SIZES = 480 }; /* from 64 bytes to a TiB, each GROWTH times the one before */
+#define GROWTH 1.05
+
 /* The least time of a byte in a collective of any size. A price does not fall with the bytes, so
  * that sizes GROWTH apart tell those between. */
 static double byte_us(Prices *prices, StepKind kind, AtomSet atoms)
@@ -105,11 +108,10 @@ static double byte_us(Prices *prices, StepKind kind, AtomSet atoms)
     int32_t key[2] = {(int32_t)kind, (int32_t)atoms};
     int32_t id = intern_put(asked->collectives, key, sizeof key);
     if (id == asked->byte_us.n) {
-        const double growth = 1.05, most = 0x1p40;
-        double least = INFINITY;
-        for (double bytes = 64; bytes < most; bytes *= growth) {
+        double least = INFINITY, bytes = 64;
+        for (int i = 0; i < SIZES; i++, bytes *= GROWTH) {
             Price price = price_step(prices->machine, prices->mesh, kind, atoms, (int64_t)bytes);
-            least = fmin(least, price.us / (growth * bytes));
+            least = fmin(least, price.us / (GROWTH * bytes));
         }
         vec_push(prices->arena, &asked->byte_us, least);
     }
