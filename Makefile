@@ -7,7 +7,8 @@
 #   make fuzz F=name [SECONDS=60]   libFuzzer on tests/fuzz/fuzz_name.c
 #   make fuzz-all [SECONDS=60]      each fuzzer so long: executions, finds, coverage
 #   make differential [PART=jax]    exports held against the real systems, from PyPI
-#   make bench install clean        figures into build/bench.tsv; PREFIX= DESTDIR=; remove what was built
+#   make bench install clean        figures into build/bench.tsv, with IOPDDL=FOLDER of the contest's
+#                                   problems too; PREFIX= DESTDIR=; remove what was built
 #   make deb dist                   a Debian package of this build; the source as a tar.gz
 #   make PEERS="shardy paddle" BUILD=build/some   only these other systems (core/peers); "": none
 #   V=1 shows whole commands
@@ -323,7 +324,8 @@ fuzz-all: deps-check
 bench: deps
 	@$(SUBMAKE) MODE=release build/release/bench $(patsubst $(BUILD)/%,build/release/%,$(MPI_STEPS))
 	@build/release/bench >build/bench.tsv; status=$$?; \
-	tests/mpi/bench.sh build/release/mpi/bench_steps >>build/bench.tsv; cat build/bench.tsv; exit $$status
+	tests/mpi/bench.sh build/release/mpi/bench_steps >>build/bench.tsv; \
+	[ -z "$(IOPDDL)" ] || tests/bench/iopddl.py $(IOPDDL) >>build/bench.tsv; cat build/bench.tsv; exit $$status
 
 # ---- looks and rules
 
