@@ -35,6 +35,16 @@ Example example_read(Arena *arena, const char *text)
     return example;
 }
 
+/* "5x6": "5x6:f64"; one that has a type, is a constant or absent stays. */
+static void put_typed(Str operand, const char *dtype, Buf *out)
+{
+    bool plain = operand.n == 0 || operand.s[0] == '=' || operand.s[0] == '-' ||
+                 str_find(operand, STR(":")) >= 0;
+    buf_add(out, operand);
+    if (!plain)
+        buf_printf(out, ":%s", dtype);
+}
+
 const char *example_operands(Arena *arena, const char *operands, const char *dtype)
 {
     Buf out = buf_new(arena);
@@ -44,10 +54,13 @@ const char *example_operands(Arena *arena, const char *operands, const char *dty
         for (; *end && (*end != ',' || depth > 0); end++)
             depth += (*end == '[') - (*end == ']');
         Str text = {item, (size_t)(end - item)};
-        bool typed = str_find(text, STR(":")) >= 0 || *item == '=' || *item == '-' ||
-                     str_find(text, STR(">")) >= 0;
-        buf_printf(&out, "%s%.*s%s%s", item == operands ? "" : ",", STR_ARG(text), typed ? "" : ":",
-                   typed ? "" : dtype);
+        int64_t arrow = str_find(text, STR("->"));
+        buf_puts(&out, item == operands ? "" : ",");
+        put_typed(arrow < 0 ? text : (Str){item, (size_t)arrow}, dtype, &out);
+        if (arrow >= 0) {
+            buf_puts(&out, "->");
+            put_typed((Str){item + arrow + 2, text.n - (size_t)arrow - 2}, dtype, &out);
+        }
         item = end;
         if (!*item)
             break;

@@ -162,7 +162,9 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
         error_kind(err, ERROR_USAGE, "nothing of the model trains");
         return error_hint(err, n_all > 0 ? "all its parameters are frozen"
                                          : "it has no float initializers that ops read beside "
-                                           "activations");
+                                           "activations: --set parameters=PATTERN makes inputs its "
+                                           "parameters, --train loss=outputs has the gradients of "
+                                           "all");
     }
     BackwardRequest request = {.given = &loss->loss, .given_gradient = &loss->seed, .n_given = 1};
     request.shape = shape;

@@ -3,6 +3,7 @@
 # shardings that XLA chose. Ends with "N passed, N failed".
 #
 #   NAME.stablehlo.mlir   jax's text    NAME.io/in_I.npy out_I.npy   one run of it in jax
+#   NAME.grad/index.json  files of inputs, cotangents and the gradients of jax.vjp
 #   NAME.values.tsv       each value as jaxlib's parser has it (tests/unit/test_stablehlo.c)
 #   NAME.shardings.txt    the PartitionSpec of each argument and result after propagation in XLA
 cd "$(dirname "$0")/../.." || exit 1
@@ -27,6 +28,12 @@ for data in "$HERE"/*.io; do
     name=$(basename "$data" .io)
     said=$("$DIMSCOPE" run "$HERE/$name.stablehlo.mlir" --vectors "$data" -m x=2 --cuts all 2>&1)
     check "$name: other results" $? "$said"
+done
+
+for data in "$HERE"/*.grad; do
+    name=$(basename "$data" .grad)
+    said=$("$DIMSCOPE" run "$HERE/$name.stablehlo.mlir" --grad-vectors "$data" -m x=2 --cuts all 2>&1)
+    check "$name: other gradients than jax.vjp's" $? "$said"
 done
 
 for want in "$HERE"/*.shardings.txt; do

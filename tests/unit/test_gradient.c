@@ -81,6 +81,23 @@ static const Checked more[] = {
     {"Det", "4x4", true},
     {"DeformConv", "2x4x7,6x2x3,2x6x5,6,2x6x5 group=2 offset_group=2", true},
     {"DeformConv", "2x2x4x5x3,3x2x2x2x2,2x24x5x6x4 pads=[1,1,1,1,1,1]", true},
+    {"stablehlo.pad", "5x6,scalar->6x14 padding=[[2,-1],[0,3]] interior=[0,1]", true},
+    {"stablehlo.gather",
+     "5x6x4,7x3:i64->7x3x6 offset_dims=[2] collapsed_slice_dims=[0,2] index_vector_dim=2 "
+     "slice_sizes=[1,6,1] start_index_map=[0]",
+     true},
+    {"stablehlo.scatter",
+     "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1 "
+     "scatter_dims_to_operand_dims=[0] region=[\"return\\u00201\"]",
+     true},
+    {"stablehlo.reduce_window",
+     "5x6,scalar->5x6 window_dimensions=[1,3] window_dilations=[1,2] padding=[0,0,2,2] "
+     "reducers=[\"stablehlo.minimum\"]",
+     true},
+    {"stablehlo.convolution",
+     "2x7x6x4,3x2x2x6->2x5x12x6 dim_numbers=[b,0,1,f]x[0,1,i,o]->[b,0,1,f] feature_group_count=2 "
+     "lhs_dilation=[1,2] padding=[0,0,1,1]",
+     true},
     {"Clip", "5x6", true},
     {"Clip", "5x6 min=-1.0 max=0.5", true},
     {"Elu", "5x6 alpha=2.5", true},

@@ -210,7 +210,7 @@ const Operator operators_stablehlo[] = {
     {HLO("convolution", by_factors, 2,
          "batch_group_count dim_numbers feature_group_count lhs_dilation padding precision "
          "reversal rhs_dilation strides"),
-     .kernel = "stablehlo.convolution",
+     .kernel = "stablehlo.convolution", GRADIENT("0: move(x1); 1: move(x0)"),
      .examples = "3x7x6x4,3x2x4x5->3x5x5x5 dim_numbers=[b,0,1,f]x[0,1,i,o]->[b,0,1,f]"},
     {HLO("count_leading_zeros", by_factors, 1, ""), .examples = "5x6:i32->5x6:i32"},
     {HLO("cross-replica-sum", by_factors, 0, ""), .examples = "5x6->5x6"},
@@ -222,19 +222,20 @@ const Operator operators_stablehlo[] = {
      .examples = "3x5x6,3x6x7->3x5x7 contracting_dims=[[2],[1]] batching_dims=[[0],[0]]; "
                  "5x4x6,4x6x7->5x7 contracting_dims=[[1,2],[0,1]]"},
     {HLO("dynamic_slice", by_factors, 0, "slice_sizes"), .kernel = "stablehlo.dynamic_slice",
-     .examples = "5x6,scalar:i32,scalar:i32->5x4"},
+     GRADIENT("0: move(others)"), .examples = "5x6,scalar:i32,scalar:i32->5x4"},
     {HLO("dynamic_update_slice", by_factors, 0, ""), .kernel = "stablehlo.dynamic_update_slice",
+     GRADIENT("0: move(others); 1: move(others)"),
      .examples = "5x6,5x4,scalar:i32,scalar:i32->5x6"},
     {HLO("fft", by_factors, 8, "fft_length fft_type"),
      .examples = "5x6:c64->5x6:c64 fft_length=[6]"},
     {HLO("gather", by_factors, 0,
          "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
          "operand_batching_dims slice_sizes start_index_map start_indices_batching_dims"),
-     .kernel = "stablehlo.gather",
+     .kernel = "stablehlo.gather", GRADIENT("0: move(x1)"),
      .examples = "5x6,7x1:i64->7x6 offset_dims=[1] collapsed_slice_dims=[0] index_vector_dim=1 "
                  "slice_sizes=[1,6] start_index_map=[0]"},
     {HLO("pad", by_factors, 0, "interior padding"), .kernel = "stablehlo.pad",
-     .examples = "5x6,scalar->5x9 padding=[[0,0],[1,2]]"},
+     GRADIENT("0: move; 1: move"), .examples = "5x6,scalar->5x9 padding=[[0,0],[1,2]]"},
     {HLO("reduce", reduce, 1, "dimensions reducers region"), .kernel = "stablehlo.reduce",
      .examples = "5x6,scalar->5 dimensions=[1] reducers=[\"stablehlo.add\"]"},
     {HLO("reduce_scatter", by_factors, 0,
@@ -243,8 +244,10 @@ const Operator operators_stablehlo[] = {
     {HLO("reduce_window", by_factors, 1,
          "base_dilations padding reducers region window_dilations window_dimensions "
          "window_strides"),
-     .kernel = "stablehlo.reduce_window",
-     .examples = "5x6,scalar->5x4 window_dimensions=[1,3] reducers=[\"stablehlo.add\"]"},
+     .kernel = "stablehlo.reduce_window", GRADIENT("0: move(x0 x1); 1: move(x0 x1)"),
+     .examples = "5x6,scalar->5x4 window_dimensions=[1,3] reducers=[\"stablehlo.add\"]; "
+                 "5x6,scalar->5x3 window_dimensions=[1,2] window_strides=[1,2] "
+                 "reducers=[\"stablehlo.maximum\"]"},
     {HLO("reshape", by_factors, 0, ""), .examples = "6x20->6x4x5; 6x10->12x5"},
     {HLO("rng_bit_generator", by_factors, 8, "algorithm"), .examples = "2:u64->2:u64,5x6:u64"},
     {HLO("scatter", scatter, 1,
@@ -252,18 +255,19 @@ const Operator operators_stablehlo[] = {
          "region "
          "scatter_dims_to_operand_dims scatter_indices_batching_dims unique_indices "
          "update_window_dims"),
-     .kernel = "stablehlo.scatter",
+     .kernel = "stablehlo.scatter", GRADIENT("0: move(x1); 2: move(x1)"),
      .examples =
          "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1 "
          "scatter_dims_to_operand_dims=[0] reducers=[\"stablehlo.add\"]"},
     {HLO("select_and_scatter", by_factors, 1,
          "padding reducers region window_dimensions window_strides"),
-     .kernel = "stablehlo.select_and_scatter",
+     .kernel = "stablehlo.select_and_scatter", GRADIENT("0: zero; 1: move(x0); 2: move(x0)"),
      .examples = "5x6,5x3,scalar->5x6 window_dimensions=[1,2] window_strides=[1,2] "
                  "reducers=[\"stablehlo.add\"] "
                  "region=[\"compare:GE:bool\\u00200\\u00201\",\"return\\u00202\"]"},
     {HLO("slice", by_factors, 0, "limit_indices start_indices strides"), .examples = "5x6->5x4"},
     {HLO("sort", by_factors, 8, "dimension is_stable region"), .kernel = "stablehlo.sort",
+     GRADIENT("all: move(inputs)"),
      .examples =
          "5x6->5x6 dimension=1 region=[\"compare:LT:bool\\u00200\\u00201\",\"return\\u00202\"]"},
     {0},

@@ -133,6 +133,8 @@ static bool gather(const KernelCall *call, Error *err)
         !open_indexing(call, names, call->input[0], call->input[1], call->output[0], &x, err))
         return false;
     IndexList sizes = list_of(call, "slice_sizes");
+    if (!kernel_takes_terms(call, err))
+        return false;
     Local *out = call->output[0];
     int64_t at[DIMS_MAX] = {0}, batch[DIMS_MAX] = {0}, start[DIMS_MAX];
     if (sizes.n != x.operand->shape.n_dims || out->dtype != x.operand->dtype)
@@ -153,8 +155,50 @@ static bool gather(const KernelCall *call, Error *err)
             continue;
         if (place < 0)
             return error_kind(err, ERROR_RUN, "an element is on another rank");
-        elements_copy(out->dtype, local_at(out, i), local_at(x.operand, place), 1, 1);
+        if (call->sink)
+            kernel_term(call, out, i, x.operand, place, 1);
+        else
+            elements_copy(out->dtype, local_at(out, i), local_at(x.operand, place), 1, 1);
     }
+    return true;
+}
+
+/* Where update i goes in the result; -1: outside of it, or to another rank. -2: an index is on
+ * another rank. */
+static int64_t update_place(const Indexing *x, int64_t i)
+{
+    int64_t at[DIMS_MAX] = {0}, batch[DIMS_MAX] = {0}, start[DIMS_MAX];
+    int64_t vector = vector_place(x, i, at, batch);
+    if (vector < 0)
+        return -2;
+    window_start(x, vector, batch, start);
+    add_window(x, at, start);
+    return operand_place(x, start);
+}
+
+/* What the elements of a scattered result are made of: the operand's where nothing replaces it, and
+ * updates: the last one, where they replace, all of them where they add. */
+static bool scatter_terms(const KernelCall *call, const Indexing *x, RegionKind kind, Error *err)
+{
+    const Local *out = call->output[0];
+    int64_t n = shape_elements(&out->shape), n_updates = shape_elements(&x->side->shape);
+    int64_t *last = arena_array(call->scratch, int64_t, n);
+    if (kind != REGION_REPLACES && kind != REGION_ADDS)
+        return error_kind(err, ERROR_RUN, "the derivative of its region is not known");
+    for (int64_t i = 0; i < n_updates; i++) {
+        int64_t place = update_place(x, i);
+        if (place == -2)
+            return error_kind(err, ERROR_RUN, "an index is on another rank");
+        if (place >= 0 && kind == REGION_ADDS)
+            kernel_term(call, out, place, x->side, i, 1);
+        else if (place >= 0)
+            last[place] = i + 1;
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (last[i])
+            kernel_term(call, out, i, x->side, last[i] - 1, 1);
+        else if (call->first) /* the operand is added once */
+            kernel_term(call, out, i, call->input[0], i, 1);
     return true;
 }
 
@@ -174,17 +218,16 @@ static bool scatter(const KernelCall *call, Error *err)
     const ScalarCode *code;
     if (!kernel_computes(out, err) || !scalar_code_read(call, types, 2, &code, err))
         return false;
+    if (call->sink)
+        return kernel_takes_terms(call, err) &&
+               scatter_terms(call, &x, scalar_code_kind(call, code), err);
     if (call->first || !call->reduce_cut)
         elements_copy(out->dtype, out->data, call->input[0]->data, 1, shape_elements(&out->shape));
-    int64_t at[DIMS_MAX] = {0}, batch[DIMS_MAX] = {0}, start[DIMS_MAX];
     for (int64_t i = 0; i < shape_elements(&x.side->shape); i++) {
-        int64_t vector = vector_place(&x, i, at, batch);
-        if (vector < 0)
+        int64_t place = update_place(&x, i);
+        if (place == -2)
             return error_kind(err, ERROR_RUN, "an index is on another rank");
-        window_start(&x, vector, batch, start);
-        add_window(&x, at, start);
-        int64_t place = operand_place(&x, start);
-        if (place < 0) /* outside: it is dropped; or another rank has it */
+        if (place < 0) /* it is dropped */
             continue;
         Scalar args[2] = {scalar_load(out, place), scalar_load(x.side, i)};
         scalar_code_run(code, args, args);
@@ -230,11 +273,22 @@ static void merge_sort(const Sorting *s, int64_t *order, int64_t *room, int64_t 
     }
 }
 
+static void put_sorted(const KernelCall *call, int k, int64_t to, int64_t from)
+{
+    if (call->sink)
+        kernel_term(call, call->output[k], to, call->input[k], from, 1);
+    else
+        elements_copy(call->input[k]->dtype, local_at(call->output[k], to),
+                      local_at(call->input[k], from), 1, 1);
+}
+
 static bool sort(const KernelCall *call, Error *err)
 {
     int n = call->n_inputs;
     if (!kernel_needs(call, n, err) || n == 0 || n != call->n_outputs)
         return error_kind(err, ERROR_RUN, "it has as many results as operands");
+    if (!kernel_takes_terms(call, err))
+        return false;
     Arena *arena = call->scratch;
     int64_t axis = op_attr_int(kernel_graph(call), call->op, "dimension", -1);
     axis += axis < 0 ? call->input[0]->shape.n_dims : 0;
@@ -256,8 +310,7 @@ static bool sort(const KernelCall *call, Error *err)
         merge_sort(&s, order, room, rows.n);
         for (int64_t i = 0; i < rows.n; i++)
             for (int k = 0; k < n; k++)
-                elements_copy(types[2 * k], local_at(call->output[k], s.base + i * s.step),
-                              local_at(call->input[k], s.base + order[i] * s.step), 1, 1);
+                put_sorted(call, k, s.base + i * s.step, s.base + order[i] * s.step);
     }
     return true;
 }

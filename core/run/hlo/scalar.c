@@ -252,6 +252,18 @@ static Scalar run_line(const ScalarLine *line, const Scalar *value)
     return out;
 }
 
+RegionKind scalar_code_kind(const KernelCall *call, const ScalarCode *code)
+{
+    const Attr *attr = op_attr(kernel_graph(call), call->op, "reducers");
+    Str name = attr && attr->type == ATTR_STRINGS && attr->n == 1 ? attr->strings[0] : STR("");
+    if (code->n_results == 1 && code->n_args == 2 && code->result[0] == 1)
+        return REGION_REPLACES;
+    if (str_eq(name, STR("stablehlo.add")))
+        return REGION_ADDS;
+    bool chooses = str_eq(name, STR("stablehlo.maximum")) || str_eq(name, STR("stablehlo.minimum"));
+    return chooses ? REGION_CHOOSES : REGION_OTHER;
+}
+
 void scalar_code_run(const ScalarCode *code, const Scalar *args, Scalar *results)
 {
     Scalar *value = code->value;

@@ -28,6 +28,11 @@ bool scalar_code_read(const KernelCall *call, const Dtype *args, int n_args, con
 /* results: room for as many as it has; it may be where the arguments are. */
 void scalar_code_run(const ScalarCode *code, const Scalar *args, Scalar *results);
 
+/* What a region of two arguments does, as far as derivatives know it: the second one replaces the
+ * first, is added to it, or one of the two is chosen by comparison. */
+typedef enum { REGION_OTHER, REGION_REPLACES, REGION_ADDS, REGION_CHOOSES } RegionKind;
+RegionKind scalar_code_kind(const KernelCall *call, const ScalarCode *code);
+
 Scalar scalar_load(const Local *local, int64_t at);
 void scalar_store(Local *local, int64_t at, Scalar value);
 

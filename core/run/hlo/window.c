@@ -34,6 +34,22 @@ static bool same_type(const KernelCall *call, Error *err)
 
 /* ---- moves ---- */
 
+/* Elements of the result that the picks leave out are those of another input: its own at the same
+ * place, or its only one. */
+static void other_terms(const KernelCall *call, const Picks *picks, const Local *other)
+{
+    const Local *out = call->output[0];
+    bool one = shape_elements(&other->shape) == 1;
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        bool left = false;
+        int64_t rest = i;
+        for (int d = picks->n_dims - 1; d >= 0; rest /= picks->size[d--])
+            left |= picks->from[d][rest % picks->size[d]] == PICK_NONE;
+        if (left)
+            kernel_term(call, out, i, other, one ? 0 : i, 1);
+    }
+}
+
 static bool pad(const KernelCall *call, Error *err)
 {
     if (!kernel_needs(call, 2, err) || !same_type(call, err))
@@ -43,7 +59,8 @@ static bool pad(const KernelCall *call, Error *err)
     Picks picks = picks_new(call->scratch, &out->shape);
     int64_t stride[DIMS_MAX];
     row_major_strides(&in->shape, stride);
-    elements_copy(out->dtype, out->data, call->input[1]->data, 0, shape_elements(&out->shape));
+    if (!call->sink)
+        elements_copy(out->dtype, out->data, call->input[1]->data, 0, shape_elements(&out->shape));
     for (int d = 0; d < picks.n_dims; d++) {
         int64_t low = number_of(call, "padding", (int64_t)2 * d, 0);
         int64_t step = number_of(call, "interior", d, 0) + 1;
@@ -56,6 +73,8 @@ static bool pad(const KernelCall *call, Error *err)
         }
     }
     kernel_pick(call, out, in, &picks);
+    if (call->sink && call->sink->term)
+        other_terms(call, &picks, call->input[1]);
     return true;
 }
 
@@ -121,7 +140,10 @@ static bool dynamic_update_slice(const KernelCall *call, Error *err)
     int64_t stride[DIMS_MAX], start, n = shape_elements(&out->shape);
     if (update->shape.n_dims != out->shape.n_dims)
         return error_kind(err, ERROR_RUN, "its update does not match its operand");
-    elements_copy(out->dtype, out->data, call->input[0]->data, 1, n);
+    if (!kernel_takes_terms(call, err))
+        return false;
+    if (!call->sink)
+        elements_copy(out->dtype, out->data, call->input[0]->data, 1, n);
     Picks picks = picks_new(call->scratch, &out->shape);
     row_major_strides(&update->shape, stride);
     for (int d = 0; d < picks.n_dims; d++) {
@@ -130,6 +152,8 @@ static bool dynamic_update_slice(const KernelCall *call, Error *err)
         picks_match(&picks, d, &out->runs[d], -start, 1, &update->runs[d], stride[d]);
     }
     kernel_pick(call, out, update, &picks);
+    if (call->sink)
+        other_terms(call, &picks, call->input[0]);
     return true;
 }
 
@@ -187,6 +211,57 @@ static int64_t window_place(const Window *w, const Local *in, const int64_t *str
     return place;
 }
 
+/* The place of the element that the region chooses in the window at `at`, the first of equal ones;
+ * -1: the initial value. */
+static int64_t chosen(const KernelCall *call, const ScalarCode *code, const Window *w,
+                      const int64_t *stride, const int64_t *at)
+{
+    const Local *in = call->input[0];
+    int64_t best = -1, p[DIMS_MAX];
+    Scalar args[2] = {scalar_load(call->input[1], 0)};
+    for (int64_t j = 0; j < shape_elements(&w->points); j++) {
+        coordinates(&w->points, j, p);
+        int64_t place = window_place(w, in, stride, at, p);
+        if (place < 0)
+            continue;
+        Scalar before = args[0];
+        args[1] = scalar_load(in, place);
+        scalar_code_run(code, args, args);
+        if (dtype_is_float(in->dtype) ? before.real < args[0].real || before.real > args[0].real
+                                      : before.whole != args[0].whole)
+            best = place;
+    }
+    return best;
+}
+
+/* Terms of a window that adds its elements, or that chooses one of them. */
+static bool window_terms(const KernelCall *call, const ScalarCode *code, const Window *w,
+                         Error *err)
+{
+    const Local *in = call->input[0], *out = call->output[0];
+    int64_t stride[DIMS_MAX], at[DIMS_MAX], p[DIMS_MAX];
+    RegionKind kind = scalar_code_kind(call, code);
+    bool adds = kind == REGION_ADDS;
+    if ((!adds && kind != REGION_CHOOSES) || call->n_outputs != 1)
+        return error_kind(err, ERROR_RUN, "the derivative of its region is not known");
+    if (!kernel_takes_terms(call, err))
+        return false;
+    row_major_strides(&in->shape, stride);
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        coordinates(&out->shape, i, at);
+        int64_t best = adds ? -1 : chosen(call, code, w, stride, at);
+        bool begins = best < 0; /* with the initial value, which a sum has too */
+        kernel_term(call, out, i, begins ? call->input[1] : in, begins ? 0 : best, 1);
+        for (int64_t j = 0; adds && j < shape_elements(&w->points); j++) {
+            coordinates(&w->points, j, p);
+            int64_t place = window_place(w, in, stride, at, p);
+            if (place >= 0)
+                kernel_term(call, out, i, in, place, 1);
+        }
+    }
+    return true;
+}
+
 static bool reduce_window(const KernelCall *call, Error *err)
 {
     int n = call->n_outputs;
@@ -203,6 +278,8 @@ static bool reduce_window(const KernelCall *call, Error *err)
     Local *out = call->output[0];
     if (!scalar_code_read(call, types, 2 * n, &code, err) || !read_window(call, in, &w, err))
         return false;
+    if (call->sink)
+        return window_terms(call, code, &w, err);
     int64_t stride[DIMS_MAX], at[DIMS_MAX], p[DIMS_MAX];
     row_major_strides(&in->shape, stride);
     for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
@@ -261,11 +338,18 @@ static bool select_and_scatter(const KernelCall *call, Error *err)
         return false;
     int64_t stride[DIMS_MAX], at[DIMS_MAX];
     row_major_strides(&in->shape, stride);
-    elements_copy(out->dtype, out->data, call->input[2]->data, 0, shape_elements(&out->shape));
+    if (!kernel_takes_terms(call, err))
+        return false;
+    for (int64_t i = 0; call->sink && i < shape_elements(&out->shape); i++)
+        kernel_term(call, out, i, call->input[2], 0, 1);
+    if (!call->sink)
+        elements_copy(out->dtype, out->data, call->input[2]->data, 0, shape_elements(&out->shape));
     for (int64_t i = 0; i < shape_elements(&source->shape); i++) {
         coordinates(&source->shape, i, at);
         int64_t place = selected(code, &w, in, stride, at);
-        if (place < 0)
+        if (place >= 0 && call->sink)
+            kernel_term(call, out, place, source, i, 1);
+        if (place < 0 || call->sink)
             continue;
         Scalar sum = scalar_load(out, place), more = scalar_load(source, i);
         if (dtype_is_float(out->dtype))
@@ -334,7 +418,7 @@ typedef struct {
     ConvDims dims;
     Shape window; /* spatial sizes of the kernel */
     int64_t stride[SIDES][DIMS_MAX];
-    const double *image, *kernel;
+    const double *image, *kernel; /* NULL: a derivative does not read it */
     int64_t feature_groups, batch_groups;
 } Convolution;
 
@@ -359,10 +443,23 @@ static bool conv_point(const Convolution *c, const int64_t *at, const int64_t *p
     return true;
 }
 
-/* The sum over the features of one group, at a point of the window. Features are global: this rank
- * adds those that it has of the image and of the kernel. */
-static double conv_features(const Convolution *c, int64_t batch, int64_t out_feature, int64_t image,
-                            int64_t kernel)
+/* Adds a product to the sum; or, for a derivative, says what it is with respect to each factor. */
+static double conv_product(const Convolution *c, int64_t at, int64_t image, int64_t kernel)
+{
+    const KernelCall *call = c->call;
+    if (!call->sink)
+        return c->image[image] * c->kernel[kernel];
+    if (c->kernel)
+        kernel_term(call, call->output[0], at, call->input[0], image, c->kernel[kernel]);
+    if (c->image)
+        kernel_term(call, call->output[0], at, call->input[1], kernel, c->image[image]);
+    return 0;
+}
+
+/* The sum over the features of one group, at a point of the window of element `at` of the result.
+ * Features are global: this rank adds those that it has of the image and of the kernel. */
+static double conv_features(const Convolution *c, int64_t at, int64_t batch, int64_t out_feature,
+                            int64_t image, int64_t kernel)
 {
     const Local *x = c->call->input[0], *w = c->call->input[1], *y = c->call->output[0];
     const int *xd = c->dims.dim[SIDE_IMAGE], *wd = c->dims.dim[SIDE_KERNEL];
@@ -377,10 +474,9 @@ static double conv_features(const Convolution *c, int64_t batch, int64_t out_fea
         int64_t i = runs_find(&w->runs[wd[1]], f);
         int64_t j = runs_find(&x->runs[xd[1]], c->feature_groups > 1 ? group * n_in + f : f);
         if (i >= 0 && j >= 0)
-            sum += c->image[image + b * c->stride[SIDE_IMAGE][xd[0]] +
-                            j * c->stride[SIDE_IMAGE][xd[1]]] *
-                   c->kernel[kernel + o * c->stride[SIDE_KERNEL][wd[0]] +
-                             i * c->stride[SIDE_KERNEL][wd[1]]];
+            sum += conv_product(
+                c, at, image + b * c->stride[SIDE_IMAGE][xd[0]] + j * c->stride[SIDE_IMAGE][xd[1]],
+                kernel + o * c->stride[SIDE_KERNEL][wd[0]] + i * c->stride[SIDE_KERNEL][wd[1]]);
     }
     return sum;
 }
@@ -403,8 +499,10 @@ static bool convolution(const KernelCall *call, Error *err)
         c.window.dim[i] = call->input[1]->shape.dim[c.dims.dim[SIDE_KERNEL][2 + i]];
     row_major_strides(&call->input[0]->shape, c.stride[SIDE_IMAGE]);
     row_major_strides(&call->input[1]->shape, c.stride[SIDE_KERNEL]);
-    c.image = local_doubles(call->scratch, call->input[0]);
-    c.kernel = local_doubles(call->scratch, call->input[1]);
+    if (!kernel_takes_terms(call, err))
+        return false;
+    c.image = call->input[0]->data ? local_doubles(call->scratch, call->input[0]) : NULL;
+    c.kernel = call->input[1]->data ? local_doubles(call->scratch, call->input[1]) : NULL;
     const int64_t *batch = kernel_globals(call->scratch, &out->runs[yd[0]]);
     const int64_t *feature = kernel_globals(call->scratch, &out->runs[yd[1]]);
     int64_t at[DIMS_MAX], p[DIMS_MAX];
@@ -415,9 +513,10 @@ static bool convolution(const KernelCall *call, Error *err)
             int64_t image = 0, kernel = 0;
             coordinates(&c.window, j, p);
             if (conv_point(&c, at, p, &image, &kernel))
-                sum += conv_features(&c, batch[at[yd[0]]], feature[at[yd[1]]], image, kernel);
+                sum += conv_features(&c, i, batch[at[yd[0]]], feature[at[yd[1]]], image, kernel);
         }
-        local_store(out, i, 1, NUMBER_F64, &sum);
+        if (!call->sink)
+            local_store(out, i, 1, NUMBER_F64, &sum);
     }
     return true;
 }

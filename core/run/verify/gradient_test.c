@@ -130,7 +130,7 @@ static bool expect_row(Expecting *e, const Json *from, int i)
     if (!path || !file_map(path, &map, e->err))
         return false;
     Local *value = NULL;
-    if (onnx_read_tensor(e->scratch, path, map.text, &vector, e->err) &&
+    if (vector_read(e->scratch, path, map.text, &vector, e->err) &&
         (gradient < 0 || vector_fits(e->inferred, gradient, &vector, e->err)))
         value =
             vector_value(e->scratch, &vector,

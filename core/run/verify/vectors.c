@@ -110,6 +110,12 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, const Grap
     return false;
 }
 
+bool vector_read(Arena *arena, const char *path, Str bytes, OnnxTensor *out, Error *err)
+{
+    return str_ends(str_from(path), STR(".npy")) ? npy_read(arena, path, bytes, out, err)
+                                                 : onnx_read_tensor(arena, path, bytes, out, err);
+}
+
 bool vectors_add(Arena *arena, const char *path, Str name, Vectors *out, Error *err)
 {
     FileMap map;
@@ -117,7 +123,7 @@ bool vectors_add(Arena *arena, const char *path, Str name, Vectors *out, Error *
     if (!file_map(path, &map, err))
         return false;
     vec_push(arena, &out->maps, map);
-    if (!onnx_read_tensor(arena, path, map.text, &tensor, err))
+    if (!vector_read(arena, path, map.text, &tensor, err))
         return false;
     tensor.name = name;
     vec_push(arena, &out->tensors, tensor);

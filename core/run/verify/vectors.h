@@ -22,6 +22,9 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, const Grap
                   Vectors *out, Error *err);
 void vectors_close(Vectors *vectors);
 
+/* Reads a tensor from the bytes of a file: .npy, or a TensorProto. */
+bool vector_read(Arena *arena, const char *path, Str bytes, OnnxTensor *out, Error *err);
+
 /* Reads one more tensor from a file, as the value of that name. */
 bool vectors_add(Arena *arena, const char *path, Str name, Vectors *out, Error *err);
 
