@@ -79,7 +79,9 @@ static int place_of(const Blocks *blocks, const Instr *instr)
     int stage = op < 0 ? -1 : stage_alone(blocks->plan, op);
     if (stage < 0)
         return -1;
-    RunPass pass = pass_of(blocks, op);
+    bool added_up =
+        blocks->program->n_views > 1 && instr->view == program_last_view(blocks->program);
+    RunPass pass = added_up ? RUN_UPDATE : pass_of(blocks, op);
     int view = pass == RUN_UPDATE ? 0 : instr->view;
     return (view * blocks->n_stages + stage) * N_RUN_PASSES + (int)pass;
 }

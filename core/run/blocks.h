@@ -2,9 +2,9 @@
  * micro-batch, and the update.
  *
  * An op is of the block of its phase and stage, a step of a reshard of that of its reader, or of
- * its value's maker if it is done before the micro-batches are added up. What all stages do, as
- * counting steps, is in no block. Sends are part of no
- * block's work: they count as waiting, as in the schedule.
+ * its value's maker if it is done before the micro-batches are added up; what is done to the sums,
+ * as to the loss, is of the update. What all stages do, as counting steps, is in no block. Sends
+ * are part of no block's work: they count as waiting, as in the schedule.
  *
  *     predicted_us   its ops (cost.h) and steps one after the other: nothing overlaps in a run
  */

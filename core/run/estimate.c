@@ -3,6 +3,7 @@
 #include "core/base/units.h"
 #include "core/cost/cost.h"
 #include "core/cost/memory.h"
+#include "core/cost/step_comm.h"
 #include "core/run/kernel.h"
 #include "core/run/rank.h"
 
@@ -126,21 +127,32 @@ static void add_work(const RunOptions *options, const OpCost *cost, double flops
         out->elements += ELEMENTS_OP * elements;
 }
 
-/* The work of a pass on rank 0, and what verifying it adds. */
+/* How often a pass runs an op: in a training step once a micro-batch, but for the update. */
+static double passes_of(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    bool repeats = graph->phase && graph->phase[op] != PHASE_UPDATE;
+    return repeats ? plan_micro_batches(plan) : 1;
+}
+
+/* The work of a pass on rank 0, and what verifying it adds. A rank has one part of as many as there
+ * are devices, or more of an op; ops that cost no FLOPs on it do not say how much. */
 static void add_ops(const Plan *plan, const RunOptions *options, WorkDone *pass, WorkDone *verify)
 {
+    const double least_share = 1.0 / (double)plan->mesh->n_devices;
     for (int i = 0; i < plan->inferred->n_program; i++) {
         int32_t op = plan->inferred->program[i];
         if (inferred_is_host(plan->inferred, op))
             continue;
         OpCost cost = op_cost(plan, op);
         const OpSpace *space = inferred_space(plan->inferred, op);
-        double times = fmax(inferred_repeat(plan->inferred, op), 1);
-        double whole = space ? space->flops : 0, share = whole > 0 ? cost.flops / whole : 1;
+        double times = fmax(inferred_repeat(plan->inferred, op), 1) * passes_of(plan, op);
+        double whole = space ? space->flops : 0;
+        double share = fmax(whole > 0 ? cost.flops / whole : 1, least_share);
         double elements = (double)cost.bytes / fmax((double)element_bytes(cost.dtype), 1);
         add_work(options, &cost, times * cost.flops, times * elements, pass);
-        add_work(options, &cost, times * WHOLE_RUNS * whole,
-                 times * WHOLE_RUNS * elements / fmax(share, 1e-9), verify);
+        add_work(options, &cost, times * WHOLE_RUNS * whole, times * WHOLE_RUNS * elements / share,
+                 verify);
         verify->elements += times * (ELEMENTS_CHANGED * elements_of(plan, op, false) +
                                      ELEMENTS_VERIFIED * elements_of(plan, op, true));
     }

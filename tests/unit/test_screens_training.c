@@ -263,10 +263,44 @@ static void screen_of_a_step_has(void **state)
     arena_free(arena);
 }
 
+static ScreenRow run_screens[] = {
+    {"what stages do of a micro-batch, predicted beside measured",
+     160,
+     50,
+     "9:run fast<Enter>",
+     3,
+     {"BLOCK                         ×  PREDICTED   MEASURED", "forward, stage 0              2",
+      "backward, stage 1             2", "update, stage 1               1"}},
+};
+
+static void screen_of_a_run_has(void **state)
+{
+    const ScreenRow *row = *state;
+    Arena *arena = arena_new();
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
+                              .mesh = "pp=2,dp=2",
+                              .policy = "pipeline",
+                              .train = "auto"};
+    Error err = {0};
+    assert_true(policy_settings_with(arena, &options.settings, STR("micro_batches=2"),
+                                     &options.settings, &err));
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+    const char *text = screen_after(arena, session, row->w, row->h, row->keys);
+    for (int i = 0; i < FACTS_MAX && row->facts[i]; i++)
+        if (!strstr(text, row->facts[i]))
+            screen_lacks(text, row->facts[i]);
+    assert_in_range(count_keys(row->keys), 0, row->n_keys);
+    session_close(session);
+    arena_free(arena);
+}
+
 int main(void)
 {
     open_scripts(NULL);
     int failed = run_rows("training", rows, screen_of_a_step_has) +
+                 run_rows("run", run_screens, screen_of_a_run_has) +
                  run_rows("empty", empty_rows, large_screens_are_used);
     close_scripts(NULL);
     return failed;

@@ -1,6 +1,7 @@
 /* run_report.c - what a run came to, in JSON and in words. */
 #include "core/base/units.h"
 #include "core/cost/cost.h"
+#include "core/run/block_sums.h"
 #include "core/run/rounding.h"
 #include "tui/cli/run.h"
 #include "core/base/table.h"
@@ -313,27 +314,6 @@ static void slowest_reshards(const Session *session, const RunReport *report, Bu
     slowest_text("SLOWEST RESHARDS", "STEPS", times, plan->moved->n_reshards, out);
 }
 
-/* The blocks of a stage and pass, over all micro-batches. */
-typedef struct {
-    int n;
-    double us, wait_us, predicted_us;
-} BlockSum;
-
-static BlockSum sum_of_blocks(const RunReport *report, RunPass pass, int stage)
-{
-    BlockSum sum = {0};
-    for (int i = 0; i < report->n_blocks; i++) {
-        const RunBlock *block = &report->blocks[i];
-        if (block->of.pass != pass || block->of.stage != stage)
-            continue;
-        sum.n++;
-        sum.us += block->us;
-        sum.wait_us += block->wait_us;
-        sum.predicted_us += block->of.predicted_us;
-    }
-    return sum;
-}
-
 static void table_us(Table *table, Arena *arena, double us)
 {
     Buf text = buf_new(arena);
@@ -351,22 +331,16 @@ static void blocks_text(const RunReport *report, Buf *out)
                                           {"MEASURED/PREDICTED", -18},
                                           {"WAITS", -10}};
     Table *table = table_new(out->arena, columns, sizeof columns / sizeof *columns);
-    int n_stages = 0;
-    for (int i = 0; i < report->n_blocks; i++)
-        if (report->blocks[i].of.stage >= n_stages)
-            n_stages = report->blocks[i].of.stage + 1;
-    for (int row = 0; row < n_stages * N_RUN_PASSES; row++) {
-        RunPass pass = (RunPass)(row % N_RUN_PASSES);
-        BlockSum sum = sum_of_blocks(report, pass, row / N_RUN_PASSES);
-        if (sum.n == 0)
-            continue;
-        table_printf(table, n_stages > 1 ? "%s of stage %d" : "%s", run_pass_name(pass),
-                     row / N_RUN_PASSES);
-        table_printf(table, "%d", sum.n);
-        table_us(table, out->arena, sum.us / sum.n);
-        table_us(table, out->arena, sum.predicted_us / sum.n);
-        table_printf(table, sum.predicted_us > 0 ? "%.2f" : "-", sum.us / sum.predicted_us);
-        table_us(table, out->arena, sum.wait_us / sum.n);
+    RunBlockSums sums = run_block_sums(out->arena, report);
+    for (int i = 0; i < sums.n; i++) {
+        const RunBlockSum *sum = &sums.at[i];
+        table_printf(table, sums.n_stages > 1 ? "%s of stage %d" : "%s", run_pass_name(sum->pass),
+                     sum->stage);
+        table_printf(table, "%d", sum->n);
+        table_us(table, out->arena, sum->us);
+        table_us(table, out->arena, sum->predicted_us);
+        table_printf(table, sum->predicted_us > 0 ? "%.2f" : "-", sum->us / sum->predicted_us);
+        table_us(table, out->arena, sum->wait_us);
     }
     if (report->n_blocks == 0)
         return;

@@ -469,3 +469,13 @@ bool run_write_trace(Ui *ui, Str path, Error *err)
     ui_say(ui, "wrote %s: open it in ui.perfetto.dev", file);
     return true;
 }
+
+Str run_ratio_text(const Ui *ui, double predicted, double measured)
+{
+    if (predicted <= 0 || measured <= 0)
+        return STR("-");
+    if (measured > 2 * predicted)
+        return str_from(arena_printf(ui->frame, measured < 1000 * predicted ? "%s%.3g" : "%s%.0f",
+                                     ui->look.ascii ? "x" : "×", measured / predicted));
+    return str_from(arena_printf(ui->frame, "%+.0f%%", 100 * (measured / predicted - 1)));
+}

@@ -52,4 +52,7 @@ const char *run_verdict_name(RunVerdict verdict); /* "pass", "not proven" */
 /* "2 ops were done by the host's kernels, on copies: TopK, Unique" */
 void run_put_copied(const RunReport *report, Buf *out);
 
+/* How a measured time differs from the predicted one: "+8%", "×12"; "-" if one is missing. */
+Str run_ratio_text(const Ui *ui, double predicted, double measured);
+
 #endif

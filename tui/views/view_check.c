@@ -1,5 +1,6 @@
 /* view_check.c - what a run came to: against one device, by rank, by kind of operator. */
 #include "core/cost/memory.h"
+#include "core/run/block_sums.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
 #include "tui/views/step/run_steps.h"
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { SLOW_PERCENT = 5 };
+enum { SLOW_PERCENT = 5, STEPS_SHARE = 2 };
 
 /* ---- the verdict ---- */
 
@@ -124,6 +125,42 @@ static void draw_ranks(const Ui *ui, const RunReport *report, int h, Pen *pen)
     memory_account_free(account);
 }
 
+/* ---- blocks ---- */
+
+static const char *block_name(const Ui *ui, const RunBlockSum *sum, bool stages)
+{
+    static const char *const passes[N_RUN_PASSES] = {"forward", "backward", "input gradients",
+                                                     "weight gradients", "update"};
+
+    return stages ? arena_printf(ui->frame, "%s, stage %d", passes[sum->pass], sum->stage)
+                  : passes[sum->pass];
+}
+
+/* What a stage does of a micro-batch, predicted beside measured: the mean over micro-batches. */
+static void draw_blocks(const Ui *ui, const RunBlockSums *sums, Pen *pen)
+{
+    enum { NAME_W = 25, TIMES_W = 6, US_W = 11, RATIO_W = 8 };
+
+    pen_fit(pen, ROLE_HEAD, STR(" BLOCK"), NAME_W + 1);
+    pen_right(pen, ROLE_HEAD, STR("×"), TIMES_W);
+    pen_right(pen, ROLE_HEAD, STR("PREDICTED"), US_W);
+    pen_right(pen, ROLE_HEAD, STR("MEASURED"), US_W);
+    pen_right(pen, ROLE_HEAD, STR("CHANGE"), RATIO_W);
+    pen_right(pen, ROLE_HEAD, STR("WAITS"), US_W);
+    pen_line(pen);
+    for (int i = 0; i < sums->n && !pen_full(pen); i++) {
+        const RunBlockSum *sum = &sums->at[i];
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_fit(pen, ROLE_TEXT, str_from(block_name(ui, sum, sums->n_stages > 1)), NAME_W);
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%d", sum->n)), TIMES_W);
+        pen_right(pen, ROLE_TEXT, label_us(ui, sum->predicted_us), US_W);
+        pen_right(pen, ROLE_TEXT, label_us(ui, sum->us), US_W);
+        pen_right(pen, ROLE_TEXT, run_ratio_text(ui, sum->predicted_us, sum->us), RATIO_W);
+        pen_right(pen, ROLE_DIM, label_us(ui, sum->wait_us), US_W);
+        pen_line(pen);
+    }
+}
+
 /* ---- kinds ---- */
 
 static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
@@ -167,7 +204,10 @@ static void draw(Ui *ui, Pen *pen)
         put_verdict(ui, run, &text);
         draw_lines(run->verified && !run->report.ok ? ROLE_ERROR : ROLE_HEAD, buf_str(&text), pen);
         if (run->verified)
-            run_steps_draw(ui, &run->report, (pen->area.h - pen->y) / 2, pen);
+            run_steps_draw(ui, &run->report, (pen->area.h - pen->y) / STEPS_SHARE, pen);
+        RunBlockSums sums = run_block_sums(ui->frame, &run->report);
+        if (sums.n > 0 && pen->area.h - pen->y > sums.n + 1)
+            draw_blocks(ui, &sums, pen);
         if (run->report.trace && pen->area.h - pen->y > 3)
             draw_ranks(ui, &run->report, pen->y + (pen->area.h - pen->y) / 2, pen);
     }

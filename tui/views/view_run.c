@@ -2,6 +2,7 @@
  * predicted against measured times by op. */
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
+#include "core/cost/step_comm.h"
 #include "tui/views/label.h"
 #include "tui/views/step/loss_curve.h"
 #include "tui/views/run_state.h"
@@ -216,8 +217,11 @@ static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
 {
     const Totals *totals = &ui_plan(ui)->priced->totals;
 
+    bool measured = run->arena && !run->actual;
+    bool part = !measured && ui_graph(ui)->phase && plan_micro_batches(ui_plan(ui)) > 1;
     pen_puts(pen, ROLE_TEXT, " predicted ");
-    pen_put(pen, ROLE_HEAD, label_us(ui, totals->step_us));
+    pen_put(pen, ROLE_HEAD, label_us(ui, measured ? run->report.predicted_us : totals->step_us));
+    pen_puts(pen, ROLE_TEXT, part ? " a micro-batch" : "");
     if (run->arena && run->actual) {
         pen_puts(pen, ROLE_TEXT, ", a job's collectives ");
         pen_put(pen, ROLE_HEAD, label_us(ui, run->report.median_us));
@@ -314,17 +318,6 @@ static void draw_legend(const Timeline *line, Pen *pen)
     pen_line(pen);
 }
 
-/* "+8%", "×12" */
-static Str ratio_text(const Ui *ui, double predicted, double measured)
-{
-    if (predicted <= 0 || measured <= 0)
-        return STR("-");
-    if (measured > 2 * predicted)
-        return str_from(arena_printf(ui->frame, measured < 1000 * predicted ? "%s%.3g" : "%s%.0f",
-                                     ui->look.ascii ? "x" : "×", measured / predicted));
-    return str_from(arena_printf(ui->frame, "%+.0f%%", 100 * (measured / predicted - 1)));
-}
-
 static void draw_table_head(const RunState *run, int label, bool shares, Pen *pen)
 {
     pen_puts(pen, ROLE_HEAD, "    ×    ");
@@ -370,7 +363,7 @@ static void draw_table_row(const Ui *ui, const RunState *run, int at, int label,
                   str_from(arena_printf(ui->frame, "%.1f%%",
                                         took > 0 ? 100 * row->measured_us / took : 0)),
                   7);
-    pen_right(pen, ROLE_TEXT, ratio_text(ui, row->us, row->measured_us), 8);
+    pen_right(pen, ROLE_TEXT, run_ratio_text(ui, row->us, row->measured_us), 8);
 }
 
 static void draw_table(Ui *ui, const RunState *run, Pen *pen)
