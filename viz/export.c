@@ -207,19 +207,21 @@ static bool write_trace(const ExportRequest *request, Buf *out, ExportNotes *not
 
 /* ORDER EXPORT_FORMAT */
 static const ExportFormat formats[] = {
-    {"dot", "a Graphviz drawing", EXPORT_DRAWING, false, "dot", NULL, write_dot},
+    {"dot", "a Graphviz drawing", EXPORT_DRAWING, false, "dot", NULL, write_dot, NULL},
     {"svg", "the drawing laid out by the program dot", EXPORT_DRAWING, false, "svg", NULL,
-     write_svg},
-    {"pdf", "the drawing as a PDF page", EXPORT_DRAWING, true, "pdf", NULL, write_pdf},
-    {"png", "the drawing as pixels", EXPORT_DRAWING, true, "png", NULL, write_png},
-    {"html", "a report in one file, for a browser", EXPORT_REPORT, false, "html", NULL,
-     report_html},
-    {"md", "a report to paste into a review", EXPORT_REPORT, false, "md", NULL, report_md},
-    {"csv", "a table of the plan, or all of them", EXPORT_TABLES, false, "csv", NULL, tables_csv},
-    {"json", "the tables as JSON", EXPORT_TABLES, false, "json", NULL, tables_json},
-    {"trace", "a step along time, for Perfetto", EXPORT_DATA, false, "trace", NULL, write_trace},
+     write_svg, NULL},
+    {"pdf", "the drawing as a PDF page", EXPORT_DRAWING, true, "pdf", NULL, write_pdf, NULL},
+    {"png", "the drawing as pixels", EXPORT_DRAWING, true, "png", NULL, write_png, NULL},
+    {"html", "a report in one file, for a browser", EXPORT_REPORT, false, "html", NULL, report_html,
+     NULL},
+    {"md", "a report to paste into a review", EXPORT_REPORT, false, "md", NULL, report_md, NULL},
+    {"csv", "a table of the plan, or all of them", EXPORT_TABLES, false, "csv", NULL, tables_csv,
+     NULL},
+    {"json", "the tables as JSON", EXPORT_TABLES, false, "json", NULL, tables_json, NULL},
+    {"trace", "a step along time, for Perfetto", EXPORT_DATA, false, "trace", NULL, write_trace,
+     NULL},
     {"onnx", "the model with the plan as ONNX's own annotations", EXPORT_DATA, true, "onnx",
-     code_onnx, NULL},
+     code_onnx, NULL, NULL},
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -247,14 +249,30 @@ const char *export_format_names(Arena *arena, bool code, const char *before, con
     return names.s;
 }
 
-/* Other systems derive and run the training step themselves: they get the model alone. */
+/* Other systems derive and run the training step themselves: they get the model, and what they can
+ * be told of the step. */
 static bool write_model(const ExportFormat *format, const Session *step, Buf *out,
                         ExportNotes *notes, Error *err)
 {
     Session *model = session_of_model(step, err);
-    bool ok = model && format->code(model, out, notes, err);
+    Buf code = buf_new(out->arena), top = buf_new(out->arena);
+    FileMap own = {0};
+    if (model) { /* the model's file stays open in the session of the step */
+        own = model->model_map;
+        model->model_map = step->model_map;
+    }
+    bool ok = model && format->code(model, &code, notes, err);
+    if (model)
+        model->model_map = own;
+    if (ok && format->step)
+        format->step(model, step, &top, &code, notes);
+    Str rest = buf_str(&code), title = top.n > 0 ? str_take(&rest, '\n') : (Str){0};
+    if (top.n > 0)
+        buf_printf(out, "%.*s\n", STR_ARG(title));
+    buf_add(out, buf_str(&top));
+    buf_add(out, rest);
     int n_left = ok ? step->journal.n_done - model->journal.n_done : 0;
-    if (ok)
+    if (ok && !format->step)
         export_note(notes,
                     "the model alone: loss, gradients and the update of the training step '%s' are "
                     "left to the system",

@@ -17,15 +17,15 @@ void export_note(ExportNotes *notes, const char *format, ...)
 }
 
 static const ExportFormat own[] = {
-    {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax, NULL},
-    {"lua", "a dimscope policy that pins the whole plan", EXPORT_CODE, false, "lua", code_lua,
+    {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax, NULL, NULL},
+    {"lua", "a dimscope policy that pins the whole plan", EXPORT_CODE, false, "lua", code_lua, NULL,
      NULL},
     {"megatron", "Megatron-LM: the flags that come nearest", EXPORT_CODE, false, "args",
-     code_megatron, NULL},
+     code_megatron, NULL, NULL},
     {"deepspeed", "DeepSpeed: the configuration that comes nearest", EXPORT_CODE, false, "json",
-     code_deepspeed, NULL},
+     code_deepspeed, NULL, NULL},
     {"torchtitan", "torchtitan: a ParallelismConfig and what goes with it", EXPORT_CODE, false,
-     "py", code_torchtitan, NULL},
+     "py", code_torchtitan, NULL, NULL},
 };
 enum { N_OWN = sizeof own / sizeof *own };
 

@@ -32,6 +32,11 @@ typedef enum {
 /* Writes the plan of a session; appends to `out`. */
 typedef bool CodeFn(const Session *session, Buf *out, ExportNotes *notes, Error *err);
 
+/* Adds what a system can be told of a training step to the file of its model, and to the comments
+ * at its top what it cannot be told. */
+typedef void StepCodeFn(const Session *model, const Session *step, Buf *top, Buf *file,
+                        ExportNotes *notes);
+
 typedef struct ExportFormat {
     const char *name; /* "svg": the option --svg, or the SYSTEM of --to */
     const char *what; /* for help, a line */
@@ -40,6 +45,7 @@ typedef struct ExportFormat {
     const char *ending; /* of files with it */
     CodeFn *code;       /* NULL if `write` is set */
     bool (*write)(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err);
+    StepCodeFn *step; /* NULL: the file is of the model alone */
 } ExportFormat;
 
 /* The formats of this room, then those of the peers, all of kind EXPORT_CODE; NULL past the

@@ -183,5 +183,37 @@ def apply(what, path):
     say(f"{what}: parameters, inputs and what a layer makes, on 4 ranks", errors)
 
 
+def states(what, path):
+    """What AdamW keeps of layers whose plan stores it over dp, on each rank."""
+    module, errors = load(path), []
+    for rank in range(4):
+        become(rank, 4)
+        model, mesh = Model(), module.make_mesh()
+        module.shard(model, mesh)
+        adam = paddle.optimizer.AdamW(parameters=model.parameters(), multi_precision=False)
+        sharded = module.shard_optimizer(adam, model, mesh)
+        parameters = dict(model.named_parameters())
+        adam._create_accumulators(paddle.static.default_main_program().global_block(), list(parameters.values()))
+        for parameter in parameters.values():
+            sharded._shard_accumulator(parameter)
+        want = {  # [in, out] of a Linear, as Model has it; cut by tp, then over dp
+            "transformer.h.0.mlp.c_fc.weight": [32, 128],
+            "transformer.h.0.mlp.c_fc.bias": [64],
+            "transformer.h.0.mlp.c_proj.weight": [64, 64],
+            "transformer.h.1.mlp.c_fc.weight": [128, 32],
+            "transformer.h.1.ln_2.weight": [32],
+            "transformer.wte.weight": [64, 64],
+        }
+        moments = adam._accumulators["moment1"]
+        local = {name: list(moments[p.name]._local_shape) for name, p in parameters.items()}
+        errors += [f"rank {rank}: {name} {local[name]}, not {shape}"
+                   for name, shape in want.items() if local[name] != shape]
+        strategy = module.strategy()
+        if strategy.gradient_merge.enable != (module.MICRO_BATCHES > 1 and not module.SCHEDULE):
+            errors.append(f"micro-batches {strategy.gradient_merge}")
+    module.recompute(model)
+    say(f"{what}: what the optimizer keeps, on 4 ranks", errors)
+
+
 if __name__ == "__main__":
-    {"compare": compare, "apply": apply}[sys.argv[1]](*sys.argv[2:])
+    {"compare": compare, "apply": apply, "states": states}[sys.argv[1]](*sys.argv[2:])

@@ -40,3 +40,5 @@ compare "tiny-conv dp" $models/tiny-conv.onnx -m dp=2 -p dp
 
 export_plan "layers of Paddle" $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron &&
     python "layers of Paddle" apply "layers of Paddle" "$WORK/plan.py"
+export_plan "a step of Paddle" $models/tiny-gpt.onnx --dim batch=4,seq=16 -m dp=2,tp=2 -p hybrid3d --train --set zero=1 &&
+    python "a step of Paddle" states "a step of Paddle" "$WORK/plan.py"

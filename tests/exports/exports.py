@@ -19,6 +19,7 @@ sys.path[:0] = ["tests/golden/errors", "tests/exports"]
 sys.dont_write_bytecode = True
 import drawings  # noqa: E402
 import settings  # noqa: E402
+import steps  # noqa: E402
 from make_models import field, value  # noqa: E402
 
 DIMSCOPE = os.path.abspath(os.environ.get("DIMSCOPE") or "./dimscope")
@@ -658,6 +659,7 @@ check_mermaid()
 drawings.measure(check)
 settings.measure(run, check)
 settings.measure_back(run, check)
+steps.measure(run, check, SCRATCH)
 check_dot()
 check_ends()
 check_read_back()

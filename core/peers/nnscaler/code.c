@@ -2,6 +2,7 @@
 
 #include "core/plan/stage.h"
 #include "core/code/modules.h"
+#include "core/code/step_values.h"
 #include "core/peers/nnscaler/code_operators.h"
 #include "core/peers/nnscaler/code_text.h"
 #include "core/code/python_mesh.h"
@@ -75,10 +76,13 @@ static bool is_cutting(const Writing *w, int axis)
     return atoms && !((w->staged | w->units) & atoms);
 }
 
-/* Finds the axes of scale units: each coordinate computes independently on its part of the inputs;
- * no parameter is sharded by them, nothing is partial over them or moves along them. */
+/* Finds the axes of stages and those of scale units: each coordinate computes independently on its
+ * part of the inputs; no parameter is sharded by them, nothing is partial over them or moves along
+ * them. */
 static void find_units(Writing *w)
 {
+    for (int i = 0; i < w->plan->decided->n_submeshes; i++)
+        w->staged |= w->plan->decided->submeshes[i].fixed;
     AtomSet moved = w->staged, inputs = 0;
     const Graph *graph = w->session->graph;
     for (int i = 0; i < w->plan->moved->n_reshards; i++) {
@@ -252,8 +256,6 @@ static void put_axes(const Writing *w, AtomSet of, Buf *out)
 static void write_mesh(Writing *w, Buf *out)
 {
     AtomSet all = 0;
-    for (int i = 0; i < w->plan->decided->n_submeshes; i++)
-        w->staged |= w->plan->decided->submeshes[i].fixed;
     find_units(w);
     for (int a = 0; a < w->mesh->n_axes; a++) {
         AtomSet atoms = mesh_axis_atoms(w->mesh, a);
@@ -271,6 +273,18 @@ static void write_mesh(Writing *w, Buf *out)
     buf_puts(out, "  # devices of the plan, by rank of nnScaler\n");
 }
 
+static void write_again(const Writing *w, Buf *out)
+{
+    Paths again = step_again(w->arena, w->session);
+
+    buf_puts(out, "\n# Modules that run again in the backward pass.\nRECOMPUTE = [");
+    for (int i = 0; i < again.n; i++) {
+        buf_puts(out, i > 0 ? ", " : "");
+        python_string(str_from(again.at[i]), out);
+    }
+    buf_puts(out, "]\n");
+}
+
 bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
 {
     Arena *arena = arena_new();
@@ -281,6 +295,7 @@ bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *
     nnscaler_registrations(session, out, notes);
     write_mesh(&w, out);
     write_stages(&w, out);
+    write_again(&w, out);
     write_cuts(&w, out, notes);
     buf_puts(out, nnscaler_layouts_text);
     buf_puts(out, nnscaler_policy_text);
@@ -300,4 +315,51 @@ bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *
                     w.n_stored);
     arena_free(arena);
     return true;
+}
+
+/* ---- the training step ---- */
+
+static bool has_schedule(const char *name)
+{
+    static const char *const known[] = {"1f1b", "1f1b_plus", "gpipe", "chimera_direct"};
+
+    for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i], name) == 0)
+            return true;
+    return false;
+}
+
+void nnscaler_step(const Session *model, const Session *step, Buf *top, Buf *file,
+                   ExportNotes *notes)
+{
+    Arena *arena = arena_new();
+    StepValues values = step_values(arena, model, step);
+    const Parallel *parallel = &values.parallel;
+    Writing w = {.arena = arena, .session = model, .plan = model->plan, .mesh = model->mesh};
+    const char *unsaid[4];
+    int n = 0;
+
+    find_units(&w);
+    int64_t units = mesh_atoms_size(w.mesh, w.units);
+    bool zero = parallel->stored && units > 1 && units % parallel->shards == 0;
+    int64_t groups = zero ? units / parallel->shards : 0;
+    if (parallel->stored && !zero)
+        unsaid[n++] = "what the optimizer keeps is sharded, but not over scale units, as use_zero "
+                      "does it";
+    if (zero && parallel->stored & STORED_PARAMETER)
+        unsaid[n++] = "parameters are sharded too: use_zero shards what the optimizer keeps";
+    if (values.n_stages > 1 && !has_schedule(parallel->schedule))
+        unsaid[n++] = arena_printf(arena, "nnScaler has no schedule %s",
+                                   parallel->schedule ? parallel->schedule : "of forwards alone");
+    if (values.n_stages == 1 && parallel->n_micro_batches > 1)
+        unsaid[n++] = arena_printf(arena, "%d micro-batches without stages are the program's",
+                                   parallel->n_micro_batches);
+    step_put_head(step, "#", "compute_config() and RECOMPUTE have what nnScaler takes", unsaid, n,
+                  top, notes);
+    buf_printf(file,
+               "\n\n# Groups of scale units that share what the optimizer keeps; 0: each has all.\n"
+               "ZERO_GROUPS = %" PRId64 "\nZERO_SCATTERS = %s\n",
+               groups, groups == 1 && parallel->stored & STORED_GRADIENT ? "True" : "False");
+    buf_puts(file, nnscaler_step_text);
+    arena_free(arena);
 }

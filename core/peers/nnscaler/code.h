@@ -5,5 +5,6 @@
 #include "core/code/code.h"
 
 CodeFn nnscaler_code;
+StepCodeFn nnscaler_step;
 
 #endif

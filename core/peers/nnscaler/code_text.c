@@ -175,6 +175,10 @@ const char nnscaler_policy_text[] =
     "    if cfg.plan_ngpus != n:\n"
     "        raise ValueError(f\"the plan is for {n} devices: plan_ngpus={n}\")\n"
     "    auto_multiref(graph)\n"
+    "    for path in RECOMPUTE:\n"
+    "        nodes = [node for node in graph.select(ntype=IRFwOperation) if is_within(node.fqn, "
+    "path)]\n"
+    "        graph.recompute([node for node in nodes if not isinstance(node, IRGraphAnchor)])\n"
     "    layouts = Layouts(graph)\n"
     "    for nodes, devices in make_stages(graph):\n"
     "        for node in list(nodes):\n"
@@ -187,3 +191,15 @@ const char nnscaler_policy_text[] =
     "    if len(STAGES) > 1 and cfg.use_end2end:\n"
     "        cfg.apply_pipeline_scheduler(graph, len(STAGES), MICRO_BATCHES, SCHEDULE)\n"
     "    return graph\n";
+
+const char nnscaler_step_text[] =
+    "\n\n"
+    "def compute_config(**more):\n"
+    "    \"\"\"For parallelize(): devices, and what scale units hold of the optimizer's "
+    "states.\"\"\"\n"
+    "    from nnscaler.parallel import ComputeConfig\n"
+    "\n"
+    "    zero = dict(use_zero=True, zero_ngroups=ZERO_GROUPS, "
+    "zero_use_reduce_scatter=ZERO_SCATTERS)\n"
+    "    settings = dict(use_end2end=len(STAGES) > 1, **(zero if ZERO_GROUPS else {}))\n"
+    "    return ComputeConfig(len(DEVICES), len(DEVICES) * UNITS, **{**settings, **more})\n";

@@ -8,5 +8,6 @@
 extern const char nnscaler_head_text[]; /* continues the comment at the start of the file */
 extern const char nnscaler_layouts_text[];
 extern const char nnscaler_policy_text[];
+extern const char nnscaler_step_text[]; /* of a training step */
 
 #endif

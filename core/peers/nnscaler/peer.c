@@ -12,7 +12,8 @@ static const EvalVerb eval_verbs[] = {
 };
 
 static const ExportFormat code[] = {
-    {"nnscaler", "nnScaler: a PAS function", EXPORT_CODE, false, "py", nnscaler_code, NULL},
+    {"nnscaler", "nnScaler: a PAS function", EXPORT_CODE, false, "py", nnscaler_code, NULL,
+     nnscaler_step},
     {0},
 };
 

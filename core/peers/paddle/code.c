@@ -3,6 +3,7 @@
 #include "core/layout/placement.h"
 #include "core/peers/paddle/code_text.h"
 #include "core/code/python_mesh.h"
+#include "core/code/step_values.h"
 #include "core/session/pins_text.h"
 
 #include <inttypes.h>
@@ -351,4 +352,92 @@ bool paddle_code(const Session *session, Buf *out, ExportNotes *notes, Error *er
                     w.n_several);
     arena_free(arena);
     return true;
+}
+
+/* ---- the training step ---- */
+
+/* Paddle's name of a schedule; NULL: it has none such. */
+static const char *schedule_mode(const StepValues *values)
+{
+    static const char *const modes[][2] = {{"1f1b", "1F1B"},
+                                           {"gpipe", "FThenB"},
+                                           {"1f1b_interleaved", "VPP"},
+                                           {"zb1p", "ZBH1"},
+                                           {"zbv", "ZBVPP"}};
+    const char *name = values->parallel.schedule;
+
+    for (size_t i = 0; name && i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(modes[i][0], name) == 0)
+            return modes[i][1];
+    return NULL;
+}
+
+static void put_step_head(const Writing *w, const Session *step, const StepValues *values, Buf *out,
+                          ExportNotes *notes)
+{
+    const char *unsaid[3];
+    int n = 0, apart = 0;
+
+    for (int i = 0; i < values->at.n; i++) {
+        const StepParameter *row = &values->at.at[i];
+        apart += row->gradient >= 0 &&
+                 !sharding_equal(shardings_at(step->plan->shardings, row->gradient),
+                                 plan_sharding(w->plan, row->parameter));
+    }
+    if (apart > 0)
+        unsaid[n++] = arena_printf(w->arena,
+                                   "%d gradients lie otherwise than their parameters (GRADIENTS): "
+                                   "Paddle reduces a gradient to where its parameter lies",
+                                   apart);
+    if (values->n_stages > 1 && !schedule_mode(values))
+        unsaid[n++] = arena_printf(w->arena, "Paddle has no schedule %s: MICRO_BATCHES are merged",
+                                   values->parallel.schedule ? values->parallel.schedule : "");
+    unsaid[n++] = "the loss and the optimizer's numbers, which are the program's";
+    step_put_head(step, "#",
+                  "shard_optimizer(), recompute() and strategy() are at the end of the file",
+                  unsaid, n, out, notes);
+}
+
+static void put_states(Writing *w, const Session *step, const StepValues *values, Buf *out)
+{
+    PythonEntries states = {0}, gradients = {0};
+
+    for (int i = 0; i < values->at.n; i++) {
+        const StepParameter *row = &values->at.at[i];
+        const int32_t lies[] = {row->states, row->gradient};
+        for (int k = 0; k < 2; k++) {
+            Buf value = buf_new(w->arena), comment = buf_new(w->arena);
+            if (lies[k] < 0)
+                continue;
+            put_placements(w, row->parameter, shardings_at(step->plan->shardings, lies[k]), &value,
+                           &comment);
+            vec_push(w->arena, k == 0 ? &states : &gradients,
+                     ((PythonEntry){str_from(row->name), value.s, comment.s}));
+        }
+    }
+    buf_puts(out, "\n\n# What the optimizer keeps of each parameter.\n");
+    python_dict("OPTIMIZER_STATES", &states, 0, out);
+    buf_puts(out, "\n# Gradients as the update reads them.\n");
+    python_dict("GRADIENTS", &gradients, 0, out);
+}
+
+void paddle_step(const Session *model, const Session *step, Buf *top, Buf *file, ExportNotes *notes)
+{
+    Arena *arena = arena_new();
+    Writing w = {.arena = arena, .session = model, .plan = model->plan, .mesh = model->mesh};
+    StepValues values = step_values(arena, model, step);
+    const char *mode = schedule_mode(&values);
+
+    put_step_head(&w, step, &values, top, notes);
+    put_states(&w, step, &values, file);
+    buf_puts(file, "\n# Layers that run again in the backward pass.\nRECOMPUTE = {");
+    for (int i = 0; i < values.again.n; i++) {
+        buf_puts(file, i > 0 ? ",\n    " : "\n    ");
+        python_string(str_from(values.again.at[i]), file);
+    }
+    buf_puts(file, values.again.n > 0 ? "\n}\n" : "}\n");
+    buf_printf(file, "\nMICRO_BATCHES = %d\nSCHEDULE = %s%s%s\n", values.parallel.n_micro_batches,
+               mode ? "\"" : "", mode ? mode : "None", mode ? "\"" : "");
+    buf_puts(file, paddle_step_text);
+    arena_free(arena);
 }

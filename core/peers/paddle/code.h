@@ -5,5 +5,6 @@
 #include "core/code/code.h"
 
 CodeFn paddle_code;
+StepCodeFn paddle_step;
 
 #endif

@@ -5,4 +5,6 @@
 extern const char paddle_head_text[]; /* before the mesh */
 extern const char paddle_tail_text[]; /* the functions that use the tables */
 
+extern const char paddle_step_text[]; /* those that use the tables of a training step */
+
 #endif

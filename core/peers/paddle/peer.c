@@ -25,7 +25,7 @@ SpmdRules *spmd_rules_of(const RuleBook *book)
 
 static const ExportFormat code[] = {
     {"paddle", "Paddle: a ProcessMesh and shard_tensor", EXPORT_CODE, false, "py", paddle_code,
-     NULL},
+     NULL, paddle_step},
     {0},
 };
 

@@ -8,7 +8,7 @@
 #include "core/session/pins_text.h"
 #include "core/peers/shardy/factor_rule.h"
 #include "core/peers/shardy/mlir.h"
-#include "core/code/values.h"
+#include "core/code/step_values.h"
 
 #include <inttypes.h>
 
@@ -546,4 +546,59 @@ bool shardy_code(const Session *session, Buf *out, ExportNotes *notes, Error *er
     put_return(&m);
     add_notes(&m, notes);
     return true;
+}
+
+/* ---- the training step ---- */
+
+/* What the update reads of the step: gradients as it reads them, then states as they are stored. */
+static void put_update(Module *m)
+{
+    const Graph *graph = m->session->graph;
+    int n = 0;
+
+    buf_puts(m->out, "\n  // What the update reads: gradients as it reads them, states as they are "
+                     "stored.\n  func.func public @update(");
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t t = 0; t < graph->n_tensors; t++) {
+            int32_t of;
+            Stored value = stored_value(graph, t, &of);
+            if (value != (pass == 0 ? STORED_GRADIENT : STORED_STATES) || !shape_of(m, t))
+                continue;
+            int32_t lies =
+                pass == 0 ? step_gradient_read(m->session, t) : m->plan->moved->sharding[t];
+            buf_printf(m->out, "%s\n      %%arg%d: ", n > 0 ? "," : "", n);
+            n++;
+            put_type(m, t, m->out);
+            buf_puts(m->out, " {sdy.sharding = #sdy.sharding");
+            put_sharding(m, lies, m->out);
+            buf_putc(m->out, '}');
+            put_location(tensor_name(graph, t), m->out);
+        }
+    buf_puts(m->out, ") {\n    return\n  }\n}\n");
+}
+
+void shardy_step(const Session *model, const Session *step, Buf *top, Buf *file, ExportNotes *notes)
+{
+    static const char END[] = "}\n";
+    Arena *arena = arena_new();
+    Module m = {
+        .session = step, .plan = step->plan, .mesh = step->mesh, .arena = arena, .out = file};
+    StepValues values = step_values(arena, model, step);
+    const char *unsaid[3];
+    int n = 0;
+
+    if (values.again.n > 0)
+        unsaid[n++] =
+            arena_printf(arena, "what runs again in the backward pass: %d modules, %s first",
+                         values.again.n, values.again.at[0]);
+    if (values.n_stages > 1 || values.parallel.n_micro_batches > 1)
+        unsaid[n++] = arena_printf(arena, "%d micro-batches%s%s", values.parallel.n_micro_batches,
+                                   values.parallel.schedule ? " in the schedule " : "",
+                                   values.parallel.schedule ? values.parallel.schedule : "");
+    unsaid[n++] = "ops of the backward pass, which XLA derives: their shardings follow";
+    step_put_head(step, "//", "@update has its gradients and states", unsaid, n, top, notes);
+    assert(str_ends(buf_str(file), str_from(END)));
+    file->n -= strlen(END);
+    put_update(&m);
+    arena_free(arena);
 }

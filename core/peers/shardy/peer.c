@@ -28,7 +28,8 @@ static const EvalVerb eval_verbs[] = {
 };
 
 static const ExportFormat code[] = {
-    {"shardy", "MLIR with sdy shardings", EXPORT_CODE, false, "mlir", shardy_code, NULL},
+    {"shardy", "MLIR with sdy shardings", EXPORT_CODE, false, "mlir", shardy_code, NULL,
+     shardy_step},
     {0},
 };
 

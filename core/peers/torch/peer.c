@@ -32,13 +32,13 @@ Strategies *strategies_of(const RuleBook *book)
 
 static const ExportFormat code[] = {
     {"dtensor", "PyTorch: parallelize_module, fully_shard, a schedule", EXPORT_CODE, false, "py",
-     torch_code, NULL},
+     torch_code, NULL, NULL},
     {"dtensor-exact", "PyTorch: placements of all tensors, held by hooks", EXPORT_CODE, false, "py",
-     torch_exact_code, NULL},
+     torch_exact_code, NULL, NULL},
     {"vescale", "veScale: a device mesh and a sharding plan", EXPORT_CODE, false, "py",
-     vescale_code, NULL},
+     vescale_code, NULL, NULL},
     {"spmd_types", "PyTorch: types that check code with collectives of its own", EXPORT_CODE, false,
-     "py", spmd_types_code, NULL},
+     "py", spmd_types_code, NULL, NULL},
     {0},
 };
 
