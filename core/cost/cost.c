@@ -398,15 +398,25 @@ static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
     return cost;
 }
 
-OpCost op_cost(const Plan *plan, int32_t op)
+static OpCost cost_alone(const Plan *plan, int32_t op, bool views)
 {
     if (inferred_is_host(plan->inferred, op))
         return (OpCost){.work = WORK_VIEW};
     Arena *scratch = arena_new();
     KnownWork known = known_new(scratch, plan);
-    OpCost cost = cost_of(&known, op, (OpAs){.views = true});
+    OpCost cost = cost_of(&known, op, (OpAs){.views = views});
     arena_free(scratch);
     return cost;
+}
+
+OpCost op_cost(const Plan *plan, int32_t op)
+{
+    return cost_alone(plan, op, false);
+}
+
+OpCost op_cost_as_run(const Plan *plan, int32_t op)
+{
+    return cost_alone(plan, op, true);
 }
 
 OpPricer *op_pricer_new(Arena *arena, const Plan *plan)

@@ -82,6 +82,8 @@ typedef struct {
 } OpCost;
 
 OpCost op_cost(const Plan *plan, int32_t op);
+/* The same, with the bytes of views, which a run may copy. */
+OpCost op_cost_as_run(const Plan *plan, int32_t op);
 /* Prices ops as if they were cut and sharded otherwise than in the plan. New shardings may not come
  * to the plan's while a pricer is in use. */
 typedef struct OpPricer OpPricer;

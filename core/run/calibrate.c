@@ -328,7 +328,7 @@ static void collect_points(Arena *arena, const CalibratedRun *run, TimedPoints *
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         double times = run->report->op_times[op] * inferred_repeat(inferred, op);
-        OpCost cost = op_cost(run->plan, op);
+        OpCost cost = op_cost_as_run(run->plan, op);
         TimedPoint timed = {.op_type = cost.op_type, .dtype = cost.dtype};
         timed.n_sizes = op_cost_sizes(&cost, timed.point.size);
         if (times <= 0 || run->report->op_us[op] <= 0 || cost.declared || !cost.op_type ||

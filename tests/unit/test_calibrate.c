@@ -131,7 +131,7 @@ static void tables_hold_what_was_measured(void **state)
     RunReport report = report_of(arena, plan, &machine);
     int n_views = 0, n_ops = plan->inferred->graph->n_ops;
     for (int op = 0; op < n_ops; op++) {
-        OpCost cost = op_cost(plan, op);
+        OpCost cost = op_cost_as_run(plan, op);
         report.op_times[op] = 2;
         report.op_us[op] = cost.op_type && cost.bytes > 0 ? 2 * hidden_us(&cost) : 0;
         n_views += report.op_us[op] > 0 && cost.work == WORK_VIEW;
@@ -145,7 +145,7 @@ static void tables_hold_what_was_measured(void **state)
     machine.measured = calibrate_tables(arena, &(CalibratedRun){plan, &report}, 1);
     assert_true(machine_check(&machine, &err));
     for (int op = 0; op < n_ops; op++) {
-        OpCost cost = op_cost(plan, op);
+        OpCost cost = op_cost_as_run(plan, op);
         if (report.op_us[op] > 0)
             assert_near(op_cost_on(&cost, &machine).us, hidden_us(&cost));
     }
