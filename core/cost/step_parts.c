@@ -17,7 +17,24 @@ typedef struct {
     double m;               /* micro-batches */
     const Reshard *reshard; /* that is being visited */
     Vec(StepPart) parts;
+    Vec(ExposedPart) exposed;
 } Summing;
+
+static void add_exposed(Summing *sum, ExposedPart part)
+{
+    for (int i = 0; i < sum->exposed.n; i++) {
+        ExposedPart *known = &sum->exposed.at[i];
+        if (known->step == part.step && known->atoms == part.atoms && known->when == part.when &&
+            known->buckets == part.buckets) {
+            known->n += part.n;
+            known->bytes += part.bytes;
+            known->alone_us += part.alone_us;
+            known->exposed_us += part.exposed_us;
+            return;
+        }
+    }
+    vec_push(sum->arena, &sum->exposed, part);
+}
 
 static void add(Summing *sum, StepPart part)
 {
@@ -50,6 +67,11 @@ static void add_step(void *context, const PricedStep *step)
     part.us = times * step->us;
     part.n = times * step->times;
     add(sum, part);
+    ExposedPart exposed = {part.step, part.atoms, step->when, .n = part.n};
+    exposed.bytes = part.n * (double)step->step->bytes;
+    exposed.alone_us = part.n * step->step->us;
+    exposed.exposed_us = part.us;
+    add_exposed(sum, exposed);
 }
 
 /* What ops wait for traffic of parameters. */
@@ -67,6 +89,11 @@ static void add_traffic(Summing *sum)
         part.us = times * row->exposed_us;
         part.n = times * row->n;
         add(sum, part);
+        ExposedPart exposed = {part.step, part.atoms, row->when, true, .n = part.n};
+        exposed.bytes = times * row->bytes;
+        exposed.alone_us = times * row->alone_us;
+        exposed.exposed_us = part.us;
+        add_exposed(sum, exposed);
     }
 }
 
@@ -80,10 +107,17 @@ static void add_op(Summing *sum, int32_t op)
     double times = once ? 1 : sum->m, inside_us = op_comm_us(plan, op);
     add(sum, (StepPart){.kind = once ? PART_UPDATE : PART_COMPUTE,
                         .us = times * plan->priced->op_us[op]});
-    if (inside_us > 0)
-        add(sum, (StepPart){.kind = once ? PART_REDUCTION : PART_COLLECTIVE,
-                            .us = times * inside_us,
-                            .n = times});
+    if (inside_us <= 0)
+        return;
+    add(sum, (StepPart){.kind = once ? PART_REDUCTION : PART_COLLECTIVE,
+                        .us = times * inside_us,
+                        .n = times});
+    ExposedPart exposed = {.n = times, .alone_us = times * inside_us};
+    exposed.when = once                                        ? WHEN_ONCE
+                   : plan_phase(plan, op) <= 1 + PHASE_FORWARD ? WHEN_FORWARD
+                                                               : WHEN_BACKWARD;
+    exposed.exposed_us = exposed.alone_us;
+    add_exposed(sum, exposed);
 }
 
 /* The lane that is busy longest, and its stages. */
@@ -108,6 +142,14 @@ static int busiest_lane(const Plan *plan, bool *here)
         for (int32_t i = lanes->first[s]; i < lanes->first[s + 1]; i++)
             here[s] = here[s] || lanes->lane[i] == busiest;
     return busiest;
+}
+
+static int by_exposed(const void *a, const void *b)
+{
+    const ExposedPart *x = a, *y = b;
+    if (x->exposed_us != y->exposed_us)
+        return x->exposed_us < y->exposed_us ? 1 : -1;
+    return x->alone_us < y->alone_us ? 1 : x->alone_us > y->alone_us ? -1 : 0;
 }
 
 static int by_kind(const void *a, const void *b)
@@ -167,6 +209,10 @@ StepParts step_parts(Arena *arena, const Plan *plan)
     }
     if (sum.parts.n > 0)
         qsort(sum.parts.at, (size_t)sum.parts.n, sizeof *sum.parts.at, by_kind);
+    if (sum.exposed.n > 0)
+        qsort(sum.exposed.at, (size_t)sum.exposed.n, sizeof *sum.exposed.at, by_exposed);
+    out.exposed = sum.exposed.at;
+    out.n_exposed = sum.exposed.n;
     out.part = arena_array(arena, StepPart, sum.parts.n + 1);
     for (int i = 0; i < sum.parts.n; i++)
         if (sum.parts.at[i].us > 0)
@@ -196,4 +242,19 @@ const char *step_part_name(Arena *arena, const Mesh *mesh, const StepPart *part)
     if (part->kind == PART_REDUCTION)
         buf_puts(&out, ", once a step");
     return out.s;
+}
+
+const char *exposed_part_cause(const ExposedPart *part)
+{
+    static const char *const between[] = {/* ORDER WHEN */
+                                          "between ops, forward", "between ops, backward",
+                                          "sent forward", "sent backward", "in the update"};
+    bool gathers = part->step == STEP_ALL_GATHER;
+    if (!part->buckets)
+        return between[part->when];
+    if (part->when == WHEN_ONCE)
+        return gathers ? "new parameters, once a step" : "gradients, once a step";
+    if (part->when == WHEN_FORWARD)
+        return gathers ? "parameters, forward" : "gradients, forward";
+    return gathers ? "parameters, backward" : "gradients, backward";
 }

@@ -28,16 +28,30 @@ typedef struct {
     double us, n;    /* in a step; n: how many collectives or reductions */
 } StepPart;
 
+/* Collectives of a step of one kind over the same axes, with one cause. */
+typedef struct {
+    StepKind step;
+    AtomSet atoms; /* 0: inside an op */
+    When when;
+    bool buckets; /* of parameters or their gradients, beside the ops (streams.h) */
+    double n, bytes, alone_us, exposed_us; /* in a step; bytes: a rank's payload of all of them */
+} ExposedPart;
+
 typedef struct {
     int n;
     StepPart *part; /* by kind, the longest first; those of 0 us are left out */
     double us;      /* their sum: plan_step_us() */
-    int lane;       /* the devices (Lanes) whose time it is; -1 without stages */
+    int n_exposed;
+    ExposedPart *exposed; /* the longest waits first; they add up to collectives and reductions */
+    int lane;             /* the devices (Lanes) whose time it is; -1 without stages */
 } StepParts;
 
 /* "compute", "all_reduce over tp", "all_gather over dp, once a step", "waits: warm-up"; in the
  * arena. */
 const char *step_part_name(Arena *arena, const Mesh *mesh, const StepPart *part);
+
+/* "between ops, forward", "gradients, once a step" */
+const char *exposed_part_cause(const ExposedPart *part);
 
 /* In the arena. A plan whose schedule does not fit its stages has one micro-batch through all of
  * them and no waits. */

@@ -179,12 +179,14 @@ static void price_bucket(Making *m, const Bucket *bucket)
             known->atoms != key->atoms)
             continue;
         known->n++;
+        known->bytes += bucket->bytes;
         known->alone_us += us;
         return;
     }
     StreamTraffic traffic = {
         .stage = key->stage, .when = when, .kind = kind, .n = 1, .alone_us = us};
     traffic.atoms = key->atoms;
+    traffic.bytes = bucket->bytes;
     vec_push(m->plan->arena, &m->traffic, traffic);
 }
 

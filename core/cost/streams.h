@@ -33,6 +33,7 @@ typedef struct {
     StepKind kind;
     AtomSet atoms;
     int n;                       /* buckets */
+    double bytes;                /* of all of them: a rank's payload (reshard.h) */
     double alone_us, exposed_us; /* their time, and how long ops wait for them */
 } StreamTraffic;
 

@@ -146,6 +146,12 @@ static void parts_add_up(void **state)
     assert_int_equal(us_of(&parts, PART_WAIT) > 1e-6 * sum, row->waits);
     assert_int_equal(us_of(&parts, PART_UPDATE) > 0, row->once);
     assert_int_equal(us_of(&parts, PART_REDUCTION) > 0, row->once);
+    double exposed = 0, all = us_of(&parts, PART_COLLECTIVE) + us_of(&parts, PART_REDUCTION);
+    for (int i = 0; i < parts.n_exposed; i++) {
+        exposed += parts.exposed[i].exposed_us;
+        assert_true(parts.exposed[i].exposed_us <= parts.exposed[i].alone_us * (1 + 1e-9));
+    }
+    assert_true(fabs(exposed - all) <= 1e-9 * sum);
     if (plan_schedule(session->plan))
         assert_bubble_adds_up(session->plan, &parts);
     if (exposed_by_streams(session->plan) && session->plan->decided->stages->n == 1)

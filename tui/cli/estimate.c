@@ -86,6 +86,8 @@ static Json *page_json(const Page *page)
     json_set(out, "training", training_json(&page->cost));
     json_set(out, "parts",
              estimate_parts_json(page->cli->arena, page->session->mesh, &page->parts));
+    json_set(out, "exposed",
+             estimate_parts_exposed_json(page->cli->arena, page->session->mesh, &page->parts));
     if (plan->decided->stages)
         json_set(out, "schedule", schedule_json(plan, false));
     json_set(out, "changes", changes_json(page));
@@ -134,6 +136,7 @@ int cli_estimate(Cli *cli)
         put_head(&page, &cli->out);
         estimate_parts_findings(cli->arena, session->plan, &cli->out);
         estimate_parts_text(cli->arena, session->mesh, &page.parts, &cli->out);
+        estimate_parts_exposed(cli->arena, session->mesh, &page.parts, &cli->out);
         estimate_parts_bubble(cli->arena, session->plan, &cli->out);
         buf_putc(&cli->out, '\n');
         training_text_memory(cli->arena, &page.cost, &cli->out);

@@ -61,6 +61,66 @@ Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *par
     return out;
 }
 
+/* "all_gather over dp"; "inside ops" */
+static const char *exposed_name(Arena *scratch, const Mesh *mesh, const ExposedPart *part)
+{
+    Buf out = buf_new(scratch);
+    if (!part->atoms)
+        return "inside ops";
+    buf_printf(&out, "%s over ", step_kind_name(part->step));
+    mesh_format_set(mesh, part->atoms, ".", &out);
+    return out.s;
+}
+
+void estimate_parts_exposed(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out)
+{
+    static const TableColumn columns[] = {{"EXPOSED", 0},  {"CAUSE", 0},   {"TIMES", -99},
+                                          {"EACH", -99},   {"ALONE", -99}, {"EXPOSED", -99},
+                                          {"HIDDEN", -99}, {"", 0}};
+    Table *table = table_new(scratch, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < parts->n_exposed; i++) {
+        const ExposedPart *part = &parts->exposed[i];
+        Buf times = buf_new(scratch);
+        units_format_count((int64_t)(part->n + .5), &times);
+        table_cell(table, str_from(exposed_name(scratch, mesh, part)));
+        table_cell(table, str_from(exposed_part_cause(part)));
+        table_cell(table, buf_str(&times));
+        table_cell(table, part->bytes > 0 && part->n > 0
+                              ? str_from(text_bytes(scratch, (int64_t)(part->bytes / part->n)))
+                              : STR(""));
+        table_cell(table, str_from(text_us(scratch, part->alone_us)));
+        table_cell(table, str_from(text_us(scratch, part->exposed_us)));
+        table_printf(table, "%.1f%%",
+                     part->alone_us > 0 ? 100 * (1 - part->exposed_us / part->alone_us) : 0);
+        table_cell(table, part->buckets ? STR("in buckets") : STR(""));
+    }
+    if (parts->n_exposed == 0)
+        return;
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+Json *estimate_parts_exposed_json(Arena *scratch, const Mesh *mesh, const StepParts *parts)
+{
+    Json *out = json_array();
+    for (int i = 0; i < parts->n_exposed; i++) {
+        const ExposedPart *part = &parts->exposed[i];
+        Buf axes = buf_new(scratch);
+        Json *row = json_object();
+        mesh_format_set(mesh, part->atoms, ".", &axes);
+        json_set_str(row, "collective", part->atoms ? step_kind_name(part->step) : "inside");
+        json_set(row, "axes", json_from_str(buf_str(&axes)));
+        json_set_str(row, "cause", exposed_part_cause(part));
+        json_set_bool(row, "buckets", part->buckets);
+        json_set_real(row, "times", part->n);
+        json_set_real(row, "bytes", part->bytes);
+        json_set_real(row, "alone_us", part->alone_us);
+        json_set_real(row, "exposed_us", part->exposed_us);
+        json_add(out, row);
+    }
+    return out;
+}
+
 /* "stage 2", "stage 0, 7": those of a lane. */
 static void put_stages(const Schedule *table, int lane, Buf *out)
 {

@@ -15,6 +15,11 @@ void estimate_parts_fit(Arena *scratch, const Plan *plan, Buf *out);
 void estimate_parts_text(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out);
 Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *parts);
 
+/* A table of collectives by axes and cause: how many buckets of which size, their time, and how
+ * long ops wait for them; nothing if there are none. */
+void estimate_parts_exposed(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out);
+Json *estimate_parts_exposed_json(Arena *scratch, const Mesh *mesh, const StepParts *parts);
+
 /* A table of the bubble by cause, each lane in a row; nothing without a schedule. */
 void estimate_parts_bubble(Arena *scratch, const Plan *plan, Buf *out);
 
