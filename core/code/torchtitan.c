@@ -76,15 +76,10 @@ static bool put_stages(const Session *session, int n_stages, Buf *out)
 
 static void put_pipeline(Parallel *p, const Session *session, Buf *out)
 {
-    Str schedule = str_from(p->schedule), theirs = {NULL, 0};
     if (p->stages == 1)
         return;
     put_field(out, "pipeline_parallel_degree", p->stages);
-    for (Str rest = str_from(torchtitan_schedules); rest.n > 0 && theirs.n == 0;) {
-        Str ours = str_take(&rest, ' '), name = str_take(&ours, '=');
-        if (str_eq(ours, schedule))
-            theirs = name;
-    }
+    Str theirs = torch_schedule(str_from(p->schedule));
     if (theirs.n > 0)
         buf_printf(out, "    pipeline_parallel_schedule=\"%.*s\",\n", STR_ARG(theirs));
     else

@@ -48,10 +48,20 @@ typedef struct {
 
 #define ZERO_BUBBLE "interleaved_zero_bubble" /* of one stage a rank: zb1p */
 
-const char torchtitan_schedules[] =
+static const char torch_schedules[] =
     "1F1B=1f1b GPipe=gpipe Interleaved1F1B=1f1b_interleaved LoopedBFS=looped_bfs "
     "InterleavedZeroBubble=" ZERO_BUBBLE " InterleavedZeroBubble=zb1p ZBVZeroBubble=zbv "
     "DualPipeV=dualpipev";
+
+Str torch_schedule(Str schedule)
+{
+    for (Str rest = str_from(torch_schedules); rest.n > 0;) {
+        Str ours = str_take(&rest, ' '), theirs = str_take(&ours, '=');
+        if (str_eq(ours, schedule))
+            return theirs;
+    }
+    return STR("");
+}
 
 #define BOOLS "true=true True=true false=false False=false"
 
@@ -107,7 +117,7 @@ static const SettingsRow rows[] = {
     {SETTINGS_TORCHTITAN, SET_SEQUENCE, "seq_len", NULL},
     {SETTINGS_TORCHTITAN, SET_KEEP, "fsdp_reshard_after_forward",
      "default=false always=false never=true"},
-    {SETTINGS_TORCHTITAN, SET_SCHEDULE, "pipeline_parallel_schedule", torchtitan_schedules},
+    {SETTINGS_TORCHTITAN, SET_SCHEDULE, "pipeline_parallel_schedule", torch_schedules},
     {SETTINGS_TORCHTITAN, SET_SEQUENCE_PARALLEL, "enable_sequence_parallel", BOOLS},
     {SETTINGS_TORCHTITAN, SET_RECOMPUTE, "ACTIVATION_CHECKPOINTING",
      "FullAC.Config()=full SelectiveAC.Config()=selective"},

@@ -24,7 +24,8 @@ bool system_settings_take(Session *session, Error *err);
 /* Adds to session->notes what the file was taken for, and what it does not say. */
 bool system_settings_note(Session *session, const Source *source, Error *err);
 
-/* Schedules in torchtitan's words: "1F1B=1f1b GPipe=gpipe ..". */
-extern const char torchtitan_schedules[];
+/* "1F1B" of "1f1b": a schedule in the words of torchtitan, which are the names of torch's classes
+ * behind "Schedule"; "" if torch has none such. */
+Str torch_schedule(Str schedule);
 
 #endif

@@ -4,6 +4,7 @@
 #include "core/peers/torch/code_text.h"
 #include "core/peers/torch/styles.h"
 #include "core/plan/stage.h"
+#include "core/session/system_settings.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -21,6 +22,7 @@ typedef struct {
     bool recomputes;         /* layers */
     const char *low;         /* torch's dtype of 16-bit parameters; NULL */
     const char *reduce_type; /* of their gradients */
+    const char *schedule;    /* the class of torch that runs the stages; NULL: none */
 } Writer;
 
 /* ---- what the file needs ---- */
@@ -197,9 +199,8 @@ static void write_imports(Writer *it, const Buf *body)
     PUT_USED(it, "torch.distributed._composable.replicate_with_fsdp", body, "replicate");
     PUT_USED(it, "torch.distributed.device_mesh", body, "DeviceMesh", "init_device_mesh");
     PUT_USED(it, "torch.distributed.fsdp", body, "MixedPrecisionPolicy", "fully_shard");
-    PUT_USED(it, "torch.distributed.pipelining", body, "PipelineStage", "Schedule1F1B",
-             "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
-             "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble");
+    const char *const pipelining[] = {"PipelineStage", it->schedule};
+    put_used(it, "torch.distributed.pipelining", pipelining, it->schedule ? 2 : 1, body);
     PUT_USED(it, "torch.distributed._functional_collectives", body, "all_to_all_single_autograd");
     PUT_USED(it, "torch.distributed.tensor", body, "DTensor", "Partial", "Replicate", "Shard",
              "distribute_module", "distribute_tensor");
@@ -508,29 +509,20 @@ static void write_parallelize(Writer *it)
 
 /* ---- stages ---- */
 
-typedef struct {
-    const char *name, *class;
-    bool several; /* stages a rank */
-} TorchSchedule;
-
-static const TorchSchedule schedules[] = {
-    {"1f1b", "Schedule1F1B", false},
-    {"gpipe", "ScheduleGPipe", false},
-    {"infer_pipe", "ScheduleGPipe", false},
-    {"1f1b_interleaved", "ScheduleInterleaved1F1B", true},
-    {"looped_bfs", "ScheduleLoopedBFS", true},
-    {"interleaved_zero_bubble", "ScheduleInterleavedZeroBubble", true},
-    {"zb1p", "ScheduleInterleavedZeroBubble", true},
-    {"zbv", "ScheduleZBVZeroBubble", true},
-    {"dualpipev", "ScheduleDualPipeV", true},
-};
-
-static const TorchSchedule *schedule_of(const Stages *stages)
+/* The class of torch's pipelining that runs the schedule; NULL: there is none. One that only goes
+ * forward is GPipe's, which does so without a loss. */
+static const char *schedule_class(Arena *arena, const char *schedule)
 {
-    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
-        if (strcmp(schedules[i].name, stages->schedule) == 0)
-            return &schedules[i];
-    return NULL;
+    bool forward = strcmp(schedule, "infer_pipe") == 0;
+    Str name = torch_schedule(str_from(forward ? "gpipe" : schedule));
+
+    return name.n > 0 ? arena_printf(arena, "Schedule%.*s", STR_ARG(name)) : NULL;
+}
+
+/* Whether a rank of it has several stages, which torch takes as a list. */
+static bool takes_several(const char *class)
+{
+    return strcmp(class, "Schedule1F1B") != 0 && strcmp(class, "ScheduleGPipe") != 0;
 }
 
 /* The module that stays on a stage or is passed over as one: a layer, or one outside of layers. */
@@ -595,12 +587,12 @@ static bool write_pipeline(Writer *it, Error *err)
     const char *axis = it->w->mesh->axes[it->stage_axis].name;
     if (!stages || it->w->n_staged > 1)
         return error_set(err, "its stages are not along one axis");
-    const TorchSchedule *schedule = schedule_of(stages);
-    if (!schedule)
+    const char *class = it->schedule = schedule_class(it->w->arena, stages->schedule);
+    if (!class)
         return error_set(err, "torch has no schedule '%s'", stages->schedule);
-    bool bent = strcmp(schedule->name, "zbv") == 0 || strcmp(schedule->name, "dualpipev") == 0;
+    bool bent = strcmp(stages->schedule, "zbv") == 0 || strcmp(stages->schedule, "dualpipev") == 0;
     if (!stages_lie_as(it, bent))
-        return error_set(err, "its stages are on other ranks than those of %s", schedule->class);
+        return error_set(err, "its stages are on other ranks than those of %s", class);
     bool ids =
         graph->n_inputs > 0 && strcmp(tensor_name(graph, graph->inputs[0]), "input_ids") == 0;
     buf_puts(it->out, torch_stage_text);
@@ -617,8 +609,8 @@ static bool write_pipeline(Writer *it, Error *err)
                "    for stage in %s:\n",
                bent ? "(rank, 2 * size - 1 - rank)" : "range(rank, n_stages, size)");
     buf_puts(it->out, torch_stages_text);
-    buf_printf(it->out, "    return %s(%s, N_MICRO_BATCHES, loss_fn=loss_fn)\n", schedule->class,
-               schedule->several ? "stages" : "stages[0]");
+    buf_printf(it->out, "    return %s(%s, N_MICRO_BATCHES, loss_fn=loss_fn)\n", class,
+               takes_several(class) ? "stages" : "stages[0]");
     return true;
 }
 
