@@ -22,8 +22,8 @@ enum {
     ROOM_FIRST = 32
 };
 
-/* Texts of names with ends, and which name has which stem and end: made when somebody asks, by any
- * thread. */
+/* Texts of names that are a stem with an affix, and which name has which: made when somebody asks,
+ * by any thread. */
 enum { LATE_PAGE = 256 };
 typedef struct {
     pthread_mutex_t lock;
@@ -36,7 +36,10 @@ typedef struct {
 
 enum { ENDS_MAX = 256, ENDS_KNOWN = 64, END_BITS = 16, ALL_ENDS = (1 << END_BITS) - 1 };
 
-/* A text with a '~' may be a stem and an end, too. What of the kind is kept as a text of its own is
+/* A text is one thing: split at its last '~' it is a stem and an end; one without '~' may be a head
+ * and a stem. So a head is put before no stem that has a '~'.
+ *
+ * A text with a '~' may be a stem and an end, too. What of the kind is kept as a text of its own is
  * in `marked`; by a hash of what is before its last '~' in `filter`. */
 enum { FILTER_WORDS = 16, FILTER_BITS = FILTER_WORDS * 64 };
 
@@ -45,15 +48,17 @@ struct Names {
     char **block;
     uint32_t n_blocks, block_room;
     size_t block_at, block_end; /* the room left in the last block, in bytes from its start */
-    uint32_t *place;            /* of a name with an end: the id of its stem */
+    uint32_t *place;            /* of a name with an affix: the id of its stem */
     uint32_t n, room;
-    /* Per name, NULL as long as no name has an end: the number of its end, 0 for a text of its own;
-     * by the number of an end, the last bit for all others, whether it may be the stem of a name.
-     */
+    /* Per name, NULL as long as no name has an affix: the number of its end or head, 0 for a text
+     * of its own; by the number of an affix, the last bit for all others, whether it may be the
+     * stem of a name. */
     uint8_t *end;
     uint16_t *ends_of;
     Str *ends; /* by number, from 1 */
     int n_ends;
+    bool before[ENDS_MAX];         /* by number: it is a head, which stands before its stem */
+    bool taken[ENDS_MAX];          /* of a head: some text of its own begins with it */
     uint8_t known_end[ENDS_KNOWN]; /* by a hash of the end: the last such number */
     NamesLate *late;
     Vec(int32_t) marked;
@@ -316,7 +321,7 @@ static uint8_t find_end(const Names *names, Str end)
     if (known != 0 && str_eq(names->ends[known], end))
         return known;
     for (int i = 1; i <= names->n_ends; i++)
-        if (str_eq(names->ends[i], end))
+        if (!names->before[i] && str_eq(names->ends[i], end))
             return (uint8_t)i;
     return 0;
 }
@@ -333,10 +338,25 @@ static size_t last_tilde(Str text)
     return at ? (size_t)(at - text.s) : text.n;
 }
 
+static int32_t find_with_head(const Names *names, Str text)
+{
+    for (int i = 1; i <= names->n_ends; i++) {
+        Str head = names->ends[i];
+        if (!names->before[i] || text.n < head.n || memcmp(text.s, head.s, head.n) != 0)
+            continue;
+        int32_t stem = names_find(names, (Str){text.s + head.n, text.n - head.n});
+        if (stem >= 0 && (names->ends_of[stem] & end_bit((uint8_t)i)))
+            return find_pair(names, stem, (uint8_t)i);
+    }
+    return -1;
+}
+
 /* A text that is no text of its own. */
-static int32_t find_with_end(const Names *names, Str text)
+static int32_t find_with_affix(const Names *names, Str text)
 {
     size_t at = last_tilde(text);
+    if (at == text.n)
+        return find_with_head(names, text);
     uint8_t end = find_end(names, (Str){text.s + at, text.n - at});
     int32_t stem = end != 0 ? names_find(names, (Str){text.s, at}) : -1;
     return stem >= 0 && (names->ends_of[stem] & end_bit(end)) ? find_pair(names, stem, end) : -1;
@@ -375,6 +395,9 @@ static void note_text(Names *names, Str text, uint64_t hash, int32_t id)
     uint64_t bit = hash % FILTER_BITS;
     if (names->ends_of && names->filter[bit / 64] >> bit % 64 & 1)
         names->ends_of[id] = ALL_ENDS;
+    for (int i = 1; i <= names->n_ends; i++)
+        if (names->before[i] && str_starts(text, names->ends[i]))
+            names->taken[i] = true;
     if (last_tilde(text) == text.n)
         return;
     vec_push(names->arena, &names->marked, id);
@@ -391,6 +414,17 @@ static void start_ends(Names *names)
         mark_stem(names, own_text(names, names->marked.at[i]));
 }
 
+/* Returns its number; 0: there are too many. */
+static uint8_t add_affix(Names *names, Str text)
+{
+    if (!names->late)
+        start_ends(names);
+    if (names->n_ends + 1 >= ENDS_MAX)
+        return 0;
+    names->ends[++names->n_ends] = (Str){arena_str(names->arena, text), text.n};
+    return (uint8_t)names->n_ends;
+}
+
 /* The number of an end like "~grad"; 0: a name with that end has a text of its own. */
 static uint8_t number_of_end(Names *names, Str end)
 {
@@ -399,14 +433,36 @@ static uint8_t number_of_end(Names *names, Str end)
         return known;
     if (end.n == 0 || end.s[0] != '~' || last_tilde(end) != 0)
         return 0;
-    if (!names->late)
-        start_ends(names);
-    if (names->n_ends + 1 < ENDS_MAX) {
-        known = (uint8_t)++names->n_ends;
-        names->ends[known] = (Str){arena_str(names->arena, end), end.n};
-    }
+    known = add_affix(names, end);
     names->known_end[known_place(end)] = known;
     return known;
+}
+
+static bool is_head_of_own(const Names *names, Str head)
+{
+    for (uint32_t id = 0; id < names->n; id++)
+        if (!has_end(names, (int32_t)id) && str_starts(own_text(names, (int32_t)id), head))
+            return true;
+    return false;
+}
+
+/* The number of a head like "backward."; 0: a name with that head has a text of its own. */
+static uint8_t number_of_head(Names *names, Str head)
+{
+    bool fits = last_tilde(head) == head.n;
+    for (int i = 1; i <= names->n_ends; i++) {
+        if (names->before[i] && str_eq(names->ends[i], head))
+            return (uint8_t)i;
+        if (names->before[i] &&
+            (str_starts(head, names->ends[i]) || str_starts(names->ends[i], head)))
+            fits = false; /* a text would have two heads */
+    }
+    uint8_t number = fits ? add_affix(names, head) : 0;
+    if (number == 0)
+        return 0;
+    names->before[number] = true;
+    names->taken[number] = is_head_of_own(names, head);
+    return number;
 }
 
 /* The text with its length before it, made at the first time; the lock is held. */
@@ -430,6 +486,11 @@ static const char *late_record(const Names *names, int32_t id)
     Str first =
         has_end(names, stem) ? record_text(late_record(names, stem)) : own_text(names, stem);
     Str end = names->ends[names->end[id]];
+    if (names->before[names->end[id]]) {
+        Str stem_text = first;
+        first = end;
+        end = stem_text;
+    }
     size_t n = first.n + end.n, head = head_bytes(n);
     char *made = arena_alloc(late->arena, head + n + 1);
     put_head(made, n);
@@ -505,7 +566,7 @@ int32_t names_intern(Names *names, Str text)
     uint32_t slot;
     int32_t known = find(names, text, hash, &slot);
     if (known < 0 && names->late)
-        known = find_with_end(names, text);
+        known = find_with_affix(names, text);
     if (known >= 0)
         return known;
     grow_places(names);
@@ -521,44 +582,41 @@ int32_t names_intern(Names *names, Str text)
     return (int32_t)id;
 }
 
-static int32_t intern_joined(Names *names, int32_t stem, Str end)
+static int32_t intern_joined(Names *names, Str first, Str second)
 {
     enum { SHORT = 256 };
     char joined[SHORT];
-    Str text = text_at(names, stem);
-    if (text.n + end.n >= SHORT) /* and a NUL */
-        return names_intern(names, str_from(arena_join(names->arena, text.s, end.s)));
-    memcpy(joined, text.s, text.n);
-    memcpy(joined + text.n, end.s, end.n);
-    return names_intern(names, (Str){joined, text.n + end.n});
+    if (first.n + second.n >= SHORT) /* and a NUL */
+        return names_intern(names, str_from(arena_join(names->arena, first.s, second.s)));
+    memcpy(joined, first.s, first.n);
+    memcpy(joined + first.n, second.s, second.n);
+    return names_intern(names, (Str){joined, first.n + second.n});
 }
 
 /* Whether there may be such a name already. */
 static bool may_have(const Names *names, int32_t stem, uint8_t end)
 {
-    return (names->ends_of[stem] & end_bit(end)) ||
+    return (names->ends_of[stem] & end_bit(end)) || names->taken[end] ||
            (names->deep != 0 && has_end(names, stem) &&
             (names->deep & deep_bit(names->ends[names->end[stem]])));
 }
 
-/* The name with that text, or that stem and end; -1. */
+/* The name with that text, or that stem and affix; -1. */
 static int32_t find_joined(const Names *names, int32_t stem, uint8_t end)
 {
     Arena *scratch = arena_new();
     uint32_t slot;
-    Str text = str_from(arena_join(scratch, names_text(names, stem), names->ends[end].s));
+    const char *own = names_text(names, stem), *affix = names->ends[end].s;
+    Str text = str_from(names->before[end] ? arena_join(scratch, affix, own)
+                                           : arena_join(scratch, own, affix));
     int32_t known = find(names, text, hash_bytes(text.s, text.n), &slot);
     arena_free(scratch);
     return known >= 0 ? known : find_pair(names, stem, end);
 }
 
-int32_t names_intern_with(Names *names, int32_t stem, Str end)
+/* The name of a stem with the affix of that number. */
+static int32_t intern_pair(Names *names, int32_t stem, uint8_t number)
 {
-    if (end.n == 0)
-        return stem;
-    uint8_t number = number_of_end(names, end);
-    if (number == 0)
-        return intern_joined(names, stem, end);
     int32_t known = may_have(names, stem, number) ? find_joined(names, stem, number) : -1;
     if (known >= 0)
         return known;
@@ -567,15 +625,33 @@ int32_t names_intern_with(Names *names, int32_t stem, Str end)
     names->place[id] = (uint32_t)stem;
     names->end[id] = number;
     names->ends_of[stem] |= end_bit(number);
-    names->ends_of[id] = 0;
+    names->ends_of[id] = names->taken[number] ? ALL_ENDS : 0;
     return (int32_t)id;
+}
+
+int32_t names_intern_with(Names *names, int32_t stem, Str end)
+{
+    if (end.n == 0)
+        return stem;
+    uint8_t number = number_of_end(names, end);
+    return number == 0 ? intern_joined(names, text_at(names, stem), end)
+                       : intern_pair(names, stem, number);
+}
+
+int32_t names_intern_after(Names *names, Str head, int32_t stem)
+{
+    if (head.n == 0)
+        return stem;
+    Str text = text_at(names, stem);
+    uint8_t number = last_tilde(text) == text.n ? number_of_head(names, head) : 0;
+    return number == 0 ? intern_joined(names, head, text) : intern_pair(names, stem, number);
 }
 
 int32_t names_find(const Names *names, Str text)
 {
     uint32_t slot;
     int32_t known = find(names, text, hash_bytes(text.s, text.n), &slot);
-    return known >= 0 || !names->late ? known : find_with_end(names, text);
+    return known >= 0 || !names->late ? known : find_with_affix(names, text);
 }
 
 const char *names_text(const Names *names, int32_t id)

@@ -1,6 +1,7 @@
-/* names_more.h - many names that are another name with an end: "T~grad" (names_intern_with()).
+/* names_more.h - many names that are another name with an end, "T~grad" (names_intern_with()), or
+ * with a head, "backward.h.0" (names_intern_after()).
  *
- * Such a name takes 7 bytes: the id of its stem, the number of its end, and which ends it has
+ * Such a name takes 7 bytes: the id of its stem, the number of its affix, and which affixes it has
  * itself. Its text is made when somebody asks for it, and it is in no table by text: whoever finds
  * one makes an index of them, once.
  */
@@ -9,6 +10,8 @@
 
 #include "core/base/names.h"
 
+/* The text of a name with a head before it, which is no text of these names. */
+int32_t names_intern_after(Names *names, Str head, int32_t stem);
 void names_reserve_more(Names *names, int n); /* room for n more of them */
 
 #endif

@@ -31,7 +31,9 @@ struct GraphBuilder {
     Dtype filled;             /* of the last data */
     Intern *dims_keys;
     Vec(int32_t) dims_of_key; /* key id -> place in declared */
-    Buf key;                  /* scratch */
+    int32_t last_dims;        /* the last such place, and of how many dims; 0 for none yet */
+    int n_last_dims;
+    Buf key; /* scratch */
     Error problem;
 };
 

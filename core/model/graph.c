@@ -249,11 +249,25 @@ static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
     return tensor >= 0 || error_set(&builder->problem, "%s of the graph has no name", what);
 }
 
+/* Whether the last place was of the same dims: states of a parameter follow each other. */
+static bool are_last_dims(const GraphBuilder *builder, const DeclaredDim *dims, int n_dims)
+{
+    if (n_dims == 0 || n_dims != builder->n_last_dims)
+        return false;
+    const DeclaredDim *last = builder->declared.at + builder->last_dims;
+    for (int d = 0; d < n_dims; d++)
+        if (last[d].size != dims[d].size || last[d].name != dims[d].name)
+            return false;
+    return true;
+}
+
 /* The index of these dims in graph->declared; equal dims are stored once. */
 static int32_t place_of_dims(GraphBuilder *builder, const DeclaredDim *dims, int n_dims)
 {
     Arena *arena = builder->graph->arena;
     int64_t key[2 * DIMS_MAX], *end = key;
+    if (are_last_dims(builder, dims, n_dims))
+        return builder->last_dims;
     for (int d = 0; d < n_dims; d++) {
         *end++ = dims[d].size;
         *end++ = dims[d].name;
@@ -264,7 +278,9 @@ static int32_t place_of_dims(GraphBuilder *builder, const DeclaredDim *dims, int
         for (int d = 0; d < n_dims; d++)
             vec_push_own(arena, &builder->declared, dims[d]);
     }
-    return builder->dims_of_key.at[id];
+    builder->last_dims = builder->dims_of_key.at[id];
+    builder->n_last_dims = n_dims;
+    return builder->last_dims;
 }
 
 static void declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,

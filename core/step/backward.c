@@ -19,22 +19,25 @@ static int input_of(const GradientKind *kind, int operand)
     return -1;
 }
 
-static void find_kind(Deriving *d, Str name, GradientKind *kind)
+static GradientKind *new_kind(Deriving *d, Str name)
 {
-    kind->seen = true;
+    GradientKind *kind = arena_make(d->scratch, GradientKind);
     kind->row = registry_find(d->model->registry, name);
     kind->alias = registry_alias(d->model->registry, name);
     kind->derivative = derivative_find(d->model->registry, kind->row, NULL);
-    for (int i = 0; kind->derivative && i < KIND_OPERANDS; i++)
+    for (int i = 0; kind->derivative && i < KIND_OPERANDS; i++) {
         kind->clause[i] = derivative_clause(kind->derivative, input_of(kind, i));
+        kind->passes[i] = clause_passes(kind->clause[i]);
+    }
+    return kind;
 }
 
-static const GradientKind *kind_of(Deriving *d, int32_t op)
+static GradientKind *kind_of(Deriving *d, int32_t op)
 {
-    GradientKind *kind = &d->kinds[d->graph->ops[op].op_type];
-    if (!kind->seen)
-        find_kind(d, str_from(op_operator(d->graph, op)), kind);
-    return kind;
+    GradientKind **kind = &d->kinds[d->graph->ops[op].op_type];
+    if (!*kind)
+        *kind = new_kind(d, str_from(op_operator(d->graph, op)));
+    return *kind;
 }
 
 /* NULL: it is not known, or a function of the user builds it. */
@@ -70,6 +73,9 @@ bool derive_is_float(const Deriving *d, int32_t tensor)
  * known is on the way, and refused when it is reached. */
 static bool passes(Deriving *d, int32_t op, int operand)
 {
+    const GradientKind *kind = kind_of(d, op);
+    if (kind->derivative && operand < KIND_OPERANDS)
+        return kind->passes[operand];
     return !derivative_of(d, op) || clause_passes(clause_of(d, op, operand));
 }
 
@@ -154,11 +160,8 @@ void derive_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of)
 void derive_op_of(Deriving *d, int32_t of, NewStepOp op)
 {
     int32_t path = of < 0 ? 0 : d->graph->ops[of].path, *known = &d->path_of[path];
-    if (*known == 0) {
-        const char *text = names_text(d->graph->names, path);
-        *known =
-            extension_word(d->more, *text ? arena_join(d->scratch, "backward.", text) : "backward");
-    }
+    if (*known == 0)
+        *known = extension_path(d->more, "backward.", path);
     op.of = of;
     op.path = *known;
     extension_op(d->more, &op);
@@ -294,18 +297,24 @@ static void find_reads(Deriving *d, int32_t op, const DerivativeClause *clause,
             read_value(d, op, i, out);
 }
 
-static double factor_of(const Deriving *d, int32_t op, const DerivativeClause *clause)
+/* One by the number of elements of which the op takes the mean. */
+static double mean_factor(const Deriving *d, int32_t op, const DerivativeClause *clause)
 {
     const OpSpace *space = inferred_space(d->model, op);
     double points = clause->all ? (double)d->graph->ops[op].n_inputs : 1;
     for (int j = 0; j < space->n_index; j++)
         if (space->index[j].role == ROLE_REDUCE)
             points *= (double)space->index[j].size;
+    return points > 0 ? 1 / points : 1;
+}
+
+static double factor_of(const Deriving *d, int32_t op, const DerivativeClause *clause)
+{
     switch (clause->factor) {
     case FACTOR_ATTR:
         return clause->number * op_attr_float(d->graph, op, clause->attr, 1);
     case FACTOR_MEAN:
-        return points > 0 ? 1 / points : 1;
+        return mean_factor(d, op, clause);
     case FACTOR_NUMBER:
         break;
     }
@@ -435,7 +444,7 @@ static const char *end_of(Deriving *d, int operand)
 static int32_t gradient_type(Deriving *d, int32_t op, int operand)
 {
     int32_t op_type = d->graph->ops[op].op_type, made = 0;
-    int32_t *known = operand < KIND_OPERANDS ? &d->kinds[op_type].gradient_type[operand] : &made;
+    int32_t *known = operand < KIND_OPERANDS ? &kind_of(d, op)->gradient_type[operand] : &made;
     if (*known == 0)
         *known = extension_joined(d->more, op_type, end_of(d, operand));
     return *known;
@@ -645,7 +654,7 @@ static bool derive(Deriving *d)
 static void start(Deriving *d)
 {
     int n = d->graph->n_tensors;
-    d->kinds = arena_array(d->scratch, GradientKind, names_count(d->graph->names));
+    d->kinds = arena_array(d->scratch, GradientKind *, names_count(d->graph->names));
     d->path_of = arena_array(d->scratch, int32_t, names_count(d->graph->names));
     d->sum_type = extension_word(d->more, "Sum");
     d->varies = arena_array(d->scratch, bool, n);

@@ -13,11 +13,11 @@ enum { KIND_OPERANDS = 4 };
 
 /* What is known of an operator, by Names id. */
 typedef struct {
-    bool seen;
     const Operator *row;
     const Alias *alias;
     const Derivative *derivative;                  /* of the row; NULL: it has none */
     const DerivativeClause *clause[KIND_OPERANDS]; /* of it, by operand */
+    bool passes[KIND_OPERANDS];                    /* clause_passes() of each */
     int32_t gradient_type[KIND_OPERANDS]; /* Names ids: "MatMul~d0", .. 0: not interned yet */
 } GradientKind;
 
@@ -54,8 +54,8 @@ typedef struct {
     const Graph *graph; /* the model's */
     const BackwardRequest *request;
     Extension *more;
-    GradientKind *kinds;
-    int32_t sum_type; /* Names id of "Sum" */
+    GradientKind **kinds; /* by Names id of the operator; NULL: not seen yet */
+    int32_t sum_type;     /* Names id of "Sum" */
     int32_t *path_of; /* per name that is a path: that of its backward pass; 0: not interned yet */
     Vec32 key, written, outputs, parts; /* of the op that is looked at */
     ReadList reads;

@@ -1,5 +1,6 @@
 #include "core/step/extension.h"
 
+#include "core/base/names_more.h"
 #include "core/model/builder.h"
 
 void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extension *out)
@@ -62,6 +63,13 @@ void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_
 int32_t extension_word(const Extension *more, const char *text)
 {
     return names_intern(more->base->graph->names, str_from(text));
+}
+
+int32_t extension_path(const Extension *more, const char *head, int32_t path)
+{
+    Str text = str_from(head);
+    return path == 0 ? names_intern(more->base->graph->names, (Str){head, text.n - 1})
+                     : names_intern_after(more->base->graph->names, text, path);
 }
 
 int32_t extension_joined(const Extension *more, int32_t stem, const char *end)

@@ -63,6 +63,8 @@ void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_
                        int n_names);
 
 int32_t extension_word(const Extension *more, const char *text);
+/* The path of a part of the step, "backward.h.0", of a module's path; the head alone of no path. */
+int32_t extension_path(const Extension *more, const char *head, int32_t path);
 /* The name with an end behind it. */
 int32_t extension_joined(const Extension *more, int32_t stem, const char *end);
 /* The name of a tensor of the base or of the extension. */

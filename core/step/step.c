@@ -3,22 +3,35 @@
 #include "core/rules/derivative.h"
 #include "core/step/update.h"
 
-/* Whether the op passes a parameter on as such. */
-static bool hands_on(const Inferred *model, int32_t op, int input)
+/* The operators of the model's ops, each looked up once. */
+typedef struct {
+    const Inferred *model;
+    const Operator **row; /* by Names id of the operator; NULL: not looked up yet, or unknown */
+} Rows;
+
+static Rows rows_new(Arena *scratch, const Inferred *model)
 {
-    const Operator *row = registry_find(model->registry, str_from(op_operator(model->graph, op)));
-    return operator_picks(row, input);
+    return (Rows){model, arena_array(scratch, const Operator *, names_count(model->graph->names))};
+}
+
+static const Operator *row_of(const Rows *rows, int32_t op)
+{
+    const Graph *graph = rows->model->graph;
+    const Operator **row = &rows->row[graph->ops[op].op_type];
+    if (!*row)
+        *row = registry_find(rows->model->registry, str_from(op_operator(graph, op)));
+    return *row;
 }
 
 /* Running statistics: read beside activations, and updated by the norm itself in training. */
-static bool is_statistic(const Inferred *model, int32_t op, int input)
+static bool is_statistic(const Operator *row, int input)
 {
     static const struct {
         const char *name;
         unsigned inputs; /* by bit */
     } norms[] = {{"BatchNormalization", 1U << 3 | 1U << 4}, {"BatchNormStats", 1U << 1 | 1U << 2}};
     for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
-        if (strcmp(op_operator(model->graph, op), norms[i].name) == 0)
+        if (row && strcmp(row->name, norms[i].name) == 0)
             return norms[i].inputs >> input & 1;
     return false;
 }
@@ -32,7 +45,7 @@ static bool is_number(const Inferred *model, int32_t tensor)
 
 /* Marks what trains, from the readers back: a value that an op reads beside activations, and what
  * is handed on to make it. */
-static bool *find_trained(Arena *scratch, const Inferred *model)
+static bool *find_trained(Arena *scratch, const Inferred *model, const Rows *rows)
 {
     const Graph *graph = model->graph;
     bool *trained = arena_array(scratch, bool, graph->n_tensors);
@@ -43,8 +56,9 @@ static bool *find_trained(Arena *scratch, const Inferred *model)
             reads |= op_outputs(graph, op)[o] >= 0 && trained[op_outputs(graph, op)[o]];
         for (int i = 0; reads && i < graph->ops[op].n_inputs; i++) {
             int32_t t = op_inputs(graph, op)[i];
-            if (t >= 0 && !is_statistic(model, op, i) &&
-                (!model->on_parameters[op] || hands_on(model, op, i) || is_number(model, t)))
+            if (t >= 0 && !is_statistic(row_of(rows, op), i) &&
+                (!model->on_parameters[op] || operator_picks(row_of(rows, op), i) ||
+                 is_number(model, t)))
                 trained[t] = true;
         }
     }
@@ -52,14 +66,14 @@ static bool *find_trained(Arena *scratch, const Inferred *model)
 }
 
 /* Whether a gradient passes a reader's operand: running statistics are read, and do not train. */
-static bool has_gradient(const Inferred *model, int32_t tensor)
+static bool has_gradient(const Rows *rows, int32_t tensor)
 {
+    const Inferred *model = rows->model;
     const Graph *graph = model->graph;
     for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
         int32_t op = graph->uses[graph->tensors[tensor].use + u];
-        const Operator *row = registry_find(model->registry, str_from(op_operator(graph, op)));
         const Derivative *derivative =
-            derivative_find(model->registry, row, inferred_space(model, op));
+            derivative_find(model->registry, row_of(rows, op), inferred_space(model, op));
         if (!derivative)
             return true; /* of a user's function, or unknown: refused, when it is reached */
         for (int i = 0; i < graph->ops[op].n_inputs; i++)
@@ -110,11 +124,12 @@ int32_t step_stopped_by(const Inferred *model, int32_t parameter)
 static int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
 {
     Arena *scratch = arena_new();
-    const bool *trained = find_trained(scratch, model);
+    Rows rows = rows_new(scratch, model);
+    const bool *trained = find_trained(scratch, model, &rows);
     Vec(int32_t) found = {0};
     for (int32_t t = 0; t < model->graph->n_tensors; t++)
         if (tensor_is_parameter(model, t) && dtype_is_float((Dtype)model->dtype[t]) && trained[t] &&
-            inferred_shape(model, t) && has_gradient(model, t))
+            inferred_shape(model, t) && has_gradient(&rows, t))
             vec_push(arena, &found, t);
     arena_free(scratch);
     *out = found.at;

@@ -190,15 +190,12 @@ static const UpdateKind *kind_of(Updating *u, const UpdateOp *op)
 /* An op stands in the module that reads the parameter first, of the backward pass or the update. */
 static int32_t path_of(Updating *u)
 {
-    static const char *const part[] = {"backward", "update"};
+    static const char *const part[] = {"backward.", "update."};
     bool update = u->gradient_of < 0;
-    const Graph *graph = u->base->graph;
-    int32_t path = u->reader < 0 ? 0 : graph->ops[u->reader].path;
+    int32_t path = u->reader < 0 ? 0 : u->base->graph->ops[u->reader].path;
     int32_t *known = &u->path_of[update][path];
-    const char *text = names_text(graph->names, path);
     if (*known == 0)
-        *known = word(u, *text == '\0' ? part[update]
-                                       : arena_printf(u->scratch, "%s.%s", part[update], text));
+        *known = extension_path(u->more, part[update], path);
     return *known;
 }
 

@@ -1,7 +1,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/intern.h"
-#include "core/base/names.h"
+#include "core/base/names_more.h"
 
 #include <stdio.h>
 
@@ -107,6 +107,54 @@ static void many_names_with_ends(void **state)
     arena_free(arena);
 }
 
+static void a_name_with_a_head_is_its_text(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Names *names = names_new(arena);
+    int32_t stem = names_intern(names, STR("h.0")), own = names_intern(names, STR("backward.h.1"));
+    int32_t with = names_intern_after(names, STR("backward."), stem);
+    assert_int_equal(names_intern_after(names, STR("backward."), stem), with);
+    assert_int_equal(names_intern(names, STR("backward.h.0")), with);
+    assert_string_equal(names_text(names, with), "backward.h.0");
+    int32_t other = names_intern(names, STR("h.1"));
+    assert_int_equal(names_intern_after(names, STR("backward."), other), own);
+    int32_t end = names_intern_with(names, with, STR("~d0"));
+    assert_int_equal(names_find(names, STR("backward.h.0~d0")), end);
+    int32_t inner = names_intern_with(names, stem, STR("~d0"));
+    assert_int_equal(names_intern_after(names, STR("backward."), inner), end);
+    assert_int_equal(names_intern_after(names, STR(""), stem), stem);
+    arena_free(arena);
+}
+
+/* Each of many random joins has the id that its text had before, or is a new text. */
+static void random_joins_are_their_texts(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"a.", "b.", "a.b.", "x", "y", "~m", "~v", "~m~v", "a", ""};
+    enum { PARTS = sizeof parts / sizeof *parts, LONGEST = 14, JOINS = 20000 };
+    Arena *arena = arena_new();
+    Names *names = names_new(arena);
+    for (int i = 0; i < JOINS; i++) {
+        uint64_t draw = hash_bytes(&i, sizeof i);
+        const char *part = parts[draw % PARTS];
+        int32_t stem = (int32_t)((draw >> 8 & 0xffffff) % (uint64_t)names_count(names));
+        const char *text = names_text(names, stem);
+        int how = (int)((draw >> 40) % 3);
+        if (strlen(text) > LONGEST)
+            continue;
+        Str joined = str_from(arena_join(arena, how == 0 ? part : text, how == 0 ? text : part));
+        int32_t before = names_find(names, joined), n = names_count(names);
+        int32_t id = how == 0   ? names_intern_after(names, str_from(part), stem)
+                     : how == 1 ? names_intern_with(names, stem, str_from(part))
+                                : names_intern(names, joined);
+        assert_true(str_eq(names_str(names, id), joined));
+        assert_int_equal(id, before >= 0 ? before : n);
+        assert_int_equal(names_find(names, joined), id);
+    }
+    arena_free(arena);
+}
+
 static void keys_are_compared_as_bytes_of_any_length(void **state)
 {
     (void)state;
@@ -164,6 +212,8 @@ int main(void)
         cmocka_unit_test(many_names_keep_text_and_id),
         cmocka_unit_test(names_with_ends_are_the_joined_names),
         cmocka_unit_test(many_names_with_ends),
+        cmocka_unit_test(a_name_with_a_head_is_its_text),
+        cmocka_unit_test(random_joins_are_their_texts),
         cmocka_unit_test(keys_are_compared_as_bytes_of_any_length),
         cmocka_unit_test(interning_many_is_stable),
         cmocka_unit_test(one_bit_changes_the_hash),
