@@ -71,9 +71,15 @@ const char *propagator_profiles(Arena *arena, const char *between)
     return out.s;
 }
 
-/* "factor, spmd or strategy" */
-static void hint_names(Error *err)
+/* "factor, spmd or strategy", or how to choose the profile of that name. */
+static void hint_names(Str name, Error *err)
 {
+    for (int i = 0; propagator_at(i); i++)
+        if (str_eq(str_from(propagator_at(i)->profile), name)) {
+            error_hint(err, "%.*s is a profile: --propagate %s --profile %.*s", STR_ARG(name),
+                       propagator_at(i)->name, STR_ARG(name));
+            return;
+        }
     Arena *scratch = arena_new();
     Buf names = buf_new(scratch);
     const char *held = NULL;
@@ -133,7 +139,7 @@ static bool refuse_unknown(Str name, Str profile, bool known, Error *err)
         return false;
     }
     error_kind(err, ERROR_USAGE, "there is no propagator '%.*s'", STR_ARG(name));
-    hint_names(err);
+    hint_names(name, err);
     return false;
 }
 
