@@ -8,8 +8,9 @@
  * those of the same atoms; their results are looked at only once the best of them is the cheapest
  * entry. Paths longer than the straight one (reduce, gather, slice) are dropped.
  *
- * A search that has looked at space->most_offers layouts starts again as weighted A*, with the
- * bound multiplied, which finds a good path soon but does not prove it.
+ * A search that has looked at space->most_offers layouts, or at a third of them while its bound
+ * hardly rose, starts again as weighted A*, with the bound multiplied, which finds a good path soon
+ * but does not prove it.
  */
 #ifndef CORE_RESHARD_SEARCH_H
 #define CORE_RESHARD_SEARCH_H
