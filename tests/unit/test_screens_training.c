@@ -273,20 +273,40 @@ static ScreenRow run_screens[] = {
       "backward, stage 1             2", "update, stage 1               1"}},
 };
 
-static void screen_of_a_run_has(void **state)
+static ScreenRow whole_screens[] = {
+    {"passes below the memory of a step without stages",
+     80,
+     24,
+     "6",
+     1,
+     {"┼FFFFF", "FBBBB", "Buuu"}},
+    {"where its time goes, and the schedules it could have",
+     160,
+     50,
+     "gp",
+     2,
+     {"the plan has no stages", "1f1b_interleaved", "(g-1)/(mv+g-1)", "WHERE A STEP'S TIME GOES"}},
+};
+
+static Session *open_tiny_step(Arena *arena, const char *mesh, const char *policy,
+                               const char *setting)
 {
-    const ScreenRow *row = *state;
-    Arena *arena = arena_new();
-    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
-                              .mesh = "pp=2,dp=2",
-                              .policy = "pipeline",
-                              .train = "auto"};
+    SessionOptions options = {
+        .model = "samples/models/tiny-gpt.onnx", .mesh = mesh, .policy = policy, .train = "auto"};
     Error err = {0};
-    assert_true(policy_settings_with(arena, &options.settings, STR("micro_batches=2"),
-                                     &options.settings, &err));
+    assert_true(
+        policy_settings_with(arena, &options.settings, str_from(setting), &options.settings, &err));
     Session *session = session_open(&options, &hooks, &err);
     if (!session)
         fail_msg("%s", err.text);
+    return session;
+}
+
+static void screen_of_a_tiny_step_has(const ScreenRow *row, const char *mesh, const char *policy,
+                                      const char *setting)
+{
+    Arena *arena = arena_new();
+    Session *session = open_tiny_step(arena, mesh, policy, setting);
     const char *text = screen_after(arena, session, row->w, row->h, row->keys);
     for (int i = 0; i < FACTS_MAX && row->facts[i]; i++)
         if (!strstr(text, row->facts[i]))
@@ -296,11 +316,22 @@ static void screen_of_a_run_has(void **state)
     arena_free(arena);
 }
 
+static void screen_of_stages_has(void **state)
+{
+    screen_of_a_tiny_step_has(*state, "pp=2,dp=2", "pipeline", "micro_batches=2");
+}
+
+static void screen_without_stages_has(void **state)
+{
+    screen_of_a_tiny_step_has(*state, "dp=2,tp=2", "megatron", "micro_batches=1");
+}
+
 int main(void)
 {
     open_scripts(NULL);
     int failed = run_rows("training", rows, screen_of_a_step_has) +
-                 run_rows("run", run_screens, screen_of_a_run_has) +
+                 run_rows("run", run_screens, screen_of_stages_has) +
+                 run_rows("whole", whole_screens, screen_without_stages_has) +
                  run_rows("empty", empty_rows, large_screens_are_used);
     close_scripts(NULL);
     return failed;

@@ -209,14 +209,15 @@ static void draw_stages(Ui *ui, const ScheduleState *state, int lines, Pen *pen)
 /* The schedules that stages could have. */
 static void draw_kinds(Pen *pen)
 {
-    enum { KIND_W = 26, SAYS_W = 76 };
+    enum { KIND_W = 26, SAYS_W = 76, NOTE_FROM = 150 };
     int n;
     const ScheduleKind *kind = schedule_kinds(&n);
 
     pen_fit(pen, ROLE_HEAD, STR(" SCHEDULES"), KIND_W);
     pen_fit(pen, ROLE_HEAD, STR("HOW MICRO-BATCHES GO THROUGH THE STAGES"), SAYS_W);
     pen_puts(pen, ROLE_HEAD, "BUBBLE");
-    pen_puts(pen, ROLE_DIM, "  of n equal stages and m micro-batches");
+    pen_puts(pen, ROLE_DIM,
+             pen->area.w >= NOTE_FROM ? "  of n equal stages and m micro-batches" : "");
     pen_line(pen);
     for (int i = 0; i < n && !pen_full(pen); i++) {
         pen_rune(pen, ROLE_TEXT, ' ');

@@ -92,8 +92,8 @@ static char pass_letter(const Block *block)
     return letters[block->pass];
 }
 
-/* The block that runs in the middle of a column; -1 between blocks, -2 in the update. */
-static int32_t block_in(const Strip *strip, int column)
+/* What runs in the middle of a column. */
+static const MemoryMoment *moment_in(const Strip *strip, int column)
 {
     double middle = (column_us(strip, column) + column_us(strip, column + 1)) / 2;
     const MemoryMoments *step = strip->step;
@@ -105,9 +105,29 @@ static int32_t block_in(const Strip *strip, int column)
         else
             last = half;
     }
-    if (step->at[first].block >= 0)
-        return step->at[first].block;
-    return step->at[first].place < 0 ? -1 : -2;
+    return &step->at[first];
+}
+
+/* The block of it; -1 between blocks, -2 in the update. */
+static int32_t block_in(const Strip *strip, int column)
+{
+    const MemoryMoment *moment = moment_in(strip, column);
+    return moment->block >= 0 ? moment->block : moment->place < 0 ? -1 : -2;
+}
+
+/* Without stages: the pass of the op that runs. */
+static void draw_pass(const Strip *strip, int column, Pen *pen)
+{
+    int place = moment_in(strip, column)->place;
+    const Inferred *inferred = strip->ui->session->inferred;
+    Phase phase =
+        place < 0 ? PHASE_FORWARD : (Phase)ui_graph(strip->ui)->phase[inferred->program[place]];
+
+    if (phase == PHASE_UPDATE)
+        pen_rune(pen, ROLE_NOTE, 'u');
+    else
+        pen_rune(pen, phase == PHASE_FORWARD ? ROLE_FORWARD : ROLE_BACKWARD,
+                 phase == PHASE_FORWARD ? 'F' : 'B');
 }
 
 static void draw_blocks(const Strip *strip, Pen *pen)
@@ -126,12 +146,12 @@ static void draw_blocks(const Strip *strip, Pen *pen)
             number = room ? text.s : "";
         }
         before = id;
-        if (id < 0 || !strip->table) {
-            bool waits = id == -1;
-            pen_rune(pen, waits ? ROLE_DIM : ROLE_NOTE,
-                     waits                   ? 0xb7
-                     : strip->table || c > 0 ? 'u'
-                                             : ' ');
+        if (!strip->table) {
+            draw_pass(strip, c, pen);
+            continue;
+        }
+        if (id < 0) {
+            pen_rune(pen, id == -1 ? ROLE_DIM : ROLE_NOTE, id == -1 ? 0xb7 : 'u');
             continue;
         }
         const Block *block = &strip->table->block[id];
