@@ -4,6 +4,7 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/plan/edges.h"
+#include "core/plan/routed.h"
 #include "core/cost/absorbed.h"
 #include "core/cost/op_declared.h"
 #include "core/cost/ring.h"
@@ -124,11 +125,18 @@ static double flops_local(const OpSpace *space, const OpCut *cut, const Mesh *me
     return flops;
 }
 
+/* With what a mask or a router leaves to the rank that has most to do. */
+static double flops_as(const Plan *plan, int32_t op, const OpCut *cut)
+{
+    return flops_local(program_space(plan->inferred, op), cut, plan->mesh) *
+           ring_imbalance(plan, op, cut) * routed_op_fill(plan->routed, op, cut, plan->mesh);
+}
+
 double op_flops_local(const Plan *plan, int32_t op)
 {
     const OpSpace *space = inferred_space(plan->inferred, op);
     const OpCut *cut = plan_cut(plan, op);
-    return space ? flops_local(space, cut, plan->mesh) * ring_imbalance(plan, op, cut) : 0;
+    return space ? flops_as(plan, op, cut) : 0;
 }
 
 /* How an op is cut, and its operands are sharded: as the plan has it, or as somebody supposes. */
@@ -185,8 +193,9 @@ static double known_flops(const KnownWork *known, int32_t op)
 {
     KnownSpace *space = &known->space[known->plan->inferred->space[op]];
     int32_t cut = known->plan->propagated->cut[op];
-    if (cut < 0 || space->cut != cut) {
-        space->cut = cut;
+    bool routed = routed_op_code(known->plan->routed, op) != 0;
+    if (cut < 0 || space->cut != cut || routed) {
+        space->cut = routed ? -1 : cut;
         space->flops = op_flops_local(known->plan, op);
         space->product = space->work != WORK_MATMUL || space->attention
                              ? (OpProduct){0}
@@ -208,7 +217,8 @@ static int64_t known_bytes(const KnownWork *known, int32_t tensor, int32_t shard
             if (cut_is_ring(&held->dim[d]))
                 *elements *= mesh_atoms_size(plan->mesh, cut_atoms(&held->dim[d]));
     }
-    return dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements);
+    return routed_bytes(plan->routed, tensor, shardings_at(plan->shardings, sharding), plan->mesh,
+                        dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements));
 }
 
 /* The bytes that rank 0 reads or writes of a value that is `bytes` long. */
@@ -384,9 +394,8 @@ static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
     cost.function = space->function;
     cost.gradient = program_space(plan->inferred, op)->gradient != NULL;
     cost.flops = declared && declared->cost.flops >= 0 ? declared->cost.flops
-                 : as.cut ? flops_local(program_space(plan->inferred, op), as.cut, plan->mesh) *
-                                ring_imbalance(plan, op, as.cut)
-                          : known_flops(known, op);
+                 : as.cut                              ? flops_as(plan, op, as.cut)
+                                                       : known_flops(known, op);
     cost.bytes = declared && declared->cost.bytes >= 0 ? declared_bytes(declared)
                                                        : op_bytes_local(known, op, as, cost.work);
     bool tiled =

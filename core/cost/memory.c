@@ -1,6 +1,7 @@
 #include "core/cost/memory_account.h"
 
 #include "core/base/intern.h"
+#include "core/plan/routed.h"
 #include "core/plan/stage.h"
 
 #include <stdlib.h>
@@ -41,7 +42,9 @@ static int64_t part_bytes(const PartSizes *parts, const LiveSpan *span)
     int64_t row = shape && shape->n_dims > 0 ? shape->dim[shape->n_dims - 1] : 1;
     if (span->kernel == OPERATOR_KEEPS_ROWS)
         return row > 0 ? *elements / row * dtype_bytes(DT_F32, 1) : 0;
-    return dtype_bytes((Dtype)plan->inferred->dtype[span->tensor], *elements);
+    return routed_bytes(plan->routed, span->tensor, shardings_at(plan->shardings, span->sharding),
+                        plan->mesh,
+                        dtype_bytes((Dtype)plan->inferred->dtype[span->tensor], *elements));
 }
 
 static bool has_span(const PartSizes *parts, const LiveSpan *span)

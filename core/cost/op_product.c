@@ -1,5 +1,7 @@
 #include "core/cost/op_product.h"
 
+#include "core/plan/routed.h"
+
 #include <math.h>
 
 /* The index dims that some dim of the operand depends on. */
@@ -49,7 +51,8 @@ OpProduct op_product(const Plan *plan, int32_t op, const OpCut *cut)
                           : (double)space->index[j].size;
         *(summed ? &k : &n[who]) *= size;
     }
-    return (OpProduct){n[3], n[1], n[2], k};
+    double fill = routed_op_fill(plan->routed, op, cut, plan->mesh);
+    return (OpProduct){n[3] * fill, n[1], n[2], k};
 }
 
 double op_product_tiles(const OpProduct *product, int64_t tile)

@@ -5,6 +5,7 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
 #include "core/cost/step_parts.h"
+#include "core/plan/routed.h"
 
 #include <assert.h>
 #include <math.h>
@@ -75,13 +76,15 @@ static bool is_attention(const Inferred *inferred, int32_t op)
 /* FLOPs of a product; of attention on q, k and v without regard to its mask: that of q and k sums
  * over the width of k, that of the scores and v makes the width of v. Its gradient has twice as
  * many. */
-static double product_flops(const Inferred *inferred, int32_t op)
+static double product_flops(const Plan *plan, int32_t op)
 {
+    const Inferred *inferred = plan->inferred;
     const Graph *graph = inferred->graph;
     bool backward = graph->phase[op] == PHASE_BACKWARD && graph->of[op] >= 0;
     int32_t of = backward ? graph->of[op] : op;
     if (!is_attention(inferred, of))
-        return program_space(inferred, op)->flops;
+        return program_space(inferred, op)->flops *
+               routed_op_fill(plan->routed, op, NULL, plan->mesh);
     const OpSpace *space = program_space(inferred, of);
     uint32_t d = last_index(space, &space->operand[0]);
     uint32_t e = last_index(space, &space->operand[2]);
@@ -111,7 +114,7 @@ static void add_products(Arena *scratch, const Plan *plan, TrainingCost *out, do
         double n = inferred_repeat(inferred, op);
         double peak =
             peak_of(plan->machine, (Dtype)inferred->dtype[op_outputs(inferred->graph, op)[0]]);
-        double hardware = n * product_flops(inferred, op);
+        double hardware = n * product_flops(plan, op);
         double model = phase == PHASE_FORWARD ? 3 * hardware : 0;
         out->model_flops += model;
         out->hardware_flops += hardware;

@@ -1,5 +1,7 @@
 #include "core/explain/why_reshard.h"
 
+#include "core/plan/routed.h"
+
 #include "core/cost/ring.h"
 #include "core/cost/gradient_reduces.h"
 #include "core/plan/plan_findings.h"
@@ -62,7 +64,10 @@ const ReshardPath *why_reshard_other(const Plan *plan, const Reshard *reshard)
     Dtype dtype = (Dtype)plan->inferred->dtype[reshard->tensor];
     if (reshard->from_devices != reshard->to_devices)
         return NULL;
-    return reshard_runner_up(plan->resharder, dtype, reshard->from, reshard->to);
+    double fill = routed_move_fill(plan->routed, reshard->tensor,
+                                   shardings_at(plan->shardings, reshard->from),
+                                   shardings_at(plan->shardings, reshard->to), plan->mesh);
+    return reshard_runner_up(plan->resharder, dtype, reshard->from, reshard->to, fill);
 }
 
 WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)

@@ -3,6 +3,7 @@
 #include "core/plan/assume.h"
 #include "core/plan/control.h"
 #include "core/plan/plan_findings.h"
+#include "core/plan/routed.h"
 #include "core/plan/stage.h"
 
 #include <assert.h>
@@ -63,12 +64,21 @@ int32_t edges_need(const Edges *e, const OpSpace *space, const int32_t *ids, int
     return unknown ? edges_whole(e, tensor) : ids[operand];
 }
 
+static double move_fill(const Plan *plan, int32_t tensor, int32_t from, int32_t to)
+{
+    return routed_move_fill(plan->routed, tensor, shardings_at(plan->shardings, from),
+                            shardings_at(plan->shardings, to), plan->mesh);
+}
+
 static double move_us(const Edges *e, int32_t tensor, int32_t to, AtomSet fixed)
 {
     const Plan *plan = e->plan;
     int32_t has = plan->moved->sharding[tensor];
     Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
-    return has == to ? 0 : reshard_inside(plan->resharder, dtype, has, to, fixed)->us;
+    return has == to ? 0
+                     : reshard_filled(plan->resharder, dtype, has, to, fixed,
+                                      move_fill(plan, tensor, has, to))
+                           ->us;
 }
 
 /* With the borders of the neighbours' parts, where getting these is cheaper than the whole dim. */
@@ -131,8 +141,9 @@ static const ReshardPath *path_of(Edges *e, int32_t tensor, Location from, Locat
     const Plan *plan = e->plan;
     Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
     if (from.devices == to.devices)
-        return reshard_inside(plan->resharder, dtype, from.sharding, to.sharding,
-                              plan->decided->submeshes[to.devices].fixed);
+        return reshard_filled(plan->resharder, dtype, from.sharding, to.sharding,
+                              plan->decided->submeshes[to.devices].fixed,
+                              move_fill(plan, tensor, from.sharding, to.sharding));
     if (!e->sender)
         e->sender =
             sender_new(plan->arena, plan->resharder, plan->mesh, plan->machine, plan->shardings);

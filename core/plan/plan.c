@@ -1,5 +1,7 @@
 #include "core/plan/plan.h"
 
+#include "core/plan/routed.h"
+
 const Cut *decision_cut(const Decision *decision)
 {
     static const Cut none;
@@ -110,6 +112,8 @@ int64_t plan_local_bytes(const Plan *plan, int32_t tensor, int32_t sharding)
 {
     if (sharding < 0)
         return 0;
-    return dtype_bytes((Dtype)plan->inferred->dtype[tensor],
-                       sharding_most_elements(shardings_at(plan->shardings, sharding), plan->mesh));
+    const Sharding *held = shardings_at(plan->shardings, sharding);
+    int64_t bytes =
+        dtype_bytes((Dtype)plan->inferred->dtype[tensor], sharding_most_elements(held, plan->mesh));
+    return routed_bytes(plan->routed, tensor, held, plan->mesh, bytes);
 }

@@ -167,6 +167,7 @@ typedef struct FlowLog FlowLog;         /* core/propagate/engine.h */
 typedef struct Propagation Propagation; /* core/propagate/propagate.h */
 typedef struct OpDeclared OpDeclared;   /* core/cost/op_declared.h */
 typedef struct Pipeline Pipeline;       /* core/cost/pipeline.h */
+typedef struct Routed Routed;           /* routed.h */
 
 /* What happened during propagation, for events.h: the engine's log, and the meaning of its states.
  */
@@ -262,7 +263,8 @@ typedef struct Plan {
     const Propagator *propagator;
     Shardings *shardings;
     Resharder *resharder;
-    Findings findings; /* of inference and planning: every stage appends its own */
+    const Routed *routed; /* values of experts; NULL: there are none */
+    Findings findings;    /* of inference and planning: every stage appends its own */
     const Decided *decided;
     const Propagated *propagated;
     const Moved *moved;

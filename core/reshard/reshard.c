@@ -30,6 +30,7 @@ Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
     Resharder *resharder = arena_make(arena, Resharder);
     *resharder = (Resharder){.arena = arena, .mesh = mesh, .shardings = shardings};
     resharder->options = reshard_defaults();
+    resharder->fill = 1;
     resharder->pricer = pricer_new(arena, machine, mesh);
     resharder->asked = intern_new(arena);
     return resharder;
@@ -97,7 +98,13 @@ static void prepare(Resharder *resharder)
 
 int64_t resharder_local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding)
 {
-    return dtype_bytes(dtype, sharding_most_elements(sharding, resharder->mesh));
+    int64_t bytes = dtype_bytes(dtype, sharding_most_elements(sharding, resharder->mesh));
+    return resharder_filled(resharder, bytes);
+}
+
+int64_t resharder_filled(const Resharder *resharder, int64_t bytes)
+{
+    return resharder->fill == 1 ? bytes : (int64_t)ceil((double)bytes * resharder->fill);
 }
 
 static double limit_of(const Resharder *resharder, int64_t ends)
@@ -116,7 +123,7 @@ static int64_t padding_of(const Resharder *resharder, Dtype dtype, const Shardin
     int64_t elements = 1, parts = mesh_atoms_size(resharder->mesh, sharding_atoms(held));
     for (int64_t d = 0; d < held->n_dims; d++)
         elements *= cut_size(&held->dim[d]);
-    return bytes - dtype_bytes(dtype, elements) / parts;
+    return bytes - resharder_filled(resharder, dtype_bytes(dtype, elements) / parts);
 }
 
 static Step make_step(const Resharder *resharder, Dtype dtype, const Hop *hop, const Sharding *from,
@@ -202,7 +209,8 @@ static const ReshardPath *search_path(Resharder *resharder, const ReshardQuestio
     int64_t before = resharder_local_bytes(resharder, dtype, from),
             after = resharder_local_bytes(resharder, dtype, to);
     Space *space = arena_make(scratch, Space);
-    space_of(from, to, resharder->mesh, asked->fixed, (double)dtype_bytes(dtype, 8) / 8, space);
+    space_of(from, to, resharder->mesh, asked->fixed,
+             (double)dtype_bytes(dtype, 8) / 8 * resharder->fill, space);
     Pricing pricing = pricing_of(resharder);
     space_price(space, &pricing);
     space->most_offers = OFFERS;
@@ -632,26 +640,45 @@ const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int3
 const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                   AtomSet fixed)
 {
-    ReshardQuestion asked = {(int32_t)dtype, from, to, fixed};
+    ReshardQuestion asked = {(int32_t)dtype, from, to, fixed, (float)resharder->fill};
     int32_t id = answer_id(resharder, &asked);
     return resharder->answers.at[id].path;
 }
 
-const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
+const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
+                                  AtomSet fixed, double fill)
 {
-    ReshardQuestion asked = {(int32_t)dtype, from, to, 0};
-    int32_t id = answer_id(resharder, &asked);
+    resharder->fill = (float)fill;
+    const ReshardPath *path = reshard_inside(resharder, dtype, from, to, fixed);
+    resharder->fill = 1;
+    return path;
+}
+
+static const ReshardPath *find_runner_up(Resharder *resharder, const ReshardQuestion *asked)
+{
+    int32_t id = answer_id(resharder, asked);
     ReshardAnswer *answer = &resharder->answers.at[id];
     if (answer->looked_for_other)
         return answer->runner_up;
-    AtomSet had = sharding_partials(shardings_at(resharder->shardings, from));
-    bool made = sharding_partials(shardings_at(resharder->shardings, to)) & ~had, moves = false;
+    AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
+    bool made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had,
+         moves = false;
     for (int i = 0; i < answer->path->n_steps; i++)
         moves |= answer->path->step[i].kind != STEP_SLICE;
-    const ReshardPath *other = moves && !made ? search_path(resharder, &asked, answer->path) : NULL;
+    const ReshardPath *other = moves && !made ? search_path(resharder, asked, answer->path) : NULL;
     answer->runner_up = other;
     answer->looked_for_other = true;
     return other;
+}
+
+const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
+                                     double fill)
+{
+    ReshardQuestion asked = {(int32_t)dtype, from, to, 0, (float)fill};
+    resharder->fill = asked.fill;
+    const ReshardPath *path = find_runner_up(resharder, &asked);
+    resharder->fill = 1;
+    return path;
 }
 
 void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out)

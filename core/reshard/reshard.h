@@ -93,6 +93,10 @@ void resharder_options(Resharder *resharder, const ReshardOptions *options);
 void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out);
 
 const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
+/* The same where of the value only the share `fill` of its elements is there to be moved, as of
+ * what a router sent to experts; each step is priced so. */
+const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
+                                  AtomSet fixed, double fill);
 /* The same on the devices at one coordinate of `fixed` atoms: no step is over those, unless an end
  * is sharded by them. */
 const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
@@ -101,7 +105,8 @@ const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t fro
 /* The cheapest path whose kinds and groups, ignoring slices, differ from those of reshard();
  * searched on first use. NULL if nothing is communicated, if the target is partial where the
  * source is not, or if there is no other path within the cap. */
-const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
+const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
+                                     double fill);
 
 /* The formula of bound_us in words. */
 const char *reshard_bound_formula(void);

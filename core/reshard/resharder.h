@@ -32,15 +32,19 @@ struct Resharder {
     Intern *asked;
     Vec(ReshardAnswer) answers; /* by id in asked */
     const Resharder *lender;    /* NULL: none */
+    double fill;                /* of the question that is being answered */
 };
 
 typedef struct {
     int32_t dtype, from, to;
     uint32_t fixed; /* atoms that no step may be over */
+    float fill;     /* the share of the elements that is there */
 } ReshardQuestion;
 
 /* The most that a rank holds. */
 int64_t resharder_local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding);
+/* Of so many bytes those that are there. */
+int64_t resharder_filled(const Resharder *resharder, int64_t bytes);
 /* A copy of a path with room for one more step. */
 ReshardPath *resharder_path_begun(Resharder *resharder, const ReshardPath *there, Step **steps);
 /* Puts a step behind the others of a path, with what it sends, takes and makes a rank hold. */

@@ -246,6 +246,7 @@ static Plan *plan_of_nothing(Arena *arena, const Session *session, const Prices 
                    .shardings = prices->shardings,
                    .resharder = prices->resharder};
     plan->decided = session->plan->decided;
+    plan->routed = session->plan->routed;
     plan->priced = arena_make(arena, Priced);
     return plan;
 }

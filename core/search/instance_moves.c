@@ -1,4 +1,5 @@
 /* What the moves of one value cost, by the choices of its maker and its readers. */
+#include "core/plan/routed.h"
 #include "core/search/instance_parts.h"
 
 #include <assert.h>
@@ -300,13 +301,21 @@ static MoveTable table_new(const Moves *s, int32_t a, const Classes *by_a, int32
     return table;
 }
 
+/* The share of the value that is there to be moved. */
+static double move_fill(const Moves *s, int32_t from, int32_t to)
+{
+    const Instance *in = s->m->to;
+    return routed_move_fill(in->as->routed, s->value->tensor, shardings_at(in->as->shardings, from),
+                            shardings_at(in->as->shardings, to), in->as->mesh);
+}
+
 static double move_us(const Moves *s, int32_t from, int32_t to)
 {
     Prices *prices = s->m->to->memo->prices;
     bool moves = from != to && !solve_stopped(&s->m->clock);
     if (!moves)
         return 0;
-    int32_t id = prices_ask(prices, s->dtype, from, to);
+    int32_t id = prices_ask(prices, s->dtype, from, to, move_fill(s, from, to));
     return s->joined ? prices_joined_us(prices, id) : prices_us(prices, id);
 }
 
@@ -400,7 +409,8 @@ static void add_targets(Moves *s, int32_t has)
         }
     for (int32_t id = 0; id < n_asking.n; id++) {
         int32_t target = *(const int32_t *)intern_key(targets, id, NULL);
-        if (n_asking.at[id] < 2 || prices_free(s->m->to->memo->prices, s->dtype, has, target))
+        if (n_asking.at[id] < 2 ||
+            prices_free(s->m->to->memo->prices, s->dtype, has, target, move_fill(s, has, target)))
             continue;
         unsigned all = phases.at[id], first = all & (~all + 1);
         vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, target, all});

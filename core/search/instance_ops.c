@@ -1,6 +1,7 @@
 /* What choices cost: the ops of a node. */
 #include "core/cost/absorbed.h"
 #include "core/cost/cost.h"
+#include "core/plan/routed.h"
 #include "core/search/instance_parts.h"
 
 #include <assert.h>
@@ -23,16 +24,17 @@ static int32_t cost_key(Making *m, int32_t op)
     const Inferred *inferred = m->to->inferred;
     const GraphOp *at = &inferred->graph->ops[op];
     int n = at->n_inputs + at->n_outputs;
-    int32_t *key = arena_array(m->scratch, int32_t, 4 + n);
+    int32_t *key = arena_array(m->scratch, int32_t, 5 + n);
     key[0] = instance_set(m->to, m->to->node_of_op[op]);
     key[1] = inferred->space[op];
     key[2] = op_absorbed_by(inferred, op) >= 0;
     key[3] = at->op_type;
+    key[4] = routed_op_code(m->to->as->routed, op);
     for (int o = 0; o < n; o++) {
         int32_t t = inferred->graph->operands[at->input + o];
-        key[4 + o] = t < 0 || inferred->shape[t] < 0 ? -1 : inferred->dtype[t];
+        key[5 + o] = t < 0 || inferred->shape[t] < 0 ? -1 : inferred->dtype[t];
     }
-    return intern_put(m->to->memo->costs, key, sizeof *key * (size_t)(4 + n));
+    return intern_put(m->to->memo->costs, key, sizeof *key * (size_t)(5 + n));
 }
 
 static const double *price_op(Making *m, const OpPricer *pricer, int32_t op)

@@ -1,4 +1,5 @@
 /* The values that are moved from makers to readers, and what that costs. */
+#include "core/plan/routed.h"
 #include "core/search/instance_parts.h"
 
 /* ---- values ---- */
@@ -124,9 +125,16 @@ static void find_values(Values *v)
         if (value.how == AS_MADE && pins && is_pinned_in_use(m, t))
             value.how = PINNED;
         value.pins = pins ? making_pins_of(m, m->to->memo->pins, t) : 0;
-        int32_t head[] = {value.node,         value.space, value.operand,
-                          value.slot,         value.how,   inferred->dtype[t],
-                          inferred->shape[t], value.pins,  (int32_t)value.weight};
+        int32_t head[] = {value.node,
+                          value.space,
+                          value.operand,
+                          value.slot,
+                          value.how,
+                          inferred->dtype[t],
+                          inferred->shape[t],
+                          value.pins,
+                          (int32_t)value.weight,
+                          routed_tensor_code(m->to->as->routed, t)};
         enum { HEAD = sizeof head / sizeof *head };
         int32_t *key = arena_array(m->scratch, int32_t, HEAD + READ_WORDS * value.n_reads);
         memcpy(key, head, sizeof head);
@@ -176,7 +184,8 @@ static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes,
                       value->pins,
                       m->to->inferred->dtype[value->tensor],
                       m->to->inferred->shape[value->tensor],
-                      joined};
+                      joined,
+                      routed_tensor_code(m->to->as->routed, value->tensor)};
     enum { HEAD = sizeof head / sizeof *head };
     int32_t *key = arena_array(m->scratch, int32_t, HEAD + (READ_WORDS + 1) * value->n_reads);
     memcpy(key, head, sizeof head);

@@ -1,6 +1,7 @@
 #include "core/search/memory.h"
 
 #include "core/cost/memory.h"
+#include "core/plan/routed.h"
 
 static int32_t updating_node(const Instance *instance, int32_t tensor)
 {
@@ -39,10 +40,10 @@ static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, cons
 
 static double bytes_as(const Instance *instance, int32_t tensor, int32_t sharding)
 {
-    return (double)dtype_bytes(
-        (Dtype)instance->inferred->dtype[tensor],
-        sharding_local_elements(shardings_at(instance->as->shardings, sharding), instance->as->mesh,
-                                0));
+    const Sharding *held = shardings_at(instance->as->shardings, sharding);
+    int64_t bytes = dtype_bytes((Dtype)instance->inferred->dtype[tensor],
+                                sharding_local_elements(held, instance->as->mesh, 0));
+    return (double)routed_bytes(instance->as->routed, tensor, held, instance->as->mesh, bytes);
 }
 
 static void add_live(Arena *arena, Instance *instance, const LiveValue *live, const int32_t *choice,

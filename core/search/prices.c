@@ -8,6 +8,7 @@
 
 typedef struct {
     int32_t dtype, from, to;
+    float fill;
 } Asked;
 
 struct PricesAsked {
@@ -131,12 +132,13 @@ static double joined_us(Prices *prices, const ReshardPath *path)
     return us;
 }
 
-int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to)
+int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill)
 {
-    Asked asked = {(int32_t)dtype, from, to};
+    Asked asked = {(int32_t)dtype, from, to, (float)fill};
     int32_t id = intern_put(prices->asked->moves, &asked, sizeof asked);
     if (id == prices->asked->us.n) {
-        const ReshardPath *path = reshard_inside(prices->resharder, dtype, from, to, prices->fixed);
+        const ReshardPath *path =
+            reshard_filled(prices->resharder, dtype, from, to, prices->fixed, fill);
         vec_push(prices->arena, &prices->asked->us, path->us);
         vec_push(prices->arena, &prices->asked->joined_us, joined_us(prices, path));
     }
@@ -153,7 +155,7 @@ double prices_joined_us(const Prices *prices, int32_t id)
     return prices->asked->joined_us.at[id];
 }
 
-bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to)
+bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill)
 {
-    return from == to || prices_us(prices, prices_ask(prices, dtype, from, to)) <= 0;
+    return from == to || prices_us(prices, prices_ask(prices, dtype, from, to, fill)) <= 0;
 }

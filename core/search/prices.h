@@ -27,12 +27,14 @@ Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine, AtomS
 /* Whether they hold on that mesh and machine. */
 bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine, AtomSet fixed);
 
-/* The id of a move; the shardings differ. */
-int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to);
+/* The id of a move; the shardings differ. fill: the share of the elements that is there
+ * (reshard_filled()). */
+int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill);
 double prices_us(const Prices *prices, int32_t id);
 /* The least that the move can cost as a part of larger collectives: its bytes, each at the time of
  * a byte in the collective of the size that serves it best. */
 double prices_joined_us(const Prices *prices, int32_t id);
-bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to); /* it costs nothing */
+/* It costs nothing. */
+bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill);
 
 #endif

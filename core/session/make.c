@@ -11,6 +11,7 @@
 #include "core/explain/store_findings.h"
 #include "core/plan/decide.h"
 #include "core/plan/edges.h"
+#include "core/plan/routed.h"
 #include "core/plan/value_split.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
@@ -29,6 +30,7 @@ static Plan *plan_new(const PlanRequest *request)
     plan->shardings = shardings_new(arena);
     plan->resharder = resharder_new(arena, plan->mesh, plan->machine, plan->shardings);
     plan->reasons = reasons_new(arena);
+    plan->routed = routed_of(arena, inferred);
     for (int i = 0; i < inferred->findings.n; i++)
         vec_push(arena, &plan->findings, inferred->findings.at[i]);
     return plan;

@@ -5,7 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TO_CONFIG, TO_CONFIG_NUMBER, TO_LAYERS, TO_DTYPE, TO_INPUTS, TO_STEP } Target;
+typedef enum {
+    TO_CONFIG,
+    TO_CONFIG_NUMBER,
+    TO_CONFIG_TEXT,
+    TO_LAYERS,
+    TO_DTYPE,
+    TO_INPUTS,
+    TO_STEP
+} Target;
 
 enum { VALUES_MAX = 4, LAYERS_MAX = 1 << 20 };
 
@@ -18,6 +26,8 @@ static const struct {
 } rows[] = {
     {"attention", "attn_implementation", TO_CONFIG, {"flash", "eager"}, "flash or eager"},
     {"dropout", "training_dropout", TO_CONFIG_NUMBER, {0}, "a number from 0 to below 1"},
+    {"capacity", "capacity_factor", TO_CONFIG_TEXT, {0}, "a number above 0, or dropless"},
+    {"load", "expert_load", TO_CONFIG_TEXT, {0}, "balanced, worst, or a share for each expert"},
     {"layers", NULL, TO_LAYERS, {0}, "a number of layers"},
     {"precision", NULL, TO_DTYPE, {"fp32", "bf16", "fp16", "f32"}, "fp32, bf16 or fp16"},
     {"parameters", NULL, TO_INPUTS, {0}, "a pattern of names"},
@@ -81,7 +91,7 @@ static bool is_value(int row, const char *text)
     int64_t n;
     if (rows[row].target == TO_LAYERS)
         return str_to_int(str_from(text), &n) && n >= 1 && n <= LAYERS_MAX;
-    if (rows[row].target == TO_INPUTS)
+    if (rows[row].target == TO_INPUTS || rows[row].target == TO_CONFIG_TEXT)
         return *text != '\0';
     double share = strtod(text, &end);
     if (rows[row].target == TO_CONFIG_NUMBER)
@@ -112,7 +122,7 @@ uint64_t model_settings_apply(const PolicySettings *settings, Json *config)
         int row = row_of(str_from(setting->name));
         if (row < 0 || rows[row].target >= TO_INPUTS)
             continue;
-        if (rows[row].target == TO_CONFIG)
+        if (rows[row].target == TO_CONFIG || rows[row].target == TO_CONFIG_TEXT)
             json_set_str(config, rows[row].key, setting->value);
         else if (rows[row].target == TO_LAYERS)
             set_layers(config, setting->value);

@@ -4,6 +4,10 @@
  *     attention=eager    the builder: "attn_implementation": "eager" in the config
  *     dropout=0.1        the builder: "training_dropout": 0.1 in the config, the share of each
  *                        dropout of a decoder in training; 0, the default: it has none
+ *     capacity=1.25      the builder: "capacity_factor" in the config, how long an expert's queue
+ *                        is; dropless: no token is dropped
+ *     load=worst         the builder: "expert_load", how tokens spread over experts: balanced,
+ *                        worst, or shares 3,1,1,..
  *     layers=4           the builder: "num_hidden_layers": 4 in the config, or what it calls that
  *     precision=bf16     the builder: the type of parameters, as --dtype
  *     parameters=p.*     the graph: inputs with such names are its parameters

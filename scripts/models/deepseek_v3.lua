@@ -3,7 +3,7 @@
 -- stacked: 671,026,419,200, the biases that choose experts among them (14,848). The module that
 -- predicts a second token (num_nextn_predict_layers, MTP) is left out, as it is of the 671B; so are
 -- the scales of 8-bit weights (quantization_config): types are those of torch_dtype.
--- config.capacity_factor: places of an expert's queue, lib/moe.lua; 1 where it is not there.
+-- config.capacity_factor (1, or dropless) and expert_load: lib/moe.lua, --set capacity and load.
 
 local deepseek = include "lib/deepseek"
 

@@ -2,7 +2,7 @@
 -- layer sees a window of keys, each head may attend to nothing (a sink), all MLPs are experts.
 -- Parameters are those of GptOssForCausalLM: 20,914,757,184 in gpt-oss-20b. The 4-bit blocks and
 -- scales of its checkpoint (quantization_config) are left out: types are those of torch_dtype.
--- config.capacity_factor: places of an expert's queue, lib/moe.lua; 1 by default.
+-- config.capacity_factor (1, or dropless) and expert_load: lib/moe.lua, --set capacity and load.
 
 local decoder = include "lib/decoder"
 local moe = include "lib/moe"
@@ -31,13 +31,12 @@ local function experts(model, x, options)
 end
 
 function MODEL(model, config)
-    local options = {
+    local options = moe.capacity_options(model, config, {
         width = model:size("hidden_size"), hidden = model:size("intermediate_size"),
         experts = model:size("num_local_experts"),
         top_k = model:size("num_experts_per_tok", config.experts_per_token),
-        capacity_factor = model:number("capacity_factor", 1),
         limit = model:number("swiglu_limit", 7) + 0.0,
-        router = "router", router_bias = true, choose = moe.choose_then_softmax}
+        router = "router", router_bias = true, choose = moe.choose_then_softmax})
     function options.expert(sent) return experts(model, sent, options) end
     local bias = model:flag("attention_bias", true)
     decoder.build(model, config, {

@@ -1,7 +1,7 @@
 -- qwen2_moe.lua: Qwen1.5-MoE and Qwen2-57B-A14B (Yang et al. 2024) from a config.json of
 -- "model_type": "qwen2_moe". Parameters are those of Qwen2MoeForCausalLM, the experts of a layer
 -- stacked: 14,315,784,192 in Qwen1.5-MoE-A2.7B.
--- config.capacity_factor: places of an expert's queue, lib/moe.lua; 1 by default.
+-- config.capacity_factor (1, or dropless) and expert_load: lib/moe.lua, --set capacity and load.
 
 local decoder = include "lib/decoder"
 local layers = include "lib/layers"
@@ -9,7 +9,7 @@ local moe = include "lib/moe"
 local qwen = include "lib/qwen"
 
 function MODEL(model, config)
-    local options = moe.options(model, "num_experts")
+    local options = moe.options(model, config, "num_experts")
     -- An expert that every token uses, weighted by a sigmoid of its own.
     function options.shared(x)
         local y = layers.gated_mlp(model, "shared_expert", x, options.width,

@@ -6,7 +6,8 @@
 --     data parallel over all devices. The routed experts, stacked in one weight, are cut by ep: a
 --     device computes its experts for the tokens of all devices along ep. Each layer of experts
 --     moves their queues twice, by all-to-all, to the experts and back. How long queues are is the
---     model's: capacity_factor, scripts/models/lib/moe.lua. zero=1 stores the optimizer's states in
+--     model's: --set capacity=1.25, or dropless, where --set load=balanced, worst or 3,1,.. says how
+--     tokens spread over experts: the fullest device is the one all others wait for. zero=1 stores the optimizer's states in
 --     parts: those of the experts by dp, all others by dp and ep.
 -- Cost: ./dimscope plan samples/models/mixtral-8x7b.json -m dp=2,ep=4 -p expert
 --     64 all_to_all; step 222.9 ms, moved 3.0 GiB, peak 24.7 GiB

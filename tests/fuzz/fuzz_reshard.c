@@ -89,7 +89,7 @@ static void compare(Arena *arena, const Mesh *mesh, const Shape *shape, const Sh
         return;
     const ReshardPath *path = reshard(question.resharder, DT_F32, question.from, question.to);
     const ReshardPath *next =
-        reshard_runner_up(question.resharder, DT_F32, question.from, question.to);
+        reshard_runner_up(question.resharder, DT_F32, question.from, question.to, 1);
     int32_t at = question.from;
     for (int i = 0; i < path->n_steps; i++) {
         check(path->step[i].from == at, "from of a step");

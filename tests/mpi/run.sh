@@ -97,6 +97,30 @@ over 4 $models/llama-3-tiny.json --dim batch=2,seq=16 -m cp=4 -p context --set s
     --train sgd --verify
 same "keys and values around a ring" "$code $(grep -c '^PASS' "$dir/out")" "0 1"
 
+over 4 tests/mpi/experts.json --dim batch=8,seq=6 -m dp=2,ep=2 -p expert --train sgd --verify
+same "rows that a router sends to experts, and their gradients" \
+    "$code $(grep -c '^PASS' "$dir/out")" "0 1"
+
+# ---- two hosts, which are two network namespaces
+
+while read -r args; do
+    # shellcheck disable=SC2086
+    set -- $args --deterministic --verify --json
+    timeout 100 tests/mpi/two_hosts.sh 4 "$DIMSCOPE" run "$@" --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
+    code=$?
+    if [ $code = 77 ]; then
+        echo "skipped: two hosts, since network namespaces cannot be made here"
+        break
+    fi
+    "$DIMSCOPE" run "$@" >"$dir/host"
+    same "two hosts, $args: ends well" "$code" 0
+    same "two hosts, $args: the bits of one" "$(facts "$dir/out")" "$(facts "$dir/host")"
+    same "two hosts, $args: over the cable" "$(($(tail -n 1 "$dir/err") > 20000))" 1
+done <<END
+$models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
+tests/mpi/experts.json --dim batch=8,seq=6 -m ep=4 -p expert
+END
+
 over 4 $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron --verify
 same "the text says what ran it" "$code $(head -n 1 "$dir/out" | cut -d' ' -f1-5)" "0 4 ranks on the mpi"
 same "and that it is right" "$(grep -c '^PASS' "$dir/out")" 1

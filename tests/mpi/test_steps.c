@@ -3,7 +3,7 @@
  * Every rank draws the parts of all ranks by itself, so that it knows what it must get. Paths
  * between random shardings, of every reduction and type, are followed four times: in rank order,
  * bit for bit; by MPI's own reductions, but for rounding; and both in pieces of a few elements, as
- * what is larger than MPI can count goes. */
+ * what is larger than MPI can count goes. In some paths rows are missing, and need not be sent. */
 #include "core/run/mpi/world.h"
 #include "tests/mpi/steps_made.h"
 #include "tests/unit/random.h"
@@ -47,7 +47,12 @@ typedef struct {
     Local *all[RANKS_MAX]; /* what every rank has, as this rank knows it */
     Local *mine;           /* what it got */
     int n_steps[STEP_KIND_COUNT];
+    int ragged; /* so many dims number rows, of which about half are 0 */
 } Fixture;
+
+/* What ragged steps sent to other ranks, and what whole messages would have been. */
+static int n_ragged;
+static int64_t ragged_bytes, whole_bytes;
 
 static int n_failed;
 
@@ -75,6 +80,28 @@ static void draw(Local *part)
                                                   : (const void *)&whole;
         elements_store(part->dtype, local_at(part, i), 1, number, from);
     }
+}
+
+/* Some rows are not there. */
+static void blank_rows(const Fixture *f, Local *part)
+{
+    int64_t row = 1;
+    for (int64_t d = f->ragged; d < part->shape.n_dims; d++)
+        row *= part->shape.dim[d];
+    for (int64_t at = 0; f->ragged > 0 && row > 0 && at < shape_elements(&part->shape); at += row)
+        if (pick(2) == 0)
+            memset(local_at(part, at), 0, (size_t)(row * element_bytes(part->dtype)));
+}
+
+static void count_ragged(const Fixture *f, const MpiStep *step, int64_t sent)
+{
+    if (step->row == 0)
+        return;
+    n_ragged++;
+    ragged_bytes += sent;
+    for (int i = 0; i < step->exchange.n_sends; i++)
+        if (step->exchange.send[i].position != f->steps->position)
+            whole_bytes += step->exchange.send[i].piece.n_elements * element_bytes(step->dtype);
 }
 
 static Sharding random_sharding(const Fixture *f, const ReduceOp *kinds)
@@ -126,11 +153,14 @@ static void do_step(Fixture *f, const Step *step, int64_t number)
     Error err = {0};
     int me = (int)f->steps->position;
     MpiStepCall call = {.kind = step->kind, .dtype = f->type->dtype, .number = number};
+    int64_t before = f->steps->ragged_bytes;
+    call.ragged = f->ragged;
     call.collective = (Collective){f->mesh, shardings_at(f->shardings, step->from),
                                    shardings_at(f->shardings, step->to), step->atoms};
     Local *next[RANKS_MAX] = {NULL}, *got = part_of(f, step->to, me);
     MpiStep *prepared = mpi_step_prepare(f->steps, &call, &err);
     must(prepared && mpi_step_do(f->steps, prepared, f->mine, got, &err), &err);
+    count_ragged(f, prepared, f->steps->ragged_bytes - before);
     for (int64_t r = 0; r < f->mesh->n_devices; r++) {
         const Local *held[RANKS_MAX];
         int64_t n = mesh_atoms_size(f->mesh, step->atoms);
@@ -155,6 +185,7 @@ static void follow(Fixture *f, const ReshardPath *path, int32_t from)
     for (int64_t r = 0; r < f->mesh->n_devices; r++) {
         f->all[r] = part_of(f, from, r);
         draw(f->all[r]);
+        blank_rows(f, f->all[r]);
     }
     f->mine = part_of(f, from, f->steps->position);
     memcpy(f->mine->data, f->all[f->steps->position]->data, (size_t)local_bytes(f->mine));
@@ -179,6 +210,7 @@ static void follow_many(const char *mesh, const Type *type, bool in_order, int64
     for (int i = 0; i < PATHS; i++) {
         Fixture f = {.arena = arena_new(), .mesh = grid, .type = type, .steps = &steps};
         f.shape = shapes[pick(sizeof shapes / sizeof *shapes)];
+        f.ragged = pick((int)f.shape.n_dims + 1);
         f.shardings = shardings_new(f.arena);
         Resharder *resharder = resharder_new(f.arena, grid, &machine, f.shardings);
         Sharding from = random_sharding(&f, type->kinds), to = random_sharding(&f, NULL);
@@ -224,6 +256,11 @@ int main(int argc, char **argv)
             printf("only %d steps of kind %s\n", n_steps[kind], step_kind_name(kind));
             n_failed++;
         }
+    if (n_ragged < 5 || ragged_bytes * 10 > whole_bytes * 9) {
+        printf("%d ragged steps sent %d bytes of %d\n", n_ragged, (int)ragged_bytes,
+               (int)whole_bytes);
+        n_failed++;
+    }
     MPI_Allreduce(&n_failed, &all_failed, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (me == 0)
         printf("%d failed\n", all_failed);

@@ -4,18 +4,21 @@
 #include "tests/unit/vectors_made.h"
 
 #include "core/cost/cost.h"
+#include "core/plan/routed.h"
 #include "core/run/draw.h"
 #include "core/run/run.h"
+
+#include <math.h>
 
 /* ---- against every expert on every token ---- */
 
 /* Experts by queues, less the sum over all experts weighted by a table of mostly zeros; in units of
- * 1e-4. FACTOR: capacity_factor. */
+ * 1e-4. FACTOR: options of it. */
 #define AGAINST_ALL(factor)                                                                        \
     "function MODEL(model, config)\n"                                                              \
     "  local moe = include 'lib/moe'\n"                                                            \
     "  model:dims{batch = 3, seq = 10}\n"                                                          \
-    "  local o = {experts = 4, top_k = 2, width = 8, capacity_factor = " factor "}\n"              \
+    "  local o = {experts = 4, top_k = 2, width = 8, " factor "}\n"                                \
     "  local x = model:input('x', 'f32', {'batch', 'seq', 8})\n"                                   \
     "  local weight = model:param('weight', {4, 8, 8})\n"                                          \
     "  local scores, chosen = model:op('TopK', {moe.scores(model, x, o), {2}}, {axis = -1}, 2)\n"  \
@@ -37,8 +40,9 @@ typedef struct {
 } QueueRow;
 
 static QueueRow queues[] = {
-    {"queues as long as the sequence lose nothing", AGAINST_ALL("2"), true},
-    {"queues that are too short do", AGAINST_ALL("0.5"), false},
+    {"queues as long as the sequence lose nothing", AGAINST_ALL("capacity_factor = 2"), true},
+    {"queues that are too short do", AGAINST_ALL("capacity_factor = 0.5"), false},
+    {"without queues no token is lost", AGAINST_ALL("dropless = true"), true},
 };
 
 static void experts_are_those_of_all(void **state)
@@ -72,18 +76,59 @@ typedef struct {
     const char *name, *model, *dims, *mesh;
     double expert_flops; /* of the whole model */
     const char *moved;
-    double share; /* of the expert flops, on one device */
+    double share;     /* of the expert flops, on one device */
+    const char *load; /* dropless under that load; NULL: queues */
+    double imbalance; /* rows of the fullest rank, by the mean of all; 0: no dispatch */
 } ExpertRow;
 
 /* Places of a queue: ceil(k s / e). Flops: 3 matmuls of 2 e c width hidden a sequence and layer. */
 static ExpertRow experts[] = {
     {"Mixtral-8x7B", "samples/models/mixtral-8x7b.json", "batch=8,seq=4096", "dp=2,ep=4",
-     3.0 * 2 * 8 * (8 * 1024.0) * 4096 * 14336 * 32, "all_to_all ep 64 67108864\n", 1.0 / 8},
+     3.0 * 2 * 8 * (8 * 1024.0) * 4096 * 14336 * 32, "all_to_all ep 64 67108864\n", 1.0 / 8, NULL,
+     0},
     {"tokens that experts do not divide", "samples/models/mixtral-8x7b.json", "batch=4,seq=10",
-     "ep=4", 3.0 * 2 * 4 * (8 * 3.0) * 4096 * 14336 * 32, "all_to_all ep 64 196608\n", 1.0 / 4},
+     "ep=4", 3.0 * 2 * 4 * (8 * 3.0) * 4096 * 14336 * 32, "all_to_all ep 64 196608\n", 1.0 / 4,
+     NULL, 0},
     {"DeepSeek-V3", "samples/models/deepseek-v3.json", "batch=64,seq=2048", "ep=64",
-     3.0 * 2 * 64 * (256 * 64.0) * 7168 * 2048 * 58, "all_to_all ep 116 234881024\n", 1.0 / 64},
+     3.0 * 2 * 64 * (256 * 64.0) * 7168 * 2048 * 58, "all_to_all ep 116 234881024\n", 1.0 / 64,
+     NULL, 0},
+    /* A token has k rows of all experts: as many as queues of factor 1 hold. */
+    {"dropless, equally loaded", "samples/models/mixtral-8x7b.json", "batch=8,seq=4096",
+     "dp=2,ep=4", 3.0 * 2 * 8 * (8 * 1024.0) * 4096 * 14336 * 32, "all_to_all ep 64 67108864\n",
+     1.0 / 8, "balanced", 1},
+    /* Both experts of every token are on one rank. */
+    {"dropless, all tokens to one rank", "samples/models/mixtral-8x7b.json", "batch=8,seq=4096",
+     "dp=2,ep=4", 3.0 * 2 * 8 * (8 * 1024.0) * 4096 * 14336 * 32, "all_to_all ep 64 268435456\n",
+     4.0 / 8, "worst", 4},
+    /* 7 of 16 choices are of the first rank's two experts: 7/16 in place of 1/4. */
+    {"dropless, as measured", "samples/models/mixtral-8x7b.json", "batch=8,seq=4096", "dp=2,ep=4",
+     3.0 * 2 * 8 * (8 * 1024.0) * 4096 * 14336 * 32, "all_to_all ep 64 117440512\n", 1.75 / 8,
+     "6,1,1,1,1,1,1,4", 1.75},
+    /* Three experts of 8 in the largest part, two samples of 6. */
+    {"dropless, experts that do not divide", "samples/models/mixtral-8x7b.json", "batch=6,seq=8",
+     "ep=3", 3.0 * 2 * 6 * (8 * 2.0) * 4096 * 14336 * 32,
+     "all_to_all ep 32 262144\nall_to_all ep 32 294912\n", 3.0 / 8, "balanced", 9.0 / 8},
+    {"dropless DeepSeek-V3", "samples/models/deepseek-v3.json", "batch=64,seq=2048", "ep=64",
+     3.0 * 2 * 64 * (256 * 64.0) * 7168 * 2048 * 58, "all_to_all ep 116 234881024\n", 1.0 / 64,
+     "balanced", 1},
 };
+
+/* The first dispatch of the model; -1. */
+static int32_t dispatch_of(const Graph *graph)
+{
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        if (strcmp(op_operator(graph, op), "ExpertDispatch") == 0)
+            return op;
+    return -1;
+}
+
+static int32_t experts_of(const Graph *graph)
+{
+    for (int32_t op = dispatch_of(graph); op >= 0 && op < graph->n_ops; op++)
+        if (strcmp(op_operator(graph, op), "Einsum") == 0)
+            return op;
+    return -1;
+}
 
 static void experts_cost_what_they_move(void **state)
 {
@@ -95,6 +140,10 @@ static void experts_cost_what_they_move(void **state)
     SessionOptions options = {.model = row->model, .mesh = row->mesh, .policy = "expert"};
     Source source = {"--dim", str_from(row->dims)};
     assert_true(dims_parse(arena, &source, &options.dims, NULL));
+    if (row->load) {
+        vec_push(arena, &options.settings, ((PolicySetting){"capacity", "dropless"}));
+        vec_push(arena, &options.settings, ((PolicySetting){"load", row->load}));
+    }
     Session *session = session_open(&options, &hooks, &err);
     if (!session)
         fail_msg("%s", err.text);
@@ -103,11 +152,19 @@ static void experts_cost_what_they_move(void **state)
     double whole = 0, local = 0;
     for (int32_t op = 0; op < session->graph->n_ops; op++)
         if (strcmp(op_operator(session->graph, op), "Einsum") == 0) {
-            whole += program_space(session->inferred, op)->flops;
+            whole += program_space(session->inferred, op)->flops *
+                     routed_op_fill(plan->routed, op, NULL, plan->mesh);
             local += op_flops_local(plan, op);
         }
     assert_true(whole == row->expert_flops);
-    assert_true(local == row->expert_flops * row->share);
+    assert_true(fabs(local / (row->expert_flops * row->share) - 1) < 1e-12);
+    int32_t dispatch = dispatch_of(session->graph);
+    assert_int_equal(dispatch >= 0, row->load != NULL);
+    if (row->load) /* of its readers: itself it is where the tokens are */
+        assert_true(
+            fabs(routed_imbalance(plan->routed, experts_of(session->graph),
+                                  program_cut(plan, experts_of(session->graph)), plan->mesh) -
+                 row->imbalance) < 1e-12);
     assert_string_equal(collectives_text(arena, session->plan), row->moved);
     assert_true(plan_is_legal(plan));
     session_close(session);

@@ -102,7 +102,7 @@ static void check_pair(Fixture *f, const Sharding *from, const Sharding *to)
         assert_int_equal(path->peak_bytes, ends);
     if (path->peak_bytes <= ends)
         assert_true(uncapped->us <= path->us * (1 + 1e-6));
-    const ReshardPath *other = reshard_runner_up(f->resharder, DT_F32, a, b);
+    const ReshardPath *other = reshard_runner_up(f->resharder, DT_F32, a, b, 1);
     if (!other)
         return;
     check_path(f, other, a, b);

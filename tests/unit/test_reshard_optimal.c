@@ -355,7 +355,7 @@ static void compare(const World *w, PeakCap cap, int n_pairs, int n_runners_up)
         assert_true(path->proven);
         if (i >= n_runners_up)
             continue;
-        const ReshardPath *other = reshard_runner_up(resharder, DT_F32, a, b);
+        const ReshardPath *other = reshard_runner_up(resharder, DT_F32, a, b, 1);
         if (!other)
             continue;
         assert_false(same_steps(path, other));

@@ -175,7 +175,7 @@ static bool compare(Cli *cli, const Asked *asked, const ReshardOptions *options,
         return false;
     Resharder *resharder = question->resharder;
     out->path = reshard(resharder, question->dtype, question->from, question->to);
-    out->runner_up = reshard_runner_up(resharder, question->dtype, question->from, question->to);
+    out->runner_up = reshard_runner_up(resharder, question->dtype, question->from, question->to, 1);
     return true;
 }
 

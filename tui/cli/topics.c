@@ -111,6 +111,8 @@ const Topic cli_topics[] = {
      "--set         settings of the model, its builder and the training step, with any policy:\n"
      "              attention=flash|eager; dropout=0.1, the share that dropouts drop in\n"
      "              training (0); precision=fp32|bf16|fp16, the type of parameters;\n"
+     "              capacity=1.25|dropless, how many tokens an expert takes;\n"
+     "              load=balanced|worst|3,1,.., how tokens spread over experts;\n"
      "              layers=4, as many layers as that in place of the config's;\n"
      "              parameters='p.*', inputs with such names are parameters;\n"
      "              grad_dtype=f32|bf16|fp16, the type in which gradients are added up\n"

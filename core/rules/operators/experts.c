@@ -1,6 +1,12 @@
 /* experts.c - gates, and dispatch and combine of a mixture of experts.
  *
  *     MoeCombine       t h, s k+, s k+ -> s h
+ *     ExpertDispatch   b s h, b s e -> b e s h      a row for each token and expert it chose
+ *     ExpertCombine    b e+ s h, b s e+ -> b s h    their sum, weighted
+ *
+ * The last two drop no token. Where a token did not choose an expert its row is 0, and the plan
+ * takes it as not there (core/plan/routed.h): so every dim is an index dim, and experts are sharded
+ * by sending rows or by adding up what each rank's experts make.
  */
 #include "core/rules/operators/dims.h"
 
@@ -80,6 +86,81 @@ static bool moe_combine(RuleCall *call, Error *err)
     return true;
 }
 
+/* How many of the tokens each expert gets, as the attribute expects it: a token chooses k experts,
+ * each of them once. */
+static bool check_load(const RuleCall *call, int64_t n_experts, Error *err)
+{
+    int64_t k = args_int(call, "k", 1);
+    const Attr *load = args_attr(call, "load");
+    if (k < 1 || k > n_experts)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "k is %" PRId64 ": a token chooses from 1 to all %" PRId64 " experts", k,
+                          n_experts);
+    if (!load)
+        return true;
+    if (load->type != ATTR_FLOATS || load->n != n_experts)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "load needs one share for each of %" PRId64 " experts", n_experts);
+    double sum = 0, most = 0;
+    for (int i = 0; i < load->n; i++) {
+        if (!(load->floats[i] >= 0))
+            return error_kind(err, ERROR_OUT_OF_RANGE, "the load of expert %d is negative", i);
+        sum += load->floats[i];
+        most = load->floats[i] > most ? load->floats[i] : most;
+    }
+    if (!(sum > 0) || most * (double)k > sum * (1 + 1e-6))
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "a token chooses %" PRId64 " experts, each once: the load of one is at "
+                          "most 1/%" PRId64 " of all, and that of some is above 0",
+                          k, k);
+    return true;
+}
+
+static bool expert_dispatch(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0], *choice = call->shape[1];
+    if (!args_rank(call, 0, 3, 3, err) || !args_rank(call, 1, 3, 3, err) ||
+        !args_same_size(call, 0, 0, 1, 0, err) || !args_same_size(call, 0, 1, 1, 1, err) ||
+        !check_load(call, choice->dim[2], err))
+        return false;
+    call->out_shape[0] =
+        (Shape){.n_dims = 4, .dim = {x->dim[0], choice->dim[2], x->dim[1], x->dim[2]}};
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", x->dim[0], ROLE_MAP, REDUCE_NONE);
+    int s = rule_index(space, "s", x->dim[1], ROLE_MAP, REDUCE_NONE);
+    int e = rule_index(space, "e", choice->dim[2], ROLE_MAP, REDUCE_NONE);
+    int h = rule_index(space, "h", x->dim[2], ROLE_MAP, REDUCE_NONE);
+    rule_align(&space->operand[0], (const int[]){b, s, h}, 3);
+    rule_align(&space->operand[1], (const int[]){b, s, e}, 3);
+    rule_align(rule_output(space, 0), (const int[]){b, e, s, h}, 4);
+    return true;
+}
+
+static bool expert_combine(RuleCall *call, Error *err)
+{
+    const Shape *y = call->shape[0];
+    if (!args_rank(call, 0, 4, 4, err) || !args_rank(call, 1, 3, 3, err) ||
+        !args_same_size(call, 0, 0, 1, 0, err) || !args_same_size(call, 0, 2, 1, 1, err) ||
+        !args_same_size(call, 0, 1, 1, 2, err))
+        return false;
+    call->out_shape[0] = (Shape){.n_dims = 3, .dim = {y->dim[0], y->dim[2], y->dim[3]}};
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", y->dim[0], ROLE_MAP, REDUCE_NONE);
+    int s = rule_index(space, "s", y->dim[2], ROLE_MAP, REDUCE_NONE);
+    int e = rule_index(space, "e", y->dim[1], ROLE_REDUCE, REDUCE_SUM);
+    int h = rule_index(space, "h", y->dim[3], ROLE_MAP, REDUCE_NONE);
+    rule_align(&space->operand[0], (const int[]){b, e, s, h}, 4);
+    rule_align(&space->operand[1], (const int[]){b, s, e}, 3);
+    rule_align(rule_output(space, 0), (const int[]){b, s, h}, 3);
+    return true;
+}
+
 #define FAMILY "experts"
 
 const Operator operators_experts[] = {
@@ -89,5 +170,10 @@ const Operator operators_experts[] = {
      .examples = "5x6,5x4 k=2 capacity=3 -> 5", PADDLE("moe_gate_dispatch")},
     {OP("MoeCombine", moe_combine, 2, 3, 3), OWN("", ". .f .i"), .examples = "7x6,5x2,5x2:i32",
      PADDLE("moe_combine")},
+    {OP("ExpertDispatch", expert_dispatch, 1, 2, 2), OWN("k load worst", "Af A"),
+     .kernel = "Einsum", GRADIENT("0: contract(x1); 1: contract(x0)"),
+     .examples = "5x7x3,5x7x4 k=2; 1x5x3,1x5x4"},
+    {OP("ExpertCombine", expert_combine, 2, 2, 2), OWN("", "Af A"), .kernel = "Einsum",
+     GRADIENT("0: contract(x1); 1: contract(x0)"), .examples = "5x4x7x3,5x7x4; 1x4x5x3,1x5x4"},
     {0},
 };

@@ -2,6 +2,7 @@
 #include "core/run/runner.h"
 
 #include "core/base/intern.h"
+#include "core/plan/routed.h"
 #include "core/run/mpi/steps.h"
 #include "core/run/mpi/world.h"
 #include "core/run/plugin.h"
@@ -135,6 +136,7 @@ static MpiStep *prepare(Rank *rank, const Instr *instr, Error *err)
     call.makers = plan->decided->submeshes[from->devices];
     call.readers = plan->decided->submeshes[to->devices];
     call.dtype = (Dtype)plan->inferred->dtype[to->tensor];
+    call.ragged = 1 + routed_row_dim(plan->routed, to->tensor);
     return mpi_step_prepare(&((Own *)team->own)->steps, &call, err);
 }
 

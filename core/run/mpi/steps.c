@@ -1,6 +1,7 @@
 #include "core/run/mpi/steps.h"
 
 #include "core/run/kernel.h"
+#include "core/run/mpi/ragged.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -264,6 +265,8 @@ MpiStep *mpi_step_prepare(MpiSteps *steps, const MpiStepCall *call, Error *err)
     }
     if (!step->large)
         make_blocks(steps, step);
+    if (call->ragged > 0 && !step->large && call->kind == STEP_ALL_TO_ALL)
+        step->row = mpi_ragged_row(steps, c, call->dtype, call->ragged);
     bool ok = find_group(steps, c->atoms, &step->comm, err) && meet_at(steps, step, call, err) &&
               make_types(steps, step, err);
     return ok ? step : NULL;
@@ -326,6 +329,11 @@ static bool all_gather(Doing *d)
            MPI_CALL(d->err, MPI_Allgatherv, d->source->data, (int)n_mine, type, to, step->receive.n,
                     step->receive.at, type, step->comm) &&
            receive_all(d, to);
+}
+
+static bool ragged_all_to_all(Doing *d)
+{
+    return mpi_ragged_all_to_all(d->steps, d->step, d->source, d->target, d->err);
 }
 
 static bool all_to_all(Doing *d)
@@ -564,6 +572,8 @@ static Way *way_of(const MpiSteps *steps, const MpiStep *step)
     bool reduces_all = x->roles.summed == x->collective.atoms;
     if (step->comm == MPI_COMM_NULL)
         return by_messages;
+    if (step->row > 0)
+        return ragged_all_to_all;
     if (step->kind == STEP_ALL_REDUCE && reduces_all)
         return all_reduce;
     bool moves = step->kind == STEP_ALL_GATHER || step->kind == STEP_ALL_TO_ALL;

@@ -1,7 +1,7 @@
 /* steps.h - steps of a reshard by MPI, one rank per process.
  *
  *     all-gather      MPI_Allgatherv on a communicator of the group
- *     all-to-all      MPI_Alltoallv
+ *     all-to-all      MPI_Alltoallv; of rows that a router sends, those that are there (ragged.h)
  *     all-reduce      MPI_Allreduce; in rank order: each combines a share, then all gather them
  *     reduce-scatter  MPI_Reduce_scatter; in rank order: MPI_Alltoallv, then combined
  *     permute, send   messages from rank to rank
@@ -40,6 +40,7 @@ typedef struct {
     Vec(MpiGroup) groups;
     Vec(MPI_Datatype) made; /* of pieces */
     Room send, receive;
+    int64_t ragged_bytes; /* that ragged steps have sent to other ranks */
 } MpiSteps;
 
 /* Data of one MPI call: a block per member of the group. */
@@ -58,9 +59,10 @@ typedef struct {
     MPI_Comm comm; /* of the group; MPI_COMM_NULL: no other rank is in it */
     int n_members; /* of the group */
     MpiBlocks send, receive;
-    bool large;                             /* some rank exceeds MPI's counts */
-    bool direct;                            /* send and receive are direct on all ranks of the group
-                                             */
+    int64_t row; /* elements of a row, of which only those that are there are sent; 0: all are */
+    bool large;  /* some rank exceeds MPI's counts */
+    bool direct; /* send and receive are direct on all ranks of the group
+                  */
     MPI_Datatype *send_type, *receive_type; /* per message: type of its rows in the part;
                                              * MPI_DATATYPE_NULL: contiguous or packed */
 } MpiStep;
@@ -70,6 +72,7 @@ typedef struct {
     Collective collective;
     SubMesh makers, readers;
     Dtype dtype;
+    int ragged;     /* so many first dims number rows that may not be there; 0: all are */
     int64_t number; /* of the step in the program; the whole group must agree */
 } MpiStepCall;
 

@@ -156,7 +156,7 @@ end
 
 local function moe_options(model, config)
     local sigmoid = model:text("scoring_func", "softmax") == "sigmoid"
-    local options = moe.options(model, "n_routed_experts")
+    local options = moe.options(model, config, "n_routed_experts")
     options.groups, options.top_groups = groups_of(model, options.experts, options.top_k, sigmoid)
     options.scale = model:number("routed_scaling_factor", 1)
     options.choose = sigmoid and choose_by_sigmoid or choose_by_softmax

@@ -10,6 +10,11 @@
 -- capacity_factor times the flops of k experts a token, not those of all e. 1 is the default: no
 -- place is empty and none is missing where experts are chosen equally often.
 --
+-- capacity_factor "dropless" drops no token: a row for each token and expert it chose, [b, e, s,
+-- width], where rows that nobody chose are 0 and count as not there (MegaBlocks, Gale et al. 2022).
+-- How many each rank gets is known when the router has run; plans take what expert_load says:
+-- balanced (the default), worst, or a share for each expert.
+--
 -- Whatever is done for a token or a group is cut by batch; what experts do, [b, e, c, width], by e
 -- too: between the two stand the all-to-alls, one to the experts and one back. Rows are fetched by
 -- Gather, which has no flops; the one-hot products of the paper are not made.
@@ -65,6 +70,78 @@ local function queues(model, x, chosen, options)
     return source, model:op("Where", {kept, place, {0}}), kept
 end
 
+-- The load of the experts as ExpertDispatch has it: of what config.expert_load says.
+local function load_of(model, options)
+    local text = options.load or "balanced"
+    if text == "balanced" then return nil, 0 end
+    if text == "worst" then return nil, 1 end
+    local share, sum, most = {}, 0, 0
+    for word in text:gmatch("[^,%s]+") do
+        local number = tonumber(word)
+        if not number or not (number >= 0) or number == math.huge then
+            model:refuse("expert_load", "is balanced, worst, or a share for each expert: '" .. word
+                .. "' is no share")
+        end
+        share[#share + 1], sum, most = number + 0.0, sum + number, math.max(most, number)
+    end
+    if #share ~= options.experts or sum <= 0 then
+        model:refuse("expert_load", ("has %d shares that add up to %g, for %d experts"):format(
+            #share, sum, options.experts))
+    end
+    if most * options.top_k > sum * (1 + 1e-6) then
+        model:refuse("expert_load", ("gives one expert %.3g of all choices: a token chooses %d "
+            .. "experts, each once, so that at most 1/%d are of one"):format(most / sum,
+            options.top_k, options.top_k))
+    end
+    return share, 0
+end
+
+-- The capacity factor of config.capacity_factor, or "dropless"; and the load.
+local function capacity_options(model, config, options)
+    local factor = config.capacity_factor
+    if factor == "dropless" then
+        options.dropless = true
+    else
+        factor = factor == nil and 1 or tonumber(factor)
+        if not factor or not (factor > 0) or factor > 1e6 then
+            model:refuse("capacity_factor", "is " .. tostring(config.capacity_factor)
+                .. ": experts with no place compute nothing; it is a number above 0, or dropless")
+        end
+        options.capacity_factor = factor
+    end
+    options.load = config.expert_load and tostring(config.expert_load)
+    if options.load and options.load ~= "balanced" and not options.dropless then
+        print("expert_load says nothing where experts have queues of one length: it needs "
+            .. "capacity_factor dropless")
+    end
+    return options
+end
+
+-- A table [b, s, e] with those values of the chosen experts, and zeros.
+local function by_expert(model, x, chosen, values, dtype, n_experts)
+    local sizes = model:op("Concat",
+        {model:op("Slice", {model:op("Shape", {x}), {0}, {2}}), {n_experts}}, {axis = 0})
+    local zeros = model:op("Expand", {model:constant("none", dtype, {1}, {0}), sizes})
+    return model:op("ScatterElements", {zeros, chosen, values}, {axis = 2})
+end
+
+-- exchange() without queues: expert() gets [b, e, s, width].
+local function exchange_all(model, x, weights, chosen, options, expert)
+    local sent = model:module("dispatch", function()
+        local ones = model:op("Expand", {model:constant("one", model.dtype, {1}, {1}),
+            model:op("Shape", {chosen})})
+        local choice = by_expert(model, x, chosen, ones, model.dtype, options.experts)
+        local load, worst = load_of(model, options)
+        return model:op("ExpertDispatch", {x, choice},
+            {k = options.top_k, load = load, worst = worst})
+    end)
+    local made = expert(sent)
+    return model:module("combine", function()
+        local table = by_expert(model, x, chosen, weights, model.dtype, options.experts)
+        return model:op("ExpertCombine", {made, table})
+    end)
+end
+
 -- Linear layers of e experts, their weights stacked: weight [e, n_out, n_in]. Checkpoints hold each
 -- expert by itself: that of expert i is "i.NAME.weight" there.
 function moe.linear(model, name, x, n_experts, n_in, n_out)
@@ -77,8 +154,9 @@ end
 
 -- x: [b, s, width]; weights: [b, s, k], how much of each expert; chosen: i64 [b, s, k].
 -- expert(x): [b, e, c, width] -> the same, what experts compute. Gives [b, s, width].
--- options: experts, top_k, width, capacity_factor.
+-- options: experts, top_k, width, capacity_factor or dropless, load.
 function moe.exchange(model, x, weights, chosen, options, expert)
+    if options.dropless then return exchange_all(model, x, weights, chosen, options, expert) end
     local source, place, kept
     local sent = model:module("dispatch", function()
         source, place, kept = queues(model, x, chosen, options)
@@ -157,14 +235,15 @@ function moe.mixture(model, name, x, options)
     end)
 end
 
+moe.capacity_options = capacity_options
+
 -- What Qwen's configs and their kin say of experts.
-function moe.options(model, experts)
-    return {
+function moe.options(model, config, experts)
+    return capacity_options(model, config, {
         width = model:size("hidden_size"), hidden = model:size("moe_intermediate_size"),
         experts = model:size(experts), top_k = model:size("num_experts_per_tok"),
-        capacity_factor = model:number("capacity_factor", 1),
         act = model:text("hidden_act", "silu"), normed = model:flag("norm_topk_prob", false),
-        choose = moe.softmax_then_choose}
+        choose = moe.softmax_then_choose})
 end
 
 -- Whether layer i has experts: every decoder_sparse_step-th one, but those of mlp_only_layers.
