@@ -233,7 +233,8 @@ static void add_carries(const OpSpace *space, const OpCut *cut, const Operand *o
         *(index->carries > 0 ? &made->after : &made->before) = CUT_CARRY;
         for (int a = 0; a < ATOMS_MAX; a++)
             if (cut_atoms(&cut->index[factors->index[0]]) >> a & 1)
-                sharding->partial[a] = REDUCE_SUM;
+                sharding->partial[a] =
+                    (uint8_t)(index->reduce == REDUCE_NONE ? REDUCE_SUM : index->reduce);
     }
 }
 

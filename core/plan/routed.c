@@ -112,6 +112,11 @@ double routed_imbalance(const Routed *routed, int32_t op, const OpCut *cut, cons
     return fullest(load, &cut->index[at->expert], mesh, &room) * (double)n / (double)load->k;
 }
 
+int routed_expert_index(const Routed *routed, int32_t op)
+{
+    return routed && routed->op[op].load >= 0 ? routed->op[op].expert : -1;
+}
+
 int32_t routed_tensor_code(const Routed *routed, int32_t tensor)
 {
     return routed ? routed->tensor[tensor].code : 0;

@@ -49,8 +49,11 @@ int32_t routed_op_code(const Routed *routed, int32_t op);
  * others. What is behind it is one row. */
 int routed_row_dim(const Routed *routed, int32_t tensor);
 
-/* Of an ExpertDispatch: how full the fullest rank is, in units of what it had if all ranks had
- * equally much; 1 if nothing is routed. */
+/* The index dim of experts, of an op that has rows of a router; -1: none. */
+int routed_expert_index(const Routed *routed, int32_t op);
+
+/* How full the fullest rank is, in units of what it would have if all ranks had
+ * equally many rows; 1 if the op has none of a router. */
 double routed_imbalance(const Routed *routed, int32_t op, const OpCut *cut, const Mesh *mesh);
 
 #endif

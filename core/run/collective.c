@@ -127,6 +127,20 @@ bool collective_pads(const Collective *collective)
            adds_overlaps(collective);
 }
 
+void collective_clear(const Roles *roles, Local *target)
+{
+    const double real = 1;
+    const float single = 1;
+    const int64_t whole = 1;
+    Number number = dtype_number(target->dtype);
+    const void *one = number == NUMBER_F32   ? (const void *)&single
+                      : number == NUMBER_F64 ? (const void *)&real
+                                             : (const void *)&whole;
+    memset(target->data, 0, (size_t)local_bytes(target));
+    for (int64_t i = 0; roles->reduce == REDUCE_PROD && i < shape_elements(&target->shape); i++)
+        elements_store(target->dtype, local_at(target, i), 1, number, one);
+}
+
 /* A value that becomes a partial sum is zero on ranks that are not at 0 on the axes along which it
  * was replicated. */
 bool collective_is_blank(const Collective *collective, int64_t position)
@@ -160,7 +174,7 @@ bool collective_run(const Collective *collective, int64_t position, const Local 
         return false;
 
     if (collective_pads(collective))
-        memset(target->data, 0, (size_t)local_bytes(target));
+        collective_clear(&roles, target);
     int64_t n_members = mesh_atoms_size(collective->mesh, collective->atoms), n_copied = 0;
     for (int64_t i = 0; i < n_members; i++) {
         int64_t member = mesh_group_member(collective->mesh, collective->atoms, position, i);

@@ -42,6 +42,8 @@ PartUse collective_use(const Collective *collective, const Roles *roles, int64_t
 /* Whether the target is zeroed before the parts: a shard becomes an addend, with zeros around it,
  * or addends overlap. */
 bool collective_pads(const Collective *collective);
+/* Fills it with what a reduction starts from: 0, or 1 for a product. */
+void collective_clear(const Roles *roles, Local *target);
 
 /* Call after all parts: checks that n_copied covers the target, divides a mean, and where a whole
  * value becomes a partial sum, zeroes the target on all ranks but one. */

@@ -4,6 +4,7 @@
 #include "core/cost/memory.h"
 #include "core/cost/mesh_order.h"
 #include "core/cost/pipeline.h"
+#include "core/explain/load_findings.h"
 #include "core/explain/mismatch.h"
 #include "core/explain/reason.h"
 #include "core/explain/configuration_check.h"
@@ -112,6 +113,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     mismatch_find(plan);
     step_check(plan);
     store_find(plan);
+    load_find(plan);
     progress_findings(progress, plan->findings.n);
     if (!progress_goes_on(progress, err))
         return false;

@@ -109,13 +109,11 @@ static bool cumulate(RuleCall *call, Error *err)
     return dims_cumulate(call, err);
 }
 
-/* A running sum is linear in its input. Parts of its dim are summed by themselves, and what those
- * before a part add up to is added to it; without its own last element, as in an exclusive sum, it
- * does not tell what it adds up to. */
-static bool cumulate_sum(RuleCall *call, Error *err)
+/* Parts of the dim of a running sum are summed by themselves, and what those before a part add up
+ * to is added to it; without its own last element, as in an exclusive sum, it does not tell what it
+ * adds up to. Likewise for products, whose index dim has the reduction. */
+static void carry(RuleCall *call, ReduceOp reduce)
 {
-    if (!cumulate(call, err))
-        return false;
     OpSpace *space = call->space;
     int frozen = -1, n = 0;
     for (int j = 0; j < space->n_index; j++)
@@ -123,9 +121,27 @@ static bool cumulate_sum(RuleCall *call, Error *err)
             frozen = j;
             n++;
         }
-    space->operand[0].linear = LINEAR_ALONE;
-    if (n == 1 && args_int(call, "exclusive", 0) == 0)
-        space->index[frozen].carries = args_int(call, "reverse", 0) != 0 ? -1 : 1;
+    if (n != 1 || args_int(call, "exclusive", 0) != 0)
+        return;
+    space->index[frozen].carries = args_int(call, "reverse", 0) != 0 ? -1 : 1;
+    space->index[frozen].reduce = reduce;
+}
+
+/* A running sum is linear in its input. */
+static bool cumulate_sum(RuleCall *call, Error *err)
+{
+    if (!cumulate(call, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_ALONE;
+    carry(call, REDUCE_NONE);
+    return true;
+}
+
+static bool cumulate_product(RuleCall *call, Error *err)
+{
+    if (!cumulate(call, err))
+        return false;
+    carry(call, REDUCE_PROD);
     return true;
 }
 
@@ -239,8 +255,8 @@ const Operator operators_reduce[] = {
      .dtensor = "scan cumsum",
      PADDLE_CALLS("cumsum: 5x6x4,=1 | axis=1 flatten=0 exclusive=0 reverse=0"),
      TORCH_CALLS("cumsum: 5x6x4,=1 | dim=1")},
-    {OP("CumProd", cumulate, 1, 1, 2), GRADIENT("0: CumProdBackward(x0 x1 y0)"), .reads = 1 << 1,
-     ONNX("axis exclusive flatten reverse", ".fi .i"), .kernel = "CumProd",
+    {OP("CumProd", cumulate_product, 1, 1, 2), GRADIENT("0: CumProdBackward(x0 x1 y0)"),
+     .reads = 1 << 1, ONNX("axis exclusive flatten reverse", ".fi .i"), .kernel = "CumProd",
      .examples = "5x6x4,=1; 5x6x4 axis=1", TORCH("cumprod(dim=axis;; axis:=-1)"),
      PADDLE("cumprod(dim=axis;; axis:=-1)"), .dtensor = "scan cumprod",
      TORCH_CALLS("cumprod: 5x6x4,=1 | dim=1")},

@@ -420,7 +420,10 @@ bool step_actions(GpuRank *gpu, int at, Error *err)
         use_slot(gpu, at, instr->from, false);
     if (m.to)
         use_slot(gpu, at, instr->slot, true);
-    if (m.to && collective_pads(&collective))
+    if (m.to && collective_pads(&collective)) {
+        if (m.exchange.roles.reduce == REDUCE_PROD)
+            return error_kind(err, ERROR_RUN, "running products of parts do not run on a GPU");
         add_zeros(&m);
+    }
     return make(&m, err);
 }

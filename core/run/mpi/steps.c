@@ -595,7 +595,7 @@ bool mpi_step_do(MpiSteps *steps, const MpiStep *step, const Local *source, Loca
         return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
                           dtype_name(step->dtype));
     if (target && collective_pads(&step->exchange.collective))
-        memset(target->data, 0, (size_t)local_bytes(target));
+        collective_clear(&step->exchange.roles, target);
     return way_of(steps, step)(&doing) &&
            (!target || exchange_finish(&step->exchange, target, err));
 }
