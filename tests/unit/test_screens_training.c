@@ -152,6 +152,7 @@ static ScreenRow rows[] = {
      ":sort weights<Enter>",
      2,
      {"rows of each group by"}},
+    {"which step it is", 80, 24, ":train<Enter>", 2, {"training step: auto; :train none plans"}},
     {"communication by pass",
      160,
      50,

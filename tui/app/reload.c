@@ -80,11 +80,12 @@ static void reload_model(App *app, const char *train, int by)
 bool reload_train(App *app, Str spec, Error *err)
 {
     Ui *ui = &app->ui;
-    const char *now = ui->session->options.train, *text = arena_str(ui->frame, spec);
+    const char *now = ui->session->options.train;
+    const char *text = spec.n > 0 ? arena_str(ui->frame, spec) : "auto";
     UpdateSpec read;
 
-    if (spec.n == 0) {
-        ui_say(ui, "training step: %s", now ? now : "none");
+    if (spec.n == 0 && now) {
+        ui_say(ui, "training step: %s; :train none plans the forward pass alone", now);
         return true;
     }
     if (strcmp(text, "none") != 0 && !update_spec_read(ui->frame, text, &read, err))

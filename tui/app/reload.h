@@ -16,7 +16,8 @@ Watch *reload_watch(App *app);
 
 void reload_all(App *app);
 
-/* Opens the model again with another training step, as --train has it; "": says which one it is. */
+/* Opens the model again with another training step, as --train has it; "": with auto, or says which
+ * one it is. */
 bool reload_train(App *app, Str spec, Error *err);
 /* Returns whether the last change is one of the training step, and undoes it (by -1); or does the
  * next one again (by 1). */
