@@ -4,6 +4,7 @@
 # "N passed, N failed".
 #
 # tests/training/facts.jsonl  FLOPs, bytes and parameters as papers and tools print them (facts.py)
+# tests/training/calculon.py  the values that Calculon validates itself with, its errors and ours
 # tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64; plans.py compares
 #                       them under generated plans, PLANS=20 of each model; 4 if it is not set
 # tests/training/table  a line a plan: model of samples/models (.onnx where it has no ending), free dims, mesh, policy and an option
@@ -167,7 +168,8 @@ done
 tests/training/steps.sh >build/steps.log
 python3 tests/training/facts.py >build/facts.log
 python3 tests/training/plans.py >build/plans.log
-for log in build/steps.log build/facts.log build/plans.log; do
+python3 tests/training/calculon.py >build/calculon.log
+for log in build/steps.log build/facts.log build/plans.log build/calculon.log; do
     sed '$d' $log
     passed=$((passed + $(tail -n 1 $log | cut -d' ' -f1)))
     failed=$((failed + $(tail -n 1 $log | cut -d' ' -f3)))
