@@ -136,6 +136,22 @@ static int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
     return found.n;
 }
 
+/* Whether a gradient reaches what trains. */
+static bool is_reached(const BackwardRequest *request, const int32_t *gradient)
+{
+    for (int i = 0; i < request->n_wanted; i++)
+        if (gradient[request->wanted[i]] >= 0)
+            return true;
+    return false;
+}
+
+static bool refuse_unreached(const Inferred *model, int32_t loss, Error *err)
+{
+    error_kind(err, ERROR_USAGE, "nothing of the model trains");
+    return error_hint(err, "the loss '%s' depends on no parameter that is not frozen",
+                      tensor_name(model->graph, loss));
+}
+
 /* spec: of the update; NULL: there is none. */
 static bool make(Arena *arena, const Inferred *model, const BackwardRequest *request,
                  const Loss *loss, const UpdateSpec *spec, TrainingStep *out, Error *err)
@@ -147,6 +163,8 @@ static bool make(Arena *arena, const Inferred *model, const BackwardRequest *req
     if (spec)
         update_expect(&more, spec, request->n_wanted);
     bool ok = backward_add(&more, request, &backward, err);
+    if (ok && spec && !is_reached(request, backward.gradient))
+        ok = refuse_unreached(model, loss->loss, err);
     *out = (TrainingStep){.seed = loss ? loss->seed : -1,
                           .scale = loss ? loss->scale : -1,
                           .loss = loss ? loss->loss : -1,

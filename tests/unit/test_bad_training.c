@@ -55,6 +55,10 @@ static BadRow rows[] = {
      X W
      "model:output(model:op('MatMul', {x, model:param('u', {16, 4}, 'f32')}), 'aside')\n" LOSS(XW),
      "sgd", "", NULL, "no-gradient", NULL, RUN_PASS},
+    {"the loss depends on nothing that trains",
+     X W
+     "model:output(model:op('MatMul', {x, model:param('u', {16, 4}, 'f32')}), 'aside')\n" LOSS(XW),
+     "sgd,clip=1,freeze=w", "", "nothing of the model trains", NULL, NULL, RUN_PASS},
     {"a sum of gradients whose shape depends on data",
      X W
      "local y = model:op('Compress', {" XW ", model:op('Cast', {model:op('ReduceSum', {x, "
