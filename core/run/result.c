@@ -1,5 +1,6 @@
 #include "core/run/result.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -94,6 +95,71 @@ void results_close(Results *results)
     if (results->map)
         munmap(results->map, results->map_bytes);
     results->map = NULL;
+}
+
+/* ---- what was received ---- */
+
+/* Of the run that the blocks are results of. */
+typedef struct {
+    const Graph *graph;
+    const Program *program;
+    int n_ranks, n_passes;
+} Expected;
+
+static bool is_within(int64_t x, int64_t least, int64_t most)
+{
+    return least <= x && x <= most;
+}
+
+/* A byte that was received is read as a bool when it is one. */
+static bool are_bools(const void *bytes, int64_t n)
+{
+    const unsigned char *at = bytes;
+    for (int64_t i = 0; i < n; i++)
+        if (at[i] > 1)
+            return false;
+    return true;
+}
+
+static bool is_element(const Expected *e, const RunElement *element)
+{
+    return is_within(element->tensor, 0, e->graph->n_tensors - 1) &&
+           is_within(element->rank, 0, e->n_ranks - 1) &&
+           is_within(element->at.n_dims, -1, DIMS_MAX) && are_bools(&element->moved, 1);
+}
+
+static bool is_head(const Expected *e, const RankHead *head)
+{
+    int n_most = INT_MAX / e->n_ranks;
+    return is_within(head->n_done, 0, e->n_passes) && head->peak_bytes >= 0 &&
+           is_within(head->first_bad, -1, e->program->n_instrs - 1) &&
+           (head->first_bad < 0 || is_element(e, &head->wrong)) &&
+           (!(head->closest > 0) || is_element(e, &head->close)) &&
+           is_within(head->strange, -1, e->graph->n_tensors - 1) &&
+           is_within(head->n_checked, 0, n_most) && is_within(head->n_unchecked, 0, n_most);
+}
+
+static bool is_result(const Expected *e, const RankResult *result)
+{
+    int64_t n_most = INT64_MAX / e->n_ranks;
+    bool steps = e->program->n_carried > 0, fine = is_head(e, result->head);
+    for (int i = 0; fine && steps && i < e->n_passes; i++)
+        fine = are_bools(&result->step[i].has_loss, 1) &&
+               is_within(result->step[i].drifts, -1, e->graph->n_tensors - 1);
+    for (int i = 0; fine && i < e->graph->n_outputs; i++)
+        fine = are_bools(&result->output[i].ok, 1) && is_within(result->n_elements[i], 0, n_most) &&
+               is_within(result->n_finite[i], 0, result->n_elements[i]);
+    return fine && are_bools(result->copied, e->graph->n_ops);
+}
+
+bool results_check(const Results *results, const Plan *plan, const Program *program,
+                   const RunOptions *options, Error *err)
+{
+    Expected e = {plan->inferred->graph, program, results->n_ranks, run_passes(options)};
+    for (int r = 0; r < results->n_ranks; r++)
+        if (!is_result(&e, &results->rank[r]))
+            return error_kind(err, ERROR_RUN, "rank %d sent a result that cannot be one", r);
+    return true;
 }
 
 void rank_place(const Plan *plan, const Program *program, const RankHead *head, Buf *out)

@@ -75,6 +75,11 @@ bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_
                   const RunOptions *options, Results *out, Error *err);
 void results_close(Results *results);
 
+/* Whether blocks that other processes sent can be results: places are in the program and in the
+ * graph, counts can be added up. ERROR_RUN names the rank of one that cannot. */
+bool results_check(const Results *results, const Plan *plan, const Program *program,
+                   const RunOptions *options, Error *err);
+
 /* Where a rank is: "in Gemm 'h.0.mlp.c_fc'", "in all-reduce of 'y'", "before the first
  * instruction". */
 void rank_place(const Plan *plan, const Program *program, const RankHead *head, Buf *out);

@@ -162,7 +162,8 @@ static bool gather_results(Team *team, Error *err)
         return true;
     char *all = (char *)results->rank[0].head;
     return world->gather(world, results->rank[team->first_rank].head,
-                         results->rank_bytes * team->n_local, world->me == 0 ? all : NULL, err);
+                         results->rank_bytes * team->n_local, world->me == 0 ? all : NULL, err) &&
+           (world->me > 0 || results_check(results, team->plan, team->program, team->options, err));
 }
 
 static bool report(Arena *arena, Team *team, RunReport *out, Error *err)
@@ -170,10 +171,12 @@ static bool report(Arena *arena, Team *team, RunReport *out, Error *err)
     World *world = team->world;
     bool ok = gather_results(team, err), made = true;
     if (ok && world->me == 0)
-        made = report_make(arena, team, out);
+        made = report_make(arena, team, out) || error_kind(err, ERROR_RUN, "no pass was finished");
     else
         *out = (RunReport){.n_ranks = team->n_ranks, .elsewhere = true};
-    ok = ok && world->share(world, &out->ok, sizeof out->ok, 0, err);
+    int fine = out->ok;
+    ok = ok && world->share(world, &fine, sizeof fine, 0, err);
+    out->ok = fine != 0;
     return made && ok;
 }
 

@@ -9,6 +9,29 @@ enum { PIECE_BYTES = 1 << 30, EXIT_USAGE = 2, EXIT_RUN = 5 };
 
 /* ---- in the world ---- */
 
+static Str text_in(const char *bytes, size_t n)
+{
+    return (Str){bytes, strnlen(bytes, n)};
+}
+
+/* Sets an error that was received, of whatever bytes; *err is set when this process failed itself.
+ */
+static void set_received(const Error *received, Error *err)
+{
+    unsigned kind = (unsigned)received->kind < ERROR_KIND_COUNT ? received->kind : ERROR_RUN;
+    char file[sizeof received->file + 1] = "";
+    Str text = text_in(received->text, sizeof received->text);
+    Str hint = text_in(received->hint, sizeof received->hint);
+    if (!err || error_is_set(err))
+        return;
+    memcpy(file, received->file, sizeof received->file);
+    error_kind(err, (ErrorKind)kind, "%.*s", STR_ARG(text));
+    if (hint.n > 0)
+        error_hint(err, "%.*s", STR_ARG(hint));
+    if (file[0])
+        error_in_file(err, file);
+}
+
 /* The lowest failed process broadcasts its error; each process keeps its own. */
 static bool meet(World *world, bool failed, Error *err)
 {
@@ -21,9 +44,12 @@ static bool meet(World *world, bool failed, Error *err)
         return true;
     if (first == world->me && err)
         shared = *err;
-    if (MPI_CALL(err, MPI_Bcast, &shared, (int)sizeof shared, MPI_BYTE, first, own->comm) && err &&
-        !error_is_set(err))
-        *err = shared;
+    if (first < 0 || first >= world->n)
+        return error_kind(err, ERROR_RUN, "process %d failed, of %d", first, world->n);
+    if (MPI_CALL(err, MPI_Bcast, &shared, (int)sizeof shared, MPI_BYTE, first, own->comm))
+        set_received(&shared, err);
+    if (err && !error_is_set(err))
+        error_kind(err, ERROR_RUN, "process %d failed and does not say why", first);
     return false;
 }
 
@@ -175,5 +201,5 @@ bool mpi_world_open(World *out, Error *err)
 
 MpiWorld *mpi_world_of(const World *world)
 {
-    return world->stop == stop ? world->own : NULL;
+    return world->meet == meet ? world->own : NULL;
 }
