@@ -2,7 +2,7 @@
 """faults.py LIBRARY - each call that can fail does so once: an error that is said, or the right result.
 
 Every scenario runs once to count its calls and to see its right answer. Then each call fails, one a
-run: of memory, which is asked for thousands of times, a sample (FAULTS=all: all of them). Of a run with
+run: of memory and of opening files, which are asked for often, a sample (FAULTS=all: all of them). Of a run with
 a fault is asked that
   - it ends with one of the documented exit codes, never by a signal, and in time;
   - what it says is an error when the code is not 0, and the right answer when it is;
@@ -22,7 +22,7 @@ import threading
 DIMSCOPE = os.path.abspath(os.environ.get("DIMSCOPE", "./dimscope"))
 CALLS = ["malloc", "open", "write", "fsync", "rename", "fork", "thread", "mmap", "pipe"]  # ORDER CALL
 CODES = {0, 1, 2, 3, 4, 5}
-SAMPLE = 25  # faults of memory a scenario
+SAMPLE = 18  # faults of memory, and of opening files, a scenario
 OLD = b"what was there before\n"
 ROOT = os.getcwd()
 GPT = ROOT + "/samples/models/tiny-gpt.onnx"
@@ -35,6 +35,9 @@ SCENARIOS = [
     ("drawing", ["export"] + PLAN + ["--svg", "-o", "OUT"], "parent", None, None),
     ("report", ["export"] + PLAN + ["--html", "-o", "OUT"], "parent", None, r"a table in the report, since .*</html>\s*$"),
     ("train", ["plan"] + PLAN + ["--train", "adamw", "--json"], "parent", None, None),
+    ("search", ["search"] + PLAN[:3] + ["--max-peak", "1GiB", "-o", "OUT"], "parent", r"plan .*", None),
+    ("estimate", ["estimate"] + PLAN, "parent", None, r"could not be planned"),
+    ("torch", ["export"] + PLAN + ["--train", "adamw", "--to", "dtensor", "-o", "OUT"], "parent", None, None),
     ("explorer", PLAN + ["--fresh", "--config", "none", "--size", "120x40", "--script", "jjlw<Esc>5p", "--screen", "OUT"],
      "parent", None, r"no memory or thread left"),
     ("run", ["run"] + PLAN + ["--verify"], "parent", r"PASS.*|FAIL.*", None),
@@ -109,7 +112,7 @@ def wrong(scenario, right, run, fault):
 def faults(counts):
     """All faults of a scenario: of memory a sample, of writes also those of a disk that stays full."""
     for call, n in counts.items():
-        some = SAMPLE if call == "malloc" else 100
+        some = SAMPLE if call in ("malloc", "open") else 100
         step = 1 if os.environ.get("FAULTS") == "all" or n <= some else n / some
         places = sorted({1 + int(i * step) for i in range(int(n / step))})
         for at in places:
