@@ -113,7 +113,8 @@ FACE_SOURCES := $(filter-out tui/main.c viz/$(if $(CGRAPH),dot_absent.c,dot.c) $
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(filter-out $(if $(MPI_CFLAGS),,core/run/mpi/%),\
     $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h tui/*/*/*.h viz/*.h viz/*/*.h scripts/*.h scripts/*/*.h))
-TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c tests/gpu/*.c) \
+FUZZ_SOURCES := $(filter-out $(if $(MPI_CFLAGS),,tests/fuzz/fuzz_mpi.c),$(wildcard tests/fuzz/fuzz_*.c))
+TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fakecuda/*.c tests/gpu/*.c) $(FUZZ_SOURCES) \
     $(if $(MPI_CFLAGS),$(wildcard tests/mpi/*_steps.c))
 TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h tests/fakecuda/*.h)
 
@@ -127,7 +128,7 @@ MPI_STEPS := $(if $(MPI_SOURCES),$(BUILD)/mpi/test_steps $(BUILD)/mpi/bench_step
 NEEDS_ALL := $(if $(WITHOUT),$(shell tests/needs_peers.sh $(WITHOUT)))
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(filter-out $(NEEDS_ALL),\
     $(wildcard tests/unit/test_*$(T)*.c)))
-FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZERS := $(FUZZ_SOURCES:tests/fuzz/fuzz_%.c=%)
 
 ARCHIVES := $(BUILD)/faces.a $(BUILD)/core.a
 PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter build/release,$(BUILD)),dimscope,$(BUILD)/dimscope))
@@ -239,8 +240,12 @@ BENCH_SOURCES := $(wildcard tests/bench/*.c)
 $(BUILD)/bench: $(BENCH_SOURCES) $(ARCHIVES) $(BUILD)/flags
 	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) $(BENCH_SOURCES) $(ARCHIVES) $(LIBS) -o $@
 
+# A rank with MPI that is none, in the fuzzer.
+FUZZ_MPI := $(filter-out %/watch.o,$(MPI_OBJECTS))
+$(BUILD)/fuzz_mpi: $(FUZZ_MPI)
+$(BUILD)/fuzz_mpi: OWN_OBJECTS := $(FUZZ_MPI)
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES) $(BUILD)/flags
-	$(call quiet,cc $<)$(COMPILE) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) -o $@
+	$(call quiet,cc $<)$(COMPILE) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(OWN_OBJECTS) $(ARCHIVES) $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(CORE_OBJECTS) $(FACE_OBJECTS) $(MAIN_OBJECT) $(MPI_OBJECTS))
 -include $(wildcard $(BUILD)/tests/*.d $(BUILD)/mpi/*.d $(BUILD)/*.d)

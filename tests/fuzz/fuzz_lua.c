@@ -1,119 +1,86 @@
 /* fuzz_lua.c - any program of a grammar in the sandbox: it ends within its budget, with a result or
  * an error that has its kind, and the sandbox runs another one after it.
- *
- * Each byte of the input chooses how a rule goes on; where they end, a rule has its shortest form.
  */
 #include "scripts/lua_state.h"
+#include "tests/fuzz/grammar.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { DEPTH_MAX = 12, PROGRAM_MAX = 6000, INSTRUCTIONS = 20000 };
+enum { INSTRUCTIONS = 20000 };
 
-typedef struct {
-    const uint8_t *at;
-    size_t n;
-    int depth;
-    Buf text;
-} Program;
-
-static int choose(Program *p, int n)
-{
-    if (p->n == 0 || p->depth >= DEPTH_MAX || p->text.n > PROGRAM_MAX)
-        return 0;
-    p->n--;
-    return *p->at++ % n;
-}
-
-/* In a form, E is an expression, B a block, V a variable; the first form of each rule is without.
- */
 static const char *const expressions[] = {
     "1",
-    "V",
+    "$V",
     "nil",
     "{}",
     "'a'",
-    "('x'):rep(E)",
-    "(E .. E)",
-    "(E + E)",
-    "(E < E)",
-    "#E",
-    "V[E]",
-    "{E, k = E, E}",
-    "V(E, E)",
-    "function(a, b) B return E end",
-    "tostring(E)",
-    "select(E, E, E)",
-    "pcall(V, E)",
-    "coroutine.wrap(function() B coroutine.yield(E) end)",
-    "table.concat(V, E)",
-    "string.format('%s %d', E, 1)",
-    "('a'):find(E)",
-    "('ab'):gsub(E, V)",
-    "next(V, E)",
-    "setmetatable({}, {__index = V, __call = V, __close = V, __concat = V})",
+    "('x'):rep($E)",
+    "($E .. $E)",
+    "($E + $E)",
+    "($E < $E)",
+    "#$E",
+    "$V[$E]",
+    "{$E, k = $E, $E}",
+    "$V($E, $E)",
+    "function(a, b) $B return $E end",
+    "tostring($E)",
+    "select($E, $E, $E)",
+    "pcall($V, $E)",
+    "coroutine.wrap(function() $B coroutine.yield($E) end)",
+    "table.concat($V, $E)",
+    "string.format('%s %d', $E, 1)",
+    "('a'):find($E)",
+    "('ab'):gsub($E, $V)",
+    "next($V, $E)",
+    "setmetatable({}, {__index = $V, __call = $V, __close = $V, __concat = $V})",
     "(1 << 62)",
     "0/0",
-    "string.pack('i8s', 1, E)",
-    "utf8.char(E)",
-    "table.unpack(V, E, E)",
-    "-E",
-    "not E",
-    "math.random(E)",
-    "xpcall(V, V, E)",
-    "rawlen(V)",
-    "string.byte(E, 1, -1)",
-    "E // E",
-    "E % E"};
+    "string.pack('i8s', 1, $E)",
+    "utf8.char($E)",
+    "table.unpack($V, $E, $E)",
+    "-$E",
+    "not $E",
+    "math.random($E)",
+    "xpcall($V, $V, $E)",
+    "rawlen($V)",
+    "string.byte($E, 1, -1)",
+    "$E // $E",
+    "$E % $E"};
 static const char *const blocks[] = {"",
-                                     "V = E B",
-                                     "local a = E B",
-                                     "while E do B end B",
-                                     "for i = E, E do B end B",
-                                     "for k, v in pairs(E) do B end B",
-                                     "if E then B else B end B",
-                                     "error(E) B",
-                                     "do B end B",
-                                     "repeat B until E B",
-                                     "V[E] = E B",
-                                     "table.insert(V, E) B",
-                                     "table.sort(V, V) B",
-                                     "local c <close> = E B",
-                                     "goto top B",
-                                     "::top:: B",
-                                     "print(E) B",
-                                     "V(E) B"};
+                                     "$V = $E $B",
+                                     "local a = $E $B",
+                                     "while $E do $B end $B",
+                                     "for i = $E, $E do $B end $B",
+                                     "for k, v in pairs($E) do $B end $B",
+                                     "if $E then $B else $B end $B",
+                                     "error($E) $B",
+                                     "do $B end $B",
+                                     "repeat $B until $E $B",
+                                     "$V[$E] = $E $B",
+                                     "table.insert($V, $E) $B",
+                                     "table.sort($V, $V) $B",
+                                     "local c <close> = $E $B",
+                                     "goto top $B",
+                                     "::top:: $B",
+                                     "print($E) $B",
+                                     "$V($E) $B"};
 static const char *const variables[] = {"a", "b", "t", "f", "i", "print", "pairs", "string", "_G"};
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-
-static void put(Program *p, const char *form)
-{
-    p->depth++;
-    for (const char *s = form; *s; s++)
-        if (*s == 'E')
-            put(p, expressions[choose(p, COUNT(expressions))]);
-        else if (*s == 'B')
-            put(p, blocks[choose(p, COUNT(blocks))]);
-        else if (*s == 'V')
-            buf_puts(&p->text, variables[choose(p, COUNT(variables))]);
-        else
-            buf_putc(&p->text, *s);
-    p->depth--;
-}
+static const GrammarRule rules[] = {GRAMMAR_RULE('E', expressions), GRAMMAR_RULE('B', blocks),
+                                    GRAMMAR_RULE('V', variables)};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Arena *arena = arena_new();
-    Program p = {data, size, 0, buf_new(arena)};
-    buf_puts(&p.text, "local t, f, a, b, i = {3, 1, 2}, function(x) return x end, 2, 'b', 7\n");
-    while (p.n > 0 && p.text.n < PROGRAM_MAX)
-        put(&p, blocks[choose(&p, COUNT(blocks))]), buf_puts(&p.text, "\n");
+    Grammar g = {.rules = rules, .at = data, .n = size, .text = buf_new(arena)};
+    buf_puts(&g.text, "local t, f, a, b, i = {3, 1, 2}, function(x) return x end, 2, 'b', 7\n");
+    grammar_put_all(&g, 'B');
     Sandbox *sandbox = sandbox_new("fuzz.lua");
     Error err = {0}, none = {0};
-    sandbox->source.text = buf_str(&p.text);
+    sandbox->source.text = buf_str(&g.text);
     sandbox->instructions_max = sandbox->budget = INSTRUCTIONS;
     sandbox->bytes_max = 8 << 20;
     if (sandbox_run(sandbox, NULL, NULL, &err) == error_is_set(&err))
