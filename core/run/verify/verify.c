@@ -22,7 +22,8 @@ struct Verify {
     const double **bound; /* per output of the op */
     Rounding rounding;
     bool unknown;   /* the current op cannot be checked */
-    Joined *joined; /* what the current instruction moves */
+    Joined *joined; /* what the current instruction joins; behind two places, what it moves */
+    int n_moved;
     Expected added; /* what it adds up */
 };
 
@@ -35,12 +36,21 @@ Verify *verify_open(Arena *arena, Team *team)
     return verify;
 }
 
+/* Frees the wholes that an instruction moved; of a run that failed meanwhile they are left. */
+static void end_move(Verify *verify)
+{
+    for (int i = 0; i < verify->n_moved; i++)
+        local_free(verify->joined[i + 2].whole);
+    verify->n_moved = 0;
+}
+
 void verify_close(Verify *verify)
 {
     if (!verify)
         return;
     for (int32_t t = 0; t < verify->team->plan->inferred->graph->n_tensors; t++)
         local_free(verify->value[t]);
+    end_move(verify);
     arena_free(verify->scratch);
 }
 
@@ -49,6 +59,14 @@ static void begin(Verify *verify)
 {
     arena_free(verify->scratch);
     verify->scratch = verify->joiner.scratch = arena_new();
+    verify->n_moved = 0;
+}
+
+static void begin_move(Verify *verify, int n)
+{
+    begin(verify);
+    verify->joined = arena_array(verify->scratch, Joined, n + 2);
+    verify->n_moved = n;
 }
 
 /* ---- comparing ---- */
@@ -361,10 +379,8 @@ static bool after_op(Rank *rank, int at, int32_t op)
 static bool before_move(Rank *rank, const int32_t *from, int n)
 {
     Verify *verify = rank->team->verify;
-    if (rank_leads(rank)) {
-        begin(verify);
-        verify->joined = arena_array(verify->scratch, Joined, n + 2);
-    }
+    if (rank_leads(rank))
+        begin_move(verify, n);
     for (int i = 0; i < n; i++) {
         if (!rank_meet(rank) || !slot_join(rank, from[i], &verify->joiner, &verify->joined[i + 2]))
             return false;
@@ -392,8 +408,8 @@ static bool after_move(Rank *rank, int at, const int32_t *to, int n)
     }
     if (!rank_meet(rank))
         return false;
-    for (int i = 0; rank_leads(rank) && i < n; i++)
-        local_free(verify->joined[i + 2].whole);
+    if (rank_leads(rank))
+        end_move(verify);
     return true;
 }
 
@@ -406,8 +422,7 @@ static bool after_load(Rank *rank, int at, const Instr *instr)
     int32_t tensor = team->program->slots[slot].tensor;
     const Local *listed = feed_listed(&team->feeds, tensor);
     if (rank_leads(rank)) {
-        begin(verify);
-        verify->joined = arena_array(verify->scratch, Joined, 3);
+        begin_move(verify, 1);
         Local *whole = listed ? local_copy(listed)
                               : local_new_whole((Dtype)inferred->dtype[tensor],
                                                 inferred_shape(inferred, tensor));
@@ -480,10 +495,8 @@ static bool before_add(Rank *rank, const Instr *instr)
     const int32_t slots[2] = {instr->slot, instr->slot};
     int last = program_last_view(rank->team->program);
     Verify *verify = rank->team->verify;
-    if (rank_leads(rank)) {
-        begin(verify);
-        verify->joined = arena_array(verify->scratch, Joined, 4);
-    }
+    if (rank_leads(rank))
+        begin_move(verify, 2);
     for (int i = 0; i < (instr->first ? 1 : 2); i++) {
         rank_view(rank, i == 0 ? instr->view : last);
         if (!rank_meet(rank) || !slot_join(rank, slots[i], &verify->joiner, &verify->joined[2 + i]))
@@ -533,8 +546,8 @@ static bool after_add(Rank *rank, int at, const Instr *instr)
     rank_view(rank, program_last_view(team->program));
     bool ok = check_slot(rank, at, instr->slot, &verify->added) && rank_meet(rank);
     rank_view(rank, instr->view);
-    for (int i = 0; ok && rank_leads(rank) && i < (instr->first ? 1 : 2); i++)
-        local_free(verify->joined[2 + i].whole);
+    if (ok && rank_leads(rank))
+        end_move(verify);
     return ok;
 }
 
