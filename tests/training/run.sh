@@ -165,6 +165,25 @@ for plan in "a=2 --set draw=1" "a=4 --set draw=1" "a=2,b=2 --set draw=4" "a=4 --
     esac
 done
 
+# Experts without a capacity: by ep, with tensor parallelism inside, over stages, in parts that do
+# not divide, beside shared experts.
+while read -r plan; do
+    # shellcheck disable=SC2086
+    said=$("$DIMSCOPE" run tests/mpi/experts.json --dim batch=12,seq=6 -m $plan --train adamw --verify 2>&1)
+    case $?:$said in
+    0:*"PASS: "*) passed=$((passed + 1)) ;;
+    *)
+        failed=$((failed + 1))
+        echo "run experts.json -m $plan --train adamw --verify: $said"
+        ;;
+    esac
+done <<END
+dp=2,tp=2,ep=2 -p hybrid3d
+ep=3 -p expert --set load=worst --set zero=1
+pp=2,ep=2 -p samples/policies/moe_papers.lua --set virtual=1 --set schedule=1f1b --set micro_batches=4
+ep=2 -p expert --set capacity=0.5
+END
+
 tests/training/steps.sh >build/steps.log
 python3 tests/training/facts.py >build/facts.log
 python3 tests/training/plans.py >build/plans.log
