@@ -146,6 +146,10 @@ def fits(browser, path, name):
     told(room == 1006, name + ": tables have 1006 px", room)
     cut = browser.run(CUT)
     told(cut == "", name + ": tables fit where there are 1006 px", cut)
+    browser.size(1006, 900)
+    cut = browser.run(CUT)
+    told(cut == "", name + ": tables fit in a window of 1006 px", cut)
+    browser.size(1280, 900)
     columns = "[...document.querySelectorAll('#ops-table thead th')].map(h => h.offsetWidth > 0)"
     told(False in browser.run(columns), name + ": some columns are left out")
     browser.run("document.getElementById('ops-table-all').click()")

@@ -23,10 +23,12 @@ $DIMSCOPE plan samples/models/gpt2.onnx -m dp=8 -p fsdp -o "$WORK/b.json" >/dev/
 $DIMSCOPE export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --html -o "$WORK/gpt2.html" &&
     $DIMSCOPE export samples/models/gpt2.onnx -m pp=2,dp=2,tp=2 -p hybrid3d --html \
         -o "$WORK/stages.html" &&
+    $DIMSCOPE export samples/models/llama-3-8b.json -m pp=2,dp=2,tp=4 -p hybrid3d --train --html \
+        -o "$WORK/step.html" &&
     $DIMSCOPE export "$WORK/a.json" "$WORK/b.json" --html -o "$WORK/diff.html" &&
     $DIMSCOPE export samples/models/deepseek-v3.json -m dp=2,tp=4 -p megatron --html \
         -o "$WORK/deepseek.html" &&
     $DIMSCOPE export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --svg --kind block \
         -o "$WORK/block.svg" &&
     $DIMSCOPE export "$WORK/odd.lua" -m dp=2 -p dp --html -o "$WORK/odd.html" || exit 1
-python3 tests/differential/part_html.py "$browser" "$WORK" gpt2 stages diff deepseek odd
+python3 tests/differential/part_html.py "$browser" "$WORK" gpt2 stages step diff deepseek odd

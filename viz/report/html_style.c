@@ -92,6 +92,11 @@ static const char tables[] =
     ".all,.all+label{font-size:.8rem;color:var(--soft);vertical-align:middle}\n"
     ".all{margin:0 .4em 0 0}\n"
     "@container (max-width:95rem){.m{display:none}}\n"
+    "@container (max-width:60rem){th,td{padding:.25rem .35rem}thead th{white-space:normal}"
+    "td:not(.r),tbody th:not(.r){white-space:normal;overflow-wrap:anywhere;min-width:5rem}"
+    ".share{display:none}}\n"
+    "@container (max-width:30rem){tbody th{position:sticky;left:0;background:var(--ground);"
+    "white-space:normal;overflow-wrap:anywhere;min-width:6rem;max-width:8rem}}\n"
     ".all:checked~.wide>table[id] .m{display:table-cell}\n"
     "tbody tr:last-child>*{border-bottom:0}\n"
     "thead th{position:sticky;top:0;background:var(--card);color:var(--soft);font-size:.8rem;"
@@ -123,7 +128,9 @@ static const char tables[] =
     ".t7{background:#808080}\n"
     ".parts{list-style:none;margin:0;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.25rem;"
     "font-size:.88rem}\n"
-    ".key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.45em}\n"
+    ".key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.45em}\n";
+
+static const char pictures[] =
     "figure{margin:.4rem 0}\n"
     ".drawing{background:#fff;color:#202124;border:1px solid var(--line);"
     "border-radius:6px;padding:.5rem;overflow:auto}\n"
@@ -132,6 +139,7 @@ static const char tables[] =
     ".drawing.near{cursor:grab;touch-action:none}\n"
     ".drawing .cluster [role=button]{cursor:pointer}\n"
     ".tools{float:right;display:flex;gap:.25rem;margin-top:-1.7rem}\n"
+    "@media (max-width:30rem){.tools{margin-top:0}}\n"
     ".tools button{font:inherit;line-height:1;width:1.7rem;height:1.5rem;color:inherit;"
     "background:var(--card);border:1px solid var(--line);border-radius:4px;cursor:pointer}\n"
     ".curve{border-bottom:1px solid var(--soft);max-width:60rem}\n"
@@ -170,4 +178,4 @@ static const char paper[] =
     "h2,h3,.caption{break-after:avoid}tr,dl.figures div{break-inside:avoid}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
-const char *const html_style[] = {frame, contents, tables, dark, paper, NULL};
+const char *const html_style[] = {frame, contents, tables, pictures, dark, paper, NULL};
