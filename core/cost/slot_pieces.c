@@ -23,10 +23,10 @@ typedef struct {
     Vec(Placed) all;
 } Filling;
 
-static void add(Filling *f, int64_t at, bool op, AtomSet atoms, double us)
+static void add(Filling *f, int64_t at, SlotPiece piece)
 {
-    if (us > 0)
-        vec_push(f->scratch, &f->all, ((Placed){at, f->all.n, {op, atoms, us}}));
+    if (piece.us > 0)
+        vec_push(f->scratch, &f->all, ((Placed){at, f->all.n, piece}));
 }
 
 /* Whether that pass of the schedule runs an op of the backward pass. */
@@ -44,8 +44,8 @@ static void add_op(Filling *f, int32_t op)
         backward != (f->pass != BLOCK_FORWARD) || (backward && !is_in_backward(f, op)))
         return;
     int64_t at = 2 * (int64_t)f->place[op] + 1;
-    add(f, at, true, 0, plan->priced->op_us[op]);
-    add(f, at, false, 0, op_comm_us(plan, op));
+    add(f, at, (SlotPiece){.op = true, .us = plan->priced->op_us[op], .of = op, .kind = -1});
+    add(f, at, (SlotPiece){.us = op_comm_us(plan, op), .of = op, .kind = -1});
 }
 
 static void add_step(void *context, const PricedStep *step)
@@ -56,7 +56,8 @@ static void add_step(void *context, const PricedStep *step)
         streams_have(f->plan, f->reshard, step) ||
         (when == WHEN_BACKWARD && !is_in_backward(f, step->for_op)))
         return;
-    add(f, 2 * (int64_t)f->place[step->for_op], false, step->step->atoms, step->us);
+    add(f, 2 * (int64_t)f->place[step->for_op],
+        (SlotPiece){false, step->step->atoms, step->us, step->for_op, (int)step->step->kind});
 }
 
 /* A split backward waits for it with the gradient of its input. */
@@ -67,8 +68,8 @@ static void add_traffic(Filling *f)
     for (int i = 0; i < streams->n && f->pass != BLOCK_WEIGHT; i++) {
         const StreamTraffic *row = &streams->at[i];
         if (row->stage == f->stage && row->when == when)
-            add(f, row->kind == STEP_ALL_GATHER ? -1 : INT64_MAX, false, row->atoms,
-                row->exposed_us);
+            add(f, row->kind == STEP_ALL_GATHER ? -1 : INT64_MAX,
+                (SlotPiece){false, row->atoms, row->exposed_us, -1, (int)row->kind});
     }
 }
 

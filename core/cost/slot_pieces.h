@@ -15,6 +15,8 @@ typedef struct {
     bool op;       /* else a collective */
     AtomSet atoms; /* that it goes over; 0: inside an op (op_declared.h) */
     double us;
+    int32_t of; /* the op, or that which waits for the collective; -1: traffic of parameters */
+    int kind;   /* StepKind of a collective; -1: of an op, or declared inside of one */
 } SlotPiece;
 
 typedef struct {

@@ -12,7 +12,7 @@
 #include "core/plan/stage.h"
 #include "core/run/trace/trace_event.h"
 #include "core/run/trace/trace_modules.h"
-#include "core/cost/pipeline.h"
+#include "core/run/trace/trace_schedule.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -580,39 +580,6 @@ static void put_run(const Tracing *t, const Trace *trace, const MemoryAccount *a
     }
 }
 
-/* A block on each of its lanes. */
-static void put_block(const Tracing *t, const Block *block)
-{
-    const Lanes *lanes = t->plan->priced->pipeline->lanes;
-    const char *pass = schedule_pass_name((BlockPass)block->pass);
-
-    for (int32_t i = lanes->first[block->stage]; i < lanes->first[block->stage + 1]; i++) {
-        Json *args = json_object();
-        TraceSlice at = {PROCESS_SCHEDULE, lanes->lane[i], trace_ns(block->start_us),
-                         trace_ns(block->end_us)};
-        json_set_int(args, "stage", block->stage);
-        json_set_int(args, "micro_batch", block->micro_batch);
-        json_set_int(args, "step", block->step);
-        json_set_real(args, "us", block->end_us - block->start_us);
-        trace_put_slice(t->events, at,
-                        str_from(arena_printf(t->arena, "%s %d", pass, block->micro_batch)), pass,
-                        args);
-    }
-}
-
-static void put_schedule(const Tracing *t)
-{
-    const Schedule *schedule = plan_schedule(t->plan);
-    if (!schedule)
-        return;
-    name_process(t, PROCESS_SCHEDULE,
-                 arena_printf(t->arena, "schedule %s, predicted", schedule->name));
-    for (int lane = 0; lane < t->plan->priced->pipeline->lanes->n; lane++)
-        name_thread(t, PROCESS_SCHEDULE, lane, arena_printf(t->arena, "lane %d", lane));
-    for (int i = 0; i < schedule->n_blocks; i++)
-        put_block(t, &schedule->block[i]);
-}
-
 static Json *about(const Tracing *t)
 {
     Json *out = json_object();
@@ -642,7 +609,9 @@ void trace_json_put(const Session *session, const Timeline *timeline, const Trac
     put_plan(&t, timeline, account);
     if (trace)
         put_run(&t, trace, account);
-    put_schedule(&t);
+    int64_t pairs = (int64_t)plan->moved->n_reshards * session->mesh->n_devices;
+    trace_schedule_put(t.arena, plan, PROCESS_SCHEDULE, 3 * (1 + PROCESS_SCHEDULE) * (pairs + 1),
+                       t.events);
     json_set_str(root, "displayTimeUnit", "ms");
     json_set(root, "traceEvents", t.events);
     json_set(root, "otherData", about(&t));

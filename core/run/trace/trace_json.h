@@ -10,7 +10,8 @@
  *     process 0   the plan. Thread 2n: ops of the n-th part of the mesh that ops run on, 2n+1: its
  *                 reshards
  *     process 1   the run. Thread 2d: ops of device d, 2d+1: its collectives
- *     process 2   the schedule of a plan with stages, a thread a lane of devices that do the same
+ *     process 2   the schedule of a plan with stages (trace_schedule.h). Thread 2n: blocks of the
+ * n-th lane of devices, 2n+1: its collectives
  *
  * Ops stand inside slices of their modules, as far as these follow each other in the lane.
  *
