@@ -6,6 +6,7 @@ import types
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Replicate
 
 
 def code_of(plan):
@@ -49,6 +50,22 @@ def _with_inputs(model, code, mesh):
     model.forward = placed
 
 
+def _place_indices(model):
+    """Indices that a module makes itself, as positions, are the same on all ranks: the backward
+    pass of a table takes no plain tensor beside a DTensor."""
+
+    def place(module, args):
+        mesh = getattr(module.weight, "device_mesh", None)
+        if mesh is None or not args or isinstance(args[0], DTensor):
+            return None
+        same = DTensor.from_local(args[0], mesh, [Replicate()] * mesh.ndim, run_check=False)
+        return (same, *args[1:])
+
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.register_forward_pre_hook(place)
+
+
 def apply(model, plan, mesh, loss_fn):
     code = code_of(plan)
     mesh = mesh_of(code, mesh)
@@ -57,4 +74,5 @@ def apply(model, plan, mesh, loss_fn):
     code.parallelize(model, mesh)
     if hasattr(code, "distribute_inputs"):
         _with_inputs(model, code, mesh)
+        _place_indices(model)
     return model
