@@ -111,6 +111,27 @@ def check_open_module(model, ids):
     say("check: the plan of a module's own export", bool(found), found)
 
 
+def check_refusals():
+    import torch
+
+    class Chooses(torch.nn.Module):
+        def forward(self, x):
+            if x.sum() > 0:
+                return x
+            return -x
+
+    said = refusal(dimscope.plan, Chooses(), (torch.zeros(4),), mesh="dp=2")
+    place = "if x.sum() > 0"
+    say("a module that torch.export does not take is one line with its place", said.startswith("Error: torch.export does not take Chooses") and place in said and "\n" not in said, said)
+    said = refusal(dimscope.plan, 42, mesh="dp=2")
+    say("what is no model is named", "not int" in said, said)
+    line = torch.nn.Linear(8, 4)
+    said = refusal(dimscope.plan, line, (torch.zeros(4, 8),), mesh="tp=q")
+    say("a mesh that is none is shown", "--mesh:1:4: error: expected a number" in said, said)
+    said = refusal(dimscope.apply, line, dimscope.plan(line, (torch.zeros(4, 8),), mesh="tp=2"))
+    say("apply without ranks says what to do", "torchrun" in said, said)
+
+
 def in_torch():
     import logging
 
@@ -123,6 +144,7 @@ def in_torch():
         hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=8,
         num_key_value_heads=4, vocab_size=512)  # fmt: skip
     model, ids = transformers.LlamaForCausalLM(config), torch.zeros((1, 16), dtype=torch.long)
+    check_refusals()
     check_moves(model, ids)
     check_differences(model, ids)
     check_apply(model, ids)

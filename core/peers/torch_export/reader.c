@@ -490,11 +490,12 @@ Graph *torch_export_read(const ModelFile *file, Error *err)
             error_hint(err, "%s", why.hint);
         }
     }
-    error_in_file(err, file->path);
-    if (graph)
+    if (graph) {
         graph->n_nodes = p->n_nodes;
-    if (graph)
         graph->hash = graph_hash_of_file(file->text);
+    } else {
+        error_in_file(err, file->path);
+    }
     arena_free(scratch);
     return graph;
 }

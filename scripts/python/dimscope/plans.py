@@ -165,6 +165,8 @@ def make(model, example_inputs=(), example_kwargs=None, **options):
         return [*model.arguments, *program.options_text(**options)], model.folder
     if isinstance(model, (str, os.PathLike)):
         return [os.fspath(model), *program.options_text(**options)], None
+    if not hasattr(model, "state_dict"):
+        raise TypeError(f"a model is a torch module, an ExportedProgram, a file or a Plan, not {type(model).__name__}")
     from . import export
 
     folder = tempfile.TemporaryDirectory(prefix="dimscope-")

@@ -1,12 +1,15 @@
 """Shards a torch module as a plan says: runs what 'dimscope export --to dtensor' writes."""
 
 import inspect
+import os
 import types
 
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
+
+from .program import Error
 
 
 def code_of(plan):
@@ -23,6 +26,8 @@ def device_type():
 
 def mesh_of(code, mesh):
     if mesh is None:
+        if not dist.is_initialized() and "RANK" not in os.environ:
+            raise Error("there is no process group: start this with torchrun, or give a DeviceMesh")
         return code.make_mesh(device_type())
     if not isinstance(mesh, DeviceMesh):
         raise TypeError(f"the mesh is a DeviceMesh of torch, not {type(mesh).__name__}")
