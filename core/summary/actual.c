@@ -186,6 +186,23 @@ static Str unit_of(const Matching *m, int planned)
     return STR("");
 }
 
+static int32_t tensor_of(const Matching *m, int planned)
+{
+    int32_t id = m->actual->planned.at[planned].reshard;
+    return id < 0 ? -1 : m->actual->session->plan->moved->reshards[id].tensor;
+}
+
+/* Whether a tensor is among those linked from `first` on: one bucket has it once, and the backward
+ * pass gathers it again. */
+static bool is_linked(const Matching *m, int first, int planned)
+{
+    int32_t tensor = tensor_of(m, planned);
+    for (int i = first; i >= 0; i = m->actual->planned.at[i].next)
+        if (tensor_of(m, i) == tensor)
+            return true;
+    return false;
+}
+
 /* Links those that are left and have the unit (whole: any, while there is room), if they fill so
  * many bytes but for padding; the first of them, or -1. */
 static int link_together(Matching *m, const int *left, int n, Str unit, bool any, int64_t bytes)
@@ -195,7 +212,7 @@ static int link_together(Matching *m, const int *left, int n, Str unit, bool any
     ActualPlanned *planned = m->actual->planned.at;
     for (int i = 0; i < n; i++) {
         if (m->partner[left[i]] >= 0 || (any && sum + planned[left[i]].bytes > bytes) ||
-            (!any && !str_eq(unit_of(m, left[i]), unit)))
+            (!any && !str_eq(unit_of(m, left[i]), unit)) || is_linked(m, first, left[i]))
             continue;
         sum += planned[left[i]].bytes;
         *(first < 0 ? &first : &planned[last].next) = left[i];
@@ -402,6 +419,27 @@ static void put_group(const Actual *actual, const ActualRan *ran, Buf *out)
 }
 
 /* "all_gather over dp of h.0.mlp.w and 3 more, 64/dp,8 -> 64,8, for h.0/MatMul" */
+/* Whether what is missing moved earlier in the step: the job kept the result, which the plan drops
+ * and makes again. */
+static bool is_kept(const Actual *actual, const ActualRow *missing)
+{
+    const ActualPlanned *wanted = &actual->planned.at[missing->planned];
+    const Reshard *reshards = actual->session->plan->moved->reshards;
+    if (missing->state != ACTUAL_MISSING || wanted->reshard < 0)
+        return false;
+    for (int i = 0; i < actual->rows.n; i++) {
+        const ActualRow *row = &actual->rows.at[i];
+        for (int p = row->planned; row->state == ACTUAL_MATCHED && p >= 0;
+             p = actual->planned.at[p].next) {
+            const ActualPlanned *ran = &actual->planned.at[p];
+            if (p < missing->planned && ran->kind == wanted->kind && ran->reshard >= 0 &&
+                reshards[ran->reshard].tensor == reshards[wanted->reshard].tensor)
+                return true;
+        }
+    }
+    return false;
+}
+
 static void format_row(const Actual *actual, const ActualRow *row, Buf *out)
 {
     if (row->planned < 0) {
@@ -423,6 +461,7 @@ static void format_row(const Actual *actual, const ActualRow *row, Buf *out)
     if (row->n_planned > 1)
         buf_printf(out, " and %d more", row->n_planned - 1);
     put_cause(actual, first, out);
+    buf_puts(out, is_kept(actual, row) ? "; the job kept what it moved before" : "");
 }
 
 static void put_measured(const Actual *actual, const ActualRow *row, Buf *out)

@@ -46,6 +46,8 @@ static bool kind_of(Str name, StepKind *out)
         if (name.s[i] == ':')
             last = (Str){name.s + i + 1, name.n - i - 1};
     Str word = str_take(&last, ' ');
+    while (word.n > 0 && word.s[word.n - 1] == '_') /* c10d::allreduce_ works in place */
+        word.n--;
     for (size_t i = 0; i < word.n; i++)
         buf_putc(&plain, word.s[i] >= 'A' && word.s[i] <= 'Z' ? (char)(word.s[i] + 32) : word.s[i]);
     bool found = false;
@@ -171,6 +173,60 @@ static void add_event(Reading *r, const Json *event, bool timed)
     vec_push(r->arena, &r->trace->ran, ran);
 }
 
+/* Elements of the largest argument; several tensors in a list count together. */
+static int64_t most_of_dims(const Json *dims)
+{
+    int64_t most = -1;
+    for (int i = 0; i < json_size(dims); i++) {
+        const Json *of = json_at(dims, i);
+        int64_t n = 0;
+        bool list = json_is_array(json_at(of, 0));
+        for (int k = 0; list && k < json_size(of) && n >= 0; k++) {
+            int64_t one = elements(json_at(of, k));
+            n = one < 0 || n > INT64_MAX / 16 - one ? -1 : n + one;
+        }
+        most = larger(most, list ? n : json_size(of) > 0 ? elements(of) : -1);
+    }
+    return most;
+}
+
+/* gloo runs a reduce_scatter as an all_reduce, and names what a rank puts into an all_gather: what
+ * was asked for is the call of c10d, in the same order; the time is that of gloo. */
+static void add_asked(Reading *r, const Json *call, const Json *event)
+{
+    const Json *args = json_get(call, "args");
+    ActualRan ran = {.bytes = -1, .us = -1, .group = -1};
+    if (!kind_of(json_str(json_get(call, "name"), ""), &ran.kind))
+        return;
+    int64_t n = most_of_dims(json_get(args, "Input Dims"));
+    int width = bytes_of_type(json_str(first_of(json_get(event, "args"), "Input type"), ""));
+    if (n > 0 && n < INT64_MAX / 16 && width > 0)
+        ran.bytes = n * width;
+    ran.us = json_real(json_get(event, "dur"), -1);
+    vec_push(r->arena, &r->trace->ran, ran);
+}
+
+static bool is_call_of_c10d(const Json *event)
+{
+    StepKind unused;
+    Str name = json_str(json_get(event, "name"), "");
+    return str_eq(json_str(json_get(event, "ph"), ""), STR("X")) &&
+           str_starts(name, STR("c10d::")) && kind_of(name, &unused);
+}
+
+/* The calls of c10d in order of time, if there is one for each event of gloo; else NULL. */
+static const Event *find_calls(Arena *arena, const Json *events, int n_events)
+{
+    int n = 0;
+    Event *calls = arena_array(arena, Event, json_size(events) + 1);
+    for (int i = 0; i < json_size(events); i++)
+        if (is_call_of_c10d(json_at(events, i)))
+            calls[n++] =
+                (Event){json_at(events, i), json_real(json_get(json_at(events, i), "ts"), 0), i};
+    qsort(calls, (size_t)n, sizeof *calls, by_time);
+    return n == n_events ? calls : NULL;
+}
+
 /* 3: NCCL's kernels, which have the times; 2: calls that say what they are; 1: gloo's; 0: none. */
 static int event_rank(const Json *event)
 {
@@ -195,8 +251,12 @@ static void read_kineto(Reading *r, const Json *root)
             list[n++] = (Event){event, json_real(json_get(event, "ts"), 0), i};
     }
     qsort(list, (size_t)n, sizeof *list, by_time);
+    const Event *calls = best == 1 ? find_calls(r->arena, events, n) : NULL;
     for (int i = 0; i < n; i++)
-        add_event(r, list[i].event, best != 2);
+        if (calls)
+            add_asked(r, calls[i].event, list[i].event);
+        else
+            add_event(r, list[i].event, best != 2);
     r->trace->rank = json_int(json_get(json_get(root, "distributedInfo"), "rank"), 0);
 }
 

@@ -198,6 +198,20 @@ def check_real_traces():
         check(f"{name}: gradients of a layer in one", sums == [1] * 10 + [3, 9, 9], sums)
 
 
+def check_fsdp_trace():
+    """Of two steps of a Llama that four processes ran with fully_shard under gloo: a layer's parameters move
+    in one collective, forward and backward; the root's stay gathered; the loss was the job's own."""
+    plan = dimscope.plan("samples/models/llama-3-tiny.json", mesh="dp=4", policy="fsdp", train="auto")
+    found = dimscope.compare(plan, "tests/python/traces/fsdp.trace.json", slow=1e9, steps=2)
+    kinds = [row.planned[0].kind for row in found.matched]
+    sums = sorted(len(row.planned) for row in found.matched)
+    check("fsdp: gathers and scatters of layers and the root", sorted(kinds) == ["all_gather"] * 5 + ["reduce_scatter"] * 3, kinds)
+    check("fsdp: each is a layer's, or the root's", sums == [3, 3] + [9] * 6, sums)
+    lost = sorted(row.planned[0].tensor for row in found.missing)
+    check("fsdp: what did not run", lost == ["lm_head.weight", "loss", "model.norm.weight"] and not found.unplanned and not found.other_bytes, found)
+    check("fsdp: its cause", str(found).count("the job kept what it moved before") == 2, found)
+
+
 def check_bad_traces():
     plan = dimscope.plan(MODEL, mesh="x=2")
     for what, data, says in [
@@ -213,6 +227,7 @@ def check_bad_traces():
 
 check_traces()
 check_real_traces()
+check_fsdp_trace()
 check_bad_traces()
 check_finding()
 check_options()
