@@ -1,6 +1,6 @@
 /* bench_step.c - training steps: derived for a transformer of a million ops, in nanoseconds and
- * bytes for each op of the forward pass; and for Llama-3-70B, derived and planned with pipeline,
- * data and tensor parallelism. */
+ * bytes for each op of the forward pass, and for each op of the step; and for Llama-3-70B, derived
+ * and planned with pipeline, data and tensor parallelism. */
 #include "core/session/make.h"
 #include "core/step/update.h"
 #include "scripts/hooks.h"
@@ -64,20 +64,23 @@ static Made make_step(const Inferred *inferred, const DimBindings *dims)
 static void bench_derive(const char *name, const Inferred *inferred, const DimBindings *dims)
 {
     Arena *text = arena_new();
-    double n = inferred->graph->n_ops, derive = 0, all = 0, n_bytes = 0, n_model = 0;
+    double n = inferred->graph->n_ops, derive = 0, all = 0, n_bytes = 0, n_model = 0, n_step = 0;
     for (int i = 0; i < REPEATS; i++) {
         Made made = make_step(inferred, dims);
         derive = least(derive, made.derive_ns);
         all = least(all, made.derive_ns + made.loss_ns);
         n_bytes = (double)(arena_bytes(made.arena) - made.model_bytes);
         n_model = (double)made.model_bytes;
-        if (i == 0)
-            figure(arena_printf(text, "step.%s.ops", name), made.step.graph->n_ops, "ops");
+        n_step = made.step.graph->n_ops;
         arena_free(made.arena);
     }
+    figure(arena_printf(text, "step.%s.ops", name), n_step, "ops");
     figure(arena_printf(text, "step.%s.derive", name), derive / n, "ns/op");
+    figure(arena_printf(text, "step.%s.derive.step", name), derive / n_step, "ns/op of the step");
     figure(arena_printf(text, "step.%s.all", name), all / 1e6, "ms");
     figure(arena_printf(text, "step.%s.memory", name), n_bytes / n, "bytes/op");
+    figure(arena_printf(text, "step.%s.memory.step", name), n_bytes / n_step,
+           "bytes/op of the step");
     figure(arena_printf(text, "step.%s.loss.memory", name), n_model / n, "bytes/op");
     arena_free(text);
 }
