@@ -455,7 +455,7 @@ static void format_init(const Plan *plan, Buf *out)
     units_format_bytes(init.parts_bytes, out);
     buf_puts(out, " when parameters are created sharded, ");
     units_format_bytes(init.cut_bytes, out);
-    buf_puts(out, " when created whole one by one and sliced, ");
+    buf_puts(out, " when each is created whole and sliced, ");
     units_format_bytes(init.whole_bytes, out);
     buf_puts(out, " when all are created whole first\n");
 }

@@ -88,7 +88,7 @@ const char *const view_about[SHOW_COUNT] = {
         "is recomputed. STREAMS: how much of each column the stage's ops and collectives\n"
         "take, and why it waits; ops wait for these collectives. Below: the time of each\n"
         "stage and the most micro-batches it holds, the parts that a step's time goes to,\n"
-        "and its dearest reshards. See help schedules.",
+        "and its most expensive reshards. See help schedules.",
     [SHOW_SEARCH] =
         "The search for the fastest plan within the memory of a device. Pins of the policy\n"
         "and yours hold, what they leave open is decided; the result is one step of undo.\n"

@@ -1,4 +1,5 @@
 /* view_mem.c - what each device needs at its peak, and live bytes over the step. */
+#include "tui/screen/folded.h"
 #include "tui/state/jobs/job.h"
 #include "tui/state/jobs/whatif.h"
 #include "tui/views/label.h"
@@ -158,16 +159,7 @@ static void draw_device_row(const Ui *ui, int at, int name_w, int bar_w, Pen *pe
               over ? STR("OVER") : str_from(arena_printf(ui->frame, "%.3g%%", free)), FREE_W);
 }
 
-/* ---- text in as many lines as it takes ---- */
-
-/* Broken at blanks, further lines below `indent`. */
-static void put_folded(Pen *pen, Style style, Str text, int indent)
-{
-    for (; text.n > 0 && !pen_full(pen); pen_line(pen)) {
-        pen_tab(pen, indent);
-        pen_put(pen, style, text_take_line(&text, pen->area.w - pen->x));
-    }
-}
+/* ---- classes ---- */
 
 static void draw_legend(const Ui *ui, Pen *pen)
 {
@@ -264,23 +256,27 @@ static void draw_init(const Ui *ui, Pen *pen)
     Str parts = label_bytes(ui, init->parts_bytes), cut = label_bytes(ui, init->cut_bytes);
     Str whole = label_bytes(ui, init->whole_bytes);
     draw_field(pen, " INIT", 7);
-    put_folded(pen, ROLE_TEXT,
-               str_from(arena_printf(ui->frame,
-                                     "%.*s when parameters are created sharded, %.*s whole one by "
-                                     "one and sliced, %.*s all whole first",
-                                     STR_ARG(parts), STR_ARG(cut), STR_ARG(whole))),
-               7);
+    pen_put_folded(pen, ROLE_TEXT,
+                   str_from(arena_printf(
+                       ui->frame,
+                       "%.*s when parameters are created sharded, %.*s when each is created whole "
+                       "and sliced, %.*s when all are created whole first",
+                       STR_ARG(parts), STR_ARG(cut), STR_ARG(whole))),
+                   7);
+    pen_line(pen);
 }
 
 static void draw_statement(Pen *pen)
 {
     draw_field(pen, " COUNTS", 9);
-    put_folded(pen, ROLE_DIM,
-               STR("parameters as stored and inputs always; a value from its maker to its last "
-                   "reader, outputs to the end; a moved copy from its step (slice, RS: s/n; AG: "
-                   "s*n; AR, A2A: s). Not counted: scratch inside an op, the allocator, and what "
-                   "the graph does not hold"),
-               9);
+    pen_put_folded(
+        pen, ROLE_DIM,
+        STR("parameters as stored and inputs always; a value from its maker to its last "
+            "reader, outputs to the end; a moved copy from its step (slice, RS: s/n; AG: "
+            "s*n; AR, A2A: s). Not counted: scratch inside an op, the allocator, and what "
+            "the graph does not hold"),
+        9);
+    pen_line(pen);
 }
 
 static void draw_over(const Ui *ui, Pen *pen)

@@ -88,7 +88,7 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
     if (search->stopped)
         pen_puts(pen, ROLE_ERROR, "; stopped early");
     if (!plan_search_holds(ui))
-        pen_printf(pen, ROLE_ERROR, "; the pins are others now: %.*s",
+        pen_printf(pen, ROLE_ERROR, "; the pins have changed: %.*s",
                    STR_ARG(ui_key(ui, ACT_PLAN_SEARCH)));
     pen_line(pen);
 }

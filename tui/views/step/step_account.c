@@ -87,7 +87,7 @@ static Widths widths_for(const Ui *ui, int w)
 
 static void draw_reshard_heads(const Widths *widths, Pen *pen)
 {
-    pen_puts(pen, ROLE_HEAD, " DEAREST RESHARDS OF A STEP");
+    pen_puts(pen, ROLE_HEAD, " MOST EXPENSIVE RESHARDS OF A STEP");
     pen_line(pen);
     pen_right(pen, ROLE_HEAD, STR("×"), TIMES_W);
     pen_puts(pen, ROLE_HEAD, widths->pass ? "  PASS     " : " ");
