@@ -38,22 +38,21 @@ static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, cons
     return node;
 }
 
-static double bytes_as(const Instance *instance, int32_t tensor, int32_t sharding)
+static double bytes_as(const Instance *instance, int32_t tensor, const Sharding *sharding)
 {
-    const Sharding *held = shardings_at(instance->as->shardings, sharding);
     int64_t bytes = dtype_bytes((Dtype)instance->inferred->dtype[tensor],
-                                sharding_local_elements(held, instance->as->mesh, 0));
-    return (double)routed_bytes(instance->as->routed, tensor, held, instance->as->mesh, bytes);
+                                sharding_local_elements(sharding, instance->as->mesh, 0));
+    return (double)routed_bytes(instance->as->routed, tensor, sharding, instance->as->mesh, bytes);
 }
 
-static void add_live(Arena *arena, Instance *instance, const LiveValue *live, const int32_t *choice,
+static void add_live(Arena *arena, Instance *instance, const Plan *plan, const LiveValue *live,
                      MemoryPoint *out)
 {
     const int32_t *ids = NULL;
     int32_t node = decided_by(arena, instance, live->tensor, &ids);
     if (node < 0 || !ids)
         return;
-    double own = bytes_as(instance, live->tensor, ids[choice[node]]);
+    double own = bytes_as(instance, live->tensor, shardings_at(plan->shardings, live->sharding));
     if (own <= 0)
         return;
     double times = (double)live->bytes / own; /* micro-batches in flight */
@@ -61,11 +60,12 @@ static void add_live(Arena *arena, Instance *instance, const LiveValue *live, co
     if (!out->amount[node])
         out->amount[node] = arena_array(arena, double, n);
     for (int32_t c = 0; c < n; c++)
-        out->amount[node][c] += times * bytes_as(instance, live->tensor, ids[c]);
+        out->amount[node][c] +=
+            times * bytes_as(instance, live->tensor, shardings_at(instance->as->shardings, ids[c]));
     out->modelled += (double)live->bytes;
 }
 
-MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan, const int32_t *choice)
+MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan)
 {
     MemoryUse use = memory_use(arena, plan);
     MemoryPoint out = {.place = use.peak_place, .total = (double)use.peak_bytes};
@@ -79,7 +79,7 @@ MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan, con
         if (!own || seen[at->tensor])
             continue;
         seen[at->tensor] = true;
-        add_live(arena, instance, at, choice, &out);
+        add_live(arena, instance, plan, at, &out);
     }
     return out;
 }

@@ -16,7 +16,7 @@ typedef struct {
     double modelled, total; /* bytes of the plan it was made from: by its choices; all */
 } MemoryPoint;
 
-/* The moment at which the plan, made from these choices [nodes], needs most. */
-MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan, const int32_t *choice);
+/* The moment at which the plan needs most; it may be that of another instance of the session. */
+MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan);
 
 #endif

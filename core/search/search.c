@@ -7,6 +7,7 @@
 #include "core/search/decide.h"
 #include "core/search/lift.h"
 #include "core/search/memory.h"
+#include "core/search/relax.h"
 #include "core/search/start.h"
 #include "core/session/make.h"
 #include "core/solve/clock.h"
@@ -36,15 +37,22 @@ typedef struct {
     MemoryPoint point[POINTS_MAX]; /* at which the limit is kept */
     double limit[POINTS_MAX];      /* for what the choices tell of it */
     int n_points;
-    double best_us;        /* of plans within the limit so far */
-    const int32_t *choice; /* [nodes] of that plan; NULL: it is the session's */
-    StageWeights *paths;   /* of the plans so far; NULL: no schedule */
+    Plan *felt[POINTS_MAX]; /* that passed the limit at these */
+    double relaxed_us;      /* a bound of unfolded layers; 0: none */
+    double best_us;         /* of plans within the limit so far */
+    const int32_t *choice;  /* [nodes] of that plan; NULL: it is the session's */
+    StageWeights *paths;    /* of the plans so far; NULL: no schedule */
 } Search;
 
 static bool search_is_over(const Search *s)
 {
     return progress_stopped(s->request->progress) ||
            (s->deadline_s > 0 && clock_s() >= s->deadline_s);
+}
+
+static double seconds_left(const Search *s)
+{
+    return s->deadline_s > 0 ? fmax(s->deadline_s - clock_s(), 1e-3) : 0;
 }
 
 /* ---- solving ---- */
@@ -105,14 +113,16 @@ static void report(void *context, double objective, double bound)
 static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
 {
     SolveProblem problem = problem_of(s, rest);
-    SolveOptions how = {.progress = s->request->progress,
-                        .gap = s->unfolded && s->n_points > 0 ? GAP_UNFOLDED : 0,
-                        .start = s->allowed ? NULL : start_of(s->arena, s->instance),
-                        .report = report,
-                        .context = s};
+    SolveOptions how = {
+        .progress = s->request->progress,
+        .gap = fmax(s->request->gap, s->unfolded && s->n_points > 0 ? GAP_UNFOLDED : 0),
+        .start = s->allowed ? NULL : start_of(s->arena, s->instance),
+        .bound = s->relaxed_us,
+        .report = report,
+        .context = s};
     double before = clock_s();
     if (s->deadline_s > 0) /* what proves the answer wants its part */
-        how.seconds = fmax((s->deadline_s - before) * (rest ? PART_OF_PLANS : 1), 1e-3);
+        how.seconds = seconds_left(s) * (rest ? PART_OF_PLANS : 1);
     progress_stage(s->request->progress, "searching", 0);
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
@@ -189,6 +199,22 @@ static bool offer_own_plan(Search *s)
     return true;
 }
 
+/* The moment at which a plan passes the limit becomes a point; takes the plan. */
+static void feel(Search *s, Plan *plan)
+{
+    MemoryPoint point = memory_point(s->arena, s->instance, plan);
+    double most = (double)s->request->max_peak_bytes;
+    s->point[s->n_points] = point;
+    s->felt[s->n_points] = plan;
+    s->limit[s->n_points++] = most - (point.total - point.modelled);
+}
+
+static void forget_points(Search *s)
+{
+    while (s->n_points > 0)
+        plan_free(s->felt[--s->n_points]);
+}
+
 /* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
 static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *err)
 {
@@ -206,9 +232,8 @@ static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *
         stage_weights_add(s->paths, plan);
     *fits = most <= 0 || plan->priced->totals.peak_bytes <= most;
     if (!*fits && s->n_points < POINTS_MAX) {
-        MemoryPoint point = memory_point(s->arena, s->instance, plan, answer->choice);
-        s->point[s->n_points] = point;
-        s->limit[s->n_points++] = (double)most - (point.total - point.modelled);
+        feel(s, plan);
+        return true;
     }
     plan_free(plan);
     return true;
@@ -450,9 +475,10 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
     double began_s = clock_s();
     s->instance = instance_make(s->arena, &s->session, &options, &why);
     s->result->build_seconds += clock_s() - began_s;
-    s->n_points = 0;
+    forget_points(s);
     s->choice = NULL;
     s->unfolded = unfold;
+    s->relaxed_us = 0;
     *over = !s->instance && why.kind == ERROR_CANCELLED;
     if (!s->instance) {
         if (err && !*over)
@@ -462,6 +488,40 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
     if (request->holes)
         close_others(s);
     return true;
+}
+
+/* Lays out unfolded choices behind folded ones. Where those felt the limit, their plans tell where
+ * these do, and the prices of memory under which they are bounded. */
+static bool unfold_choices(Search *s, bool *over, Error *err)
+{
+    Plan *felt[POINTS_MAX];
+    double price[POINTS_MAX] = {0};
+    int n = s->n_points;
+    SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
+    Relaxed relaxed = {s->instance, s->point, n, (double)s->request->max_peak_bytes, &how};
+    bool relax = n > 0 && !s->paths && !s->allowed;
+    if (relax)
+        relaxed_prices(&relaxed, price);
+    memcpy(felt, s->felt, sizeof felt);
+    s->n_points = 0;
+    bool ok = lay_choices(s, true, over, err);
+    for (int i = 0; i < n; i++)
+        if (ok && !*over)
+            feel(s, felt[i]);
+        else
+            plan_free(felt[i]);
+    if (!relax || !ok || *over)
+        return ok;
+    how.seconds = seconds_left(s);
+    relaxed.instance = s->instance;
+    s->relaxed_us = relaxed_bound(&relaxed, price, NULL);
+    return true;
+}
+
+/* The plan of equal layers is near enough to the bound of unfolded ones. */
+static bool is_near(const Search *s)
+{
+    return s->relaxed_us > 0 && s->best_us - s->relaxed_us <= s->request->gap * s->best_us;
 }
 
 /* Where layers are searched each by itself, the plan of equal ones comes first: it is a start from
@@ -474,7 +534,14 @@ static bool find_all(Search *s, Error *err)
         return false;
     if (!over && s->request->unfold && s->instance->folded && answer.outcome != SOLVE_INFEASIBLE) {
         answer = (SolveAnswer){.outcome = SOLVE_UNKNOWN};
-        if (!lay_choices(s, true, &over, err) || (!over && !find_plan(s, &answer, err)))
+        if (!unfold_choices(s, &over, err))
+            return false;
+        if (!over && is_near(s)) {
+            s->result->bound_us = s->relaxed_us;
+            fill_counts(s);
+            return true;
+        }
+        if (!over && !find_plan(s, &answer, err))
             return false;
     }
     if (over)
@@ -564,6 +631,7 @@ bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *resul
         lift_searched(own, request->session, &s.lifted);
         s.memo = request->memo ? request->memo : search_memo_new();
         ok = search_all(&s, err);
+        forget_points(&s);
         if (!request->memo)
             search_memo_free(s.memo);
         lift_end(request->session, &s.session);

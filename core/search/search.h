@@ -37,6 +37,8 @@ typedef struct {
                                NULL: all */
     int64_t max_peak_bytes; /* of a device; 0: no limit */
     double seconds;         /* 0: as long as it takes */
+    double gap;             /* ends when the bound is within this share of the best; 0: at the
+                               proof */
     bool unfold;            /* equal layers may be sharded differently; where a limit is felt, to a
                                gap of 0.1% within what the limit tells */
     bool price_choices;     /* fill `by_op`, where no limit of memory is felt */

@@ -204,7 +204,7 @@ bool solve(Arena *arena, const SolveProblem *problem, const SolveOptions *option
                  .points = solve_points(arena, problem),
                  .clock = {.progress = options->progress},
                  .never = never_from(problem),
-                 .bound = simple_bound(problem)};
+                 .bound = fmax(simple_bound(problem), options->bound)};
     if (options->seconds > 0)
         s.clock.deadline_s = clock_s() + options->seconds;
     s.search = (SolveSearch){.problem = problem,

@@ -20,6 +20,7 @@ typedef void SolveReport(void *context, double objective, double bound);
 typedef struct {
     double seconds;           /* 0: as long as it takes */
     double gap;               /* ends when the cost is above the bound by no more than this part */
+    double bound;             /* no choice costs less, as is known before; 0: nothing is */
     const int32_t *start;     /* [n_nodes]: a choice to begin with, better than a guess; NULL */
     const Progress *progress; /* its stop flag ends the search; may be NULL */
     SolveReport *report;      /* may be NULL */

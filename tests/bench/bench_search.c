@@ -33,6 +33,7 @@ static SearchResult search_gpt(Arena *arena, const Session *session, SearchMemo 
                              .max_peak_bytes = (int64_t)MAX_PEAK_GIB << 30,
                              .unfold = unfold,
                              .seconds = SECONDS,
+                             .gap = unfold ? .01 : 0,
                              .memo = memo};
     SearchResult result;
     Error err = {0};
@@ -75,8 +76,8 @@ static void pin_a_layer(Session *session)
     must(session_apply(session, &pin, 1, &err), &err);
 }
 
-/* Each ends after SECONDS. From nothing; every layer by itself; again, with the last answer taken
- * and what choices cost known; and so behind a pin on one layer. */
+/* Each ends after SECONDS. From nothing; every layer by itself, to a gap of 1%; again, with the
+ * last answer taken and what choices cost known; and so behind a pin on one layer. */
 static void bench_gpt(const SessionHooks *hooks, int n_layers)
 {
     Arena *arena = arena_new();

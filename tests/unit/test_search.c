@@ -344,6 +344,31 @@ static void pays_for_memory(void **state)
     fixture_free(&f);
 }
 
+/* Prices of memory that equal layers pay bound unfolded ones: the bound is at no more than what any
+ * longer search finds, and with a gap that is allowed nothing else is asked. */
+static void prices_of_memory_bound_unfolded_layers(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new();
+    Session *session = open_session(&f, LLAMA, "dp=2,tp=2", NULL, "adamw");
+    SearchResult free = search(&f, &(SearchRequest){.session = session});
+    SearchRequest request = {
+        .session = session, .max_peak_bytes = free.peak_bytes * 9 / 10, .unfold = true, .gap = .05};
+    SearchResult near = search(&f, &request);
+    assert_int_equal(near.outcome, SEARCH_PLAN);
+    assert_true(near.peak_bytes <= request.max_peak_bytes);
+    assert_true(near.cost_us > free.cost_us);
+    assert_true(near.bound_us >= free.cost_us * (1 - 1e-9));
+    assert_true(near.cost_us - near.bound_us <= .05 * near.cost_us);
+    request.gap = .01;
+    SearchResult best = search(&f, &request);
+    assert_int_equal(best.outcome, SEARCH_PLAN);
+    assert_true(near.bound_us <= best.cost_us * (1 + 1e-9));
+    assert_true(best.cost_us <= near.cost_us * (1 + 1e-9));
+    session_close(session);
+    fixture_free(&f);
+}
+
 /* ---- forms of the result ---- */
 
 static void policy_replays(void **state)
@@ -389,10 +414,15 @@ static void answers_on_one_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adds_up_what_plans_cost), cmocka_unit_test(pins_hold_for_what_runs_again),
-        cmocka_unit_test(beats_the_policies),      cmocka_unit_test(obeys_pins),
-        cmocka_unit_test(is_the_best_of_all),      cmocka_unit_test(prices_other_choices),
-        cmocka_unit_test(pays_for_memory),         cmocka_unit_test(policy_replays),
+        cmocka_unit_test(adds_up_what_plans_cost),
+        cmocka_unit_test(pins_hold_for_what_runs_again),
+        cmocka_unit_test(beats_the_policies),
+        cmocka_unit_test(obeys_pins),
+        cmocka_unit_test(is_the_best_of_all),
+        cmocka_unit_test(prices_other_choices),
+        cmocka_unit_test(pays_for_memory),
+        cmocka_unit_test(prices_of_memory_bound_unfolded_layers),
+        cmocka_unit_test(policy_replays),
         cmocka_unit_test(answers_on_one_device),
 
     };

@@ -149,7 +149,7 @@ const Option cli_options[] = {
     FLAG("frontier", 0, frontier, VERB_SEARCH,
          "the fastest plans, or with --devices configurations, for less and less memory"),
     TEXT("gap", 0, gap, "PERCENT", VERB_SEARCH,
-         "with --devices: stop when nothing can be faster by more than this (0%)"),
+         "stop when nothing can be faster by more than this (0%)"),
     FLAG("unfold", 0, unfold, VERB_SEARCH, "with -m: equal layers may be sharded differently"),
     FLAG("price-pins", 0, price_pins, VERB_SEARCH,
          "with -m: what each pin and the limit cost, by a search without it"),

@@ -5,6 +5,8 @@
 #include "core/base/units.h"
 #include "tui/cli/search.h"
 
+#include <stdlib.h>
+
 static bool read_peak(Cli *cli, int64_t *out)
 {
     const char *text = cli->options.max_peak;
@@ -13,6 +15,20 @@ static bool read_peak(Cli *cli, int64_t *out)
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--max-peak cannot be '%s'", text);
     return error_hint(&cli->err, "write it as in --max-peak 75GiB");
+}
+
+bool search_read_gap(Cli *cli, double *out)
+{
+    const char *text = cli->options.gap;
+    char *end;
+    *out = 0;
+    if (!text)
+        return true;
+    *out = strtod(text, &end) / 100;
+    if (end != text && (*end == '\0' || strcmp(end, "%") == 0) && *out >= 0 && *out < 1)
+        return true;
+    error_kind(&cli->err, ERROR_USAGE, "--gap cannot be '%s'", text);
+    return error_hint(&cli->err, "write it as in --gap 1%%");
 }
 
 int cli_search(Cli *cli)

@@ -15,4 +15,7 @@ int search_devices(Cli *cli, Progress *watched, double seconds, int64_t max_peak
 /* search_mesh.c: plans on the mesh that is given. */
 int search_mesh(Cli *cli, Progress *watched, double seconds, int64_t max_peak);
 
+/* The share that `--gap` says; 0 without it. */
+bool search_read_gap(Cli *cli, double *out);
+
 #endif

@@ -11,7 +11,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { CHANGES_PLANNED = 5, CHANGES_SHOWN = 8, PARTS_SHOWN = 2 };
 
@@ -338,20 +337,6 @@ static bool read_devices(Cli *cli, int64_t *out)
     return error_hint(&cli->err, "write a number from 1 to %d", MESH_DEVICES_MAX);
 }
 
-static bool read_gap(Cli *cli, double *out)
-{
-    const char *text = cli->options.gap;
-    char *end;
-    *out = 0;
-    if (!text)
-        return true;
-    *out = strtod(text, &end) / 100;
-    if (end != text && (*end == '\0' || strcmp(end, "%") == 0) && *out >= 0 && *out < 1)
-        return true;
-    error_kind(&cli->err, ERROR_USAGE, "--gap cannot be '%s'", text);
-    return error_hint(&cli->err, "write it as in --gap 1%%");
-}
-
 /* Nothing fits: says what the smallest needs. */
 static bool explain_none(Found *found, const ConfigQuestion *question)
 {
@@ -417,7 +402,7 @@ int search_devices(Cli *cli, Progress *watched, double seconds, int64_t max_peak
     ConfigRequest request = {.hooks = cli->hooks, .progress = watched, .options = &options};
     ConfigQuestion question = {.seconds = seconds};
     Found found = {.cli = cli};
-    if (!read_devices(cli, &request.n_devices) || !read_gap(cli, &question.gap) ||
+    if (!read_devices(cli, &request.n_devices) || !search_read_gap(cli, &question.gap) ||
         !cli_session_options(cli, &options))
         return cli_fail(cli);
     if (cli->options.devices && (options.mesh || options.policy)) {

@@ -275,12 +275,14 @@ static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *re
 int search_mesh(Cli *cli, Progress *watched, double seconds, int64_t max_peak)
 {
     enum { SECONDS = 60 };
-    Session *session = cli_open(cli);
+    double gap;
+    Session *session = search_read_gap(cli, &gap) ? cli_open(cli) : NULL;
     if (!session)
         return cli_fail(cli);
     SearchRequest request = {.session = session,
                              .max_peak_bytes = max_peak,
                              .seconds = seconds > 0 ? seconds : SECONDS,
+                             .gap = gap,
                              .unfold = cli->options.unfold,
                              .price_choices = !cli->options.unfold && !cli->options.frontier,
                              .memo = search_memo_new(),

@@ -1,0 +1,34 @@
+/* relax.h - limits of memory as prices of bytes, for a bound of layers that are searched each by
+ * itself.
+ *
+ * With a price p >= 0 of a byte at each point,
+ *
+ *     least over choices of cost + sum over points of p (amount - limit)
+ *
+ * bounds the cost of every choice within the limits, whatever the prices are [Geoffrion, Lagrangean
+ * relaxation, 1974]. Without limits unfolded layers are solved in a time that grows with their
+ * number; and prices that are good for equal layers are good for all, since at a price each layer
+ * decides alike.
+ */
+#ifndef CORE_SEARCH_RELAX_H
+#define CORE_SEARCH_RELAX_H
+
+#include "core/search/memory.h"
+#include "core/solve/solve.h"
+
+typedef struct {
+    const Instance *instance;
+    const MemoryPoint *point; /* [n] */
+    int n;
+    double limit; /* bytes, of what choices tell */
+    const SolveOptions *how;
+} Relaxed;
+
+/* The bound with prices [n], in microseconds a byte; 0 if it was stopped before there was one.
+ * over: [n], by how many bytes the choice that it leads to passes the limit; may be NULL. */
+double relaxed_bound(const Relaxed *relaxed, const double *price, double *over);
+
+/* Raises prices [n] to where the bound is greatest, one after another. */
+void relaxed_prices(const Relaxed *relaxed, double *price);
+
+#endif
