@@ -60,6 +60,9 @@ said=$("$DIMSCOPE" plan $model -m dp=2,tp=2 --set parameters='q.*' 2>&1)
 [ $? -eq 2 ] && [ "$(echo "$said" | wc -l)" -eq 2 ]
 check "$model: parameters that are none of its inputs" $? "$said"
 
+said=$("$HERE/stated_types.py" "$DIMSCOPE" 2>&1)
+check "types that are stated wrongly" $? "$said"
+
 for file in jax_mlp.stablehlo.bc jax_mlp.jaxexport.bin; do
     said=$("$DIMSCOPE" info "$HERE/$file" 2>&1)
     [ $? -eq 3 ] && [ "$(echo "$said" | wc -l)" -eq 2 ]

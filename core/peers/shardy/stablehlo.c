@@ -8,12 +8,15 @@
 
 #include "core/peers/shardy/factor_build.h"
 #include "core/peers/shardy/factor_ops.h"
+#include "core/peers/shardy/stablehlo_shapes.h"
 #include "core/rules/args.h"
 
-/* Fills in the declared types of the results. */
+/* Fills in the types of the results: as they are declared, but for shapes that follow from operands
+ * and attributes. */
 static bool declared_results(RuleCall *call, Error *err)
 {
     const Graph *graph = call->graph;
+    Shape own;
     for (int o = 0; o < call->n_outputs; o++) {
         int32_t tensor = op_outputs(graph, call->op)[o];
         const GraphTensor *declared = tensor < 0 ? NULL : &graph->tensors[tensor];
@@ -26,6 +29,8 @@ static bool declared_results(RuleCall *call, Error *err)
         for (int d = 0; d < declared->n_declared; d++)
             call->out_shape[o].dim[d] = graph->declared[declared->declared + d].size;
         call->out_dtype[o] = (Dtype)declared->dtype;
+        if (stablehlo_result_shape(call, o, &own))
+            call->out_shape[o] = own; /* a stated one that differs is a finding */
     }
     return true;
 }
