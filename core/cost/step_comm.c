@@ -2,6 +2,7 @@
 
 #include "core/cost/cost.h"
 #include "core/cost/gradient_reduces.h"
+#include "core/model/stated.h"
 #include "core/plan/stage.h"
 
 const char *comm_pass_name(CommPass pass)
@@ -13,13 +14,16 @@ const char *comm_pass_name(CommPass pass)
 
 CommPass reshard_pass(const Plan *plan, const Reshard *reshard)
 {
-    if (!plan->inferred->graph->phase)
+    const Graph *graph = plan->inferred->graph;
+    if (!graph_has_phases(graph))
         return COMM_FORWARD;
-    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
+    int32_t maker = graph->tensors[reshard->tensor].maker;
     int32_t op = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : maker;
-    if (op < 0 || plan_phase(plan, op) == 1 + PHASE_FORWARD)
+    if (op < 0 || op_phase(graph, op) == PHASE_FORWARD)
         return COMM_FORWARD;
-    return reshard_is_of_update(plan, reshard) ? COMM_UPDATE : COMM_BACKWARD;
+    bool update =
+        graph->phase ? reshard_is_of_update(plan, reshard) : op_phase(graph, op) == PHASE_UPDATE;
+    return update ? COMM_UPDATE : COMM_BACKWARD;
 }
 
 int plan_micro_batches(const Plan *plan)

@@ -4,6 +4,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
+#include "core/model/stated.h"
 #include "core/cost/step_parts.h"
 #include "core/plan/routed.h"
 
@@ -12,7 +13,7 @@
 
 static Phase phase_of(const Plan *plan, int32_t op)
 {
-    return op < 0 ? PHASE_FORWARD : (Phase)plan->inferred->graph->phase[op];
+    return op < 0 ? PHASE_FORWARD : op_phase(plan->inferred->graph, op);
 }
 
 /* The op for which a value is moved, or that makes it. */
@@ -24,8 +25,9 @@ static int32_t op_of_reshard(const Plan *plan, const Reshard *reshard)
 
 static Phase phase_of_reshard(const Plan *plan, const Reshard *reshard)
 {
-    return reshard_is_of_update(plan, reshard) ? PHASE_UPDATE
-                                               : phase_of(plan, op_of_reshard(plan, reshard));
+    return plan->inferred->graph->phase && reshard_is_of_update(plan, reshard)
+               ? PHASE_UPDATE
+               : phase_of(plan, op_of_reshard(plan, reshard));
 }
 
 static double reshard_us(const Plan *plan, const Reshard *reshard)
@@ -125,7 +127,7 @@ static void add_products(Arena *scratch, const Plan *plan, TrainingCost *out, do
 
 /* ---- times ---- */
 
-static void add_phase(TrainingCost *out, Phase phase, double us)
+static void add_phase(PhaseTimes *out, Phase phase, double us)
 {
     if (phase == PHASE_FORWARD)
         out->forward_us += us;
@@ -133,6 +135,18 @@ static void add_phase(TrainingCost *out, Phase phase, double us)
         out->update_us += us;
     else
         out->backward_us += us;
+}
+
+PhaseTimes phase_times(const Plan *plan)
+{
+    PhaseTimes out = {0};
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        add_phase(&out, phase_of(plan, plan->inferred->program[i]),
+                  op_us(plan, plan->inferred->program[i]));
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        add_phase(&out, phase_of_reshard(plan, &plan->moved->reshards[i]),
+                  reshard_us(plan, &plan->moved->reshards[i]));
+    return out;
 }
 
 /* Collectives of a step that ops wait for, on the devices that are busy longest. */
@@ -158,12 +172,12 @@ static void find_times(const Plan *plan, TrainingCost *out)
         out->backward_us = fmax(out->backward_us, stage_backward_us(stage));
         out->update_us = fmax(out->update_us, stage->once_us);
     }
-    for (int i = 0; !stages && i < plan->inferred->n_program; i++)
-        add_phase(out, phase_of(plan, plan->inferred->program[i]),
-                  op_us(plan, plan->inferred->program[i]));
-    for (int i = 0; !stages && i < plan->moved->n_reshards; i++)
-        add_phase(out, phase_of_reshard(plan, &plan->moved->reshards[i]),
-                  reshard_us(plan, &plan->moved->reshards[i]));
+    if (!stages) {
+        PhaseTimes times = phase_times(plan);
+        out->forward_us = times.forward_us;
+        out->backward_us = times.backward_us;
+        out->update_us = times.update_us;
+    }
     out->bubble = !stages ? 0 : plan_schedule(plan) ? plan_schedule(plan)->idle : NAN;
     out->why.bubble = isnan(out->bubble) ? "the schedule does not fit the stages" : NULL;
     out->exposed_comm_us = plan->priced->totals.overlap_us - plan->priced->totals.compute_us;

@@ -52,7 +52,14 @@ typedef struct {
     } why;
 } TrainingCost;
 
-/* groups: of the plan's graph. Texts are in the arena. Only for plans of training steps. */
+/* Of a step without stages, derived or of a file: ops and the collectives for them. */
+typedef struct {
+    double forward_us, backward_us, update_us;
+} PhaseTimes;
+
+PhaseTimes phase_times(const Plan *plan);
+
+/* groups: of the plan's graph. Texts are in the arena. Only for plans of derived steps. */
 TrainingCost training_cost(Arena *arena, const Plan *plan, const Groups *groups);
 
 #endif

@@ -82,6 +82,7 @@ GraphBuilder *graph_builder_like(Arena *arena, const Graph *graph)
     out->n_also = graph->n_also;
     out->ranges = graph->ranges;
     out->n_ranges = graph->n_ranges;
+    out->stated = graph->stated;
     builder->lists.n = 0; /* theirs begin with the empty one, too */
     vec_append(arena, &builder->lists, graph->attr_lists, count_attr_lists(graph));
     return builder;

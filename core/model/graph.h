@@ -194,6 +194,8 @@ struct Graph {
     int32_t *owner_of_name; /* the tensor; -2 - op if no tensor has the name; -1 if none */
     int32_t *named_as;      /* ops whose name belongs to a tensor that they do not make, by name */
     int n_named_as;
+    /* Of a file that holds a training step: core/model/stated.h. NULL for others. */
+    const struct StatedStep *stated;
 };
 
 /* ---- building (readers, Lua builders, benches) ---- */

@@ -1,5 +1,6 @@
 #include "core/rules/roles.h"
 
+#include "core/model/stated.h"
 #include "core/rules/role_weight.h"
 #include "core/space/dim_part.h"
 
@@ -657,16 +658,22 @@ static Roles keep_roles(Arena *arena, const Finder *f)
     return roles;
 }
 
+/* An op that computes with activations, of the forward pass where a file holds a whole step. */
+static bool is_model(const Inferred *inferred, int32_t op)
+{
+    return !inferred->on_parameters[op] && op_phase(inferred->graph, op) == PHASE_FORWARD;
+}
+
 Roles roles_find(Arena *arena, const Inferred *inferred)
 {
     Arena *scratch = arena_new();
     Finder f = new_finder(scratch, inferred);
     for (int i = 0; i < inferred->n_program; i++)
-        if (!inferred->on_parameters[inferred->program[i]])
+        if (is_model(inferred, inferred->program[i]))
             add_role(&f, inferred->program[i]);
     f.pieces = arena_array(scratch, Mets, f.roles.n + 1);
     for (int i = 0; i < inferred->n_program; i++)
-        if (!inferred->on_parameters[inferred->program[i]])
+        if (is_model(inferred, inferred->program[i]))
             follow_needs(&f, inferred->program[i]);
     for (int m = 0; m < f.roles.n; m++)
         decide_row(&f, m);

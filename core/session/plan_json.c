@@ -2,6 +2,8 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/memory.h"
 #include "core/cost/memory_class.h"
+#include "core/cost/training_cost.h"
+#include "core/model/stated.h"
 #include "core/plan/json_forms.h"
 #include "core/cost/op_declared.h"
 #include "core/session/planfile.h"
@@ -101,9 +103,25 @@ static void write_comm(const PlanWriter *w, int32_t op, Json *row)
 /* "phase": of an op of a training step; a forward plan has none. */
 static void write_phase(const PlanWriter *w, int32_t op, Json *row)
 {
-    const uint8_t *phase = w->graph->phase;
-    if (phase)
-        json_set_str(row, "phase", phase_name(op < 0 ? PHASE_FORWARD : (Phase)phase[op]));
+    if (graph_has_phases(w->graph))
+        json_set_str(row, "phase", phase_name(op < 0 ? PHASE_FORWARD : op_phase(w->graph, op)));
+}
+
+/* Of a step that the file holds. */
+static Json *write_phases(const PlanWriter *w)
+{
+    const struct StatedStep *stated = w->graph->stated;
+    PhaseTimes times = phase_times(w->plan);
+    Json *out = json_object(), *gradients = json_object();
+    for (int i = 0; i < stated->n_gradients; i++)
+        json_set_str(gradients, names_text(w->graph->names, stated->gradient[i].parameter),
+                     names_text(w->graph->names, stated->gradient[i].gradient));
+    json_set(out, "gradients", gradients);
+    json_set_str(out, "by", stated->by_flow ? "flow" : "names");
+    json_set_real(out, "forward_us", times.forward_us);
+    json_set_real(out, "backward_us", times.backward_us);
+    json_set_real(out, "update_us", times.update_us);
+    return out;
 }
 
 static Json *write_ops(PlanWriter *w)
@@ -346,6 +364,8 @@ Json *plan_json(const Session *session)
     }
     json_set(out, "totals", plan_totals_json(&w.plan->priced->totals));
     json_set(out, "memory", write_memory(&w));
+    if (w.graph->stated)
+        json_set(out, "phases", write_phases(&w));
     if (w.graph->phase) {
         TrainingCost cost = training_cost(w.scratch, w.plan, session->groups);
         json_set(out, "training", training_json(&cost));

@@ -51,6 +51,9 @@ expect "the other name of a tied parameter" says "tok.weight" \
     "$DIMSCOPE" why tests/open/tied_lm.pt2 head.weight.0 -m x=2
 expect "a training step" "$DIMSCOPE" run tests/open/tied_lm.pt2 --train adamw -m x=2 --verify
 
+expect "files that hold a training step" tests/open/check_step.py "$DIMSCOPE"
+expect "a joint graph under cuts" "$DIMSCOPE" run tests/open/loss_joint.pt2 --vectors \
+    tests/open/loss_joint.io -m x=2 --cuts all
 expect "a tp_plan, a checkpoint's metadata" tests/open/check_pins.py "$DIMSCOPE"
 
 said=$(tests/open/broken_pt2.py "$DIMSCOPE" tests/open/tied_lm.pt2 "$scratch")

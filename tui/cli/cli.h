@@ -35,7 +35,7 @@ typedef struct {
     const char *hops, *width, *table, *to;
     const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *seconds,
         *completion, *devices, *gap;
-    const char *vectors, *actual, *slow;
+    const char *vectors, *actual, *slow, *joint;
     Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;
@@ -136,6 +136,8 @@ int cli_search(Cli *cli);
 int cli_diff(Cli *cli);
 /* diff --actual: what a job of the plan ran beside it. */
 int cli_diff_actual(Cli *cli);
+/* diff --joint: the step derived of a model beside the one in a file. */
+int cli_diff_joint(Cli *cli);
 int cli_export(Cli *cli);
 int cli_run(Cli *cli);
 int cli_calibrate(Cli *cli);

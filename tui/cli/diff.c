@@ -523,6 +523,8 @@ int cli_diff(Cli *cli)
     Sides sides = {0};
     if (cli->options.actual)
         return cli_diff_actual(cli);
+    if (cli->options.joint)
+        return cli_diff_joint(cli);
     if (!list_sides(cli, &sides))
         return cli_fail(cli);
     int n = 0;

@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/base/table.h"
+#include "core/model/stated.h"
 
 #include <inttypes.h>
 
@@ -106,8 +107,9 @@ static Json *all_values_json(const Session *session, const int32_t *tensors, int
         int32_t maker = graph->tensors[tensors[i]].maker;
         if (declared)
             json_set(row, "declared", declared);
-        if (maker >= 0 && op_path(graph, maker)[0] != '\0')
-            json_set_str(row, "module", op_path(graph, maker));
+        Str module = maker < 0 ? STR("") : op_stated_path(graph, maker);
+        if (module.n > 0)
+            json_set(row, "module", json_from_str(module));
         json_add(out, row);
     }
     for (int i = 0; i < graph->n_also; i++) {

@@ -102,6 +102,8 @@ const Option cli_options[] = {
          "with --actual: equal steps in the file, of which the last is compared (1)"),
     TEXT("actual", 0, actual, "TRACE", VERB_DIFF,
          "what a job of the plan ran: a trace of torch.profiler, or NCCL's flight recorder"),
+    TEXT("joint", 0, joint, "FILE", VERB_DIFF,
+         "a file that holds the training step of the model: a joint graph, a jitted step"),
     TEXT("slow", 0, slow, "TIMES", VERB_DIFF,
          "with --actual: how many times the predicted time counts as slow (2)"),
     TEXT("loss-csv", 0, loss_csv, "FILE", VERB_RUN,

@@ -1,5 +1,6 @@
 #include "tui/cli/training_text.h"
 
+#include "core/model/stated.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
 
@@ -65,8 +66,23 @@ static void put_rates(const TrainingCost *cost, Buf *out)
     buf_putc(out, '\n');
 }
 
+/* Of a step that the file holds. */
+static void put_stated(const Session *session, Buf *out)
+{
+    const struct StatedStep *stated = session->graph->stated;
+    PhaseTimes times = phase_times(session->plan);
+    buf_printf(out, "trains   a step of the file: gradients of %d tensors, phases by %s\n",
+               stated->n_gradients, stated->by_flow ? "the flow of data" : "its names");
+    put_time("phases   forward ", times.forward_us, out);
+    put_time(", backward ", times.backward_us, out);
+    put_time(", update ", times.update_us, out);
+    buf_puts(out, "\n\n");
+}
+
 void training_text_format(const Session *session, Buf *out)
 {
+    if (session->graph->stated)
+        put_stated(session, out);
     if (!session->graph->phase)
         return;
     Arena *scratch = arena_new();

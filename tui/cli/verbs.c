@@ -72,7 +72,12 @@ static const char diff_text[] =
     "within a kind and group of ranks by their bytes, in order; what fully_shard or a\n"
     "bucket moves together is one for several parameters. Missing, unplanned, slow and\n"
     "unfinished ones are named with what they move and why. The exit code is 1 if one is\n"
-    "missing or unplanned.";
+    "missing or unplanned.\n"
+    "With --joint the step that --train derives of a model is compared with one that a\n"
+    "file holds: gradients of parameters by name, ops and FLOPs by phase, collectives by\n"
+    "pass, kind and axes, under one policy. Phases of the file: help models. The exit code\n"
+    "is 1 if a gradient is on one side alone or has another shape, or if collectives\n"
+    "differ in number.";
 static const char export_text[] =
     "Writes the plan for other people and programs, in one of these formats;\n"
     "without an option, the one that the name of FILE ends in (x.svg):\n"
@@ -198,7 +203,8 @@ const Verb verbs[] = {
     {BATCH("search", "MODEL -m MESH | --devices N [--max-peak 75GiB]",
            "the fastest plan that fits, with a proof", "plans"),
      VERB_SEARCH, 1, 1, cli_search, search_text},
-    {BATCH("diff", "A.json B.json | --propagate A,B MODEL ... | PLAN --actual TRACE",
+    {BATCH("diff",
+           "A.json B.json | --propagate A,B MODEL .. | PLAN --actual TRACE | MODEL --joint FILE",
            "compare plans", "plans"),
      VERB_DIFF, 1, 2, cli_diff, diff_text},
     {BATCH("export", "MODEL ... --svg|--html|--to SYSTEM|.. [WHAT] [-o FILE]",

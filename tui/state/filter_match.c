@@ -1,5 +1,6 @@
 #include "tui/state/filter_state.h"
 
+#include "core/model/stated.h"
 #include "core/cost/cost.h"
 
 #include <ctype.h>
@@ -207,10 +208,10 @@ static bool op_is(const Filter *filter, const Term *term, int32_t op)
  */
 static bool op_has_pass(const Term *term, const Plan *plan, int32_t op)
 {
-    int phase = plan_phase(plan, op);
-    CommPass pass = phase <= 1 + PHASE_FORWARD  ? COMM_FORWARD
-                    : phase == 1 + PHASE_UPDATE ? COMM_UPDATE
-                                                : COMM_BACKWARD;
+    Phase phase = op_phase(plan->inferred->graph, op);
+    CommPass pass = phase == PHASE_FORWARD  ? COMM_FORWARD
+                    : phase == PHASE_UPDATE ? COMM_UPDATE
+                                            : COMM_BACKWARD;
     for (int i = 0; i < term->n; i++)
         if (term->value[i].number == (int)pass)
             return true;

@@ -1,5 +1,6 @@
 #include "tui/state/ui.h"
 
+#include "core/model/stated.h"
 #include "core/base/file.h"
 #include "tui/state/compare.h"
 #include "tui/state/console.h"
@@ -29,13 +30,13 @@ static void rebuild(Ui *ui)
 static void open_levels(Ui *ui, int depth)
 {
     const int32_t *order = ui->session->groups->order;
-    const uint8_t *phase = ui_graph(ui)->phase;
+    const Graph *graph = ui_graph(ui);
     OutlineRow row;
 
     outline_depth(ui->outline, depth);
-    for (int64_t i = outline_n_rows(ui->outline) - 1; phase && i >= 0; i--)
+    for (int64_t i = outline_n_rows(ui->outline) - 1; graph_has_phases(graph) && i >= 0; i--)
         if (outline_at(ui->outline, i, &row) && row.kind == ROW_GROUP && row.depth == 0 &&
-            row.open && phase[order[row.first]] != PHASE_FORWARD)
+            row.open && op_phase(graph, order[row.first]) != PHASE_FORWARD)
             outline_open(ui->outline, &row, false);
 }
 

@@ -1,6 +1,7 @@
 #include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 
+#include "core/model/stated.h"
 #include "core/cost/cost.h"
 #include "core/cost/exposed.h"
 #include "core/summary/sheets.h"
@@ -171,7 +172,7 @@ static int all_columns(const CommWidths *widths)
 /* Of a training step the time of a step says more than that of a micro-batch. */
 static int drop_of(const Ui *ui, int column)
 {
-    bool trains = ui_graph(ui)->phase;
+    bool trains = graph_has_phases(ui_graph(ui));
     return column == COL_TOTAL && trains ? columns[COL_EACH].drop
            : column == COL_STEP          ? 0
                                          : columns[column].drop;
@@ -181,7 +182,7 @@ static void measure(const Ui *ui, int first, int n, CommWidths *widths)
 {
     for (int c = 0; c < COL_COUNT; c++) {
         bool of_training = c == COL_PASS || c == COL_STEP;
-        if ((comm_state(ui)->hidden >> c & 1) || (of_training && !ui_graph(ui)->phase))
+        if ((comm_state(ui)->hidden >> c & 1) || (of_training && !graph_has_phases(ui_graph(ui))))
             continue;
         int w = columns[c].least;
         int head = text_columns(str_from(columns[c].head));
@@ -231,7 +232,7 @@ static CommColumn sorted_by(const Ui *ui, CommSort sort)
     /* ORDER COMM_SORT */
     static const CommColumn by[COMM_SORT_COUNT] = {COL_TOTAL, COL_EACH, COL_WIRE, COL_TENSOR,
                                                    COL_COUNT};
-    return sort == COMM_BY_TOTAL && ui_graph(ui)->phase ? COL_STEP : by[sort];
+    return sort == COMM_BY_TOTAL && graph_has_phases(ui_graph(ui)) ? COL_STEP : by[sort];
 }
 
 static void draw_headings(const Ui *ui, const CommWidths *widths, Pen *pen)
@@ -473,7 +474,7 @@ static void draw(Ui *ui, Pen *pen)
 {
     Comm *comm = comm_arranged(ui);
     enum { SUMS_FROM = 7, BOTH_FROM = 12 };
-    bool passes = ui_graph(ui)->phase && pen->area.h >= SUMS_FROM;
+    bool passes = graph_has_phases(ui_graph(ui)) && pen->area.h >= SUMS_FROM;
     bool sums = pen->area.h >= (passes ? BOTH_FROM : SUMS_FROM);
 
     if (comm->n_rows < 0) {

@@ -309,18 +309,49 @@ static Str find_path(const Lowering *lowering, Str location, Str outer)
     return outer;
 }
 
+/* What jax's transformations say: "jvp(f)" is forward, "transpose(jvp(f))" backward, and below that
+ * what checkpoint makes again. */
+static uint8_t find_phase(const Lowering *lowering, Str location)
+{
+    Str name = mlir_location_name(lowering->tree, location);
+    bool transposed = str_find(name, STR("transpose(")) >= 0;
+    if (transposed && str_find(name, STR("rematted_computation")) >= 0)
+        return 1 + PHASE_AGAIN;
+    if (transposed)
+        return 1 + PHASE_BACKWARD;
+    return str_find(name, STR("jvp(")) >= 0 ? 1 + PHASE_FORWARD : 0;
+}
+
 /* Many ops share a location, and then mostly in one frame. */
-static Str lower_path(Lowering *lowering, const MlirOp *op)
+static const MlirPlace *lower_place(Lowering *lowering, const MlirOp *op)
 {
     Str outer = lowering->frame ? lowering->frame->path : STR("");
     int32_t id = intern_put(lowering->locations, op->location.s, op->location.n);
     if (id == lowering->places.n)
         vec_push(lowering->scratch, &lowering->places,
-                 ((MlirPlace){outer, find_path(lowering, op->location, outer)}));
+                 ((MlirPlace){outer, find_path(lowering, op->location, outer),
+                              find_phase(lowering, op->location)}));
     MlirPlace *place = &lowering->places.at[id];
-    if (!str_eq(place->outer, outer))
-        *place = (MlirPlace){outer, find_path(lowering, op->location, outer)};
-    return place->path;
+    if (!str_eq(place->outer, outer)) {
+        place->outer = outer;
+        place->path = find_path(lowering, op->location, outer);
+    }
+    return place;
+}
+
+static uint8_t phase_in_frame(const Lowering *lowering, const MlirPlace *place)
+{
+    return place->phase || !lowering->frame ? place->phase : lowering->frame->phase;
+}
+
+static void note_phase(Lowering *lowering, uint8_t phase)
+{
+    int32_t name = lowering->builder->ops.at[lowering->builder->ops.n - 1].name;
+    if (phase == 0 || name < 0)
+        return;
+    while (lowering->phases.n <= name)
+        vec_push_own(lowering->scratch, &lowering->phases, 0);
+    lowering->phases.at[name] = phase;
 }
 
 /* ---- ops ---- */
@@ -330,8 +361,10 @@ void lower_add(Lowering *lowering, const MlirOp *op, const char *operator_name, 
 {
     if (!lowering->failed && lowering->builder) {
         int32_t attrs = graph_add_attrs(lowering->builder, lowering->attrs.at, lowering->attrs.n);
+        const MlirPlace *place = lower_place(lowering, op);
         graph_add_op(lowering->builder, str_from(operator_name), lower_name(lowering, op, part),
-                     lower_path(lowering, op), inputs, n_inputs, outputs, n_outputs, attrs);
+                     place->path, inputs, n_inputs, outputs, n_outputs, attrs);
+        note_phase(lowering, phase_in_frame(lowering, place));
     }
     lowering->attrs.n = 0;
 }
@@ -362,7 +395,9 @@ void lower_enter(Lowering *lowering, const MlirOp *op, const char *part, MlirFra
     Str name = lower_name(lowering, op, part);
     *frame = (MlirFrame){.outer = lowering->frame};
     frame->prefix = str_from(arena_printf(lowering->scratch, "%.*s/", STR_ARG(name)));
-    frame->path = lower_path(lowering, op);
+    const MlirPlace *place = lower_place(lowering, op);
+    frame->path = place->path;
+    frame->phase = phase_in_frame(lowering, place);
     lowering->frame = frame;
 }
 

@@ -18,11 +18,14 @@ typedef struct MlirFrame {
     const struct MlirFrame *outer;
     Str prefix; /* "%10/" */
     Str path;   /* of the op it stands for: "h.0.attn" */
+    uint8_t phase;
 } MlirFrame;
 
-/* The module that ops of a location are in, within that of their frame. */
+/* The module that ops of a location are in, within that of their frame; and their phase of a
+ * training step, as in StatedStep, 0 if their names are of no transformation. */
 typedef struct {
     Str outer, path;
+    uint8_t phase;
 } MlirPlace;
 
 typedef struct Lowering Lowering;
@@ -54,6 +57,7 @@ struct Lowering {
     Vec(const Alias *) alias_of_kind;
     Intern *locations;     /* of ops .. */
     Vec(MlirPlace) places; /* .. per key: the last path it had */
+    Vec(uint8_t) phases;   /* per names id of an op, as in StatedStep */
     Vec(Attr) attrs;       /* of the op being made */
     Vec(int32_t) inputs;
     const MlirRow *row; /* of the op; NULL: it has none */

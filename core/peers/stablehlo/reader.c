@@ -1,6 +1,7 @@
 #include "core/peers/stablehlo/reader.h"
 
 #include "core/peers/stablehlo/lower.h"
+#include "core/step/stated_step.h"
 
 /* ---- names of arguments ---- */
 
@@ -215,6 +216,33 @@ static uint64_t hash_text(Str bytes)
     return hash_bytes(parts, sizeof parts);
 }
 
+/* Arguments that jax donates are what outputs are the next values of. */
+static void add_donated(Lowering *lowering, const Graph *graph, const MlirValue *argument,
+                        int32_t tensor, StatedPair *pair)
+{
+    int64_t output;
+    Str text = attr_text(lowering, argument->info, "tf.aliasing_output");
+    if (mlir_int(text, &output) && output >= 0 && output < graph->n_outputs)
+        *pair = (StatedPair){tensor, graph->outputs[output]};
+}
+
+static void find_step(Lowering *lowering, Graph *graph)
+{
+    const MlirTree *tree = lowering->tree;
+    const MlirRegion *region = &tree->regions.at[lowering->main->region];
+    StatedPair *pair = arena_array(lowering->scratch, StatedPair, region->n_args);
+    StatedParts parts = {
+        .phase = lowering->phases.at, .n_names = lowering->phases.n, .pair = pair, .loss = -1};
+    for (int i = 0; i < region->n_args; i++) {
+        StatedPair *next = &pair[parts.n_pairs];
+        next->of = -1;
+        add_donated(lowering, graph, &tree->values.at[region->arg + i],
+                    lowering->tensor[region->arg + i], next);
+        parts.n_pairs += next->of >= 0;
+    }
+    stated_step_find(graph, &parts);
+}
+
 static Graph *seal(Lowering *lowering, Error *err)
 {
     Error why = {0};
@@ -227,6 +255,7 @@ static Graph *seal(Lowering *lowering, Error *err)
     }
     graph->hash = hash_text(lowering->file->text);
     graph->n_nodes = lowering->tree->ops.n;
+    find_step(lowering, graph);
     return graph;
 }
 

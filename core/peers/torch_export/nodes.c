@@ -1,6 +1,7 @@
 #include "core/peers/torch_export/nodes.h"
 
 #include "core/peers/torch_export/rows.h"
+#include "core/peers/torch_export/step.h"
 
 #include <stdio.h>
 
@@ -362,6 +363,7 @@ static bool read_node(Export *e, int32_t node)
     if (c.op.n == 0)
         return export_fail(e, node, "a node has no target");
     read_call(&c);
+    torch_step_note(e, node, c.first_op);
     if (e->builder->problem.text[0])
         call_fail(&c, "%s", e->builder->problem.text);
     return !export_failed(e);

@@ -2,6 +2,7 @@
 
 #include "core/peers/torch_export/archive.h"
 #include "core/peers/torch_export/nodes.h"
+#include "core/peers/torch_export/step.h"
 #include "core/run/element.h"
 
 #include <inttypes.h>
@@ -493,6 +494,7 @@ Graph *torch_export_read(const ModelFile *file, Error *err)
     if (graph) {
         graph->n_nodes = p->n_nodes;
         graph->hash = graph_hash_of_file(file->text);
+        torch_step_find(&p->e, p->signature, graph);
     } else {
         error_in_file(err, file->path);
     }

@@ -1,5 +1,7 @@
 #include "tui/views/graph/rail.h"
 
+#include "core/model/stated.h"
+
 enum { CHECKPOINTS = RAIL_PAGE / RAIL_STEP, BATCH = RAIL_STEP, ROW_VALUES = 64, ALIVE_MAX = 32 };
 
 /* Values alive between two rows. Places from RAIL_LANES on are alive but not drawn. */
@@ -66,7 +68,7 @@ static bool flows(const Rail *rail, int32_t tensor)
 /* The pass of an op: of a forward plan, and of inputs, the forward pass. */
 static Phase pass_of(const Graph *graph, int32_t op)
 {
-    Phase phase = op < 0 || !graph->phase ? PHASE_FORWARD : (Phase)graph->phase[op];
+    Phase phase = op < 0 ? PHASE_FORWARD : op_phase(graph, op);
 
     return phase == PHASE_AGAIN ? PHASE_BACKWARD : phase;
 }
@@ -82,9 +84,10 @@ static int count_readers(const Graph *graph, int32_t tensor)
 {
     int n = tensor_n_uses(graph, tensor), held = 0;
 
-    for (int u = 0; graph->phase && u < n; u++)
+    bool phases = graph_has_phases(graph);
+    for (int u = 0; phases && u < n; u++)
         held += holds_lane(graph, tensor, graph->uses[graph->tensors[tensor].use + u]);
-    return graph->phase ? held : n;
+    return phases ? held : n;
 }
 
 static bool has_lane(const Rail *rail, int32_t tensor)
