@@ -37,8 +37,56 @@ aten = torch.ops.aten
 H = torch.float16
 B = torch.bfloat16
 
+
+
+def gates(n, directions=1, features=4, hidden=3, layers=1):
+    """The weights of an LSTM (n = 4), a GRU (3) or an RNN (1)."""
+    return [f(*shape) for layer in range(layers) for _ in range(directions) for shape in (
+        (n * hidden, directions * hidden if layer else features), (n * hidden, hidden),
+        (n * hidden,), (n * hidden,))]
+
+
 # name: function, inputs
 CASES = {
+    # recurrent
+    "lstm": (lambda x, h, c, *w: aten.lstm.input(x, [h, c], list(w), True, 1, 0.0, False, False,
+                                                 True), [f(2, 5, 4), f(1, 2, 3), f(1, 2, 3),
+                                                         *gates(4)]),
+    "lstm_layers": (lambda x, h, c, *w: aten.lstm.input(x, [h, c], list(w), True, 2, 0.0, False,
+                                                        True, False),
+                    [f(5, 2, 4), f(4, 2, 3), f(4, 2, 3), *gates(4, 2, layers=2)]),
+    "gru": (lambda x, h, *w: aten.gru.input(x, h, list(w), True, 1, 0.0, False, True, True),
+            [f(2, 5, 4), f(2, 2, 3), *gates(3, 2)]),
+    "rnn_tanh": (lambda x, h, *w: aten.rnn_tanh.input(x, h, list(w), True, 1, 0.0, False, False,
+                                                      False), [f(5, 2, 4), f(1, 2, 3), *gates(1)]),
+    # smoothed labels, labels that are shares
+    **{f"cross_entropy_smooth_{r}": (lambda x, t, r=r: F.cross_entropy(
+        x, t, ignore_index=1, reduction=r, label_smoothing=0.1), [f(6, 5), i(5, 6)])
+       for r in ("mean", "sum", "none")},
+    "cross_entropy_shares": (lambda x, t: F.cross_entropy(x, t.softmax(1), label_smoothing=0.1),
+                             [f(4, 5, 3), f(4, 5, 3)]),
+    # resizing, grids, strides
+    **{"upsample_" + mode: (lambda x, mode=mode: F.interpolate(x, size=(7, 5), mode=mode),
+                            [f(2, 3, 4, 6)])
+       for mode in ("nearest", "nearest-exact", "bilinear", "bicubic")},
+    **{"upsample_corners_" + mode: (lambda x, mode=mode: F.interpolate(
+        x, scale_factor=(1.7, 2.0), mode=mode, align_corners=True), [f(2, 3, 4, 6)])
+       for mode in ("bilinear", "bicubic")},
+    "upsample_factor": (lambda x: F.interpolate(x, scale_factor=1.7, mode="nearest"), [f(2, 3, 7)]),
+    "upsample_linear1d": (lambda x: F.interpolate(x, size=9, mode="linear"), [f(2, 3, 5)]),
+    "upsample_trilinear": (lambda x: F.interpolate(x, scale_factor=2, mode="trilinear"),
+                           [f(1, 2, 3, 4, 5)]),
+    **{f"grid_sample_{mode}_{pad}": (lambda x, y, mode=mode, pad=pad: F.grid_sample(
+        x, y, mode=mode, padding_mode=pad, align_corners=False), [f(2, 3, 5, 6), f(2, 4, 3, 2)])
+       for mode in ("bilinear", "nearest") for pad in ("zeros", "border", "reflection")},
+    "affine_grid": (lambda x: F.affine_grid(x, (2, 3, 4, 5), align_corners=False), [f(2, 2, 3)]),
+    "as_strided": (lambda x: torch.as_strided(x, (3, 2), (1, 2), 1), [f(10)]),
+    "take_along_dim_broadcast": (lambda x, k: torch.take_along_dim(x, k, 1),
+                                 [f(3, 5), i(5, 1, 2)]),
+    "tensordot": (lambda x, y: torch.tensordot(x, y, dims=([1, -1], [0, 1])),
+                  [f(2, 3, 4), f(3, 4, 5)]),
+    "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2), [f(2, 8, 3, 2)]),
+    "triplet_margin_loss": (F.triplet_margin_loss, [f(4, 6), f(4, 6), f(4, 6)]),
     # element by element
     **{name: (getattr(torch, name), [f(3, 4)]) for name in
        "neg abs sign relu floor ceil round trunc frac exp erf tanh sigmoid sin cos tan sinh cosh "

@@ -32,7 +32,7 @@ says()
 }
 
 expect "values and vectors" tests/open/check_pt2.py "$DIMSCOPE" tests/open
-for model in control_flow kvcache layers scan sizes tied_lm; do
+for model in control_flow kvcache layers recurrent resample scan sizes tied_lm; do
     expect "$model under cuts" "$DIMSCOPE" run tests/open/$model.pt2 --vectors \
         tests/open/$model.io -m x=2 --cuts all
 done

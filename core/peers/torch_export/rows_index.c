@@ -332,7 +332,6 @@ const TorchRow rows_index[] = {
      make_scatter_reduce},
     {"index_fill", "self dim index value", NULL, make_index_fill},
     {"take", "self index", "Gather(Reshape(self, ints(-1)), index; axis=0)", NULL},
-    {"take_along_dim", "self indices dim", "GatherElements(self, indices; axis=dim)", NULL},
     {"scatter", "self dim index src reduce=", NULL, make_scatter},
     {"scatter_add", "self dim index src", NULL, make_scatter_add},
     {"index_add", "self dim index source alpha=1", NULL, make_index_add},

@@ -477,13 +477,75 @@ static void make_nll_loss(Call *c)
     call_results(c, out, 2);
 }
 
+static Term summed(Call *c, Term x, int64_t dim)
+{
+    Attr attr = attr_int(c->e, "keepdims", 0);
+    Term out = emit(c, "ReduceSum", (Term[]){x, emit_ints(c->e, &dim, 1)}, 2, &attr, 1);
+    out.rank = legal_rank(c, x.rank - 1);
+    return out;
+}
+
+static Term log_softmax(Call *c, Term x, int64_t dim)
+{
+    Attr attr = attr_int(c->e, "axis", dim);
+    return emit(c, "LogSoftmax", &x, 1, &attr, 1);
+}
+
+/* Losses of labels, reduced; where some do not count (`counts` is 0), their mean is over others. */
+static Term reduced_loss(Call *c, Term each, Term counts)
+{
+    Str reduction = reduction_of(c);
+    bool mean = str_eq(reduction, STR("mean")), weighed = term_is(counts);
+    Attr attr = attr_int(c->e, "keepdims", 0);
+    each = weighed ? emit2(c, "Mul", each, counts) : each;
+    if (str_eq(reduction, STR("none")))
+        return each;
+    Term out = emit(c, mean && !weighed ? "ReduceMean" : "ReduceSum", &each, 1, &attr, 1);
+    out.rank = 0;
+    return mean && weighed ? emit2(c, "Div", out, emit(c, "ReduceSum", &counts, 1, &attr, 1)) : out;
+}
+
+/* Of labels that are shares of all classes, smoothed or not. */
+static Term loss_of_shares(Call *c, Term x, Term target, int64_t dim, double smoothing)
+{
+    double classes = (double)size_of(c, x, dim).i;
+    if (smoothing > 0)
+        target = emit2(c, "Add", emit2(c, "Mul", target, term_number(1 - smoothing)),
+                       term_number(smoothing / classes));
+    Term each = emit1(c, "Neg", summed(c, emit2(c, "Mul", target, log_softmax(c, x, dim)), dim));
+    return reduced_loss(c, each, no_term());
+}
+
+/* (1 - s) times the loss of the label, and s times the mean of those of all classes. */
+static Term smoothed_loss(Call *c, Term x, Term target, int64_t dim, double smoothing)
+{
+    Term ignored = emit_constant(c, term_int(call_int(c, "ignore_index")), (Dtype)target.dtype);
+    Term counts = emit_cast(c, emit1(c, "Not", emit2(c, "Equal", target, ignored)), (Dtype)x.dtype);
+    Term all = emit1(c, "Neg", summed(c, log_softmax(c, x, dim), dim));
+    Term smooth = reduced_loss(c, all, counts);
+    double classes = (double)size_of(c, x, dim).i;
+    Term of_label =
+        emit2(c, "Mul", loss_of(c, "SoftmaxCrossEntropyLoss"), term_number(1 - smoothing));
+    return emit2(c, "Add", of_label, emit2(c, "Mul", smooth, term_number(smoothing / classes)));
+}
+
 static void make_cross_entropy(Call *c)
 {
-    if (call_float(c, "label_smoothing") > 0) {
-        call_fail(c, "it smooths labels");
+    Term x = call_tensor(c, "self"), target = call_tensor(c, "target"), out;
+    int64_t dim = x.rank > 1 ? 1 : 0;
+    double smoothing = call_float(c, "label_smoothing");
+    bool shares = dtype_is_float((Dtype)target.dtype);
+    if ((shares || smoothing > 0) &&
+        (call_given(c, "weight") || size_of(c, x, dim).kind != TERM_NUMBER)) {
+        call_fail(c, "it smooths weighted labels, or those of an unknown number of classes");
         return;
     }
-    Term out = loss_of(c, "SoftmaxCrossEntropyLoss");
+    if (shares)
+        out = loss_of_shares(c, x, target, dim, smoothing);
+    else if (smoothing > 0)
+        out = smoothed_loss(c, x, target, dim, smoothing);
+    else
+        out = loss_of(c, "SoftmaxCrossEntropyLoss");
     call_results(c, &out, 1);
 }
 
