@@ -27,6 +27,8 @@ static int32_t output_of(Export *e, int32_t spec)
     int32_t at = json_view_get(e->json, json_view_get(e->json, spec, "arg"), "name");
     Str name = json_view_raw(e->json, at);
     ExportValue *value = name.n > 0 ? export_value(e, at, name) : NULL;
+    if (!value) /* a name that no output has says nothing */
+        *e->err = (Error){0};
     Term term = value ? inplace_current(e, value) : no_term();
     return term.kind == TERM_TENSOR ? term.tensor : -1;
 }
