@@ -111,7 +111,7 @@ extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], ker
     kernels_integer[], kernels_signal[], kernels_stateful[], kernels_rotary[], kernels_decide[],
     kernels_boxes[], kernels_loss[], kernels_optimizer[], kernels_random[], kernels_matrix[],
     kernels_ngrams[], kernels_control[], kernels_sequence[], kernels_hlo_place[],
-    kernels_hlo_window[], kernels_hlo_index[], kernels_hlo_region[];
+    kernels_hlo_window[], kernels_hlo_index[], kernels_hlo_region[], kernels_classical[];
 extern const Kernel *const kernel_families[]; /* all of these, ended by NULL */
 
 /* The kernel of an op: the op space's own kernel, else the one that the op space names (space may

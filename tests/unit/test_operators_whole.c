@@ -37,10 +37,8 @@ static const struct {
      "strings and maps, with which no kernel computes"},
     {LACKS_KERNEL, "ImageDecoder", "decodes the formats of image files"},
     {LACKS_KERNEL,
-     "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer "
      "ai.onnx.ml::FeatureVectorizer ai.onnx.ml::Imputer "
-     "ai.onnx.ml::LinearClassifier ai.onnx.ml::LinearRegressor "
-     "ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder "
+     "ai.onnx.ml::LinearClassifier "
      "ai.onnx.ml::SVMClassifier ai.onnx.ml::SVMRegressor "
      "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleClassifier "
      "ai.onnx.ml::TreeEnsembleRegressor",
@@ -87,6 +85,10 @@ static const struct {
      "ReduceAll ReduceAny Var Std VarMean VectorNorm NumElements Histogram "
      "Bucketize SearchSorted BinCount MaskedSelect NonZeroRows Unique2",
      "asked for by the rules of torch, Paddle and nnScaler; models have what they are made of"},
+    {LACKS_GRADIENT,
+     "ai.onnx.ml::LinearRegressor ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder "
+     "ai.onnx.ml::ArrayFeatureExtractor",
+     "of tables, whose models are not trained by gradients"},
     {LACKS_GRADIENT,
      "MatMulInteger QLinearMatMul ConvInteger QLinearConv "
      "DynamicQuantizeLinear BitCast com.microsoft::QLinearAdd "

@@ -504,6 +504,6 @@ const Operator operators_scatter[] = {
     {OP("Det", determinant, 0, 1, 1), GRADIENT("0: DetGrad(x0)"), ONNX("", ".f"), .kernel = "Det",
      .examples = "3x5x5", TORCH("det linalg_det"), PADDLE("determinant")},
     {OP("ai.onnx.ml::ArrayFeatureExtractor", feature_extractor, 0, 2, 2), ONNX("", ".fis .i"),
-     .examples = "5x6,3:i64; 6,3:i64"},
+     .kernel = "ai.onnx.ml::ArrayFeatureExtractor", .examples = "5x6,3:i64; 6,3:i64"},
     {0},
 };

@@ -5,8 +5,8 @@
  *     LinearClassifier n c^ -> n, n 3          labels, and a score a class
  *     OneHotEncoder    d0 d1 -> d0 d1 3
  *
- * Rows of a table are independent, so the batch dim may be sharded; a vector is one row. The runner
- * has no kernels for these operators; only their shapes and types are inferred.
+ * Rows of a table are independent, so the batch dim may be sharded; a vector is one row. Those on
+ * numbers that are a few lines have kernels; of the others shapes and types are inferred.
  */
 #include "core/rules/args.h"
 
@@ -312,7 +312,8 @@ const Operator operators_text[] = {
          "pool_int64s=[0,1,2,1]; 6:i64 ngram_counts=[0] ngram_indexes=[0,3,6] pool_int64s=[0,1,2]"},
     {OP("com.microsoft::Tokenizer", split_text, 1, 1, 1),
      OWN("mark mincharnum pad_value separators tokenexp", ""), .examples = "5:str"},
-    {OP("ai.onnx.ml::Binarizer", same, 1, 1, 1), ONNX("threshold", ".fi"), .examples = "5x6"},
+    {OP("ai.onnx.ml::Binarizer", same, 1, 1, 1), ONNX("threshold", ".fi"),
+     .kernel = "ai.onnx.ml::Binarizer", GRADIENT("0: zero"), .examples = "5x6"},
     {OP("ai.onnx.ml::CastMap", cast_map, 1, 1, 1), ONNX("cast_to map_form max_map", ""),
      .examples = "1 map_form=SPARSE max_map=7"},
     {OP("ai.onnx.ml::CategoryMapper", map_category, 1, 1, 1),
@@ -336,10 +337,14 @@ const Operator operators_text[] = {
           ".fi"),
      .examples = "5x6 classlabels_ints=[1,2,3] -> 2"},
     {OP("ai.onnx.ml::LinearRegressor", regress, 1, 1, 1),
-     ONNX("coefficients intercepts post_transform targets", ".fi"), .examples = "5x6 targets=3"},
-    {OP("ai.onnx.ml::Normalizer", normalize, 1, 1, 1), ONNX("norm", ".fi"), .examples = "5x6"},
+     ONNX("coefficients intercepts post_transform targets", ".fi"),
+     .kernel = "ai.onnx.ml::LinearRegressor",
+     .examples = "5x3 targets=2 coefficients=[1,2,-3,4,5,6] intercepts=[7,-2]"},
+    {OP("ai.onnx.ml::Normalizer", normalize, 1, 1, 1), ONNX("norm", ".fi"),
+     .kernel = "ai.onnx.ml::Normalizer", .examples = "5x6; 5x6 norm=L2"},
     {OP("ai.onnx.ml::OneHotEncoder", encode_one_hot, 1, 1, 1),
-     ONNX("cats_int64s cats_strings zeros", ".fis"), .examples = "5x6:i64 cats_int64s=[1,2,3]"},
+     ONNX("cats_int64s cats_strings zeros", ".fis"), .kernel = "ai.onnx.ml::OneHotEncoder",
+     .examples = "5x6:i64 cats_int64s=[1,2,3]"},
     {OP("ai.onnx.ml::SVMClassifier", classify_table, 1, 1, 1), .outputs_max = 2,
      ONNX("classlabels_ints classlabels_strings coefficients kernel_params kernel_type "
           "post_transform prob_a prob_b rho support_vectors vectors_per_class",

@@ -25,6 +25,7 @@ static const struct {
     {"Gelu", {"approximate"}, {0}},
     {"Celu", {"alpha"}, {1}},
     {"ThresholdedRelu", {"alpha"}, {1}},
+    {"ai.onnx.ml::Binarizer", {"threshold"}, {0}},
     {"Shrink", {"bias", "lambd"}, {0, 0.5}},
     {"Swish", {"alpha"}, {1}},
     {"SwiGLU", {"alpha"}, {1}},

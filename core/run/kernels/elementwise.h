@@ -91,6 +91,7 @@
     FF(SELU, ULPS, "Selu", 1, q *(x < 0 ? p * expm1(x) : x))                                       \
     FF(CELU, ULPS, "Celu", 1, x < 0 ? p * expm1(x / p) : x)                                        \
     FF(THRESHOLDED_RELU, EXACT, "ThresholdedRelu", 1, x > p ? x : 0)                               \
+    FF(BINARIZER, EXACT, "ai.onnx.ml::Binarizer", 1, x > p ? 1 : 0)                                \
     FF(SHRINK, OPERANDS, "Shrink", 1, x<-q ? x + p : x> q ? x - p : 0)                             \
     FF(SWISH, ULPS, "Swish", 1, x / (1 + exp(-x * p)))                                             \
     FF(SWIGLU, ULPS, "SwiGLU", 2, x / (1 + exp(-x * p)) * y)                                       \

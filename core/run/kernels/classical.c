@@ -1,0 +1,170 @@
+/* classical.c - operators of ai.onnx.ml on tables of numbers: a norm of each row, a linear model,
+ * one-hot columns, chosen columns.
+ *
+ * A table is [rows, columns], or one row; columns are whole on every rank, rows are those of its
+ * part. What needs strings, and transforms behind a model, are refused by name.
+ */
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static int64_t row_length(const Local *local)
+{
+    return local->shape.n_dims == 0 ? 1 : local->shape.dim[local->shape.n_dims - 1];
+}
+
+static int64_t row_count(const Local *local, int64_t length)
+{
+    return length > 0 ? shape_elements(&local->shape) / length : 0;
+}
+
+/* ---- Normalizer ---- */
+
+typedef enum { NORM_MAX, NORM_L1, NORM_L2 } Norm;
+
+/* As ONNX's reference computes it: of the largest by magnitude; a row of zeros stays so. */
+static double norm_of(const double *x, int64_t n, Norm norm)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum = norm == NORM_MAX  ? fmax(sum, fabs(x[i]))
+              : norm == NORM_L1 ? sum + fabs(x[i])
+                                : sum + x[i] * x[i];
+    return norm == NORM_L2 ? sqrt(sum) : sum;
+}
+
+static bool normalize(const KernelCall *call, Error *err)
+{
+    static const char *const names[] = {"MAX", "L1", "L2"};
+    const Attr *attr = op_attr(kernel_graph(call), call->op, "norm");
+    Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("MAX");
+    int norm = 0, n_norms = (int)(sizeof names / sizeof *names);
+    while (norm < n_norms && !str_eq(word, str_from(names[norm])))
+        norm++;
+    if (norm == n_norms)
+        return error_kind(err, ERROR_RUN, "the norm is MAX, L1 or L2, not '%.*s'", STR_ARG(word));
+    if (!kernel_needs(call, 1, err))
+        return false;
+    const Local *in = call->input[0];
+    int64_t n = row_length(in);
+    double *row = arena_array(call->scratch, double, n);
+    for (int64_t r = 0; r < row_count(in, n); r++) {
+        local_load(in, r * n, 1, n, NUMBER_F64, row);
+        double length = norm_of(row, n, (Norm)norm);
+        for (int64_t i = 0; length > 0 && i < n; i++)
+            row[i] /= length;
+        local_store(call->output[0], r * n, n, NUMBER_F64, row);
+    }
+    return true;
+}
+
+/* ---- LinearRegressor ---- */
+
+static bool no_transform(const KernelCall *call, Error *err)
+{
+    const Attr *attr = op_attr(kernel_graph(call), call->op, "post_transform");
+    Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("NONE");
+    return str_eq(word, STR("NONE")) ||
+           error_kind(err, ERROR_RUN, "post_transform %.*s is not computed", STR_ARG(word));
+}
+
+static int list_length(const Attr *list)
+{
+    bool is_list = list && (list->type == ATTR_FLOATS || list->type == ATTR_INTS);
+    return is_list ? list->n : 0;
+}
+
+/* Whole numbers may be written without a point. */
+static double number_at(const Attr *list, int64_t i)
+{
+    return list->type == ATTR_FLOATS ? list->floats[i] : (double)list->ints[i];
+}
+
+/* out[row, target] = intercept[target] + the sum over columns of x times coefficient. */
+static bool regress(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    const Attr *weight = op_attr(graph, call->op, "coefficients"),
+               *shift = op_attr(graph, call->op, "intercepts");
+    if (!kernel_needs(call, 1, err) || !no_transform(call, err))
+        return false;
+    const Local *in = call->input[0];
+    int64_t n = row_length(in), n_targets = row_length(call->output[0]);
+    if (list_length(weight) != n * n_targets ||
+        (list_length(shift) != 0 && list_length(shift) != n_targets))
+        return error_kind(err, ERROR_RUN,
+                          "%" PRId64 " columns and %" PRId64
+                          " targets need as many coefficients as "
+                          "their product, and an intercept a target or none",
+                          n, n_targets);
+    double *row = arena_array(call->scratch, double, n),
+           *sum = arena_array(call->scratch, double, n_targets);
+    for (int64_t r = 0; r < row_count(in, n); r++) {
+        local_load(in, r * n, 1, n, NUMBER_F64, row);
+        for (int64_t t = 0; t < n_targets; t++) {
+            sum[t] = list_length(shift) > 0 ? number_at(shift, t) : 0;
+            for (int64_t i = 0; i < n; i++)
+                sum[t] += row[i] * number_at(weight, t * n + i);
+        }
+        local_store(call->output[0], r * n_targets, n_targets, NUMBER_F64, sum);
+    }
+    return true;
+}
+
+/* ---- OneHotEncoder ---- */
+
+static bool encode(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    const Attr *category = op_attr(graph, call->op, "cats_int64s");
+    bool unknown = op_attr_int(graph, call->op, "zeros", 1) != 0;
+    if (!category || category->type != ATTR_INTS)
+        return error_kind(err, ERROR_RUN, "its categories are strings");
+    if (!kernel_needs(call, 1, err))
+        return false;
+    const Local *in = call->input[0];
+    double *row = arena_array(call->scratch, double, category->n);
+    for (int64_t i = 0; i < shape_elements(&in->shape); i++) {
+        int64_t at, n_found = 0;
+        local_load(in, i, 1, 1, NUMBER_I64, &at);
+        for (int c = 0; c < category->n; c++) {
+            row[c] = category->ints[c] == at;
+            n_found += category->ints[c] == at;
+        }
+        if (n_found == 0 && !unknown)
+            return error_kind(err, ERROR_RUN, "%" PRId64 " is none of its categories", at);
+        local_store(call->output[0], i * category->n, category->n, NUMBER_F64, row);
+    }
+    return true;
+}
+
+/* ---- ArrayFeatureExtractor ---- */
+
+static bool extract(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 2, err))
+        return false;
+    const Local *in = call->input[0], *places = call->input[1];
+    Local *out = call->output[0];
+    int64_t n = row_length(in), n_out = row_length(out);
+    if (in->dtype != out->dtype || n_out != shape_elements(&places->shape))
+        return error_kind(err, ERROR_RUN, "input and output differ in type or in columns");
+    for (int64_t r = 0; r < row_count(in, n); r++)
+        for (int64_t i = 0; i < n_out; i++) {
+            int64_t at;
+            local_load(places, i, 1, 1, NUMBER_I64, &at);
+            if (at < 0 || at >= n)
+                return error_kind(err, ERROR_RUN, "column %" PRId64 " of %" PRId64, at, n);
+            elements_copy(in->dtype, local_at(out, r * n_out + i), local_at(in, r * n + at), 1, 1);
+        }
+    return true;
+}
+
+const Kernel kernels_classical[] = {
+    {"ai.onnx.ml::Normalizer", normalize, NULL, 0, ROUNDING_SENSITIVE},
+    {"ai.onnx.ml::LinearRegressor", regress, NULL, 0, ROUNDING_SENSITIVE},
+    {"ai.onnx.ml::OneHotEncoder", encode, NULL, 0, ROUNDING_EXACT},
+    {"ai.onnx.ml::ArrayFeatureExtractor", extract, NULL, 0, ROUNDING_EXACT},
+    {0},
+};
