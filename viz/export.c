@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/run/trace/trace_json.h"
 #include "viz/dot.h"
+#include "viz/dot_label.h"
 #include "viz/dot_layout.h"
 #include "viz/paper.h"
 #include "viz/placed.h"
@@ -93,6 +94,21 @@ static const Diagram *fit_page(const ExportRequest *request, const Diagram *diag
     return best;
 }
 
+/* A stack may be longer than a page, which no width helps. */
+static void note_height(const ExportRequest *request, const Diagram *fitted, ExportNotes *notes)
+{
+    static const double PAGE = 9.5 * 72;
+    double height = fitted->placed ? diagram_page(fitted).h : 0;
+    DiagramKind kind = request->drawing.kind;
+
+    if (height <= PAGE || request->drawing.of || kind == DIAGRAM_LAYER)
+        return;
+    export_note(notes, "it is %.1f in high, more than a page of 9.5 in%s", height / 72,
+                request->drawing.session->groups->n_groups > 0
+                    ? ": --kind layer draws one layer, a wider --width is shorter"
+                    : ": a wider --width is shorter");
+}
+
 /* The diagram of a request, for the page or the screen that it is for. */
 static Diagram *make_diagram(const ExportRequest *request, Arena *arena, ExportNotes *notes,
                              bool *absent, Error *err)
@@ -111,6 +127,7 @@ static Diagram *make_diagram(const ExportRequest *request, Arena *arena, ExportN
         export_note(notes, "caption: %s", paper_caption(arena, diagram));
         export_note(notes, "legend: %s",
                     paper_legend(arena, diagram, request->drawing.session->mesh));
+        note_height(request, fitted, notes);
         *diagram = *fitted;
     }
     /* Where lines cross the titles of frames is known after a first layout. */

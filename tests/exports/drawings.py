@@ -1,6 +1,8 @@
 """drawings.py - how readable drawings are at the width of a column: smallest type, share of empty
 tiles, labels that lines cross; every kind of a few plans. `python3 tests/exports/drawings.py`
-prints the measures."""
+prints the measures; with SHEET.html [PROGRAM] it writes a page of all pictures, beside those of
+another build of the program."""
+import html
 import math
 import os
 import re
@@ -134,7 +136,25 @@ def measure(check):
         check(f"{name}: lines do not cross labels", crossed <= CROSSED_MOST * labels + 1, (crossed, labels))
 
 
+def sheet(path, programs):
+    """A page with every picture in its own size, side by side for each program: before and after."""
+    global DIMSCOPE
+    rows = {}
+    for DIMSCOPE in programs:
+        for name, picture, done in pictures():
+            svg = done.stdout.decode() if picture else f"<pre>{html.escape(done.stderr.decode())}</pre>"
+            rows.setdefault(name, []).append(svg[svg.index("<svg"):] if picture else svg)
+    with open(path, "w") as out:
+        out.write("<!DOCTYPE html><meta charset=utf-8><title>every kind in a column</title><style>body{font:12px sans-serif}"
+                  "td{vertical-align:top;padding:6px;border:1px solid #ccc}td div{max-height:9.5in;overflow:auto}</style><table>")
+        for name, svgs in rows.items():
+            out.write(f"<tr><td>{name}</td>" + "".join(f"<td><div>{svg}</div></td>" for svg in svgs) + "</tr>\n")
+        out.write("</table>\n")
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 1:  # SHEET.html [PROGRAM-BEFORE]
+        sys.exit(sheet(sys.argv[1], [*sys.argv[2:], DIMSCOPE]))
     for name, picture, _ in pictures():
         if picture:
             crossed, labels = picture.crossed()

@@ -86,9 +86,11 @@ static void a_drawing_fits_its_column(void **state)
     assert_true(smallest_type(svg) >= 7);
     assert_true(str_find(svg, STR("legend")) < 0);
     assert_true(str_find(svg, STR("dimscope 0")) < 0);
-    assert_int_equal(notes.at.n, 2);
     assert_true(str_starts(str_from(notes.at.at[0]), STR("caption: ")));
     assert_true(str_starts(str_from(notes.at.at[1]), STR("legend: axes ")));
+    bool longer = number_after(svg, "pt\" height=\"") > 9.5 * 72 + 6;
+    assert_true(notes.at.n == 2 || str_find(str_from(notes.at.at[2]), STR(" in high")) > 0);
+    assert_true(notes.at.n == 2 || longer);
     close_opened(&f);
 }
 
