@@ -319,7 +319,7 @@ else
 	@$(SUBMAKE) MODE=fuzz build/fuzz/fuzz_$(F)
 	@mkdir -p build/fuzz/corpus/$(F)
 	build/fuzz/fuzz_$(F) -max_total_time=$(SECONDS) -timeout=60 -artifact_prefix=build/fuzz/ \
-	    -verbosity=0 -print_final_stats=1 build/fuzz/corpus/$(F) $(wildcard tests/fuzz/corpus/$(F))
+	    -verbosity=0 -print_final_stats=1 -entropic=0 build/fuzz/corpus/$(F) $(wildcard tests/fuzz/corpus/$(F))
 endif
 
 fuzz-all: deps-check

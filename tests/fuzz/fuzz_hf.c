@@ -5,7 +5,7 @@
  * Bytes of the input, in order: the family, what is done with the model, then a field and its value
  * again and again. Behind a first byte of 255 is the file itself.
  */
-#include "scripts/hooks.h"
+#include "tests/fuzz/quick_hooks.h"
 #include "tests/fuzz/sandbox.h"
 
 #include <sys/mman.h>
@@ -242,14 +242,6 @@ static void open_model(const SessionHooks *hooks, int what)
     session_close(session);
 }
 
-/* Operators that are shipped as scripts take longer to read than a model to build. */
-static bool prepare_nothing(void *context, Session *session, const char *policy,
-                            const RuleBook *rules, Error *err)
-{
-    (void)context, (void)session, (void)policy, (void)rules, (void)err;
-    return true;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
     enum { RAW = 255 };
@@ -264,8 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
         write_config(config_text(arena, bytes, n_bytes));
     if (!scripts)
         scripts = scripts_new(kept = arena_new(), root);
-    SessionHooks hooks = scripts_hooks(scripts);
-    hooks.prepare = prepare_nothing;
+    SessionHooks hooks = quick_hooks(scripts);
     open_model(&hooks, bytes[1]);
     arena_free(arena);
     return 0;

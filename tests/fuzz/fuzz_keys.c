@@ -4,9 +4,9 @@
  * Bytes of the input, in order: which model and whether jobs work beside the screen, then what is
  * pressed: ASCII is itself, 0x80 and more are named keys, the mouse, a new size, or a text.
  */
-#include "scripts/hooks.h"
 #include "tui/app/app.h"
 
+#include "tests/fuzz/quick_hooks.h"
 #include "tests/fuzz/sandbox.h"
 #include "tests/unit/graph_text.h"
 
@@ -161,7 +161,7 @@ static void open_session(int model)
         graphs[model] = graph_from_text(arena_new(), models[model], 13);
     opened[model].arena = arena_new();
     opened[model].scripts = scripts_new(opened[model].arena, root);
-    SessionHooks hooks = scripts_hooks(opened[model].scripts);
+    SessionHooks hooks = quick_hooks(opened[model].scripts);
     SessionOptions options = {.mesh = "dp=2,tp=4", .policy = model > 0 ? "megatron" : NULL};
     Error err = {0};
     opened[model].session = session_open_graph(graphs[model], &options, &hooks, &err);

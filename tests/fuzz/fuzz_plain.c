@@ -1,6 +1,6 @@
 /* fuzz_plain.c - any bytes as lines typed to the explorer without a screen: what is printed has no
  * control bytes, and files are written into an empty folder only. */
-#include "scripts/hooks.h"
+#include "tests/fuzz/quick_hooks.h"
 #include "tests/fuzz/sandbox.h"
 #include "tests/unit/graph_text.h"
 #include "tui/app/plain.h"
@@ -26,7 +26,7 @@ static void open_session(void)
 {
     opened.arena = arena_new();
     opened.scripts = scripts_new(opened.arena, root);
-    SessionHooks hooks = scripts_hooks(opened.scripts);
+    SessionHooks hooks = quick_hooks(opened.scripts);
     SessionOptions options = {.mesh = "dp=2,tp=2", .policy = "megatron"};
     Error err = {0};
     Graph *graph =

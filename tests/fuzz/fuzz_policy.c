@@ -5,8 +5,8 @@
  * policies a statement that fails is left out.
  */
 #include "core/session/planfile.h"
-#include "scripts/hooks.h"
 #include "tests/fuzz/grammar.h"
+#include "tests/fuzz/quick_hooks.h"
 #include "tests/fuzz/sandbox.h"
 #include "tests/unit/graph_text.h"
 
@@ -139,25 +139,13 @@ static void write_policy(Str text)
         fail_msg("not written: %s\n", strerror(errno));
 }
 
-static bool (*shipped_prepare)(void *context, Session *session, const char *policy,
-                               const RuleBook *rules, Error *err);
-
-/* Operators that are shipped as scripts take longer to read than all else. */
-static bool prepare(void *context, Session *session, const char *policy, const RuleBook *book,
-                    Error *err)
-{
-    return !policy || shipped_prepare(context, session, policy, book, err);
-}
-
 static void plan(Arena *arena, int model, int train, Str policy)
 {
     static Graph *graphs[MODELS];
     if (!graphs[model])
         graphs[model] = graph_from_text(arena_new(), models[model], 13);
     Scripts *scripts = scripts_new(arena, root);
-    SessionHooks hooks = scripts_hooks(scripts);
-    shipped_prepare = hooks.prepare;
-    hooks.prepare = prepare;
+    SessionHooks hooks = quick_hooks(scripts);
     write_policy(policy);
     SessionOptions options = {.mesh = "a=2,b=2", .policy = "./policy.lua", .train = trains[train]};
     Error err = {0};
