@@ -190,6 +190,13 @@ static bool reduce(RuleCall *call, Error *err)
     return true;
 }
 
+/* Between a value and what each rank has of it, in a manual computation: the sharding is that of
+ * the module, and what is inside is on local shapes. */
+static bool manual_border(RuleCall *call, Error *err)
+{
+    return declared_results(call, err) && rule_space(call, err) != NULL;
+}
+
 #define FAMILY "stablehlo"
 #define HLO(name, rule, flops, attrs)                                                              \
     OP("stablehlo." name, rule, flops, 0, OPERATOR_ANY), .outputs_max = OPERATOR_ANY, OWN(attrs, "")
@@ -275,5 +282,7 @@ const Operator operators_stablehlo[] = {
      GRADIENT("all: move(inputs)"),
      .examples =
          "5x6->5x6 dimension=1 region=[\"compare:LT:bool\\u00200\\u00201\",\"return\\u00202\"]"},
+    {OP("sdy.manual_input", manual_border, 0, 1, 1), OWN("", ""), .examples = "8x16->8x4"},
+    {OP("sdy.manual_output", manual_border, 0, 1, 1), OWN("", ""), .examples = "8x4->8x16"},
     {0},
 };
