@@ -73,7 +73,9 @@ static double fill(const ExpertLoad *load, const Cut *cut, const Mesh *mesh)
     return room > 0 ? rows / (double)room : 1;
 }
 
-double routed_fill(const Routed *routed, int32_t tensor, const Sharding *sharding, const Mesh *mesh)
+/* The fill of a value with this sharding; 1 if it is not routed. */
+static double value_fill(const Routed *routed, int32_t tensor, const Sharding *sharding,
+                         const Mesh *mesh)
 {
     const Place *at = routed ? &routed->tensor[tensor] : &nowhere;
     return at->load < 0 ? 1 : fill(&routed->loads.at[at->load], &sharding->dim[at->expert], mesh);
@@ -82,14 +84,14 @@ double routed_fill(const Routed *routed, int32_t tensor, const Sharding *shardin
 int64_t routed_bytes(const Routed *routed, int32_t tensor, const Sharding *sharding,
                      const Mesh *mesh, int64_t bytes)
 {
-    double share = routed_fill(routed, tensor, sharding, mesh);
+    double share = value_fill(routed, tensor, sharding, mesh);
     return share == 1 ? bytes : (int64_t)ceil((double)bytes * share * (1 - 1e-12));
 }
 
 double routed_move_fill(const Routed *routed, int32_t tensor, const Sharding *from,
                         const Sharding *to, const Mesh *mesh)
 {
-    return fmax(routed_fill(routed, tensor, from, mesh), routed_fill(routed, tensor, to, mesh));
+    return fmax(value_fill(routed, tensor, from, mesh), value_fill(routed, tensor, to, mesh));
 }
 
 double routed_op_fill(const Routed *routed, int32_t op, const OpCut *cut, const Mesh *mesh)

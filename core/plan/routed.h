@@ -28,10 +28,7 @@ Routed *routed_of(Arena *arena, const Inferred *inferred);
 
 /* In all of these `routed` may be NULL: 1, and 0 for codes. */
 
-/* The fill of a value with this sharding; 1 if it is not routed. */
-double routed_fill(const Routed *routed, int32_t tensor, const Sharding *sharding,
-                   const Mesh *mesh);
-/* That of as many bytes as there would be if all rows were there. */
+/* Of as many bytes as a rank would hold if all rows were there, the share that is its fill. */
 int64_t routed_bytes(const Routed *routed, int32_t tensor, const Sharding *sharding,
                      const Mesh *mesh, int64_t bytes);
 /* The larger fill of both ends: a rank takes as long as the fullest sends or receives. */

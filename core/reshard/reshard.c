@@ -96,15 +96,15 @@ static void prepare(Resharder *resharder)
 
 /* ---- paths ---- */
 
-int64_t resharder_local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding)
-{
-    int64_t bytes = dtype_bytes(dtype, sharding_most_elements(sharding, resharder->mesh));
-    return resharder_filled(resharder, bytes);
-}
-
-int64_t resharder_filled(const Resharder *resharder, int64_t bytes)
+/* Of so many bytes those that are there. */
+static int64_t filled(const Resharder *resharder, int64_t bytes)
 {
     return resharder->fill == 1 ? bytes : (int64_t)ceil((double)bytes * resharder->fill);
+}
+
+int64_t resharder_local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding)
+{
+    return filled(resharder, dtype_bytes(dtype, sharding_most_elements(sharding, resharder->mesh)));
 }
 
 static double limit_of(const Resharder *resharder, int64_t ends)
@@ -123,7 +123,7 @@ static int64_t padding_of(const Resharder *resharder, Dtype dtype, const Shardin
     int64_t elements = 1, parts = mesh_atoms_size(resharder->mesh, sharding_atoms(held));
     for (int64_t d = 0; d < held->n_dims; d++)
         elements *= cut_size(&held->dim[d]);
-    return bytes - resharder_filled(resharder, dtype_bytes(dtype, elements) / parts);
+    return bytes - filled(resharder, dtype_bytes(dtype, elements) / parts);
 }
 
 static Step make_step(const Resharder *resharder, Dtype dtype, const Hop *hop, const Sharding *from,

@@ -43,8 +43,6 @@ typedef struct {
 
 /* The most that a rank holds. */
 int64_t resharder_local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding);
-/* Of so many bytes those that are there. */
-int64_t resharder_filled(const Resharder *resharder, int64_t bytes);
 /* A copy of a path with room for one more step. */
 ReshardPath *resharder_path_begun(Resharder *resharder, const ReshardPath *there, Step **steps);
 /* Puts a step behind the others of a path, with what it sends, takes and makes a rank hold. */
