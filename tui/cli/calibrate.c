@@ -285,7 +285,7 @@ static bool check(Cli *cli, Calibrating *all)
     RunReport report;
     cli->options.machine = cli->options.output;
     Session *session = choose_sample(cli, check_model, false) ? cli_open(cli) : NULL;
-    bool ran = cli_all_have(cli, &all->world, session) &&
+    bool ran = cli_all_have(cli, &all->world, session) && session &&
                run_plan(cli->arena, session->plan, &all->options, &report, &cli->err);
     if (ran && !report.elsewhere)
         put_check(session, &report, &cli->out);
