@@ -2,6 +2,8 @@
 
 #include "core/run/kernel.h"
 
+#include <inttypes.h>
+
 int64_t mpi_ragged_row(const MpiSteps *steps, const Collective *collective, Dtype dtype, int n_dims)
 {
     const Sharding *from = collective->from, *to = collective->to;
@@ -114,6 +116,21 @@ static void pack(MpiSteps *steps, const MpiStep *step, const Local *source, Aren
     }
 }
 
+/* Whether what the others say of their parcels can be received. */
+static bool check_sizes(const Parcels *parcels, int n_members, Error *err)
+{
+    int64_t n_all = 0;
+    for (int m = 0; m < n_members; m++) {
+        if (parcels->n[m] < 0)
+            return error_kind(err, ERROR_RUN, "member %d of the group sends %d bytes", m,
+                              parcels->n[m]);
+        n_all += parcels->n[m];
+    }
+    return n_all <= INT32_MAX ||
+           error_kind(err, ERROR_RUN, "%" PRId64 " bytes are more than MPI receives at once",
+                      n_all);
+}
+
 bool mpi_ragged_all_to_all(MpiSteps *steps, const MpiStep *step, const Local *source, Local *target,
                            Error *err)
 {
@@ -121,7 +138,8 @@ bool mpi_ragged_all_to_all(MpiSteps *steps, const MpiStep *step, const Local *so
     Parcels sent = parcels_new(scratch, step->n_members),
             got = parcels_new(scratch, step->n_members);
     pack(steps, step, source, scratch, &sent);
-    bool ok = MPI_CALL(err, MPI_Alltoall, sent.n, 1, MPI_INT, got.n, 1, MPI_INT, step->comm);
+    bool ok = MPI_CALL(err, MPI_Alltoall, sent.n, 1, MPI_INT, got.n, 1, MPI_INT, step->comm) &&
+              check_sizes(&got, step->n_members, err);
     if (ok) {
         got.data = arena_alloc(scratch, (size_t)lay_out(&got, step->n_members) + 1);
         ok = MPI_CALL(err, MPI_Alltoallv, sent.data, sent.n, sent.at, MPI_BYTE, got.data, got.n,
