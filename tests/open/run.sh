@@ -44,6 +44,9 @@ expect "the lines of the findings" says "the plan is legal" \
     "$DIMSCOPE" check $custom -m x=2 -p tests/open/ops.lua
 expect "no finding is left" sh -c \
     "! '$DIMSCOPE' check $custom -m x=2 -p tests/open/ops.lua | grep no-rule"
+expect "a loss that no kernel computes as it is called" says \
+    "no kernel for torch.export::cross_entropy_loss" \
+    "$DIMSCOPE" run tests/open/refused/weighted_loss.pt2 -m x=3
 expect "dims by input and axis" says "x.0" "$DIMSCOPE" info tests/open/tied_lm.pt2
 expect "other sizes" says "8,4,32" \
     "$DIMSCOPE" info tests/open/tied_lm.pt2 --dim x.0=8,x.1=4

@@ -160,9 +160,17 @@ static int count_results(const Call *c)
     return n < CALL_OUTPUTS_MAX ? n : CALL_OUTPUTS_MAX;
 }
 
-/* One op with the tensors as inputs and the rest as attributes; its results have the types and
- * shapes of the file. */
-static void make_opaque(Call *c)
+/* The name of a call that the row of its operator does not do for: no table has it, for rule and
+ * kernel of the operator would leave out what the call asks for besides. */
+static const char *whole_name(Call *c)
+{
+    return arena_printf(c->e->scratch, "torch.export::%.*s.%.*s", STR_ARG(c->op),
+                        STR_ARG(c->overload));
+}
+
+/* One op of that name with the tensors as inputs and the rest as attributes; its results have the
+ * types and shapes of the file. */
+static void make_opaque(Call *c, const char *op_type)
 {
     enum { ATTRS_MAX = 24 };
     const JsonView *json = c->e->json;
@@ -182,7 +190,7 @@ static void make_opaque(Call *c)
     }
     if (n == 0)
         return;
-    emit_many(c, unknown_name(c), inputs.at, inputs.n, attrs, n_attrs, out, n);
+    emit_many(c, op_type, inputs.at, inputs.n, attrs, n_attrs, out, n);
     for (int i = 0; i < n; i++) {
         int32_t meta = call_result_meta(c, i);
         out[i].dtype = (uint8_t)(meta < 0 ? DT_NONE : meta_dtype(c->e, meta));
@@ -328,7 +336,7 @@ static void keep_whole(Call *c)
     *e->err = (Error){0};
     c->unfit = false;
     c->first_op = e->builder->ops.n;
-    make_opaque(c);
+    make_opaque(c, whole_name(c));
 }
 
 static void read_call(Call *c)
@@ -344,7 +352,7 @@ static void read_call(Call *c)
         if (row)
             torch_row_apply(c, row);
         else
-            make_opaque(c);
+            make_opaque(c, unknown_name(c));
     }
     if (c->unfit)
         keep_whole(c);

@@ -123,7 +123,8 @@ static void say_result(Ui *ui, const SearchResult *result)
     else if (result->outcome == SEARCH_PLAN)
         ui_say(ui, "the plan is the best found already%s", result->proven ? ", proven" : "");
     else
-        ui_fail(ui, "%s", result->conflict ? result->conflict : "no plan within the limit was found");
+        ui_fail(ui, "%s",
+                result->conflict ? result->conflict : "no plan within the limit was found");
 }
 
 static void done(Ui *ui, void *context, bool ok, const Error *err)
