@@ -7,9 +7,9 @@
  * same rows. How many there are is known only when the router has run, so plans take what is
  * expected under a load, an attribute of the op:
  *
- *     balanced    each of e experts is chosen by k/e of the tokens (k: experts that a token
- * chooses) shares      expert i is chosen by k * share[i] of them, as was measured worst       all
- * tokens choose experts of one rank, which gets min(k, its experts) rows a token
+ *     balanced    each of e experts is chosen by k/e of the tokens; a token chooses k
+ *     shares      expert i is chosen by k * share[i] of the tokens, as was measured
+ *     worst       all tokens choose experts of one rank: min(k, its experts) rows a token
  *
  * The fill of a value is the share of its rows that are there on the fullest rank: the others wait
  * for that one. Flops, bytes read and written, memory and what reshards send are multiplied by it.

@@ -75,7 +75,7 @@ static int64_t put_rows(const Message *message, const MpiStep *step, const Local
     return next - to;
 }
 
-/* Returns false if the message is not as long as its rows. */
+/* Returns false if the message, of n_given bytes, is not as long as its rows. */
 static bool take_rows(const Message *message, const MpiStep *step, const char *from, int n_given,
                       Arena *scratch, Local *target, Error *err)
 {
@@ -83,6 +83,8 @@ static bool take_rows(const Message *message, const MpiStep *step, const char *f
     int64_t n_rows = message->piece.n_elements / step->row;
     char *all = arena_alloc(scratch, n_bytes * (size_t)n_rows + 1);
     const char *next = from + bits_of(message, step->row), *end = from + n_given;
+    if ((size_t)n_given < bits_of(message, step->row))
+        return error_kind(err, ERROR_RUN, "a message does not say which rows it has");
     memset(all, 0, n_bytes * (size_t)n_rows);
     for (int64_t r = 0; r < n_rows; r++) {
         if (!(from[r / 8] >> r % 8 & 1))
