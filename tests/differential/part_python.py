@@ -44,6 +44,20 @@ def check_moves(model, ids):
     say("check: what a plan gathers again is one difference", again, found)
 
 
+def check_tied(ids):
+    """GPT-2, whose head is its embedding: exported without weights the file does not say so."""
+    import transformers
+
+    config = transformers.GPT2Config(vocab_size=96, n_positions=64, n_embd=32, n_layer=2, n_head=4,
+                                     bos_token_id=0, eos_token_id=0)  # fmt: skip
+    model = transformers.GPT2LMHeadModel(config)
+    ids = ids % config.vocab_size
+    for options in {}, {"train": "adamw"}:
+        plan = dimscope.plan(model, (ids,), {"use_cache": False}, mesh="dp=2,tp=2", policy="megatron", **options)
+        found = dimscope.check(model, plan, (ids,), {"use_cache": False})
+        say(f"check: megatron of GPT-2 {options}", bool(found), found)
+
+
 def check_differences(model, ids):
     plan = dimscope.plan(MODELS + "llama-3-tiny.json", mesh="dp=2,tp=2", policy="megatron")
     text = plan.export("--to", "dtensor")
@@ -146,6 +160,7 @@ def in_torch():
     model, ids = transformers.LlamaForCausalLM(config), torch.zeros((1, 16), dtype=torch.long)
     check_refusals()
     check_moves(model, ids)
+    check_tied(ids)
     check_differences(model, ids)
     check_apply(model, ids)
     check_export(model, ids)

@@ -53,9 +53,7 @@ static Str last_module(Str stack)
     return path;
 }
 
-/* Nodes of a backward pass are of no module, whether the file repeats that of the forward pass or
- * not. */
-static Str module_of(Export *e, int32_t node)
+Str node_module(Export *e, int32_t node)
 {
     const JsonView *json = e->json;
     int32_t metadata = json_view_get(json, node, "metadata");
@@ -71,7 +69,7 @@ static Str module_of(Export *e, int32_t node)
 void call_begin(Call *c, Export *e, int32_t node)
 {
     const JsonView *json = e->json;
-    *c = (Call){.e = e, .node = node, .path = module_of(e, node), .first_op = e->builder->ops.n};
+    *c = (Call){.e = e, .node = node, .path = node_module(e, node), .first_op = e->builder->ops.n};
     split_target(c, json_view_raw(json, json_view_get(json, node, "target")));
     c->name = json_view_raw(json, json_view_get(json, node, "name"));
     if (c->name.n > 0)

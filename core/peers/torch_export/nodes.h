@@ -9,6 +9,10 @@ bool nodes_read(Export *e);
 /* Reads one node again, for its first result alone: what a view is of its changed base. */
 Term node_again(Export *e, int32_t node);
 
+/* The path of the node's module; "" of a backward pass, whether the file repeats that of the
+ * forward pass or not. */
+Str node_module(Export *e, int32_t node);
+
 /* The call of a node: its operator's name and module. */
 void call_begin(Call *c, Export *e, int32_t node);
 

@@ -3,6 +3,7 @@
 #include "core/peers/torch_export/archive.h"
 #include "core/peers/torch_export/nodes.h"
 #include "core/peers/torch_export/step.h"
+#include "core/peers/torch_export/unread.h"
 #include "core/run/element.h"
 
 #include <inttypes.h>
@@ -27,6 +28,8 @@ typedef struct {
     int n_nodes, n_absent, n_tied;
     Intern *storages; /* of weights that have bytes, with their strides; the next by id */
     Vec(int32_t) tensor_of_storage;
+    bool looked_for_tied; /* the first parameter without bytes asks for them: */
+    UnreadNames tied;
 } Program;
 
 static bool check_schema(Program *p, Error *err)
@@ -197,6 +200,37 @@ static int32_t tied_to(Program *p, const ArchiveEntry *entry, Dtype dtype, const
     return -1;
 }
 
+/* Whether the parameter, without bytes, is another one, which stands for it later. */
+static bool is_tied_later(Program *p, const ArchiveEntry *entry, Str value)
+{
+    if (entry->bytes > 0)
+        return false;
+    if (!p->looked_for_tied)
+        p->tied = unread_find(&p->e, p->graph, p->signature);
+    p->looked_for_tied = true;
+    for (int i = 0; i < p->tied.n; i++)
+        if (str_eq(p->tied.at[i].unread, value))
+            return true;
+    return false;
+}
+
+static bool add_tied(Program *p, Str value, Str name)
+{
+    Export *e = &p->e;
+    for (int i = 0; i < p->tied.n; i++) {
+        if (!str_eq(p->tied.at[i].unread, value))
+            continue;
+        ExportValue *read = export_value(e, p->signature, p->tied.at[i].read);
+        if (!read)
+            return false;
+        p->n_tied++;
+        export_also(e, name, read->term.tensor);
+        export_also(e, value, read->term.tensor);
+        export_define(e, value, read->term, false);
+    }
+    return true;
+}
+
 static bool add_stored(Program *p, Str value, Str name)
 {
     Export *e = &p->e;
@@ -207,6 +241,8 @@ static bool add_stored(Program *p, Str value, Str name)
         return false;
     Dtype dtype = meta_dtype(e, meta);
     ArchiveEntry entry = archive_find(&p->archive, name);
+    if (is_tied_later(p, &entry, value))
+        return true;
     bool taken = graph_has_tensor(e->builder, name);
     int32_t tied = taken ? -1 : tied_to(p, &entry, dtype, &shape, e->builder->tensors.n);
     if (tied >= 0) {
@@ -342,6 +378,22 @@ static bool read_input(Program *p, int32_t spec, bool users)
     return true;
 }
 
+static bool add_all_tied(Program *p, int32_t specs)
+{
+    const JsonView *json = p->e.json;
+    json_view_each (spec, json, specs) {
+        int32_t found = json_view_get(json, spec, "parameter");
+        Str value =
+            json_view_raw(json, json_view_get(json, json_view_get(json, found, "arg"), "name"));
+        if (p->tied.n > 0 && found >= 0 &&
+            !add_tied(
+                p, value,
+                json_view_str(json, json_view_get(json, found, "parameter_name"), p->e.arena)))
+            return false;
+    }
+    return true;
+}
+
 static bool read_inputs(Program *p)
 {
     Export *e = &p->e;
@@ -363,10 +415,13 @@ static bool read_inputs(Program *p)
     }
     read_ranges(p);
     bind_symbols(p);
-    for (int users = 0; users < 2; users++) /* a user's input gives way to a parameter's name */
+    for (int users = 0; users < 2; users++) { /* a user's input gives way to a parameter's name */
         json_view_each (spec, json, specs)
             if (!read_input(p, spec, users == 1))
                 return false;
+        if (users == 0 && !add_all_tied(p, specs))
+            return false;
+    }
     return true;
 }
 
