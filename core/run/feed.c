@@ -483,6 +483,17 @@ static int32_t parameter_of_master(const Graph *graph, int32_t tensor)
     return -1;
 }
 
+/* The weight under a name of the tensor: a tied one may have another in a checkpoint; or NULL. */
+static const SafeTensor *find_weight(const Graph *graph, int32_t tensor, const SafeTensors *weights)
+{
+    const SafeTensor *found =
+        weights ? safetensors_find(weights, tensor_name(graph, tensor)) : NULL;
+    for (int i = 0; weights && !found && i < graph->n_also; i++)
+        if (graph->also[i].tensor == tensor)
+            found = safetensors_find(weights, names_text(graph->names, graph->also[i].name));
+    return found;
+}
+
 /* Sets the feed if it is available before anything is computed; a constant too large to hold stays
  * FEED_NONE. */
 static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *err)
@@ -501,8 +512,7 @@ static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *
     }
     if (at->kind == TENSOR_INITIALIZER && at->data >= 0) {
         const TensorData *data = &graph->data[at->data];
-        const SafeTensor *weight =
-            given->weights ? safetensors_find(given->weights, tensor_name(graph, tensor)) : NULL;
+        const SafeTensor *weight = find_weight(graph, tensor, given->weights);
         if (weight)
             return feed_weight(feeds, tensor, weight, given->weights->path, err);
         if (data->form != DATA_ABSENT)
