@@ -35,6 +35,8 @@ static const struct {
      "com.microsoft::Tokenizer ai.onnx.ml::CastMap ai.onnx.ml::CategoryMapper "
      "ai.onnx.ml::DictVectorizer ai.onnx.ml::LabelEncoder ai.onnx.ml::ZipMap",
      "strings and maps, with which no kernel computes"},
+    {LACKS_KERNEL, "sdy.manual_input sdy.manual_output",
+     "around what each rank computes of its own part: planned, not run"},
     {LACKS_KERNEL, "ImageDecoder", "decodes the formats of image files"},
     {LACKS_KERNEL,
      "ai.onnx.ml::FeatureVectorizer ai.onnx.ml::Imputer "

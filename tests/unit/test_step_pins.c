@@ -490,7 +490,7 @@ static void exports_to_systems_are_of_the_model(void **state)
     const ExportFormat *format;
     for (int i = 0; (format = code_format_at(i)); i++) {
         int n, n_model;
-        if (strcmp(format->name, "lua") == 0)
+        if (strcmp(format->name, "lua") == 0 || format->step) /* tests/exports/steps.py */
             continue;
         const char *got = exported(&step, format, &n), *want = exported(&model, format, &n_model);
         const char *file = path_base(model.model); /* differs between the two */
