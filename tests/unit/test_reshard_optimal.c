@@ -377,11 +377,12 @@ typedef struct {
 
 #define RING(us, rate)                                                                             \
     {                                                                                              \
-        .name = "ring", .devices_per_node = 64, .inside = {"in", (us), (rate), 0, 0, 0},           \
+        .name = "ring", .devices_per_node = 64, .inside = {"in", (us), (rate), 0, 0, 0, 0},        \
         .between = {                                                                               \
             "net",                                                                                 \
             (us),                                                                                  \
             (rate),                                                                                \
+            0,                                                                                     \
             0,                                                                                     \
             0,                                                                                     \
             0                                                                                      \
@@ -389,11 +390,12 @@ typedef struct {
     }
 #define NODES(of)                                                                                  \
     {                                                                                              \
-        .name = "nodes", .devices_per_node = (of), .inside = {"in", 2, 4e11, 0, 0, 0},             \
+        .name = "nodes", .devices_per_node = (of), .inside = {"in", 2, 4e11, 0, 0, 0, 0},          \
         .between = {                                                                               \
             "net",                                                                                 \
             9,                                                                                     \
             4e10,                                                                                  \
+            0,                                                                                     \
             0,                                                                                     \
             0,                                                                                     \
             0                                                                                      \
