@@ -171,8 +171,8 @@ static int32_t code_of(const ExpertLoad *load, const Place *at)
 /* The index dim that a dim of the operand is; -1: none, or several. */
 static int index_of(const Operand *operand, int dim)
 {
-    const DimFactors *factors = &operand->factors[dim];
-    return dim >= 0 && factors->n == 1 && factors->exact ? factors->index[0] : -1;
+    const DimFactors *factors = dim >= 0 ? &operand->factors[dim] : NULL;
+    return factors && factors->n == 1 && factors->exact ? factors->index[0] : -1;
 }
 
 static int dim_of(const Operand *operand, int index)
