@@ -342,7 +342,7 @@ static int32_t find_with_head(const Names *names, Str text)
 {
     for (int i = 1; i <= names->n_ends; i++) {
         Str head = names->ends[i];
-        if (!names->before[i] || text.n < head.n || memcmp(text.s, head.s, head.n) != 0)
+        if (!names->before[i] || !str_starts(text, head))
             continue;
         int32_t stem = names_find(names, (Str){text.s + head.n, text.n - head.n});
         if (stem >= 0 && (names->ends_of[stem] & end_bit((uint8_t)i)))

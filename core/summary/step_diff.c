@@ -17,10 +17,7 @@ static const Shape *shape_of(const Session *session, int32_t tensor)
 
 static bool same_shape(const Shape *a, const Shape *b)
 {
-    if (!a || !b)
-        return a == b;
-    return a->n_dims == b->n_dims &&
-           memcmp(a->dim, b->dim, (size_t)a->n_dims * sizeof *a->dim) == 0;
+    return a && b ? shape_equal(a, b) : a == b;
 }
 
 /* How a gradient lies once it is reduced. */

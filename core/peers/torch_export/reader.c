@@ -214,23 +214,6 @@ static bool is_tied_later(Program *p, const ArchiveEntry *entry, Str value)
     return false;
 }
 
-static bool add_tied(Program *p, Str value, Str name)
-{
-    Export *e = &p->e;
-    for (int i = 0; i < p->tied.n; i++) {
-        if (!str_eq(p->tied.at[i].unread, value))
-            continue;
-        ExportValue *read = export_value(e, p->signature, p->tied.at[i].read);
-        if (!read)
-            return false;
-        p->n_tied++;
-        export_also(e, name, read->term.tensor);
-        export_also(e, value, read->term.tensor);
-        export_define(e, value, read->term, false);
-    }
-    return true;
-}
-
 static bool add_stored(Program *p, Str value, Str name)
 {
     Export *e = &p->e;
@@ -378,18 +361,19 @@ static bool read_input(Program *p, int32_t spec, bool users)
     return true;
 }
 
-static bool add_all_tied(Program *p, int32_t specs)
+/* Gives those of is_tied_later() the tensors that they are. */
+static bool add_tied(Program *p)
 {
-    const JsonView *json = p->e.json;
-    json_view_each (spec, json, specs) {
-        int32_t found = json_view_get(json, spec, "parameter");
-        Str value =
-            json_view_raw(json, json_view_get(json, json_view_get(json, found, "arg"), "name"));
-        if (p->tied.n > 0 && found >= 0 &&
-            !add_tied(
-                p, value,
-                json_view_str(json, json_view_get(json, found, "parameter_name"), p->e.arena)))
+    Export *e = &p->e;
+    for (int i = 0; i < p->tied.n; i++) {
+        const UnreadName *tied = &p->tied.at[i];
+        ExportValue *read = export_value(e, p->signature, tied->read);
+        if (!read)
             return false;
+        p->n_tied++;
+        export_also(e, tied->name, read->term.tensor);
+        export_also(e, tied->unread, read->term.tensor);
+        export_define(e, tied->unread, read->term, false);
     }
     return true;
 }
@@ -419,7 +403,7 @@ static bool read_inputs(Program *p)
         json_view_each (spec, json, specs)
             if (!read_input(p, spec, users == 1))
                 return false;
-        if (users == 0 && !add_all_tied(p, specs))
+        if (users == 0 && !add_tied(p))
             return false;
     }
     return true;

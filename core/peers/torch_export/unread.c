@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct {
-    Str value, module; /* of transformer.wte.weight transformer.wte */
+    Str value, name, module; /* of transformer.wte.weight transformer.wte */
     bool is_read;
 } Stored;
 
@@ -24,7 +24,7 @@ static void list_parameters(Search *s, int32_t signature)
             json_view_raw(json, json_view_get(json, json_view_get(json, at, "arg"), "name"));
         Str name = json_view_str(json, json_view_get(json, at, "parameter_name"), s->e->scratch);
         const char *dot = name.n > 0 ? memrchr(name.s, '.', name.n) : NULL;
-        Stored one = {value, {name.s, dot ? (size_t)(dot - name.s) : 0}, false};
+        Stored one = {value, name, {name.s, dot ? (size_t)(dot - name.s) : 0}, false};
         if (value.n > 0 && intern_put(s->values, value.s, value.n) == s->stored.n)
             vec_push(s->e->scratch, &s->stored, one);
     }
@@ -63,7 +63,7 @@ static void find_unread(Search *s, Str module, const Stored *read, UnreadNames *
         Stored *one = &s->stored.at[i];
         if (one->is_read || !str_eq(one->module, module) || !is_alike(s, one->value, read->value))
             continue;
-        vec_push(s->e->scratch, out, ((UnreadName){one->value, read->value}));
+        vec_push(s->e->scratch, out, ((UnreadName){one->value, read->value, one->name}));
         one->is_read = true;
     }
 }

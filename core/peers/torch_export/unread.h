@@ -10,9 +10,9 @@
 
 #include "core/peers/torch_export/exporting.h"
 
-/* Names of values. */
+/* Names of values, and of the parameter that the unread one is. */
 typedef struct {
-    Str unread, read;
+    Str unread, read, name;
 } UnreadName;
 typedef Vec(UnreadName) UnreadNames;
 
