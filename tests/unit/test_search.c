@@ -1,6 +1,6 @@
 /* The search of plans on a mesh: its costs are those of plans, its answer is the best of all
  * assignments, and what it decides replays. */
-#include "tests/unit/unit.h"
+#include "tests/unit/hooked.h"
 
 #include "core/cost/pipeline.h"
 #include "core/search/decide.h"
@@ -8,7 +8,6 @@
 #include "core/search/search.h"
 #include "core/session/make.h"
 #include "core/solve/solve.h"
-#include "scripts/hooks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,27 +16,7 @@
 #define GPT "samples/models/tiny-gpt.onnx"
 #define LLAMA "samples/models/llama-3-tiny.json"
 
-typedef struct {
-    Arena *arena;
-    Scripts *scripts;
-    SessionHooks hooks;
-} Fixture;
-
-static Fixture fixture_new(void)
-{
-    Arena *arena = arena_new();
-    Fixture f = {.arena = arena, .scripts = scripts_new(arena, ".")};
-    f.hooks = scripts_hooks(f.scripts);
-    return f;
-}
-
-static void fixture_free(Fixture *f)
-{
-    scripts_free(f->scripts);
-    arena_free(f->arena);
-}
-
-static Session *open_session(const Fixture *f, const char *model, const char *mesh,
+static Session *open_session(const Hooked *f, const char *model, const char *mesh,
                              const char *policy, const char *train)
 {
     SessionOptions options = {.model = model, .mesh = mesh, .policy = policy, .train = train};
@@ -49,7 +28,7 @@ static Session *open_session(const Fixture *f, const char *model, const char *me
     return session;
 }
 
-static SearchResult search(const Fixture *f, const SearchRequest *request)
+static SearchResult search(const Hooked *f, const SearchRequest *request)
 {
     SearchResult result;
     Error err = {0};
@@ -91,7 +70,7 @@ static void adds_up_what_plans_cost(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-        Fixture f = fixture_new();
+        Hooked f = hooked_new();
         Session *session =
             open_session(&f, plans[i].model, plans[i].mesh, plans[i].policy, plans[i].train);
         const Plan *own = session->plan;
@@ -113,7 +92,7 @@ static void adds_up_what_plans_cost(void **state)
             assert_near(answer.objective, plan_step_us(own));
         search_memo_free(memo);
         session_close(session);
-        fixture_free(&f);
+        hooked_free(&f);
     }
 }
 
@@ -123,13 +102,13 @@ static void adds_up_what_plans_cost(void **state)
 static void pins_hold_for_what_runs_again(void **state)
 {
     (void)state;
-    Fixture f = fixture_new();
+    Hooked f = hooked_new();
     Session *session = open_session(&f, LLAMA, "dp=2,tp=4", "megatron", "adamw");
     SearchResult result = search(&f, &(SearchRequest){.session = session});
     assert_true(result.proven);
     assert_near(result.model_us, result.cost_us);
     session_close(session);
-    fixture_free(&f);
+    hooked_free(&f);
 }
 
 /* No plan of a shipped policy is better, and the plan of the decisions costs what is said. */
@@ -139,7 +118,7 @@ static void beats_the_policies(void **state)
     static const char *const policies[] = {"megatron", "megatron_sp", "fsdp", "dp", "tp"};
     static const char *const trains[] = {NULL, "adamw"};
     for (int t = 0; t < 2; t++) {
-        Fixture f = fixture_new();
+        Hooked f = hooked_new();
         Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, trains[t]);
         SearchResult result = search(&f, &(SearchRequest){.session = session});
         assert_int_equal(result.outcome, SEARCH_PLAN);
@@ -155,7 +134,7 @@ static void beats_the_policies(void **state)
             assert_true(result.cost_us <= session->plan->priced->totals.step_us * (1 + 1e-9));
             session_close(session);
         }
-        fixture_free(&f);
+        hooked_free(&f);
     }
 }
 
@@ -164,7 +143,7 @@ static void beats_the_policies(void **state)
 static void obeys_pins(void **state)
 {
     (void)state;
-    Fixture f = fixture_new();
+    Hooked f = hooked_new();
     Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, "adamw");
     SearchResult open = search(&f, &(SearchRequest){.session = session});
     session_close(session);
@@ -179,7 +158,7 @@ static void obeys_pins(void **state)
     assert_near(plan_step_us(session->plan), result.cost_us);
     assert_true(session->plan->decided->n_pins >= n_pins);
     session_close(session);
-    fixture_free(&f);
+    hooked_free(&f);
 }
 
 /* ---- every assignment ---- */
@@ -202,7 +181,7 @@ static const struct {
 };
 
 typedef struct {
-    const Fixture *f;
+    const Hooked *f;
     const Session *session;
     const Instance *instance;
     Decisions pins;
@@ -265,7 +244,7 @@ static void is_the_best_of_all(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof brutes / sizeof *brutes; i++) {
-        Fixture f = fixture_new();
+        Hooked f = hooked_new();
         char path[] = "/tmp/dimscope_search_XXXXXX.lua";
         int file = mkstemps(path, 4);
         assert_true(file >= 0);
@@ -284,7 +263,7 @@ static void is_the_best_of_all(void **state)
         search_memo_free(memo);
         session_close(session);
         unlink(path);
-        fixture_free(&f);
+        hooked_free(&f);
     }
 }
 
@@ -294,7 +273,7 @@ static void is_the_best_of_all(void **state)
 static void prices_other_choices(void **state)
 {
     (void)state;
-    Fixture f = fixture_new();
+    Hooked f = hooked_new();
     Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, NULL);
     SearchResult result = search(&f, &(SearchRequest){.session = session, .price_choices = true});
     assert_true(result.n_by_op > 0);
@@ -314,7 +293,7 @@ static void prices_other_choices(void **state)
     assert_true(least < INFINITY);
     assert_true(own >= result.cost_us + least - 1e-6 * own);
     session_close(session);
-    fixture_free(&f);
+    hooked_free(&f);
 }
 
 /* ---- memory ---- */
@@ -324,7 +303,7 @@ static void prices_other_choices(void **state)
 static void pays_for_memory(void **state)
 {
     (void)state;
-    Fixture f = fixture_new();
+    Hooked f = hooked_new();
     Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, "adamw");
     double before = 0;
     for (int64_t most = 3 << 20; most >= 800 << 10; most -= 256 << 10) {
@@ -341,7 +320,7 @@ static void pays_for_memory(void **state)
     assert_non_null(none.conflict);
     assert_non_null(strstr(none.conflict, "at least"));
     session_close(session);
-    fixture_free(&f);
+    hooked_free(&f);
 }
 
 /* Prices of memory that equal layers pay bound unfolded ones: the bound is at no more than what any
@@ -349,7 +328,7 @@ static void pays_for_memory(void **state)
 static void prices_of_memory_bound_unfolded_layers(void **state)
 {
     (void)state;
-    Fixture f = fixture_new();
+    Hooked f = hooked_new();
     Session *session = open_session(&f, LLAMA, "dp=2,tp=2", NULL, "adamw");
     SearchResult free = search(&f, &(SearchRequest){.session = session});
     SearchRequest request = {
@@ -366,7 +345,7 @@ static void prices_of_memory_bound_unfolded_layers(void **state)
     assert_true(near.bound_us <= best.cost_us * (1 + 1e-9));
     assert_true(best.cost_us <= near.cost_us * (1 + 1e-9));
     session_close(session);
-    fixture_free(&f);
+    hooked_free(&f);
 }
 
 /* ---- forms of the result ---- */
@@ -376,7 +355,7 @@ static void policy_replays(void **state)
     (void)state;
     static const char *const trains[] = {NULL, "adamw"};
     for (int t = 0; t < 2; t++) {
-        Fixture f = fixture_new();
+        Hooked f = hooked_new();
         Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, trains[t]);
         SearchRequest request = {.session = session, .max_peak_bytes = t ? 1 << 20 : 0};
         SearchResult result = search(&f, &request);
@@ -394,21 +373,21 @@ static void policy_replays(void **state)
         assert_int_equal(session->plan->priced->totals.peak_bytes, result.peak_bytes);
         session_close(session);
         unlink(path);
-        fixture_free(&f);
+        hooked_free(&f);
     }
 }
 
 static void answers_on_one_device(void **state)
 {
     (void)state;
-    Fixture f = fixture_new();
+    Hooked f = hooked_new();
     Session *session = open_session(&f, GPT, "x=1", NULL, NULL);
     SearchResult result = search(&f, &(SearchRequest){.session = session});
     assert_int_equal(result.outcome, SEARCH_PLAN);
     assert_true(result.proven);
     assert_int_equal(result.n_decisions, 0);
     session_close(session);
-    fixture_free(&f);
+    hooked_free(&f);
 }
 
 int main(void)

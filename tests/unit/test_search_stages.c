@@ -1,37 +1,16 @@
 /* The search of plans under a schedule: what it adds up is never more than a step of the plan
  * takes, whichever plan's longest path weighs the stages, and what it finds is within its own
  * bound. */
-#include "tests/unit/unit.h"
+#include "tests/unit/hooked.h"
 
 #include "core/cost/pipeline.h"
 #include "core/search/decide.h"
 #include "core/search/search.h"
 #include "core/solve/solve.h"
-#include "scripts/hooks.h"
 
 #include <math.h>
 
 #define LLAMA "samples/models/llama-3-tiny.json"
-
-typedef struct {
-    Arena *arena;
-    Scripts *scripts;
-    SessionHooks hooks;
-} Fixture;
-
-static Fixture fixture_new(void)
-{
-    Arena *arena = arena_new();
-    Fixture f = {.arena = arena, .scripts = scripts_new(arena, ".")};
-    f.hooks = scripts_hooks(f.scripts);
-    return f;
-}
-
-static void fixture_free(Fixture *f)
-{
-    scripts_free(f->scripts);
-    arena_free(f->arena);
-}
 
 enum { SETS_MAX = 3 };
 
@@ -58,7 +37,7 @@ static StagedRow rows[] = {
     {"backwards split", "pp=2,dp=2", "schedule=zb1p"},
 };
 
-static Session *open_way(const Fixture *f, const Way *way, const char *train, const StagedRow *row)
+static Session *open_way(const Hooked *f, const Way *way, const char *train, const StagedRow *row)
 {
     SessionOptions options = {
         .model = LLAMA, .mesh = row->mesh, .policy = way->policy, .train = train};
@@ -77,7 +56,7 @@ static Session *open_way(const Fixture *f, const Way *way, const char *train, co
 }
 
 /* What the search adds up for the choices of the session's plan. */
-static double added_up(const Fixture *f, const Session *session, const StageWeights *weights,
+static double added_up(const Hooked *f, const Session *session, const StageWeights *weights,
                        bool least)
 {
     const Plan *own = session->plan;
@@ -97,7 +76,7 @@ static double added_up(const Fixture *f, const Session *session, const StageWeig
     return answer.objective;
 }
 
-static StageWeights *weights_of(const Fixture *f, const Session *session)
+static StageWeights *weights_of(const Hooked *f, const Session *session)
 {
     StageWeights *weights = stage_weights_new(f->arena, session->plan);
     stage_weights_add(weights, session->plan);
@@ -121,7 +100,7 @@ static void adds_up_no_more_than_a_step(void **state)
     enum { N = COUNT_OF(ways) };
     static const char *const trains[] = {"adamw", NULL};
     for (size_t t = 0; t < COUNT_OF(trains); t++) {
-        Fixture f = fixture_new();
+        Hooked f = hooked_new();
         Session *session[N];
         for (int i = 0; i < N; i++)
             session[i] = open_way(&f, &ways[i], trains[t], row);
@@ -142,14 +121,14 @@ static void adds_up_no_more_than_a_step(void **state)
         }
         for (int i = 0; i < N; i++)
             session_close(session[i]);
-        fixture_free(&f);
+        hooked_free(&f);
     }
 }
 
 static void finds_what_it_says(void **state)
 {
     const StagedRow *row = *state;
-    Fixture f = fixture_new();
+    Hooked f = hooked_new();
     Session *open = open_way(&f, &ways[0], "adamw", row);
     SearchRequest request = {.session = open};
     SearchResult result;
@@ -175,7 +154,7 @@ static void finds_what_it_says(void **state)
         assert_true(result.cost_us >= unlimited_us);
     }
     session_close(open);
-    fixture_free(&f);
+    hooked_free(&f);
 }
 
 int main(void)
