@@ -215,19 +215,28 @@ static void forget_points(Search *s)
         plan_free(s->felt[--s->n_points]);
 }
 
+/* With copies of what it points to, which may be the memo's. */
+static void keep_decision(Arena *arena, Journal *kept, const Decision *decision)
+{
+    Decision own = *decision;
+    own.origin.text = own.origin.text ? arena_str(arena, str_from(own.origin.text)) : NULL;
+    journal_add(kept, arena, &own);
+}
+
 /* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
 static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *err)
 {
-    Decisions decisions = {0}, all = {0};
+    Decisions decisions = {0};
+    Journal all = {0};
     Plan *plan = NULL;
     int64_t most = s->request->max_peak_bytes;
     if (!decide(s->arena, s->instance, answer->choice, &decisions, &plan, err))
         return false;
     for (int i = 0; i < s->lifted.n; i++)
-        vec_push(s->arena, &all, s->lifted.at[i]);
+        keep_decision(s->arena, &all, &s->lifted.at[i]);
     for (int i = 0; i < decisions.n; i++)
-        vec_push(s->arena, &all, decisions.at[i]);
-    offer(s, plan, all.at, all.n, answer->objective, answer->choice);
+        keep_decision(s->arena, &all, &decisions.at[i]);
+    offer(s, plan, all.decisions.at, all.n_done, answer->objective, answer->choice);
     if (s->paths && plan_is_legal(plan))
         stage_weights_add(s->paths, plan);
     *fits = most <= 0 || plan->priced->totals.peak_bytes <= most;
@@ -600,11 +609,8 @@ static void hand_out(Arena *arena, SearchResult *result)
 {
     Journal kept = {0};
     SearchDecision *by_op = arena_array(arena, SearchDecision, result->n_by_op);
-    for (int i = 0; i < result->n_decisions; i++) {
-        journal_add(&kept, arena, &result->decisions[i]);
-        Origin *origin = &kept.decisions.at[i].origin;
-        origin->text = origin->text ? arena_str(arena, str_from(origin->text)) : NULL;
-    }
+    for (int i = 0; i < result->n_decisions; i++)
+        keep_decision(arena, &kept, &result->decisions[i]);
     result->decisions = kept.decisions.at;
     if (result->n_by_op > 0)
         memcpy(by_op, result->by_op, sizeof *by_op * (size_t)result->n_by_op);
