@@ -24,6 +24,8 @@ typedef struct FileShardings {
     Vec(FileSharding) shardings;
 } FileShardings;
 
+struct Registry;
+
 /* A file that is being opened. */
 typedef struct {
     Arena *arena; /* of the model */
@@ -32,7 +34,8 @@ typedef struct {
     Progress *progress; /* NULL if nobody waits */
     DimBindings *dims;  /* for sizes of free dims that the file gives: those of the user win */
     Findings *notes;    /* for what the reader has to say */
-    FileShardings *shardings; /* for those it gives; NULL: nobody asks */
+    FileShardings *shardings;        /* for those it gives; NULL: nobody asks */
+    const struct Registry *registry; /* of operators, those of a policy too; NULL: nobody has one */
 } ModelFile;
 
 /* A table of these ends with a row without a name. */

@@ -164,6 +164,7 @@ static bool read_by_peer(Session *session, DimBindings *dims, bool *is, Error *e
     file.dims = &all;
     file.notes = &session->read_notes;
     file.shardings = session->file_shardings = arena_make(arena, FileShardings);
+    file.registry = session->rules.registry;
     session->graph = reader->read(&file, err);
     add_dims(arena, &all, dims);
     *dims = all;

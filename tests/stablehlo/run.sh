@@ -9,6 +9,8 @@
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 HERE=tests/stablehlo
+COPY=$(mktemp --suffix .mlir)
+trap 'rm -f "$COPY"' EXIT
 passed=0
 failed=0
 
@@ -59,6 +61,23 @@ check "$model: megatron's run" $? "$said"
 said=$("$DIMSCOPE" plan $model -m dp=2,tp=2 --set parameters='q.*' 2>&1)
 [ $? -eq 2 ] && [ "$(echo "$said" | wc -l)" -eq 2 ]
 check "$model: parameters that are none of its inputs" $? "$said"
+
+# An op of another dialect is an error with its place, or what a policy has registered; one of a known
+# dialect without a row is one replicated op.
+model=$HERE/other_dialect.mlir
+said=$("$DIMSCOPE" plan "$model" -m tp=2 2>&1)
+[ $? -eq 3 ] && [ "$(echo "$said" | head -1)" = \
+    "$model:3:10: error: 'tt.dot' is of the dialect 'tt', which is not read" ] &&
+    echo "$said" | grep -q '^hint: lower it to StableHLO, or .*register_op(.*name = "tt.dot"})$'
+check "$model: an unknown dialect" $? "$said"
+said=$("$DIMSCOPE" run "$model" -m tp=2 -p "$HERE/other_dialect.lua" --verify 2>&1)
+check "$model: an op that a policy has registered" $? "$said"
+said=$(sed 's/dot %arg0/for %i = %arg0/' "$model" >"$COPY" && "$DIMSCOPE" plan "$COPY" 2>&1)
+echo "$said" | grep -q "^hint: 'tt.for' is of the dialect 'tt', whose forms are not read"
+check "$model: a form of an unknown dialect" $? "$said"
+said=$(sed 's/tt\.dot/stablehlo.dot_by_magic/' "$model" >"$COPY" && "$DIMSCOPE" check "$COPY" 2>&1)
+echo "$said" | grep -q 'stablehlo.dot_by_magic has no rule: 1 op is replicated.*\[no-rule\]'
+check "$model: an unknown op of a known dialect" $? "$said"
 
 said=$("$HERE/stated_types.py" "$DIMSCOPE" 2>&1)
 check "types that are stated wrongly" $? "$said"

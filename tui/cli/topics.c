@@ -85,6 +85,8 @@ const Topic cli_topics[] = {
      "NAME.mlir     StableHLO text, as jax.jit(f).lower(*args).as_text(debug_info=True)\n"
      "              prints it; its sdy mesh and shardings are mesh and pins. Weights are\n"
      "              arguments there: --set parameters='p.*' says which inputs they are.\n"
+     "              An op of another dialect than StableHLO's is read where a policy has\n"
+     "              registered it (register_op), else it is an error that names it.\n"
      "              A manual computation (shard_map) has its body on local shapes: run does\n"
      "              not execute it, since a run checks values that all ranks agree on\n"
      "a step        that a file holds: a joint graph of torch, which names its gradients, or\n"

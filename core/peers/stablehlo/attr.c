@@ -26,6 +26,18 @@ Str mlir_alias(const MlirTree *tree, Str text)
     return text;
 }
 
+Str mlir_dialect(Str name)
+{
+    return str_take(&name, '.');
+}
+
+bool mlir_dialect_is_known(Str name)
+{
+    return str_has_word(STR("stablehlo chlo mhlo vhlo sdy func builtin arith math shape tensor "
+                            "ml_program"),
+                        mlir_dialect(name));
+}
+
 const MlirOp *mlir_return(const MlirTree *tree, const MlirRegion *region)
 {
     const MlirOp *last = NULL;

@@ -56,8 +56,8 @@ static bool add_line(Coding *coding, const MlirOp *op)
     Lowering *lowering = coding->lowering;
     const MlirTree *tree = lowering->tree;
     bool back = str_ends(op->name, STR("return"));
-    int numbers[3];
-    if (!back && (op->n_regions > 0 || op->n_results != 1 || op->n_operands > 3 ||
+    bool known = str_starts(op->name, STR("stablehlo.")) || str_starts(op->name, STR("chlo."));
+    if (!back && (!known || op->n_regions > 0 || op->n_results != 1 || op->n_operands > 3 ||
                   lower_made(lowering, op, 0)->shape.n_dims != 0))
         return false;
     Buf line = buf_new(lowering->scratch);
@@ -76,11 +76,8 @@ static bool add_line(Coding *coding, const MlirOp *op)
         int number = operand_number(coding, mlir_operands(tree, op)[i]);
         if (number < 0)
             return false;
-        if (i < 3)
-            numbers[i] = number;
         buf_printf(&line, " %d", number);
     }
-    (void)numbers;
     vec_push(lowering->scratch, &coding->lines, buf_str(&line));
     if (!back)
         vec_push(lowering->scratch, &coding->values, op->result);

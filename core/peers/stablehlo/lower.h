@@ -39,6 +39,13 @@ typedef struct {
     const char *attrs; /* those it has: see lower_attrs() */
 } MlirRow;
 
+/* What is known of a kind of op: its row, else our operator of that name, else neither. */
+typedef struct {
+    const MlirRow *row;
+    const Alias *alias;
+    int32_t first; /* op of the tree; -1: there is none */
+} MlirKind;
+
 struct Lowering {
     const ModelFile *file;
     const MlirTree *tree;
@@ -52,9 +59,7 @@ struct Lowering {
     bool *active;    /* per function: it is being inlined */
     int n_active;
     const MlirFunction *main;
-    Intern *kinds;                    /* names of operators */
-    Vec(const MlirRow *) row_of_kind; /* NULL: none */
-    Vec(const Alias *) alias_of_kind;
+    MlirKind *kinds;       /* per kind of the tree's ops */
     Intern *locations;     /* of ops .. */
     Vec(MlirPlace) places; /* .. per key: the last path it had */
     Vec(uint8_t) phases;   /* per names id of an op, as in StatedStep */

@@ -133,10 +133,12 @@ static void read_results(MlirScan *scan, const MlirReading *reading)
     mlir_expect(scan, '=');
 }
 
-static int32_t push_op(MlirScan *scan, MlirOp op)
+static void push_op(MlirScan *scan, MlirOp op, Str name)
 {
-    vec_push_own(scan->tree->arena, &scan->tree->ops, op);
-    return scan->tree->ops.n - 1;
+    MlirTree *tree = scan->tree;
+    op.kind = intern_put(tree->kinds, name.s, name.n);
+    op.name = (Str){intern_key(tree->kinds, op.kind, NULL), name.n};
+    vec_push_own(tree->arena, &tree->ops, op);
 }
 
 /* The type of one element: "tensor<f32>" of "tensor<8x16xf32>". */
@@ -165,17 +167,15 @@ static void add_reducer(MlirScan *scan, const MlirReading *reading, Str name, co
         mlir_push_value(scan, (MlirValue){STR(""), type, -1, -1, -1});
     }
     MlirRegion region = {tree->values.n - 2, 2, first, first + 2};
-    MlirOp op = {.name = name, .at = at, .operand = tree->operands.n - 2, .n_operands = 2};
+    MlirOp op = {.at = at, .operand = tree->operands.n - 2, .n_operands = 2};
     op.result = mlir_push_value(scan, (MlirValue){STR(""), type, first, -1, -1});
     op.n_results = 1;
     op.end = first + 1;
-    push_op(scan, op);
+    push_op(scan, op, name);
     vec_push_own(tree->arena, &tree->operands, op.result);
-    push_op(scan, (MlirOp){.name = STR("stablehlo.return"),
-                           .at = at,
-                           .operand = tree->operands.n - 1,
-                           .n_operands = 1,
-                           .end = first + 2});
+    push_op(scan,
+            (MlirOp){.at = at, .operand = tree->operands.n - 1, .n_operands = 1, .end = first + 2},
+            STR("stablehlo.return"));
     PUSH(scan, regions, tree->regions.n);
     vec_push_own(tree->arena, &tree->regions, region);
 }
@@ -420,13 +420,18 @@ static void read_op(MlirScan *scan)
         mlir_fail(scan, at, "the name of an op is expected here");
     if (scan->failed)
         return;
-    push_op(scan, (MlirOp){.name = generic ? name : whole_name(name), .at = at});
+    push_op(scan, (MlirOp){.at = at}, generic ? name : whole_name(name));
     if (generic)
         mlir_read_generic(scan, &reading);
     else if (str_eq(name, STR("func.func")))
         read_function(scan, &reading);
     else
         mlir_read_pretty(scan, &reading);
+    if (scan->failed && !mlir_dialect_is_known(whole_name(name)))
+        error_hint(scan->err,
+                   "'%.*s' is of the dialect '%.*s', whose forms are not read: lower it to "
+                   "StableHLO, or print the generic form",
+                   STR_ARG(name), STR_ARG(mlir_dialect(name)));
     if (scan->failed)
         return;
     end_op(scan, &reading);
@@ -514,6 +519,7 @@ MlirTree *mlir_parse(Arena *arena, const Source *source, Progress *progress, Err
     MlirTree *tree = arena_make(arena, MlirTree);
     tree->arena = arena;
     tree->source = *source;
+    tree->kinds = intern_new(arena);
     tree->type_keys = intern_new(arena);
     tree->alias_keys = intern_new(arena);
     tree->function_keys = intern_new(arena);

@@ -1,6 +1,7 @@
 #include "core/peers/stablehlo/reader.h"
 
 #include "core/peers/stablehlo/lower.h"
+#include "core/rules/registry.h"
 #include "core/step/stated_step.h"
 
 /* ---- names of arguments ---- */
@@ -97,15 +98,37 @@ static void add_argument(Lowering *lowering, int i, int32_t value)
 
 /* ---- ops ---- */
 
-static void find_kind(Lowering *lowering, Str name, int32_t id)
+/* What an op of another dialect computes only a policy can say. */
+static void refuse_dialect(Lowering *lowering, const MlirOp *op)
 {
-    while (lowering->row_of_kind.n <= id) {
-        const MlirRow *row = lower_row(name);
-        const Alias *alias = NULL;
-        if (!row && str_starts(name, STR("stablehlo.")))
-            alias = alias_find(lowering->file->arena, name);
-        vec_push(lowering->scratch, &lowering->row_of_kind, row);
-        vec_push(lowering->scratch, &lowering->alias_of_kind, alias);
+    lower_fail(lowering, op, "'%.*s' is of the dialect '%.*s', which is not read",
+               STR_ARG(op->name), STR_ARG(mlir_dialect(op->name)));
+    error_hint(lowering->err,
+               "lower it to StableHLO, or describe it in a policy: "
+               "register_op(\"a k+, k+ b -> a b\", {name = \"%.*s\"})",
+               STR_ARG(op->name));
+}
+
+/* Finds what each kind of op is; the first of a kind that nobody knows is an error. */
+static void find_kinds(Lowering *lowering)
+{
+    const MlirTree *tree = lowering->tree;
+    const Registry *registry = lowering->file->registry;
+    int n = intern_count(tree->kinds);
+    lowering->kinds = arena_array(lowering->scratch, MlirKind, n);
+    for (int kind = 0; kind < n; kind++)
+        lowering->kinds[kind].first = -1;
+    for (int32_t o = 0; o < tree->ops.n && !lowering->failed; o++) {
+        const MlirOp *op = &tree->ops.at[o];
+        MlirKind *kind = &lowering->kinds[op->kind];
+        if (kind->first >= 0)
+            continue;
+        *kind = (MlirKind){.first = o, .row = lower_row(op->name)};
+        if (!kind->row && str_starts(op->name, STR("stablehlo.")))
+            kind->alias = alias_find(lowering->file->arena, op->name);
+        if (!kind->row && !mlir_dialect_is_known(op->name) &&
+            !(registry && registry_find(registry, op->name)))
+            refuse_dialect(lowering, op);
     }
 }
 
@@ -131,18 +154,17 @@ static void lower_alias(Lowering *lowering, const MlirOp *op, const Alias *alias
 
 static void lower_one(Lowering *lowering, const MlirOp *op)
 {
-    int32_t kind = intern_put(lowering->kinds, op->name.s, op->name.n);
-    find_kind(lowering, op->name, kind);
+    const MlirKind *kind = &lowering->kinds[op->kind];
     lowering->attrs.n = 0;
-    lowering->row = lowering->row_of_kind.at[kind];
+    lowering->row = kind->row;
     if (++lowering->seen > LOWERED_OPS_MAX)
         lower_fail(lowering, op, "with its calls the module has more than %d ops", LOWERED_OPS_MAX);
-    else if (lowering->row)
-        lowering->row->lower(lowering, op);
-    else if (lowering->alias_of_kind.at[kind])
-        lower_alias(lowering, op, lowering->alias_of_kind.at[kind]);
+    else if (kind->row)
+        kind->row->lower(lowering, op);
+    else if (kind->alias)
+        lower_alias(lowering, op, kind->alias);
     else
-        lower_plain(lowering, op, arena_str(lowering->scratch, op->name));
+        lower_plain(lowering, op, op->name.s);
     if (!lowering->failed)
         shardings_of_op(lowering, op);
 }
@@ -275,12 +297,13 @@ static Graph *lower_module(const ModelFile *file, const MlirTree *tree, Arena *s
                          .scratch = scratch,
                          .err = err,
                          .main = main,
-                         .kinds = intern_new(scratch),
                          .locations = intern_new(scratch)};
     lowering.tensor = arena_array(scratch, int32_t, tree->values.n);
     memset(lowering.tensor, -1, (size_t)tree->values.n * sizeof *lowering.tensor);
     lowering.active = arena_array(scratch, bool, tree->functions.n);
-    lower_main(&lowering);
+    find_kinds(&lowering);
+    if (!lowering.failed)
+        lower_main(&lowering);
     return lowering.failed ? NULL : seal(&lowering, err);
 }
 

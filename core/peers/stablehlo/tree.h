@@ -53,7 +53,8 @@ typedef struct {
 } MlirRegion;
 
 typedef struct {
-    Str name; /* "stablehlo.add" */
+    Str name;     /* "stablehlo.add", ended by a NUL */
+    int32_t kind; /* its name, in tree->kinds */
     const char *at;
     int32_t operand, n_operands; /* in tree->operands */
     int32_t result, n_results;   /* values */
@@ -87,6 +88,7 @@ typedef struct {
     Vec(MlirFunction) functions;
     Vec(MlirAlias) aliases;
     Vec(int32_t) operands, op_regions;
+    Intern *kinds; /* names of ops */
     Intern *type_keys, *alias_keys, *function_keys;
 } MlirTree;
 
@@ -94,6 +96,12 @@ typedef struct {
  * and its place if the text is no such module, is nested too deep, or uses a value before it is
  * defined; ERROR_CANCELLED. */
 MlirTree *mlir_parse(Arena *arena, const Source *source, Progress *progress, Error *err);
+
+/* "tt" of "tt.dot"; the name itself if it has no dot. */
+Str mlir_dialect(Str name);
+/* Whether modules of StableHLO are made of ops of its dialect: one without a row is one replicated
+ * op, as a custom call is. Ops of other dialects are read by those who have registered them. */
+bool mlir_dialect_is_known(Str name);
 
 /* Sets the place of an error. Returns false. */
 bool mlir_blame(const MlirTree *tree, const char *at, Error *err);
