@@ -5,41 +5,12 @@
 #include "core/explain/why_reshard.h"
 #include "tests/unit/planning_text.h"
 #include "tests/unit/random.h"
+#include "tests/unit/ring_pin.h"
 
 #include "core/layout/runs.h"
 #include "core/plan/op_cut.h"
 
 #include <math.h>
-
-/* The first op of the graph with that index dim whose parts can go around. */
-static int32_t find_ring_op(const Planning *p, int *index)
-{
-    for (int i = 0; i < p->inferred->n_program; i++) {
-        const OpSpace *space = program_space(p->inferred, p->inferred->program[i]);
-        for (*index = 0; *index < space->n_index; ++*index)
-            if (space->index[*index].rounds > 0)
-                return p->inferred->program[i];
-    }
-    fail_msg("no op has parts that can go around a ring");
-    return -1;
-}
-
-/* Its parts go around the ranks of the axes. */
-static void pin_ring(Planning *p, int32_t op, int index, const char *axes, bool zigzag)
-{
-    int64_t size = program_space(p->inferred, op)->index[index].size,
-            half[2] = {size / 2, size / 2};
-    Cut cut = planning_cut(p, size, axes, 1);
-    uint8_t atom[ATOMS_MAX];
-    int n = cut_list_atoms(&cut, atom);
-    if (zigzag)
-        cut_blocks_dealt(half, (const bool[]){false, true}, 2, atom, n, p->mesh, &cut);
-    cut.before = CUT_RING;
-    cut.after = 1;
-    Decision pin = {.kind = PIN_INDEX_DIM, .place = op, .dim = index, .cut = &cut};
-    pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
-    journal_add(&p->journal, p->arena, &pin);
-}
 
 typedef struct {
     const char *name, *net, *mesh, *axes, *pin;
