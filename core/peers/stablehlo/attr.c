@@ -200,18 +200,37 @@ static int64_t type_elements(Str type)
 
 typedef Vec(int64_t) Numbers;
 
+static bool is_between(char c)
+{
+    switch (c) {
+    case '[':
+    case ']':
+    case '(':
+    case ')':
+    case '{':
+    case '}':
+    case '<':
+    case '>':
+    case ',':
+    case ' ':
+    case '\n':
+    case '\t':
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool add_numbers(Arena *arena, Str list, Numbers *out)
 {
     const char *end = list.s + list.n;
     for (const char *at = list.s; at < end;) {
-        if (strchr("[](){}<>, \n\t", *at)) {
+        if (is_between(*at)) {
             at++;
             continue;
         }
         const char *from = at;
-        while (at < end && is_digit(*at))
-            at++;
-        while (at < end && !strchr("[](){}<>, \n\t", *at))
+        while (at < end && !is_between(*at))
             at++;
         Str text = {from, (size_t)(at - from)};
         int64_t number;

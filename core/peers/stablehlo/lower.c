@@ -291,10 +291,10 @@ static bool is_no_module(Str part)
                         part);
 }
 
-/* "h.0.attn" of an op's location, below the path of its frame. */
-static Str find_path(const Lowering *lowering, Str location, Str outer)
+/* "h.0.attn" of the name of an op's location, below the path of its frame. */
+static Str find_path(const Lowering *lowering, Str name, Str outer)
 {
-    Str name = mlir_location_name(lowering->tree, location), last = STR("");
+    Str last = STR("");
     Buf out = buf_new(lowering->scratch);
     for (Str rest = name; rest.n > 0;) {
         Str part = str_take(&rest, '/');
@@ -311,9 +311,8 @@ static Str find_path(const Lowering *lowering, Str location, Str outer)
 
 /* What jax's transformations say: "jvp(f)" is forward, "transpose(jvp(f))" backward, and below that
  * what checkpoint makes again. */
-static uint8_t find_phase(const Lowering *lowering, Str location)
+static uint8_t find_phase(Str name)
 {
-    Str name = mlir_location_name(lowering->tree, location);
     bool transposed = str_find(name, STR("transpose(")) >= 0;
     if (transposed && str_find(name, STR("rematted_computation")) >= 0)
         return 1 + PHASE_AGAIN;
@@ -322,21 +321,36 @@ static uint8_t find_phase(const Lowering *lowering, Str location)
     return str_find(name, STR("jvp(")) >= 0 ? 1 + PHASE_FORWARD : 0;
 }
 
+static void put_path(Lowering *lowering, Str name, Str outer, MlirPlace *place)
+{
+    place->outer = outer;
+    place->path = find_path(lowering, name, outer);
+    place->name = names_intern(lowering->graph->names, place->path);
+}
+
+static int32_t place_of(Lowering *lowering, Str location)
+{
+    if (lowering->places.n > 0 && str_eq(location, lowering->last_location))
+        return lowering->last_place;
+    lowering->last_location = location;
+    lowering->last_place = intern_put(lowering->locations, location.s, location.n);
+    return lowering->last_place;
+}
+
 /* Many ops share a location, and then mostly in one frame. */
 static const MlirPlace *lower_place(Lowering *lowering, const MlirOp *op)
 {
     Str outer = lowering->frame ? lowering->frame->path : STR("");
-    int32_t id = intern_put(lowering->locations, op->location.s, op->location.n);
-    if (id == lowering->places.n)
-        vec_push(lowering->scratch, &lowering->places,
-                 ((MlirPlace){outer, find_path(lowering, op->location, outer),
-                              find_phase(lowering, op->location)}));
-    MlirPlace *place = &lowering->places.at[id];
-    if (!str_eq(place->outer, outer)) {
-        place->outer = outer;
-        place->path = find_path(lowering, op->location, outer);
-    }
-    return place;
+    int32_t id = place_of(lowering, op->location);
+    bool known = id < lowering->places.n;
+    if (known && str_eq(lowering->places.at[id].outer, outer))
+        return &lowering->places.at[id];
+    Str name = mlir_location_name(lowering->tree, op->location);
+    if (!known)
+        vec_push_own(lowering->scratch, &lowering->places,
+                     ((MlirPlace){.phase = find_phase(name)}));
+    put_path(lowering, name, outer, &lowering->places.at[id]);
+    return &lowering->places.at[id];
 }
 
 static uint8_t phase_in_frame(const Lowering *lowering, const MlirPlace *place)
@@ -356,14 +370,40 @@ static void note_phase(Lowering *lowering, uint8_t phase)
 
 /* ---- ops ---- */
 
+static int32_t operator_id(Lowering *lowering, const MlirOp *op, const char *operator)
+{
+    MlirKind *kind = &lowering->kinds[op->kind];
+    if (kind->operator!= operator)
+        kind->name = names_intern(lowering->graph->names, str_from(operator));
+    kind->operator= operator;
+    return kind->name;
+}
+
+/* An op that makes one value has its name. */
+static int32_t name_id(Lowering *lowering, const MlirOp *op, const char *part,
+                       const int32_t *outputs, int n_outputs)
+{
+    bool same = !part[0] && op->n_results == 1 && n_outputs == 1 && outputs[0] >= 0 &&
+                outputs[0] == lowering->tensor[op->result] &&
+                lowering->tree->values.at[op->result].pack < 0;
+    return same ? lowering->builder->tensors.at[outputs[0]].name
+                : names_intern(lowering->graph->names, lower_name(lowering, op, part));
+}
+
 void lower_add(Lowering *lowering, const MlirOp *op, const char *operator_name, const char *part,
                const int32_t *inputs, int n_inputs, const int32_t *outputs, int n_outputs)
 {
-    if (!lowering->failed && lowering->builder) {
-        int32_t attrs = graph_add_attrs(lowering->builder, lowering->attrs.at, lowering->attrs.n);
+    if (n_inputs > UINT16_MAX || n_outputs > UINT16_MAX)
+        lower_fail(lowering, op, "it has more than %d operands or results", UINT16_MAX);
+    if (!lowering->failed) {
         const MlirPlace *place = lower_place(lowering, op);
-        graph_add_op(lowering->builder, str_from(operator_name), lower_name(lowering, op, part),
-                     place->path, inputs, n_inputs, outputs, n_outputs, attrs);
+        GraphOp made = {.name = name_id(lowering, op, part, outputs, n_outputs),
+                        .path = place->name,
+                        .op_type = operator_id(lowering, op, operator_name),
+                        .n_inputs = (uint16_t)n_inputs,
+                        .n_outputs = (uint16_t)n_outputs};
+        made.attrs = graph_add_attrs(lowering->builder, lowering->attrs.at, lowering->attrs.n);
+        graph_add_op_like(lowering->builder, made, inputs, outputs);
         note_phase(lowering, phase_in_frame(lowering, place));
     }
     lowering->attrs.n = 0;

@@ -25,6 +25,7 @@ typedef struct MlirFrame {
  * training step, as in StatedStep, 0 if their names are of no transformation. */
 typedef struct {
     Str outer, path;
+    int32_t name; /* of the path */
     uint8_t phase;
 } MlirPlace;
 
@@ -43,7 +44,9 @@ typedef struct {
 typedef struct {
     const MlirRow *row;
     const Alias *alias;
-    int32_t first; /* op of the tree; -1: there is none */
+    int32_t first;        /* op of the tree; -1: there is none */
+    const char *operator; /* the last that an op of the kind became, and the id of that name */
+    int32_t name;
 } MlirKind;
 
 struct Lowering {
@@ -62,6 +65,8 @@ struct Lowering {
     MlirKind *kinds;       /* per kind of the tree's ops */
     Intern *locations;     /* of ops .. */
     Vec(MlirPlace) places; /* .. per key: the last path it had */
+    Str last_location;     /* of an op .. */
+    int32_t last_place;    /* .. and its place; meaningless while there are none */
     Vec(uint8_t) phases;   /* per names id of an op, as in StatedStep */
     Vec(Attr) attrs;       /* of the op being made */
     Vec(int32_t) inputs;

@@ -268,7 +268,8 @@ static Str whole_name(Str name)
 {
     static const char *const rows[][2] = {
         {"call", "func.call"}, {"return", "func.return"}, {"module", "builtin.module"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    bool dotted = memchr(name.s, '.', name.n) != NULL;
+    for (size_t i = 0; !dotted && i < sizeof rows / sizeof *rows; i++)
         if (str_eq(name, str_from(rows[i][0])))
             return str_from(rows[i][1]);
     return name;

@@ -298,6 +298,8 @@ static Graph *lower_module(const ModelFile *file, const MlirTree *tree, Arena *s
                          .err = err,
                          .main = main,
                          .locations = intern_new(scratch)};
+    graph_reserve(builder, tree->ops.n, tree->values.n, tree->operands.n + tree->values.n,
+                  tree->values.n);
     lowering.tensor = arena_array(scratch, int32_t, tree->values.n);
     memset(lowering.tensor, -1, (size_t)tree->values.n * sizeof *lowering.tensor);
     lowering.active = arena_array(scratch, bool, tree->functions.n);

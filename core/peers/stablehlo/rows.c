@@ -115,24 +115,23 @@ typedef struct {
     const int64_t *at[2]; /* of the left and the right operand */
 } DimPairs;
 
-static bool read_pairs(Lowering *lowering, const MlirOp *op, const char *pretty,
+/* "[0] x [1]" of the pretty form, or two members of the numbers of the generic one. */
+static bool read_pairs(Lowering *lowering, const MlirAttr *pretty, const MlirAttr *numbers,
                        const char *const generic[2], DimPairs *out)
 {
-    const MlirTree *tree = lowering->tree;
-    const MlirAttr *attr = mlir_attr(tree, op, pretty),
-                   *numbers = mlir_attr(tree, op, "dot_dimension_numbers");
+    *out = (DimPairs){.n = {0, 0}};
     Str sides[2] = {STR(""), STR("")};
-    if (attr) {
-        int64_t close = str_find(attr->value, STR("]"));
-        if (close < 0)
+    if (pretty) {
+        Str rest = pretty->value;
+        const char *close = memchr(rest.s, ']', rest.n);
+        if (!close)
             return false;
-        sides[0] = (Str){attr->value.s, (size_t)close + 1};
-        sides[1] = (Str){attr->value.s + close + 1, attr->value.n - (size_t)close - 1};
-        sides[1] = mlir_inside(sides[1]);
+        sides[0] = (Str){rest.s, (size_t)(close + 1 - rest.s)};
+        sides[1] = mlir_inside((Str){close + 1, rest.n - sides[0].n});
     }
-    for (int side = 0; side < 2; side++) {
-        Str text =
-            numbers ? mlir_member(mlir_alias(tree, numbers->value), generic[side]) : sides[side];
+    for (int side = 0; side < 2 && (pretty || numbers); side++) {
+        Str text = numbers ? mlir_member(mlir_alias(lowering->tree, numbers->value), generic[side])
+                           : sides[side];
         out->n[side] = mlir_ints(lowering->scratch, text, &out->at[side]);
         if (out->n[side] < 0)
             return false;
@@ -189,8 +188,11 @@ static void lower_dot_general(Lowering *lowering, const MlirOp *op)
                                            "rhs_contracting_dimensions"};
     DimPairs batch, summed;
     const MlirType *a = lower_type(lowering, op, 0), *b = lower_type(lowering, op, 1);
-    if (!read_pairs(lowering, op, "batching_dims", batch_keys, &batch) ||
-        !read_pairs(lowering, op, "contracting_dims", sum_keys, &summed)) {
+    const MlirAttr *numbers = mlir_attr(lowering->tree, op, "dot_dimension_numbers");
+    if (!read_pairs(lowering, mlir_attr(lowering->tree, op, "batching_dims"), numbers, batch_keys,
+                    &batch) ||
+        !read_pairs(lowering, mlir_attr(lowering->tree, op, "contracting_dims"), numbers, sum_keys,
+                    &summed)) {
         lower_fail(lowering, op, "its dims are not read");
         return;
     }

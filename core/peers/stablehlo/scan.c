@@ -32,31 +32,26 @@ static bool is_blank(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-#define BITS(n, from) (((UINT64_C(1) << (n)) - 1) << ((from)&63))
+#define TEN 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
+#define LETTERS TEN, TEN, 1, 1, 1, 1, 1, 1
 
-/* Letters, digits, "_.$-": as bits, since most of a text is words. */
-static bool is_word(char c)
-{
-    static const uint64_t words[4] = {
-        BITS(10, '0') | BITS(1, '.') | BITS(1, '$') | BITS(1, '-'),
-        BITS(26, 'a') | BITS(26, 'A') | BITS(1, '_'),
-    };
-    unsigned char byte = (unsigned char)c;
-    return words[byte >> 6] >> (byte & 63) & 1;
-}
+/* Letters, digits, "_.$-": a table, since most of a text is words. */
+static const bool in_word[256] = {
+    ['$'] = 1, ['-'] = 1, ['.'] = 1, ['_'] = 1, ['0'] = TEN, ['A'] = LETTERS, ['a'] = LETTERS,
+};
 
 void mlir_skip_blanks(MlirScan *scan)
 {
-    while (scan->at < scan->end) {
-        if (is_blank(*scan->at)) {
-            scan->at++;
-        } else if (*scan->at == '/' && scan->end - scan->at > 1 && scan->at[1] == '/') {
-            const char *line = memchr(scan->at, '\n', (size_t)(scan->end - scan->at));
-            scan->at = line ? line : scan->end;
-        } else {
-            return;
-        }
+    const char *at = scan->at, *end = scan->end;
+    for (;;) {
+        while (at < end && *at <= ' ' && is_blank(*at))
+            at++;
+        if (end - at < 2 || at[0] != '/' || at[1] != '/')
+            break;
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        at = line ? line : end;
     }
+    scan->at = at;
 }
 
 bool mlir_expect(MlirScan *scan, char c)
@@ -68,13 +63,13 @@ bool mlir_expect(MlirScan *scan, char c)
                : mlir_fail(scan, scan->end, "the file ends where '%c' is expected", c);
 }
 
-/* A '-' is part of a word ("cross-replica-sum") unless it begins "->". */
+/* A '-' is part of a word ("cross-replica-sum") unless it is the last, as of "->". */
 static size_t word_length(const MlirScan *scan)
 {
     const char *at = scan->at;
-    while (at < scan->end && is_word(*at) &&
-           !(*at == '-' && (at + 1 == scan->end || !is_word(at[1]))))
+    while (at < scan->end && in_word[(unsigned char)*at])
         at++;
+    at -= at > scan->at && at[-1] == '-';
     return (size_t)(at - scan->at);
 }
 
@@ -140,7 +135,11 @@ static const uint8_t meanings[256] = {
 static const char *behind_group(const char *at, const char *end)
 {
     int64_t depth = 0;
-    while (at < end) {
+    for (;;) {
+        while (at < end && meanings[(unsigned char)*at] == MEANS_NOTHING)
+            at++;
+        if (at == end)
+            return NULL;
         switch ((Meaning)meanings[(unsigned char)*at]) {
         case MEANS_OPEN:
             depth++;
@@ -161,7 +160,6 @@ static const char *behind_group(const char *at, const char *end)
         }
         at++;
     }
-    return NULL;
 }
 
 Str mlir_skip_group(MlirScan *scan)

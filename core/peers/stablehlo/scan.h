@@ -49,7 +49,7 @@ static inline void mlir_blanks(MlirScan *scan)
 {
     if (scan->at < scan->end && *scan->at == ' ')
         scan->at++;
-    if (scan->at < scan->end && *scan->at <= '/')
+    if (scan->at < scan->end && (*scan->at <= ' ' || *scan->at == '/'))
         mlir_skip_blanks(scan);
 }
 

@@ -53,15 +53,15 @@ typedef struct {
 } MlirRegion;
 
 typedef struct {
-    Str name;     /* "stablehlo.add", ended by a NUL */
-    int32_t kind; /* its name, in tree->kinds */
+    Str name; /* "stablehlo.add", ended by a NUL */
+    Str location;
     const char *at;
+    int32_t kind;                /* its name, in tree->kinds */
     int32_t operand, n_operands; /* in tree->operands */
     int32_t result, n_results;   /* values */
     int32_t attr, n_attrs;       /* in tree->attrs */
     int32_t region, n_regions;   /* in tree->op_regions */
     int32_t end;                 /* the op behind it and its regions */
-    Str location;
 } MlirOp;
 
 typedef struct {
