@@ -137,13 +137,27 @@ const ClassBytes *memory_classes_of(Arena *arena, const Account *a, int64_t rank
     return out;
 }
 
+/* Along these a rank between two others holds borders of both, the first of one. */
+static AtomSet halo_atoms(const Account *a)
+{
+    AtomSet atoms = 0;
+    for (int i = 0; i < a->spans.n; i++) {
+        const Sharding *sharding = shardings_at(a->plan->shardings, span_at(a, i)->sharding);
+        for (int d = 0; d < sharding->n_dims; d++)
+            if (cut_has_halo(&sharding->dim[d]) && !cut_is_ring(&sharding->dim[d]))
+                atoms |= cut_atoms(&sharding->dim[d]);
+    }
+    return atoms;
+}
+
 /* Ranks that differ in an axis which distinguishes devices of stages are on other parts of the
- * mesh; among the others, the first has the largest shards. */
+ * mesh, and borders are held by more than one; among the others, the first has the largest shards.
+ */
 static int64_t fullest_rank(const Account *a)
 {
     const Plan *plan = a->plan;
     int64_t fullest = 0, most = -1;
-    AtomSet fixed = 0;
+    AtomSet fixed = halo_atoms(a);
     for (int s = 0; s < plan->decided->n_submeshes; s++)
         fixed |= plan->decided->submeshes[s].fixed;
     int64_t n = mesh_atoms_size(plan->mesh, fixed);

@@ -135,10 +135,11 @@ static double median_of_slowest(const Team *team, int n_passes, ResultTimes *tim
     return out;
 }
 
+/* Ranks of a run hold all rows that a router could send, a plan counts those that it expects. */
 static void add_predicted_peak(Arena *arena, const Team *team, RunReport *out)
 {
     const Program *program = team->program;
-    bool flows = false;
+    bool flows = team->plan->routed != NULL;
     for (int i = 0; i < program->n_instrs && !flows; i++)
         flows = program->instrs[i].kind == INSTR_BRANCH || program->instrs[i].kind == INSTR_LOOP;
     ProgramPeak peak = program_peak(team->plan, program);

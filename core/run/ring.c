@@ -90,7 +90,7 @@ static bool hand_on_outputs(Ring *ring, int turn, bool of_slots, Error *err)
 {
     const Runner *runner = ring->rank->team->runner;
     const GraphOp *at = &ring->call.inferred->graph->ops[ring->instr->op];
-    Local *next[PARTS_MAX];
+    Local *next[PARTS_MAX] = {NULL};
     RingPass pass = pass_of(ring, ring->n_outputs, ring->out, next);
     if (ring->n_outputs == 0)
         return true;
@@ -123,7 +123,7 @@ static bool take_turn(Ring *ring, int turn, const Local **input, Local **output,
     const Runner *runner = ring->rank->team->runner;
     const GraphOp *at = &ring->call.inferred->graph->ops[ring->instr->op];
     bool more = turn + 1 < ring->call.ring->n_turns;
-    Local *next[PARTS_MAX];
+    Local *next[PARTS_MAX] = {NULL};
     RingPass pass = pass_of(ring, ring->n_inputs, ring->in, next);
     for (int i = 0; i < ring->n_inputs; i++)
         input[ring->input[i]] = ring->in[i];

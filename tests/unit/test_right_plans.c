@@ -22,6 +22,11 @@ static const char *const nets[] = {
     "f <- Flatten p axis=1; y <- Gemm f T[10,128]! T[10]! transB=1",
     "l <- LayerNormalization T[4,6,16] T[16]! T[16]!; h <- MatMul l T[16,32]!; g <- Gelu h; "
     "y <- MatMul g T[32,16]!; z <- Add y l; n <- ReduceSum z axes=[2]; w <- Tanh n",
+    "q <- Mul T[2,4,8,4] T[4]!; k <- Mul T[2,2,8,4] T[4]!; v <- Mul T[2,2,8,6] T[6]!; "
+    "y <- Attention q k v is_causal=1; z <- Neg y",
+    "x <- Mul T[2,4,12] T[12]!; c <- CumSum x i64[]{2}; s <- Sigmoid x; m <- Mul c s; "
+    "u <- ConvTranspose m T[4,3,4]! strides=[2] pads=[1,1]; "
+    "p <- AveragePool u kernel_shape=[3] pads=[1,1]; y <- Conv p T[2,3,3]! pads=[1,1]",
 };
 static const char *const integer_nets[] = {
     "q <- QuantizeLinear f32[6,8] f32[]{0.02} i8[]{0}; y <- MatMulInteger q i8[8,12]!; "

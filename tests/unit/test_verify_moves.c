@@ -276,6 +276,9 @@ static void break_steps(Table *table, const char *title, const Plan *plan)
     table->n_failed += report.verdict != RUN_PASS;
     if (report.verdict != RUN_PASS)
         print_message("right, and verdict %d: %s\n", (int)report.verdict, title);
+    if (!report.predicted_peak_at_least && report.predicted_peak_bytes < report.peak_bytes)
+        fail_msg("%s: %d B at once, %d predicted", title, (int)report.peak_bytes,
+                 (int)report.predicted_peak_bytes);
     for (breaking.at = 0; breaking.at < program.n_instrs; breaking.at++) {
         const Instr *instr = &program.instrs[breaking.at];
         if (instr->kind == INSTR_STEP && is_new(plan, &program, breaking.at))
