@@ -53,9 +53,10 @@ typedef struct {
 
 /* Of the whole run, in the same memory. */
 typedef struct {
-    atomic_bool stop;   /* set by the parent */
-    atomic_int crashed; /* 1 + the rank killed by a signal; 0: none */
-    atomic_bool ended;  /* the child has ended, well or not */
+    atomic_bool stop;      /* set by the parent */
+    atomic_int crashed;    /* 1 + the rank killed by a signal; 0: none */
+    atomic_bool no_memory; /* it ended itself, since there was no memory */
+    atomic_bool ended;     /* the child has ended, well or not */
     bool ok, cancelled;
     int n_drawn; /* weights drawn because the model file lacks them */
     Error err;   /* when not ok */

@@ -28,10 +28,13 @@ static int thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
-/* Reports the crashed rank and raises the signal again. */
+/* Reports the crashed rank and raises the signal again. core/base/memory.h aborts with errno set.
+ */
 static void on_crash(int number)
 {
     int thread = thread_id();
+    if (supervised && number == SIGABRT && errno == ENOMEM)
+        atomic_store(&supervised->outcome->no_memory, true);
     for (int r = 0; supervised && r < supervised->n_ranks; r++)
         if (atomic_load(&supervised->rank[r].head->thread) == thread)
             atomic_store(&supervised->outcome->crashed, r + 1);
@@ -228,7 +231,9 @@ static bool report_death(const Watch *watch, int status, Error *err)
     } else if (name_ranks(team, is_busy, &who) == 0 && name_ranks(team, is_waiting, &who) == 0) {
         buf_puts(&who, "the run");
     }
-    if (WIFSIGNALED(status))
+    if (atomic_load(&outcome->no_memory))
+        buf_puts(&how, "out of memory");
+    else if (WIFSIGNALED(status))
         buf_printf(&how, "died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         buf_printf(&how, "ended with code %d", WEXITSTATUS(status));

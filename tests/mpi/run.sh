@@ -23,9 +23,9 @@ fi
 
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+. tests/mpi/env.sh
 # Open MPI keeps some memory; a crash is ours to say.
-export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0:handle_segv=1
+export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0:handle_segv=1:verify_asan_link_order=0
 
 # same WHAT GOT WANT
 same()
@@ -41,7 +41,7 @@ same()
 # over N ARGS: the run on N processes; answers are in $dir/out and $dir/err, its code in $code
 over()
 {
-    timeout 60 mpirun -quiet -n "$1" "$DIMSCOPE" run "${@:2}" --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
+    timeout 60 mpirun $quiet -n "$1" "$DIMSCOPE" run "${@:2}" --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
     code=$?
 }
 
@@ -60,7 +60,7 @@ print(report["ok"], report["ranks"], report["values_checked"], report["peak_byte
 
 for mesh in a=3,b=2 x=4 a=2,b=2,c=2; do
     ranks=$(($(echo "$mesh" | sed 's/[a-z]*=//g; s/,/*/g')))
-    answer=$(timeout 100 mpirun -quiet -n $ranks "$build/mpi/test_steps" $mesh 2>&1)
+    answer=$(timeout 100 mpirun $quiet -n $ranks "$build/mpi/test_steps" $mesh 2>&1)
     same "steps on $mesh" "$answer" "0 failed"
 done
 
@@ -100,6 +100,25 @@ same "keys and values around a ring" "$code $(grep -c '^PASS' "$dir/out")" "0 1"
 over 4 tests/mpi/experts.json --dim batch=8,seq=6 -m dp=2,ep=2 -p expert --train sgd --verify
 same "rows that a router sends to experts, and their gradients" \
     "$code $(grep -c '^PASS' "$dir/out")" "0 1"
+
+# ---- an exchange of rows that goes wrong: what the last rank gets is found where it is moved
+
+mpicc -shared -fPIC -o "$dir/libbroken.so" tests/mpi/broken.c -lm || exit 1
+ways="4 10"
+[ -z "$DIMSCOPE_LONG" ] || ways="0 1 2 3 4 5 6 7 8 9 10"
+routed="tests/mpi/experts.json --dim batch=4,seq=6 -m ep=2 -p expert --verify"
+while read -r call place; do
+    for way in $ways; do
+        export BROKEN_CALL=$call BROKEN_WAY=$way BROKEN_FLOATS=16 # a row of either exchange
+        # shellcheck disable=SC2086
+        LD_PRELOAD="$dir/libbroken.so" over 2 $routed
+        same "exchange $call, broken in way $way" "$code $(grep '^FAIL' "$dir/out")" \
+            "1 FAIL: the first wrong value is $place, from the load or reshard of $place"
+    done
+done <<END
+0 model.layers.1.mlp.dispatch.out
+1 model.layers.1.mlp.experts.down_proj.out
+END
 
 # ---- two hosts, which are two network namespaces
 
@@ -163,7 +182,7 @@ refused "without the plugin" 2 "dimscope_mpi.so is not installed"
 # unlike A.. : B..  - process 0 does one thing, process 1 another
 unlike()
 {
-    timeout 60 mpirun -quiet -n 1 "$DIMSCOPE" run $1 --backend mpi : -n 1 "$DIMSCOPE" run $2 \
+    timeout 60 mpirun $quiet -n 1 "$DIMSCOPE" run $1 --backend mpi : -n 1 "$DIMSCOPE" run $2 \
         --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
     code=$?
 }

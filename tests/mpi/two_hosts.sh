@@ -15,6 +15,7 @@ n=$1
 shift
 net=10.77.0
 scratch=$(mktemp -d) || exit 1
+. "$(dirname "$0")/env.sh"
 unshare --net --uts sleep 300 &
 other=$!
 trap 'kill $other; rm -rf "$scratch"' EXIT
@@ -34,7 +35,7 @@ nsenter --target $other --net --uts sh -c \
 # What mpirun takes for ssh.
 printf '#!/bin/sh\nshift\nexec nsenter --target %s --net --uts sh -c "$*"\n' $other >"$scratch/agent"
 chmod +x "$scratch/agent"
-mpirun -quiet --host "$net.1:$((n / 2)),$net.2:$((n / 2))" --mca plm_rsh_agent "$scratch/agent" \
+mpirun $quiet --host "$net.1:$((n / 2)),$net.2:$((n / 2))" --mca plm_rsh_agent "$scratch/agent" \
     --mca mpi_yield_when_idle 1 --mca btl self,tcp --mca oob_tcp_if_include "$net.0/24" \
     --mca btl_tcp_if_include "$net.0/24" -n "$n" "$@"
 code=$?

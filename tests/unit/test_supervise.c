@@ -32,6 +32,7 @@ typedef struct {
 
 static const Fault faults[] = {
     {"a crash", "crash", false, "rank 1 in my::op 'op': died of signal 6 (Aborted)"},
+    {"no memory", "exhaust", false, "rank 1 in my::op 'op': out of memory"},
     {"a rank that waits for ever", "hang", false,
      "rank 1 in my::op 'op': nothing has happened for 1."},
     {"a rank that computes for ever", "spin", false, "rank 1 in my::op 'op': nothing has happened"},

@@ -172,8 +172,10 @@ static _Noreturn void report_dead(Watch *watch, const HostLine *dead)
     end_run(watch, &line, "");
 }
 
+/* core/base/memory.h aborts with errno set. */
 static void on_crash(int number)
 {
+    bool no_memory = number == SIGABRT && errno == ENOMEM;
     signal(number, SIG_DFL);
     if (!watched) {
         raise(number);
@@ -183,8 +185,9 @@ static void on_crash(int number)
     watch_note(watched);
     line_puts(&line, "error: ");
     line_rank(&line, watched, &watched->host->line[watched->host->me]);
-    line_puts(&line, ": died of signal ");
-    line_number(&line, number);
+    line_puts(&line, no_memory ? ": out of memory" : ": died of signal ");
+    if (!no_memory)
+        line_number(&line, number);
     end_run(watched, &line, "");
 }
 
