@@ -34,7 +34,8 @@ static int store_parameters(lua_State *L, Policy *policy, const CutSpec *spec)
         n *= session->mesh->atoms[spec->atom[i]].size;
     for (int32_t t = 0; t < inferred->graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(inferred, t);
-        if (!shape || !tensor_is_parameter(inferred, t) || tensor_n_uses(inferred->graph, t) == 0)
+        if (!shape || !tensor_is_parameter(inferred, t) || inferred->graph->tensors[t].buffer ||
+            tensor_n_uses(inferred->graph, t) == 0)
             continue;
         int dim = dim_for(shape, n);
         Cut cut;

@@ -427,6 +427,14 @@ void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optio
     builder->tensors.at[tensor].optional = optional;
 }
 
+void graph_mark_fixed(GraphBuilder *builder, int32_t tensor, bool buffer, bool frozen)
+{
+    if (tensor < 0 || is_stopped(builder))
+        return;
+    builder->tensors.at[tensor].buffer = buffer;
+    builder->tensors.at[tensor].frozen = frozen;
+}
+
 void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *carries)
 {
     if (is_stopped(builder))

@@ -187,6 +187,7 @@ int32_t rewrite_copy_tensor(GraphBuilder *builder, const Graph *graph, int32_t t
         graph_declare(builder, id, (Dtype)old->dtype, dims, n_dims);
     }
     graph_mark(builder, id, old->sequence, old->optional);
+    graph_mark_fixed(builder, id, old->buffer, old->frozen);
     return id;
 }
 

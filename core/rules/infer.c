@@ -589,7 +589,7 @@ int64_t inferred_params(const Inferred *inferred)
     int64_t n = 0;
     for (int32_t t = 0; t < graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(inferred, t);
-        if (graph->tensors[t].kind == TENSOR_INITIALIZER && shape &&
+        if (graph->tensors[t].kind == TENSOR_INITIALIZER && !graph->tensors[t].buffer && shape &&
             dtype_is_float((Dtype)graph->tensors[t].dtype) &&
             (!inferred->forward || tensor_n_uses(graph, t) > 0))
             n += shape_elements(shape);

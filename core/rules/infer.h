@@ -166,8 +166,9 @@ static inline bool tensor_is_parameter(const Inferred *inferred, int32_t tensor)
 bool *inferred_in_program(Arena *arena, const Inferred *inferred);
 
 int64_t inferred_bytes(const Inferred *inferred,
-                       int32_t tensor);            /* of the whole tensor; 0 when unknown */
-int64_t inferred_params(const Inferred *inferred); /* elements of float initializers;
- of a step, of those that its forward pass reads */
+                       int32_t tensor); /* of the whole tensor; 0 when unknown */
+/* Elements of float initializers but for buffers; of a step, of those that its forward pass
+ * reads. */
+int64_t inferred_params(const Inferred *inferred);
 
 #endif

@@ -185,7 +185,8 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
     int32_t *parameters;
     int n = 0, n_all = step_parameters(arena, model, &parameters);
     for (int i = 0; i < n_all; i++) {
-        bool trains = true;
+        const GraphTensor *at = &model->graph->tensors[parameters[i]];
+        bool trains = !at->buffer && !at->frozen;
         for (int k = 0; k < n_frozen; k++)
             trains &= parameters[i] != frozen[k];
         if (trains)

@@ -11,7 +11,8 @@
  * What trains: an initializer of floats that an op reads beside activations, itself or through
  * views, casts, lookups and slices. Arithmetic on constants makes a buffer, as the frequencies of
  * rotary embeddings are, but for numbers without dims, as the logit scale of CLIP is; so does what
- * no gradient reaches. A number whose value the file gives is a constant.
+ * no gradient reaches. A number whose value the file gives is a constant. What the file itself
+ * calls a buffer, or a parameter without a gradient, does not train.
  */
 #ifndef CORE_STEP_STEP_H
 #define CORE_STEP_STEP_H

@@ -54,6 +54,24 @@ expect "the other name of a tied parameter" says "tok.weight" \
     "$DIMSCOPE" why tests/open/tied_lm.pt2 head.weight.0 -m x=2
 expect "the name of a tied parameter in an archive without weights" says "head.weight  f32  12,4" \
     "$DIMSCOPE" why tests/open/bare/tied_bare.pt2 tok.weight -m x=2
+expect "buffers are listed apart" says "BUFFERS" "$DIMSCOPE" info tests/open/tied_lm.pt2
+expect "buffers do not train" says "trains   3,760 parameters" \
+    "$DIMSCOPE" plan tests/open/tied_lm.pt2 -m x=2 --train
+expect "no buffer is stored sharded by FSDP" sh -c \
+    "'$DIMSCOPE' plan tests/open/tied_lm.pt2 -m dp=2 -p fsdp --train | grep -E '^pos +f32 +64,16 '"
+python3 -c '
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(sys.argv[2], "w") as new:
+    for name in old.namelist():
+        text = old.read(name)
+        if name.endswith("model.json"):
+            text = text.replace(b"\"requires_grad\": true", b"\"requires_grad\": false", 1)
+        new.writestr(name, text)
+' tests/open/loss.pt2 "$scratch/frozen.pt2"
+expect "a parameter without a gradient does not train" sh -c "
+    of() { '$DIMSCOPE' plan \"\$1\" -m x=2 --train | sed -n 's/^trains *\([0-9,]*\) .*/\1/p'; }
+    all=\$(of tests/open/loss.pt2) some=\$(of '$scratch/frozen.pt2')
+    test -n \"\$some\" && test \"\$all\" != \"\$some\""
 python3 -c '
 import json, struct, sys
 names = ["tok.weight", "other.weight"]

@@ -180,7 +180,8 @@ static void shape_text(const Json *shape, Buf *out)
     }
 }
 
-/* {"name","dtype","shape"} of each; of a stack also "parts": the names that checkpoints have. */
+/* {"name","dtype","shape"} of each; of a stack also "parts": the names that checkpoints have; where
+ * the file says so, "buffer" or "frozen": true. */
 static Json *parameters_json(const Session *session)
 {
     const Graph *graph = session->graph;
@@ -194,6 +195,8 @@ static Json *parameters_json(const Session *session)
         const char *parts = tensor->data >= 0 ? graph->data[tensor->data].parts : NULL;
         if (parts)
             json_set_str(row, "parts", parts);
+        if (tensor->buffer || tensor->frozen)
+            json_set_bool(row, tensor->buffer ? "buffer" : "frozen", true);
         json_add(out, row);
     }
     return out;
@@ -228,8 +231,9 @@ static ParameterRow parameter_row(Arena *arena, const Json *value)
                           .parts = buf_str(&parts)};
 }
 
-/* A row for those of one type and shape whose names differ in numbers alone. */
-static void parameters_table(const Json *values, Buf *out)
+/* Those that are buffers, or those that are not: a row for those of one type and shape whose names
+ * differ in numbers alone. */
+static void parameters_table(const Json *values, bool buffers, Buf *out)
 {
     Arena *arena = out->arena;
     ParameterRow *rows = arena_array(arena, ParameterRow, json_size(values));
@@ -237,6 +241,8 @@ static void parameters_table(const Json *values, Buf *out)
     int n_rows = 0;
     bool stacked = false;
     for (int i = 0; i < json_size(values); i++) {
+        if (json_bool(json_get(json_at(values, i), "buffer"), false) != buffers)
+            continue;
         ParameterRow row = parameter_row(arena, json_at(values, i));
         const char *key = arena_printf(arena, "%.*s %.*s %.*s", STR_ARG(row.pattern),
                                        STR_ARG(row.dtype), STR_ARG(row.shape));
@@ -246,8 +252,11 @@ static void parameters_table(const Json *values, Buf *out)
         rows[at].n++;
         stacked |= row.parts.n > 0;
     }
-    TableColumn columns[] = {
-        {"PARAMETERS", 0}, {"TYPE", 0}, {"SHAPE", 0}, {"TENSORS", -9}, {"IN CHECKPOINTS", 0}};
+    TableColumn columns[] = {{buffers ? "BUFFERS" : "PARAMETERS", 0},
+                             {"TYPE", 0},
+                             {"SHAPE", 0},
+                             {"TENSORS", -9},
+                             {"IN CHECKPOINTS", 0}};
     Table *table = table_new(arena, columns, stacked ? 5 : 4);
     for (int i = 0; i < n_rows; i++) {
         table_cell(table, rows[i].n > 1 ? rows[i].pattern : rows[i].name);
@@ -368,7 +377,8 @@ static void info_text(const Session *session, const Json *info, Buf *out)
     values_table(json_get(info, "outputs"), "OUTPUTS", out);
     if (json_get(info, "dims"))
         dims_table(json_get(info, "dims"), out);
-    parameters_table(json_get(info, "parameters"), out);
+    parameters_table(json_get(info, "parameters"), false, out);
+    parameters_table(json_get(info, "parameters"), true, out);
     if (json_get(info, "values"))
         values_table(json_get(info, "values"), "VALUES", out);
 }

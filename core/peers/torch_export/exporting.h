@@ -104,6 +104,8 @@ Dtype export_dtype(int64_t number); /* of the schema's ScalarType; DT_NONE */
 int64_t meta_dim(const Export *e, int32_t meta, int dim);
 int meta_rank(const Export *e, int32_t meta);
 Dtype meta_dtype(const Export *e, int32_t meta);
+bool meta_trains(const Export *e,
+                 int32_t meta); /* of a parameter: not if it requires no gradient */
 /* Dims as they are declared in the graph: known sizes, or free dims by expressions. False with an
  * error: too many, or one cannot be read. */
 bool meta_declare(Export *e, int32_t meta, DeclaredDim dims[DIMS_MAX], int *n);

@@ -146,10 +146,11 @@ static void bind_symbols(Program *p)
 /* ---- inputs ---- */
 
 /* How the signature calls a parameter, a buffer or a constant: its kind and where its name is. */
+enum { PARAMETER };
 static const struct {
     const char *kind, *name;
 } stored[] = {
-    {"parameter", "parameter_name"},
+    [PARAMETER] = {"parameter", "parameter_name"},
     {"buffer", "buffer_name"},
     {"tensor_constant", "tensor_constant_name"},
 };
@@ -214,7 +215,8 @@ static bool is_tied_later(Program *p, const ArchiveEntry *entry, Str value)
     return false;
 }
 
-static bool add_stored(Program *p, Str value, Str name)
+/* kind: of `stored`. */
+static bool add_stored(Program *p, Str value, Str name, size_t kind)
 {
     Export *e = &p->e;
     Shape shape;
@@ -240,6 +242,8 @@ static bool add_stored(Program *p, Str value, Str name)
         return false;
     p->n_absent += data.form == DATA_ABSENT;
     graph_add_initializer(e->builder, tensor, dtype, &shape, data);
+    graph_mark_fixed(e->builder, tensor, kind != PARAMETER,
+                     kind == PARAMETER && !meta_trains(e, meta));
     export_also(e, value, tensor);
     export_define(e, value, term_tensor(tensor, dtype, (int)shape.n_dims), false);
     return true;
@@ -356,7 +360,7 @@ static bool read_input(Program *p, int32_t spec, bool users)
         if (found >= 0)
             return add_stored(
                 p, value,
-                json_view_str(json, json_view_get(json, found, stored[i].name), p->e.arena));
+                json_view_str(json, json_view_get(json, found, stored[i].name), p->e.arena), i);
     }
     return true;
 }

@@ -103,6 +103,11 @@ Dtype meta_dtype(const Export *e, int32_t meta)
     return export_dtype(number);
 }
 
+bool meta_trains(const Export *e, int32_t meta)
+{
+    return json_view_bool(e->json, json_view_get(e->json, meta, "requires_grad"), true);
+}
+
 int meta_rank(const Export *e, int32_t meta)
 {
     return json_view_size(e->json, json_view_get(e->json, meta, "sizes"));
