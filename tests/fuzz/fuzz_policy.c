@@ -10,8 +10,6 @@
 #include "tests/fuzz/sandbox.h"
 #include "tests/unit/graph_text.h"
 
-#include <sys/mman.h>
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 /* S is a statement, N a node, T a tensor, L several of either, X axes, I an integer, C cuts, D a
@@ -124,21 +122,6 @@ static const char *const models[] = {
 static const char *const trains[] = {NULL, "adamw", "sgd,clip=1.0,loss=auto", "auto"};
 enum { MODELS = sizeof models / sizeof *models, TRAINS = sizeof trains / sizeof *trains };
 
-/* The file that policy.lua is: a link to memory. */
-static void write_policy(Str text)
-{
-    static int file = -1;
-    char path[64];
-    if (file < 0) {
-        file = memfd_create("policy.lua", 0);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-        if (file < 0 || symlink(path, "policy.lua") != 0)
-            fail_msg("no file: %s\n", strerror(errno));
-    }
-    if (ftruncate(file, 0) != 0 || pwrite(file, text.s, text.n, 0) != (ssize_t)text.n)
-        fail_msg("not written: %s\n", strerror(errno));
-}
-
 static void plan(Arena *arena, int model, int train, Str policy)
 {
     static Graph *graphs[MODELS];
@@ -146,7 +129,7 @@ static void plan(Arena *arena, int model, int train, Str policy)
         graphs[model] = graph_from_text(arena_new(), models[model], 13);
     Scripts *scripts = scripts_new(arena, root);
     SessionHooks hooks = quick_hooks(scripts);
-    write_policy(policy);
+    write_in_memory("policy.lua", policy);
     SessionOptions options = {.mesh = "a=2,b=2", .policy = "./policy.lua", .train = trains[train]};
     Error err = {0};
     Session *session = session_open_graph(graphs[model], &options, &hooks, &err);

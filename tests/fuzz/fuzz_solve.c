@@ -1,4 +1,6 @@
-/* fuzz_solve.c - any bytes as a problem of choices: an error, or an answer that keeps its word. */
+/* fuzz_solve.c - any bytes as a problem of choices, gzipped or not: an error, or an answer that
+ * keeps its word. */
+#include "core/base/zip.h"
 #include "core/solve/points.h"
 #include "core/solve/read.h"
 #include "core/solve/solve.h"
@@ -32,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     Source source = {"problem.json", {(const char *)bytes, n_bytes}};
     Error err = {0};
     SolveProblem problem;
-    Json *root = json_parse(&source, &err);
+    bool whole = !gzip_is(source.text) || gzip_read(arena, &source, &source.text, &err);
+    Json *root = whole ? json_parse(&source, &err) : NULL;
     bool read = root && solve_problem_read(arena, root, &problem, &err);
     json_free(root);
     assert(read != error_is_set(&err));

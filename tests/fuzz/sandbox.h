@@ -7,6 +7,8 @@
 #ifndef TESTS_FUZZ_SANDBOX_H
 #define TESTS_FUZZ_SANDBOX_H
 
+#include "core/base/str.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -92,6 +95,21 @@ static inline void empty_folder(void)
             unlink(entry->d_name);
     if (dir)
         closedir(dir);
+}
+
+/* The file of that name, the only one so written: a link to memory. */
+static inline void write_in_memory(const char *name, Str text)
+{
+    static int file = -1;
+    char path[64];
+    if (file < 0) {
+        file = memfd_create(name, 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        if (file < 0 || symlink(path, name) != 0)
+            fail_msg("no file: %s\n", strerror(errno));
+    }
+    if (ftruncate(file, 0) != 0 || pwrite(file, text.s, text.n, 0) != (ssize_t)text.n)
+        fail_msg("not written: %s\n", strerror(errno));
 }
 
 #endif

@@ -17,6 +17,8 @@ static inline bool is_small(const Inferred *inferred)
         const Shape *shape = inferred_shape(inferred, t);
         int64_t elements = shape ? shape_elements(shape) : 0;
         n += elements < ELEMENTS_MAX ? elements : ELEMENTS_MAX;
+        for (int d = 0; shape && d < shape->n_dims; d++) /* of an empty one too */
+            n += shape->dim[d] < ELEMENTS_MAX ? shape->dim[d] : ELEMENTS_MAX;
     }
     return n <= ELEMENTS_MAX;
 }
