@@ -10,19 +10,23 @@ enum { RANKS_ASKED_MAX = 4096 };
 
 /* ---- bytes of one rank ---- */
 
-/* Local elements of each sharding on a rank, computed on first use. */
+/* Of a rank: local elements of each sharding, computed on first use, and where it is. */
 typedef struct {
     const Plan *plan;
     int64_t rank;
     int64_t *elements; /* -1 until computed */
+    bool *is_on;       /* by part of the mesh */
 } PartSizes;
 
 static PartSizes parts_new(Arena *arena, const Plan *plan, int64_t rank)
 {
-    int n = shardings_count(plan->shardings);
-    PartSizes parts = {plan, rank, arena_array(arena, int64_t, n)};
+    int n = shardings_count(plan->shardings), n_parts = plan->decided->n_submeshes;
+    PartSizes parts = {plan, rank, arena_array(arena, int64_t, n),
+                       arena_array(arena, bool, n_parts)};
     for (int i = 0; i < n; i++)
         parts.elements[i] = -1;
+    for (int s = 0; s < n_parts; s++)
+        parts.is_on[s] = submesh_has(plan->mesh, plan->decided->submeshes[s], rank);
     return parts;
 }
 
@@ -49,8 +53,7 @@ static int64_t part_bytes(const PartSizes *parts, const LiveSpan *span)
 
 static bool has_span(const PartSizes *parts, const LiveSpan *span)
 {
-    const Plan *plan = parts->plan;
-    return submesh_has(plan->mesh, plan->decided->submeshes[span->devices], parts->rank);
+    return parts->is_on[span->devices];
 }
 
 /* By how much the live bytes change at every moment. */
@@ -397,6 +400,30 @@ static int split_by(const Mesh *mesh, int32_t *group, const int64_t *number)
     return n;
 }
 
+/* For each rank, which parts of the mesh it is on, as a number: each coordinate that they fix is
+ * looked at once. */
+static void number_parts(const Plan *plan, int64_t *number)
+{
+    const Mesh *mesh = plan->mesh;
+    int n = plan->decided->n_submeshes;
+    Arena *scratch = arena_new();
+    AtomSet fixed = 0;
+    for (int s = 1; s < n; s++)
+        fixed |= plan->decided->submeshes[s].fixed;
+    int32_t *parts_at = arena_array(scratch, int32_t, mesh_atoms_size(mesh, fixed)); /* from 1 */
+    bool *is_on = arena_array(scratch, bool, n);
+    Intern *parts = intern_new(scratch);
+    for (int64_t rank = 0; rank < mesh->n_devices; rank++) {
+        int64_t at = mesh_atoms_coord(mesh, fixed, rank);
+        for (int s = 1; s < n && !parts_at[at]; s++)
+            is_on[s] = submesh_has(mesh, plan->decided->submeshes[s], rank);
+        if (!parts_at[at])
+            parts_at[at] = 1 + intern_put(parts, is_on, (size_t)n * sizeof *is_on);
+        number[rank] = parts_at[at];
+    }
+    arena_free(scratch);
+}
+
 /* Splits the ranks by the sizes of their shards, and by the parts of the mesh they are on; returns
  * the number of groups. */
 static int split_ranks(const Account *a, const int32_t *uneven, int n_uneven, int32_t *group)
@@ -412,9 +439,8 @@ static int split_ranks(const Account *a, const int32_t *uneven, int n_uneven, in
             number[rank] = sharding_local_elements(sharding, mesh, rank);
         n_groups = split_by(mesh, group, number);
     }
-    for (int s = 1; s < plan->decided->n_submeshes; s++) {
-        for (int64_t rank = 0; rank < mesh->n_devices; rank++)
-            number[rank] = submesh_has(mesh, plan->decided->submeshes[s], rank);
+    if (plan->decided->n_submeshes > 1) {
+        number_parts(plan, number);
         n_groups = split_by(mesh, group, number);
     }
     arena_free(scratch);

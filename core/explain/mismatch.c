@@ -37,6 +37,7 @@ typedef struct {
 
 typedef struct {
     Plan *plan;
+    bool pins_behind_forward;
     Intern *seen;
     Vec(FindingGroup) groups;
 } FindingGroups;
@@ -153,6 +154,14 @@ static bool is_stored_pin(const Plan *plan, int32_t tensor, int dim)
     return plan_store_pin_of(plan, tensor, dim) != NULL;
 }
 
+static bool any_pin_behind_forward(const Plan *plan)
+{
+    for (int i = 0; plan->inferred->graph->phase && i < plan->decided->n_pins; i++)
+        if (decision_is_behind_forward(plan->inferred, plan->decided->pins[i]))
+            return true;
+    return false;
+}
+
 /* Whether nobody could decide it otherwise: an op behind the forward pass is sharded as the op that
  * it comes of, and moves back what that one moves, unless a pin behind the forward pass says so. */
 static bool only_follows(const Plan *plan, const FindingGroup *first)
@@ -184,6 +193,8 @@ static void look_at_use(FindingGroups *g, int32_t op, int operand)
         first.to = need;
         first.mismatch =
             mismatch_of(plan, program_space(plan->inferred, op), operand, d, &from->dim[d]);
+        if (!g->pins_behind_forward && only_follows(plan, &first))
+            continue; /* whatever its pins are */
         AtomSet lost = atoms_without(&from->dim[d], &to->dim[d]);
         if (first.mismatch == MISMATCH_CONFLICT)
             name_pins(
@@ -518,7 +529,7 @@ static void look_at_marks(Plan *plan)
 void mismatch_find(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
-    FindingGroups g = {.plan = plan};
+    FindingGroups g = {.plan = plan, .pins_behind_forward = any_pin_behind_forward(plan)};
     g.seen = intern_new(plan->arena);
     for (int i = 0; i < plan->moved->n_reshards; i++)
         for (int u = 0; u < plan->moved->reshards[i].n_uses; u++) {

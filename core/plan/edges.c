@@ -195,8 +195,13 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to,
 static Location relayed(const Edges *e, Location from, int devices)
 {
     const Plan *plan = e->plan;
-    AtomSet fixed = plan->decided->submeshes[devices].fixed;
-    Sharding sharding = *shardings_at(plan->shardings, from.sharding);
+    AtomSet fixed = plan->decided->submeshes[devices].fixed, used = 0;
+    const Sharding *made = shardings_at(plan->shardings, from.sharding);
+    for (int64_t d = 0; d < made->n_dims; d++)
+        used |= cut_atoms(&made->dim[d]);
+    if (!(used & fixed))
+        return (Location){from.sharding, devices};
+    Sharding sharding = *made;
     for (int64_t d = 0; d < sharding.n_dims; d++)
         if (cut_atoms(&sharding.dim[d]) & fixed)
             sharding.dim[d] = cut_without(&sharding.dim[d], fixed, plan->mesh);

@@ -29,28 +29,35 @@ static bool runs_ours(const Plan *plan, const char *name)
     return row && row->kernel && *row->kernel;
 }
 
-static void find_op(Plan *plan, int32_t op)
+/* An index dim that is summed over and sharded, and which an input lacks, *input; -1 if there is
+ * none. */
+static int find_split(const OpSpace *space, const OpCut *cut, int *input)
 {
-    const Graph *graph = plan->inferred->graph;
-    const OpSpace *space = program_space(plan->inferred, op);
-    const OpCut *cut = program_cut(plan, op);
-    const char *name = op_operator(graph, op);
     for (int j = 0; j < space->n_index; j++) {
         const IndexDim *index = &space->index[j];
         if (index->role != ROLE_REDUCE || index->rule || cut_is_whole(&cut->index[j]))
             continue;
-        int input = input_without(space, j);
-        if (input < 0)
-            continue;
-        plan_find(
-            plan, LEVEL_WARNING, "numerically-partitioned", op, -1,
-            "register_op takes rules = {{ins = {..}, outs = {\"V\"}}}: V for an input that is "
-            "added once, R for a factor of each addend; or freeze the dim with ^",
-            "%s %s is partitioned numerically: %s is sharded, input %d lacks it, and each rank "
-            "uses all of that input, so what it adds is added on every rank",
-            name, op_path_or_name(graph, op), index->name, input);
-        return;
+        *input = input_without(space, j);
+        if (*input >= 0)
+            return j;
     }
+    return -1;
+}
+
+static void find_op(Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    const OpSpace *space = program_space(plan->inferred, op);
+    const char *name = op_operator(graph, op);
+    int input, index = find_split(space, program_cut(plan, op), &input);
+    if (index < 0 || operator_find(name) || runs_ours(plan, name))
+        return;
+    plan_find(plan, LEVEL_WARNING, "numerically-partitioned", op, -1,
+              "register_op takes rules = {{ins = {..}, outs = {\"V\"}}}: V for an input that is "
+              "added once, R for a factor of each addend; or freeze the dim with ^",
+              "%s %s is partitioned numerically: %s is sharded, input %d lacks it, and each rank "
+              "uses all of that input, so what it adds is added on every rank",
+              name, op_path_or_name(graph, op), space->index[index].name, input);
 }
 
 void value_split_find(Plan *plan)
@@ -58,9 +65,7 @@ void value_split_find(Plan *plan)
     const Inferred *inferred = plan->inferred;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        const char *name = op_operator(inferred->graph, op);
-        if (!program_space(inferred, op)->gradient && !operator_find(name) &&
-            !runs_ours(plan, name))
+        if (!program_space(inferred, op)->gradient)
             find_op(plan, op);
     }
 }

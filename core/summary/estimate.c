@@ -23,6 +23,7 @@ static const char *const tried[][ESTIMATE_SETTINGS] = {
     {"sequence_parallel=true", NULL},
     {"cut_vocabulary=true", NULL},
     {"balance=flops", NULL},
+    {"overlap=both", NULL},
     {"schedule=1f1b", "virtual=1"},
     {"schedule=1f1b_interleaved", "virtual=2"},
     {"schedule=zb1p", "virtual=1"},

@@ -2,9 +2,10 @@
  *
  * A change is one setting of the policy, or two that go together. Tried are those of a table that
  * the policy declares and that are not in use: what is made again, ZeRO, sequence parallelism,
- * schedules, larger and smaller micro-batches with as many samples a step. A change helps if the
- * step then fits into memory where it did not; of a step that fits, if it still fits and is faster;
- * of one that does not, if its peak is smaller.
+ * traffic of parameters and gradients under the passes, schedules, larger and smaller micro-batches
+ * with as many samples a step. A change helps if the step then fits into memory where it did not;
+ * of a step that fits, if it still fits and is faster; of one that does not, if its peak is
+ * smaller.
  */
 #ifndef CORE_SUMMARY_ESTIMATE_H
 #define CORE_SUMMARY_ESTIMATE_H

@@ -179,7 +179,7 @@ static void changes_are_plans(void **state)
     Error err = {0};
     assert_true(estimate_changes(arena, session, NULL, &changes, &err));
     assert_true(changes.n > 5);
-    bool larger = false, smaller = false, helped = true;
+    bool larger = false, smaller = false, overlapped = false, helped = true;
     for (int i = 0; i < changes.n; i++) {
         const EstimateChange *change = &changes.change[i];
         PartsRow with = row;
@@ -188,6 +188,7 @@ static void changes_are_plans(void **state)
         larger = larger || (micro && strcmp(change->setting[1], "micro_batches=4") == 0);
         micro = strcmp(change->setting[0], "micro_batch=1") == 0;
         smaller = smaller || (micro && strcmp(change->setting[1], "micro_batches=16") == 0);
+        overlapped = overlapped || strcmp(change->setting[0], "overlap=both") == 0;
         assert_null(change->failed);
         assert_false(change->helps && !helped);
         helped = change->helps;
@@ -200,7 +201,7 @@ static void changes_are_plans(void **state)
         assert_true(change->peak_bytes == other->plan->priced->totals.peak_bytes);
         session_close(other);
     }
-    assert_true(larger && smaller);
+    assert_true(larger && smaller && overlapped);
     Progress stopped = {.stage = NULL};
     progress_stop(&stopped);
     assert_false(estimate_changes(arena, session, &stopped, &changes, &err));

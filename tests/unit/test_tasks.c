@@ -134,7 +134,7 @@ static TaskRow rows[] = {
      .trains = true},
     {"what should I recompute: what makes which values again costs", "", "gk", 2,
      .facts = {"AGAIN", "Add", "34.7 ms", "12.1%", "187.4 ms"}, .trains = true},
-    {"try it: all of it made again", "", "6xa", 3,
+    {"try it: all of it made again", "", "6xb", 3,
      .facts = {"22.1/74.5 GiB ok", "recompute=full: micro-batch", "step now 6.36 s"},
      .trains = true},
     {"why does a stage wait", "", "gp", 2,

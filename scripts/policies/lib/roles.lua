@@ -117,13 +117,21 @@ local function warn_whole(graph, rows)
     end
 end
 
+-- graph:roles() of a graph, found once; what find() adds to a role stays there.
+local roles_of = setmetatable({}, {__mode = "k"})
+
+local function all(graph)
+    roles_of[graph] = roles_of[graph] or graph:roles()
+    return roles_of[graph]
+end
+
 -- What graph:roles() finds, as one list and by role; made_by: the column matmuls before a row matmul.
 -- A graph without any pair of matmuls is an error;
 -- without matmuls whose columns are an output too, if `alone` is true.
 local function find(graph, policy, alone)
     local found = {column = {}, row = {}, head = {}, embedding = {}, output = {}}
     local columns, last = {}
-    for _, role in ipairs(graph:roles()) do
+    for _, role in ipairs(all(graph)) do
         if role.role == "column" then
             columns = last == "row" and {} or columns
             columns[#columns + 1] = role
@@ -156,8 +164,8 @@ end
 local function warn_repeated(graph, found, axis, size)
     local seen, texts, copies = {}, {}, 0
     for _, role in ipairs(found) do
-        local name = pattern_of(tostring(role.weight))
-        if role.copies and not seen[name] then
+        local name = role.copies and pattern_of(tostring(role.weight))
+        if name and not seen[name] then
             seen[name] = true
             texts[#texts + 1] = ("%s (%s)"):format(name, describe_units(role))
             copies = math.max(copies, role.copies)
@@ -194,7 +202,7 @@ end
 -- The values of the residual stream, [batch, sequence, width], that norms read before matmuls.
 local function streams(graph)
     local found, seen = {}, {}
-    for _, role in ipairs(graph:roles()) do
+    for _, role in ipairs(all(graph)) do
         local stream = role.stream
         if stream and not seen[stream.name] and #(stream.shape or {}) == 3 then
             found[#found + 1], seen[stream.name] = stream, true
@@ -207,7 +215,7 @@ end
 -- the sequence: it is partial, and reduced once instead of each of its addends.
 local function keep_partial_sums(graph)
     local partial = {}
-    for _, role in ipairs(graph:roles()) do
+    for _, role in ipairs(all(graph)) do
         if role.role == "row" then partial[role.node:output(0).name] = true end
     end
     for _, node in ipairs(graph:nodes()) do
@@ -256,7 +264,7 @@ end
 -- there are.
 local function shard_experts(graph, batch)
     local n = 0
-    for _, role in ipairs(graph:roles()) do
+    for _, role in ipairs(all(graph)) do
         if role.experts then
             local cuts = {[role.experts] = "ep"}
             if role.batch then cuts[role.batch] = batch end

@@ -14,9 +14,11 @@ end
 -- follows it outside of layers, and what is before the first and after the last.
 local function layers(graph)
     local nodes, last = graph:nodes(), 0
-    local layer = {}
+    local layer, of_path = {}, {}
     for i, node in ipairs(nodes) do
-        layer[i] = layer_of(node.path)
+        local path = node.path
+        if of_path[path] == nil then of_path[path] = layer_of(path) or false end
+        layer[i] = of_path[path] or nil
         if layer[i] then last = i end
     end
     local found, seen = {}, {}
