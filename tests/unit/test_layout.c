@@ -11,8 +11,9 @@ typedef struct {
     bool zoomed;
     const char *want; /* panes: view and area; "too small" */
     bool trains;
-    ShowId lead; /* the view that was opened */
-    bool alone;  /* there is no second plan */
+    ShowId lead;     /* the view that was opened */
+    bool alone;      /* there is no second plan */
+    int wants[2][2]; /* view, lines that it has a use for */
 } Row;
 
 static Row rows[] = {
@@ -63,6 +64,23 @@ static Row rows[] = {
      .want = "mesh 1,4 89x24; mem 92,4 67x24; live 1,30 158x17"},
     {"what is kept, on a small screen", 80, 24, SHOW_SAVED, false,
      .want = "mem 0,3 80x10; kept 0,14 80x8", .trains = true},
+    {"a short page leaves lines to what explains it", 120, 40, SHOW_WHY, false,
+     .want = "why 0,3 120x6; policy 0,10 120x28", .lead = SHOW_WHY, .wants = {{SHOW_WHY, 6}}},
+    {"beside other panes too", 160, 50, SHOW_WHY, false,
+     .want = "why 1,4 95x6; policy 1,12 95x35; op 98,4 61x20; tensor 98,26 61x21",
+     .wants = {{SHOW_WHY, 6}}},
+    {"but keeps a few", 120, 40, SHOW_ERRORS, false, .want = "errors 0,3 120x4; policy 0,8 120x30",
+     .lead = SHOW_ERRORS, .wants = {{SHOW_ERRORS, 1}}},
+    {"and no more than the other has a use for", 120, 40, SHOW_WHY, false,
+     .want = "why 0,3 120x14; policy 0,18 120x20", .lead = SHOW_WHY,
+     .wants = {{SHOW_WHY, 6}, {SHOW_POLICY, 20}}},
+    {"what explains it leaves lines to a long page", 120, 40, SHOW_POLICY, false,
+     .want = "policy 0,3 120x30; console 0,34 120x4", .lead = SHOW_POLICY,
+     .wants = {{SHOW_CONSOLE, 3}}},
+    {"a list gets them where both parts below it can spare some", 160, 50, SHOW_COMM, false,
+     .want = "comm 1,4 158x17; detail 1,23 89x24; links 92,23 67x24",
+     .wants = {{SHOW_COMM_DETAIL, 24}, {SHOW_LINKS, 20}}},
+    {"a schedule stands alone", 160, 50, SHOW_SCHEDULE, false, .want = "schedule 0,3 160x45"},
     {"wide but low", 160, 24, SHOW_GRAPH, false, .want = "graph 0,3 160x19"},
 };
 
@@ -75,9 +93,14 @@ static const char *const names[SHOW_COUNT] = {
 static void panes_of_a_size(void **state)
 {
     const Row *row = *state;
-    Layout layout =
-        layout_make(row->w, row->h, row->show,
-                    (LayoutLook){row->zoomed, row->trains, row->lead, row->alone, false}, NULL);
+    LayoutLook look = {.zoomed = row->zoomed,
+                       .trains = row->trains,
+                       .staged = true,
+                       .lead = row->lead,
+                       .alone = row->alone};
+    for (int i = 0; i < 2; i++)
+        look.wants[row->wants[i][0]] = row->wants[i][1];
+    Layout layout = layout_make(row->w, row->h, row->show, &look, NULL);
     char text[200] = "too small";
     int n = 0;
     for (int i = 0; i < layout.n_panes; i++) {
@@ -100,7 +123,7 @@ static void nothing_overlaps_at_any_size(void **state)
         for (int h = 1; h <= 100; h++) {
             for (int show = 0; show < SHOW_COUNT; show++) {
                 Layout layout =
-                    layout_make(w, h, (ShowId)show, (LayoutLook){.zoomed = false}, NULL);
+                    layout_make(w, h, (ShowId)show, &(LayoutLook){.zoomed = false}, NULL);
                 bool shown = layout.too_small;
                 for (int i = 0; i < layout.n_panes; i++) {
                     const LayoutPane *pane = &layout.pane[i];
@@ -125,23 +148,23 @@ static void borders_move(void **state)
     (void)state;
     Splits splits = {0};
     Border border;
-    Layout layout = layout_make(160, 50, SHOW_GRAPH, (LayoutLook){.zoomed = false}, &splits);
+    Layout layout = layout_make(160, 50, SHOW_GRAPH, &(LayoutLook){.zoomed = false}, &splits);
     int x = layout.pane[1].frame.x;
     assert_true(layout_border(&layout, x, 10, &border));
     assert_true(layout_border(&layout, x - 1, 10, &border));
     assert_false(layout_border(&layout, x - 5, 10, &border));
     layout_drag(&layout, &splits, &border, 80, 10);
-    layout = layout_make(160, 50, SHOW_GRAPH, (LayoutLook){.zoomed = false}, &splits);
+    layout = layout_make(160, 50, SHOW_GRAPH, &(LayoutLook){.zoomed = false}, &splits);
     assert_int_equal(layout.pane[1].frame.x, 80);
     assert_int_equal(layout.pane[2].frame.x, 80);
     layout_drag(&layout, &splits, &border, -100, 10);
     layout_drag(&layout, &splits, &border, 2, 10);
-    layout = layout_make(160, 50, SHOW_GRAPH, (LayoutLook){.zoomed = false}, &splits);
+    layout = layout_make(160, 50, SHOW_GRAPH, &(LayoutLook){.zoomed = false}, &splits);
     assert_in_range(layout.pane[1].frame.x, 15, 25);
     assert_int_equal(splits.n, 1);
-    layout = layout_make(160, 50, SHOW_COMM, (LayoutLook){.zoomed = false}, &splits);
+    layout = layout_make(160, 50, SHOW_COMM, &(LayoutLook){.zoomed = false}, &splits);
     assert_int_equal(layout.pane[0].frame.w, 160);
-    layout = layout_make(80, 24, SHOW_GRAPH, (LayoutLook){.zoomed = false}, &splits);
+    layout = layout_make(80, 24, SHOW_GRAPH, &(LayoutLook){.zoomed = false}, &splits);
     assert_false(layout_border(&layout, 40, 10, &border));
 }
 

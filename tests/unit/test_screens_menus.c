@@ -61,7 +61,7 @@ static ScreenRow rows[] = {
      24,
      ":mesh dp=8,tp=2<Enter>5:links<Enter>",
      -1,
-     {"(cropped: ", "of 16 "}},
+     {"WHO SENDS TO WHOM, ", " of 16 rows"}},
     {"the mesh says how many nodes there are",
      80,
      24,
@@ -274,7 +274,7 @@ static void large_numbers_of_links_are_in_gib(void **state)
     assert_non_null(session);
     App *app = app_new(session, &(AppOptions){0}, NULL, 80, 24);
     app_type(app, STR(":links<Enter>"));
-    screen_says(app, (const char *[]){"GiB; a row sends", "·   12.2      ·", NULL});
+    screen_says(app, (const char *[]){"GiB; a row sends", "·  12.2     ·", NULL});
     app_free(app);
     session_close(session);
 }

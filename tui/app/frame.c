@@ -5,6 +5,7 @@
 #include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
+#include "tui/app/draw_panes.h"
 #include "tui/state/menu.h"
 #include "tui/state/jobs/mesh_change.h"
 #include "tui/state/jobs/setting_change.h"
@@ -193,14 +194,6 @@ static void draw_status(const App *app, Pen *pen)
     }
 }
 
-static bool is_shown(const Layout *layout, ShowId show)
-{
-    for (int i = 0; i < layout->n_panes; i++)
-        if (layout->pane[i].show == show)
-            return true;
-    return false;
-}
-
 /* Whether a view is shown that says where axes come from. */
 static bool asks_why(const Layout *layout)
 {
@@ -208,7 +201,7 @@ static bool asks_why(const Layout *layout)
                                     SHOW_LIVE, SHOW_WHY,    SHOW_FORK};
 
     for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
-        if (is_shown(layout, asking[i]))
+        if (panes_show(layout, asking[i]))
             return true;
     return false;
 }
@@ -220,7 +213,7 @@ enum { TABS_WIDE = 100, TABS_NARROW = 66, TABS_AND_PAGE = 78 };
 static Str tab_text(const App *app, int tab)
 {
     int narrow = app->ui.at.show >= SHOW_PAGES ? TABS_AND_PAGE : TABS_NARROW;
-    bool named = app->grid->w >= narrow || is_shown(&app->layout, (ShowId)tab);
+    bool named = app->grid->w >= narrow || panes_show(&app->layout, (ShowId)tab);
 
     return str_from(named ? arena_printf(app->ui.frame, "%d %s", tab + 1, views[tab]->name)
                           : arena_printf(app->ui.frame, "%d", tab + 1));
@@ -251,7 +244,7 @@ static void draw_tabs(const App *app, Pen *pen)
     const char *page = show >= SHOW_PAGES ? views[show]->name : NULL;
 
     for (int i = 0; i < SHOW_TABS; i++) {
-        bool here = is_shown(&app->layout, (ShowId)i);
+        bool here = panes_show(&app->layout, (ShowId)i);
         pen_to(pen, tab_at(app, i) + !here, 0);
         pen_printf(pen, here ? ROLE_FOCUS : ROLE_TEXT, here ? "[%.*s]" : "%.*s",
                    STR_ARG(tab_text(app, i)));
@@ -316,14 +309,6 @@ static Str path_summary(const Ui *ui, bool wide)
     return buf_str(&text);
 }
 
-/* Which rows of a view's list are shown; "" where all are. */
-static Str list_position(const Ui *ui, ShowId show)
-{
-    const List *list = &ui->list[show];
-
-    return list_range(ui->frame, list->top, list->height, list->n);
-}
-
 /* What stands at the right end of the path: the rows of the pane below it where that has no frame
  * to hold them, and the summary. */
 static Str path_right(const App *app)
@@ -332,7 +317,7 @@ static Str path_right(const App *app)
     bool wide = app->layout.path.w >= TABS_WIDE;
     const LayoutPane *pane = app->layout.n_panes > 0 ? &app->layout.pane[0] : NULL;
     Str summary = path_summary(ui, wide);
-    Str rows = pane && pane->frame.w == 0 ? list_position(ui, pane->show) : STR("");
+    Str rows = pane && pane->frame.w == 0 ? panes_position(ui, pane->show) : STR("");
 
     if (rows.n == 0)
         return summary;
@@ -537,66 +522,6 @@ static void draw_keys(const App *app, Pen *pen)
     pen_put(pen, ROLE_HEAD, buf_str(&pressed));
 }
 
-enum { GUTTER_MIN = 4, GUTTER_PANE_MIN = 50 };
-
-/* Room for row numbers, as of the last time the view was drawn. */
-static int gutter_columns(const Ui *ui, const LayoutPane *pane)
-{
-    int columns = 2;
-
-    if (views[pane->show]->list_at < 0 || pane->area.w < GUTTER_PANE_MIN)
-        return 0;
-    for (int64_t n = ui->list[pane->show].n; n > 0; n /= 10)
-        columns++;
-    return columns < GUTTER_MIN ? GUTTER_MIN : columns;
-}
-
-static void draw_numbers(App *app, const LayoutPane *pane, int columns)
-{
-    const Ui *ui = &app->ui;
-    ShowId show = pane->show;
-    int first = views[show]->list_at + ui->list[show].lead;
-    Pen pen = pen_new(app->grid, pane->area);
-
-    for (int y = 0; y < ui->list[show].height && ui->list[show].top + y < ui->list[show].n; y++) {
-        pen_to(&pen, 0, first + y);
-        pen_printf(&pen, ROLE_DIM, "%*" PRId64, columns - 1, ui->list[show].top + y + 1);
-    }
-}
-
-/* At the right end of the top line of the pane's frame. */
-static void draw_position(const App *app, const LayoutPane *pane)
-{
-    Str text = list_position(&app->ui, pane->show);
-    Rect line = pane->frame;
-
-    if (text.n == 0 || line.w < (int)text.n + 4 + (int)strlen(views[pane->show]->name) + 6)
-        return;
-    Pen pen = pen_new(app->grid, (Rect){line.x, line.y, line.w, 1});
-    pen_to(&pen, line.w - (int)text.n - 4, 0);
-    pen_printf(&pen, ROLE_DIM, " %.*s ", STR_ARG(text));
-}
-
-static void draw_pane(App *app, const LayoutPane *pane)
-{
-    Ui *ui = &app->ui;
-    Pen pen = pen_new(app->grid, pane->area);
-    int gutter = ui->look.settings.numbers ? gutter_columns(ui, pane) : 0;
-
-    pen.area.x += gutter;
-    pen.area.w -= gutter;
-    if (pane->frame.h > 1)
-        grid_box(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
-    else if (pane->frame.h == 1)
-        grid_rule(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
-    if (pane->show == ui->at.show)
-        pen_cursor(&pen); /* where the view begins, unless it has a selected row */
-    views[pane->show]->draw(ui, &pen);
-    draw_position(app, pane);
-    if (gutter > 0)
-        draw_numbers(app, pane, gutter);
-}
-
 void app_draw_alone(App *app, Grid *grid)
 {
     Ui *ui = &app->ui;
@@ -635,31 +560,24 @@ static void draw_once(App *app)
     int tour = tour_lines(&app->tour, grid->w, grid->h);
     if (app->shown != ui->at.show) /* opened, not reached from the pane beside it */
         app->lead = app->shown = ui->at.show;
-    app->layout = layout_make(grid->w, grid->h - tour, ui->at.show,
-                              (LayoutLook){.zoomed = ui->look.zoomed || app->options.one_pane,
-                                           .trains = ui_graph(ui)->phase != NULL,
-                                           .lead = app->lead,
-                                           .alone = !ui->compare,
-                                           .brief = app->options.by_lines},
-                              &app->splits);
+    panes_lay_out(app, grid->h - tour);
     if (app->layout.too_small) {
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
         pen_printf(&pen, ROLE_TEXT, "too small: %dx%d, needs %dx%d (q quits)", grid->w, grid->h,
                    LAYOUT_MIN_W, LAYOUT_MIN_H);
         return;
     }
-    if (is_shown(&app->layout, SHOW_COMM_DETAIL))
+    if (panes_show(&app->layout, SHOW_COMM_DETAIL))
         whatif_follow(ui);
-    if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE) ||
-        is_shown(&app->layout, SHOW_SAVED) || is_shown(&app->layout, SHOW_SCHEDULE))
+    if (panes_show(&app->layout, SHOW_MEM) || panes_show(&app->layout, SHOW_LIVE) ||
+        panes_show(&app->layout, SHOW_SAVED) || panes_show(&app->layout, SHOW_SCHEDULE))
         mem_follow(ui);
-    if (is_shown(&app->layout, SHOW_COMM) || is_shown(&app->layout, SHOW_SCHEDULE))
+    if (panes_show(&app->layout, SHOW_COMM) || panes_show(&app->layout, SHOW_SCHEDULE))
         comm_follow(ui);
     if (asks_why(&app->layout))
         reasons_follow(ui);
     plan_search_follow(ui);
-    for (int i = 0; i < app->layout.n_panes; i++)
-        draw_pane(app, &app->layout.pane[i]);
+    panes_draw(app, grid->h - tour);
     Pen pen = pen_new(grid, app->layout.status);
     draw_status(app, &pen);
     pen = pen_new(grid, app->layout.tabs);

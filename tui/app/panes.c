@@ -1,5 +1,9 @@
 #include "tui/app/panes.h"
 
+#include <limits.h>
+
+enum { PANE_LEAST = 4 }; /* lines that stay with a pane */
+
 /* A pane of a wide workspace: percent of the body. */
 typedef struct {
     ShowId show;
@@ -16,7 +20,8 @@ enum {
     ONLY_TRAINS = 1, /* a training step */
     ONLY_HIGH = 2,   /* screens of LAYOUT_HIGH lines */
     ONLY_ALONE = 4,  /* no second plan beside it */
-    ONLY_TALL = 8    /* screens of LAYOUT_STACK_TALL lines */
+    ONLY_TALL = 8,   /* screens of LAYOUT_STACK_TALL lines */
+    ONLY_WHOLE = 16  /* a forward plan without stages */
 };
 
 static const Workspace workspaces[] = {
@@ -85,6 +90,9 @@ static const Workspace workspaces[] = {
      .pane = {{SHOW_EVENTS, 0, 0, 61, 100},
               {SHOW_OP, 61, 0, 39, 48},
               {SHOW_TENSOR, 61, 48, 39, 52}}},
+    {.n = 2,
+     .pane = {{SHOW_SCHEDULE, 0, 0, 100, 66}, {SHOW_GRAPH, 0, 66, 100, 34}},
+     .only = ONLY_WHOLE},
     {.n = 3,
      .pane = {{SHOW_NEAR, 0, 0, 100, 44}, {SHOW_OP, 0, 44, 52, 56}, {SHOW_TENSOR, 52, 44, 48, 56}}},
 };
@@ -113,6 +121,8 @@ static const Stack stacks[] = {
     {.n = 2, .pane = {{SHOW_JOURNAL, 0, 0}, {SHOW_POLICY, 14, 65}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_ERRORS, 0, 0}, {SHOW_POLICY, 14, 70}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_NEAR, 0, 0}, {SHOW_OP, 14, 42}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_LINKS, 0, 0}, {SHOW_COMM_DETAIL, 7, 20}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_SCHEDULE, 0, 0}, {SHOW_GRAPH, 10, 30}}, .only = ONLY_TALL | ONLY_WHOLE},
     {.n = 2, .pane = {{SHOW_DIFF, 0, 0}, {SHOW_DIFF_TOTALS, 6, 45}}, .only = ONLY_ALONE},
     {.n = 3,
      .pane = {{SHOW_DIFF_TOTALS, 9, 30}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}},
@@ -167,25 +177,85 @@ static const Stack *stack_of(ShowId show, ShowId lead, unsigned have)
     return NULL;
 }
 
-/* Where a border stands, in columns or rows of the body. */
-static int border_at(const Layout *layout, bool upright, int percent)
+/* Where it was moved to, in percent; -1 if it was not. */
+static int moved_to(const Layout *layout, bool upright, int percent)
 {
     const Splits *splits = &layout->splits;
-    int of = upright ? layout->body.w : layout->body.h;
 
     for (int i = 0; i < splits->n; i++) {
         const Border *border = &splits->moved[i].border;
         if (border->workspace == layout->workspace && border->upright == upright &&
             border->percent == percent)
-            return of * splits->moved[i].percent / 100;
+            return splits->moved[i].percent;
     }
-    return of * percent / 100;
+    return -1;
+}
+
+/* Where a border stands, in columns or rows of the body. */
+static int border_at(const Layout *layout, bool upright, int percent)
+{
+    int of = upright ? layout->body.w : layout->body.h;
+    int moved = moved_to(layout, upright, percent);
+
+    if (moved >= 0)
+        return of * moved / 100;
+    return of * percent / 100 + (upright ? 0 : layout->lower[percent]);
+}
+
+/* ---- lines that one pane has too many and another too few ---- */
+
+/* Of the panes on one side of a level border. */
+typedef struct {
+    int spare, lacks; /* lines, of the pane that has least of them */
+} Side;
+
+static const Side no_pane = {INT_MAX, INT_MAX};
+
+static void side_add(Side *side, int wants, int lines)
+{
+    int least = wants > PANE_LEAST ? wants : PANE_LEAST;
+    int spare = wants && lines > least ? lines - least : 0;
+    int lacks = !wants ? INT_MAX : lines < wants ? wants - lines : 0;
+
+    side->spare = spare < side->spare ? spare : side->spare;
+    side->lacks = lacks < side->lacks ? lacks : side->lacks;
+}
+
+/* Rows by which their border goes down. */
+static int lower_by(const Side *above, const Side *below)
+{
+    if (above->spare > 0 && below->lacks > 0)
+        return -(above->spare < below->lacks ? above->spare : below->lacks);
+    if (below->spare > 0 && above->lacks > 0)
+        return below->spare < above->lacks ? below->spare : above->lacks;
+    return 0;
+}
+
+/* Level borders that nobody moved, from the top. */
+static void lend_lines(Layout *layout, const Workspace *workspace, const LayoutLook *look)
+{
+    for (int percent = 1; percent < 100; percent++) {
+        Side above = no_pane, below = no_pane;
+        for (int p = 0; p < workspace->n; p++) {
+            const WidePane *pane = &workspace->pane[p];
+            int lines =
+                border_at(layout, false, pane->y + pane->h) - border_at(layout, false, pane->y) - 2;
+            if (pane->y + pane->h == percent)
+                side_add(&above, look->wants[pane->show], lines);
+            if (pane->y == percent)
+                side_add(&below, look->wants[pane->show], lines);
+        }
+        bool border = above.spare < INT_MAX && below.spare < INT_MAX;
+        if (border && moved_to(layout, false, percent) < 0)
+            layout->lower[percent] = lower_by(&above, &below);
+    }
 }
 
 /* Borders at equal percents meet, whatever the size. */
-static void spread(Layout *layout, const Workspace *workspace, Rect body)
+static void spread(Layout *layout, const Workspace *workspace, const LayoutLook *look, Rect body)
 {
     layout->workspace = (int)(workspace - workspaces);
+    lend_lines(layout, workspace, look);
     for (int p = 0; p < workspace->n; p++) {
         const WidePane *pane = &workspace->pane[p];
         int left = border_at(layout, true, pane->x);
@@ -199,7 +269,7 @@ static void spread(Layout *layout, const Workspace *workspace, Rect body)
 }
 
 /* Panes but for the first begin with a line that names them. */
-static void pile(Layout *layout, const Stack *stack, Rect body)
+static void pile(Layout *layout, const Stack *stack, const LayoutLook *look, Rect body)
 {
     int height[LAYOUT_PANES], left = body.h, flexible = 0;
 
@@ -211,6 +281,14 @@ static void pile(Layout *layout, const Stack *stack, Rect body)
             flexible = p;
     }
     height[flexible] = left;
+    for (int p = 0; p + 1 < stack->n; p++) {
+        Side above = no_pane, below = no_pane;
+        side_add(&above, look->wants[stack->pane[p].show], height[p] - (p > 0));
+        side_add(&below, look->wants[stack->pane[p + 1].show], height[p + 1] - 1);
+        int lower = lower_by(&above, &below);
+        height[p] += lower;
+        height[p + 1] -= lower;
+    }
     for (int p = 0, y = body.y; p < stack->n; y += height[p++]) {
         Rect whole = {body.x, y, body.w, height[p]};
         LayoutPane *pane = &layout->pane[layout->n_panes++];
@@ -223,7 +301,7 @@ static void pile(Layout *layout, const Stack *stack, Rect body)
     }
 }
 
-Layout layout_make(int w, int h, ShowId show, LayoutLook look, const Splits *splits)
+Layout layout_make(int w, int h, ShowId show, const LayoutLook *look, const Splits *splits)
 {
     Layout layout = {.status = {0, 0, w, 1},
                      .tabs = {0, 1, w, 1},
@@ -233,21 +311,22 @@ Layout layout_make(int w, int h, ShowId show, LayoutLook look, const Splits *spl
                      .body = {0, 3, w, h - 5},
                      .workspace = -1};
     Rect body = layout.body;
-    unsigned have = (look.trains ? ONLY_TRAINS : 0u) | (look.alone ? ONLY_ALONE : 0u) |
+    unsigned have = (look->trains ? ONLY_TRAINS : 0u) | (look->alone ? ONLY_ALONE : 0u) |
+                    (!look->trains && !look->staged ? ONLY_WHOLE : 0u) |
                     (h >= LAYOUT_HIGH ? ONLY_HIGH : 0u) |
-                    (h >= LAYOUT_STACK_TALL && !look.brief ? ONLY_TALL : 0u);
-    const Workspace *workspace = workspace_for(show, &look, have);
-    const Stack *stack = stack_of(show, look.lead, have);
+                    (h >= LAYOUT_STACK_TALL && !look->brief ? ONLY_TALL : 0u);
+    const Workspace *workspace = workspace_for(show, look, have);
+    const Stack *stack = stack_of(show, look->lead, have);
 
     if (splits)
         layout.splits = *splits;
     layout.too_small = w < LAYOUT_MIN_W || h < LAYOUT_MIN_H;
     if (layout.too_small)
         return layout;
-    if (workspace && !look.zoomed && w >= LAYOUT_WIDE && h >= LAYOUT_TALL)
-        spread(&layout, workspace, body);
-    else if (stack && !look.zoomed && body.h >= LAYOUT_STACK_H)
-        pile(&layout, stack, body);
+    if (workspace && !look->zoomed && w >= LAYOUT_WIDE && h >= LAYOUT_TALL)
+        spread(&layout, workspace, look, body);
+    else if (stack && !look->zoomed && body.h >= LAYOUT_STACK_H)
+        pile(&layout, stack, look, body);
     else
         layout.pane[layout.n_panes++] = (LayoutPane){show, {0}, body};
     return layout;

@@ -13,8 +13,9 @@
  * selected one + links, two plans, policy + console + run; a page (why, findings, events, the
  * journal, errors, boxes around an op) + op + tensor + policy. Below that a view has the screen, or
  * shares it with the parts that explain it, above each other; from LAYOUT_STACK_TALL rows on pages,
- * values and the mesh do so too. Below LAYOUT_MIN_W x LAYOUT_MIN_H the screen is one line with a
- * message.
+ * values and the mesh do so too. A pane with more lines than its view has a use for (LayoutLook)
+ * leaves them to the pane above or below it. Below LAYOUT_MIN_W x LAYOUT_MIN_H the screen is one
+ * line with a message.
  */
 #ifndef TUI_APP_PANES_H
 #define TUI_APP_PANES_H
@@ -61,21 +62,24 @@ typedef struct {
     Rect body;
     int workspace; /* -1 for a single pane */
     Splits splits;
+    int lower[101]; /* rows by which the level border at that percent stands lower than there */
     int n_panes;
     LayoutPane pane[LAYOUT_PANES];
 } Layout;
 
 typedef struct {
-    bool zoomed; /* the view that has the focus alone */
-    bool trains; /* the plan is of a training step: some workspaces have other panes */
-    ShowId lead; /* the view whose panes stay as long as `show` is one of them */
-    bool alone;  /* no second plan is compared with it */
-    bool brief;  /* pages stand alone on tall screens too */
+    bool zoomed;           /* the view that has the focus alone */
+    bool trains;           /* the plan is of a training step: some workspaces have other panes */
+    bool staged;           /* the plan has stages */
+    ShowId lead;           /* the view whose panes stay as long as `show` is one of them */
+    bool alone;            /* no second plan is compared with it */
+    bool brief;            /* pages stand alone on tall screens too */
+    int wants[SHOW_COUNT]; /* lines that a view has a use for; 0: any number */
 } LayoutLook;
 
 /* splits: NULL: as the table has them. show: the view that has the focus; it is always in a pane.
  */
-Layout layout_make(int w, int h, ShowId show, LayoutLook look, const Splits *splits);
+Layout layout_make(int w, int h, ShowId show, const LayoutLook *look, const Splits *splits);
 
 /* The border between frames that is drawn there. */
 bool layout_border(const Layout *layout, int x, int y, Border *out);

@@ -9,8 +9,7 @@
 #include "tui/state/config.h"
 #include "tui/help/glossary.h"
 #include "tui/help/lua_help.h"
-
-#include <ctype.h>
+#include "tui/help/shipped.h"
 
 /* ---- text ---- */
 
@@ -204,34 +203,6 @@ void help_views(Buf *out)
     buf_puts(out, help_marks);
 }
 
-/* The end of the first sentence: a full stop before a capital, so not "et al. 2019", or the end. */
-static size_t sentence_end(Str text)
-{
-    for (size_t i = 0; i + 2 < text.n; i++)
-        if (text.s[i] == '.' && text.s[i + 1] == ' ' && isupper((unsigned char)text.s[i + 2]))
-            return i + 1;
-    return text.n;
-}
-
-/* The first sentence of a shipped file's leading comment, after its name: "-- dp.lua: ..". */
-static const char *about_shipped(const Cli *cli, const char *kind, Str name)
-{
-    enum { SCRIPT_BYTES_MAX = 4 << 20 };
-    const char *file = arena_printf(cli->arena, "scripts/%s/%.*s.lua", kind, STR_ARG(name));
-    const char *path = cli->hooks->data_file(cli->hooks->context, cli->arena, file);
-    Source source;
-    if (!path || !file_read(cli->arena, path, SCRIPT_BYTES_MAX, &source, NULL))
-        return "";
-    Buf text = buf_new(cli->arena);
-    for (Str rest = source.text; str_starts(rest, STR("-- "));) {
-        Str line = str_take(&rest, '\n');
-        buf_printf(&text, "%s%.*s", text.n > 0 ? " " : "", (int)line.n - 3, line.s + 3);
-    }
-    int64_t colon = str_find(buf_str(&text), STR(": "));
-    Str about = {text.s + colon + 2, text.n - (size_t)colon - 2};
-    return colon < 0 ? "" : arena_str(cli->arena, (Str){about.s, sentence_end(about)});
-}
-
 /* The options that a policy declares, below its line. */
 static void write_options(const Cli *cli, Str policy, Buf *out)
 {
@@ -263,7 +234,8 @@ static void write_shipped(Cli *cli, const char *topic, Buf *out)
         buf_puts(out, rest.n > 0 ? "\n\nShipped:\n" : "\n\nNone is shipped.\n");
         while (rest.n > 0) {
             Str name = str_take(&rest, ' ');
-            text_put_pair(name, ABOUT_AT, about_shipped(cli, kinds[i].kind, name), out);
+            text_put_pair(name, ABOUT_AT,
+                          shipped_about(cli->hooks, cli->arena, kinds[i].kind, name), out);
             if (strcmp(topic, "policies") == 0)
                 write_options(cli, name, out);
         }

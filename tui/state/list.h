@@ -12,6 +12,7 @@ typedef struct {
     int height;  /* rows that fitted then */
     int lead;    /* lines between the view's list_at and its first row then */
     int column;  /* of a page in columns beside each other: how wide one is; 0: in one */
+    int wants;   /* lines that the view has a use for, of those of its pane; 0: any number */
     Text text;   /* of a page: what was last drawn; in the frame's arena */
 } List;
 

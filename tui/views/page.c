@@ -67,6 +67,7 @@ void page_draw(Ui *ui, ShowId show, Text text, Pen *pen)
     text = wrapped(ui, text, w - 1, &n);
     list->text = text;
     list->column = n_columns > 1 ? w : 0;
+    list->wants = n_columns > 1 ? 0 : (int)n;
     list_show(list, list_cursor(list, n), n, h * n_columns);
     for (int i = 0; i < list->height && list->top + i < n; i++) {
         Rect column = {area->x + i / h * w, area->y, w, h};

@@ -473,7 +473,7 @@ static void draw_axes(const Ui *ui, Pen *pen)
 static void draw(Ui *ui, Pen *pen)
 {
     Comm *comm = comm_arranged(ui);
-    enum { SUMS_FROM = 7, BOTH_FROM = 12 };
+    enum { SUMS_FROM = 7, BOTH_FROM = 12, BESIDE_ROWS = 4 };
     bool passes = graph_has_phases(ui_graph(ui)) && pen->area.h >= SUMS_FROM;
     bool sums = pen->area.h >= (passes ? BOTH_FROM : SUMS_FROM);
 
@@ -483,6 +483,7 @@ static void draw(Ui *ui, Pen *pen)
     }
 
     ui->list[SHOW_COMM].n = comm->n_rows;
+    ui->list[SHOW_COMM].wants = comm->n_rows + BESIDE_ROWS;
     if (comm->n_all == 0) {
         pen_puts(pen, ROLE_DIM, " no reshards: nothing moves between devices");
         pen_line(pen);

@@ -1,5 +1,6 @@
 #include "tui/state/comm_table.h"
 #include "tui/views/label.h"
+#include "tui/views/page.h"
 
 #include "core/cost/exposed.h"
 #include "core/cost/cost.h"
@@ -10,7 +11,7 @@
 #include "tui/state/jobs/whatif.h"
 #include "tui/views/step/step_account.h"
 
-enum { LABEL = 10, LINES_MAX = 80, WIDE = 88, TALL = 18, NUMBER = 11 };
+enum { LABEL = 10, LINES_MAX = 80, WIDE = 88, TALL = 18, NUMBER = 11, LINES_WANTED = 24 };
 
 static const char arrow[] = "→";
 
@@ -398,6 +399,33 @@ static void add_title(Detail *detail)
     add(detail, 0, "SELECTED", ROLE_HEAD, buf_text(&text));
 }
 
+/* Below it, where there is room: how the value came to be as it is, and where the step's time goes.
+ */
+static void draw_below(Ui *ui, Pen *pen)
+{
+    enum { WHY_LEAST = 5, ACCOUNT_LEAST = 6 };
+    int left = pen->area.h - pen->y;
+
+    if (left < WHY_LEAST)
+        return;
+    Buf text = buf_marked(ui->frame);
+    Place place = ui->at;
+    place.why = WHY_TENSOR;
+    place.why_dim = -2;
+    why_text(ui, &place, &text);
+    pen_line(pen);
+    pen_puts(pen, ROLE_HEAD, " WHY");
+    for (Text rest = buf_text(&text); rest.str.n > 0 && !pen_full(pen);) {
+        pen_tab(pen, LABEL);
+        pen_text(pen, text_take(&rest, '\n'), -1, pen->area.w - pen->x);
+        pen_line(pen);
+    }
+    if (pen->area.h - pen->y < ACCOUNT_LEAST)
+        return;
+    pen_line(pen);
+    step_parts_draw(ui, pen);
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     const Comm *comm = comm_arranged(ui);
@@ -409,6 +437,7 @@ static void draw(Ui *ui, Pen *pen)
         step_account_draw(ui, pen);
     if (comm->n_rows <= 0)
         return;
+    ui->list[SHOW_COMM_DETAIL].wants = LINES_WANTED; /* whichever is selected */
     *detail = (Detail){.ui = ui, .w = pen->area.w, .h = pen->area.h};
     detail->row = &comm->row[ui->at.reshard];
     detail->reshard = &ui_plan(ui)->moved->reshards[detail->row->first];
@@ -431,6 +460,7 @@ static void draw(Ui *ui, Pen *pen)
             pen_fit(pen, line->style, line->text.str, pen->area.w - pen->x);
         pen_line(pen);
     }
+    draw_below(ui, pen);
 }
 
 static bool act(Ui *ui, ActId act)

@@ -86,6 +86,7 @@ static void draw(Ui *ui, Pen *pen)
         *at = n > 0 ? n - 1 : 0;
     ui->list[SHOW_CONSOLE].n = n;
     ui->list[SHOW_CONSOLE].height = h;
+    ui->list[SHOW_CONSOLE].wants = (n > HINT_LINES ? n : HINT_LINES) + 1;
     if (n == 0)
         draw_nothing_yet(ui, pen);
     int64_t top = list_scroll(ui->list[SHOW_CONSOLE].top, *at, n, h);

@@ -1,10 +1,15 @@
 /* view_diff.c - two plans line by line, in the order of the program. */
 #include "tui/views/diff_cells.h"
+#include "tui/help/shipped.h"
 #include "tui/screen/folded.h"
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 
 enum { ALL_LEAST = 36 }; /* columns in which readers' layouts have room */
+
+typedef struct {
+    const char **about; /* of each shipped policy, once it was shown */
+} DiffState;
 
 /* ---- texts ---- */
 
@@ -216,8 +221,33 @@ static void draw_choices(const Ui *ui, Pen *pen)
     }
 }
 
+/* Policies to compare with, as many as there is room for. Their files are read once. */
+static void draw_policies(const Ui *ui, Pen *pen)
+{
+    enum { MOST = 40, LEAST = 4, NAME_W = 18 };
+    const SessionHooks *hooks = &ui->session->hooks;
+    DiffState *state = ui->own[SHOW_DIFF];
+
+    if (pen->area.h - pen->y < LEAST || !hooks->shipped || !hooks->data_file)
+        return;
+    Str names = str_from(hooks->shipped(hooks->context, ui->frame, "policies"));
+    if (!state->about)
+        state->about = arena_array(ui->arena, const char *, MOST);
+    pen_line(pen);
+    pen_puts(pen, ROLE_HEAD, " SHIPPED POLICIES");
+    pen_line(pen);
+    for (int i = 0; names.n > 0 && i < MOST && !pen_full(pen); i++) {
+        Str name = str_take(&names, ' ');
+        if (!state->about[i])
+            state->about[i] = shipped_about(hooks, ui->arena, "policies", name);
+        pen_printf(pen, ROLE_FOCUS, " %-*.*s", NAME_W, STR_ARG(name));
+        pen_put_folded(pen, ROLE_DIM, str_from(state->about[i]), NAME_W + 3);
+        pen_line(pen);
+    }
+}
+
 /* Says what to do where there is no second plan, or that one is being compared. */
-static void diff_draw_none(const Ui *ui, Pen *pen)
+static void diff_draw_none(Ui *ui, Pen *pen)
 {
     if (ui->compare) {
         pen_puts(pen, ROLE_NOTE, " comparing ..");
@@ -226,6 +256,8 @@ static void diff_draw_none(const Ui *ui, Pen *pen)
     pen_puts(pen, ROLE_TEXT, " No second plan yet.");
     pen_line(pen);
     draw_choices(ui, pen);
+    draw_policies(ui, pen);
+    ui->list[SHOW_DIFF].wants = pen_full(pen) ? 0 : pen->y;
 }
 
 static void draw_same(const Compare *compare, Pen *pen)
@@ -417,4 +449,5 @@ const View view_diff = {
     .list_at = 1,
     .hints = diff_hints,
     .table = table,
+    .own_size = sizeof(DiffState),
 };

@@ -7,12 +7,13 @@
 #include <inttypes.h>
 
 enum {
-    NUMBERS_MAX = 8,
-    NUMBER_W = 7,
+    NUMBER_W = 7, /* with the blank before it */
+    BAR_W = 4,
     BUCKETS_MAX = 16,
     RING_MAX = 8,
     DEVICES_MAX = 1 << 14,
     BAR = 16,
+    GROUP_LINES = 4,
     HEAD = 9
 };
 
@@ -263,25 +264,32 @@ static void draw_pairs(const Ui *ui, const Traffic *traffic, Pen *pen)
 {
     int n = traffic->n_buckets;
     double most = largest(traffic);
-    bool numbers = n <= NUMBERS_MAX && pen->area.w >= 9 + NUMBER_W * n;
-    const ByteUnit *unit = numbers ? unit_for(most) : NULL;
-    int width = numbers ? NUMBER_W : 4;
+    const ByteUnit *unit = unit_for(most);
+    int width = (int)strlen(arena_printf(ui->frame, "%.1f", most / unit->bytes)) + 2;
+    width = width < BAR_W + 1 ? BAR_W + 1 : width;
+    if (pen->area.w < HEAD + width * n) {
+        unit = NULL;
+        width = BAR_W;
+    }
     Buf head = buf_new(ui->frame);
 
     if (most <= 0) {
         pen_puts(pen, ROLE_DIM, " no device sends to another");
         return;
     }
-    buf_puts(&head, " WHO SENDS TO WHOM, a step");
-    if (unit)
-        buf_printf(&head, ", %s; a row sends", unit->name);
-    else
-        buf_printf(&head, "; a row sends; full is %.*s", STR_ARG(label_bytes(ui, (int64_t)most)));
     int columns = (pen->area.w - HEAD) / width, rows = pen->area.h - pen->y - 2;
     columns = columns < 0 ? 0 : columns < n ? columns : n;
     rows = rows < 0 ? 0 : rows < n ? rows : n;
-    if (columns < n || rows < n)
-        buf_printf(&head, " (cropped: %d of %d rows, %d of %d columns)", rows, n, columns, n);
+    buf_puts(&head, " WHO SENDS TO WHOM");
+    if (rows < n)
+        buf_printf(&head, ", %d of %d rows", rows, n);
+    if (columns < n)
+        buf_printf(&head, ", %d of %d columns", columns, n);
+    if (unit)
+        buf_printf(&head, ", a step, %s; a row sends", unit->name);
+    else
+        buf_printf(&head, ", a step; a row sends; full is %.*s",
+                   STR_ARG(label_bytes(ui, (int64_t)most)));
     pen_put(pen, ROLE_HEAD, text_head(buf_str(&head), pen->area.w));
     pen_line(pen);
     for (int i = -1; i < n && !pen_full(pen); i++) {
@@ -318,6 +326,8 @@ static void draw_links(Ui *ui, Pen *pen)
     const Traffic *traffic = traffic_of(ui);
 
     draw_groups(ui, pen);
+    if (traffic)
+        ui->list[SHOW_LINKS].wants = GROUP_LINES + traffic->n_axes + traffic->n_buckets + 6;
     if (!traffic) {
         pen_printf(pen, ROLE_DIM, " links are summed up to %d devices", DEVICES_MAX);
         return;

@@ -181,6 +181,7 @@ static void draw(Ui *ui, Pen *pen)
     Widths widths = widths_for(pen->area.w);
     draw_top(ui, pen);
     draw_headings(&widths, pen);
+    ui->list[SHOW_LIVE].wants = mem_of(ui)->n_rows + HEAD_ROWS;
     list_show(&ui->list[SHOW_LIVE], cursor, mem_of(ui)->n_rows, h);
     for (int i = (int)ui->list[SHOW_LIVE].top; i < mem_of(ui)->n_rows && !pen_full(pen); i++) {
         draw_row(ui, i, &widths, pen);

@@ -530,6 +530,9 @@ static void draw(Ui *ui, Pen *pen)
     }
     mesh_draw_groups(ui, pen);
     mesh_draw_nodes(ui, pen);
+    int grid_end = above + picture.panels.h * picture.panels.down;
+    int end = pen->y > grid_end + below ? pen->y : grid_end + below;
+    ui->list[SHOW_MESH].wants = end < pen->area.h ? end : 0; /* the same cells fit into these */
 }
 
 /* ---- keys ---- */

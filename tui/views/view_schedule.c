@@ -229,22 +229,33 @@ static void draw_kinds(Pen *pen)
     pen_line(pen);
 }
 
+/* What stages would be, and what the step costs without them. */
+static void draw_without_stages(Ui *ui, Pen *pen)
+{
+    enum { ACCOUNT_WANTED = 8 };
+    int n, beside = STEP_ACCOUNT_LEAST + 2;
+
+    pen_puts(pen, ROLE_TEXT, " the plan has no stages: all devices run every op");
+    pen_line(pen);
+    pen_puts(pen, ROLE_DIM, " in a policy: graph:staging{..}, graph:assign(..),");
+    pen_line(pen);
+    pen_puts(pen, ROLE_DIM, " graph:schedule(\"1f1b\", {micro_batches = 8}); help schedules");
+    pen_line(pen);
+    pen_line(pen);
+    schedule_kinds(&n);
+    if (!ui_graph(ui)->phase)
+        ui->list[SHOW_SCHEDULE].wants = pen->y + n + 2 + ACCOUNT_WANTED;
+    if (pen->area.h - pen->y >= n + 2 + beside)
+        draw_kinds(pen);
+    step_account_draw(ui, pen);
+}
+
 static void draw_none(Ui *ui, Pen *pen)
 {
-    enum { KINDS_LEAST_H = 30 };
     const Plan *plan = ui_plan(ui);
 
     if (!plan->decided->stages) {
-        pen_puts(pen, ROLE_TEXT, " the plan has no stages: all devices run every op");
-        pen_line(pen);
-        pen_puts(pen, ROLE_DIM, " in a policy: graph:staging{..}, graph:assign(..),");
-        pen_line(pen);
-        pen_puts(pen, ROLE_DIM, " graph:schedule(\"1f1b\", {micro_batches = 8}); help schedules");
-        pen_line(pen);
-        pen_line(pen);
-        if (pen->area.h >= KINDS_LEAST_H)
-            draw_kinds(pen);
-        step_account_draw(ui, pen);
+        draw_without_stages(ui, pen);
         return;
     }
     for (int i = 0; i < plan->findings.n; i++) {

@@ -7,8 +7,8 @@
 enum {
     ROWS_SHOWN_MAX = 400,
     MINIMAP_FROM = 28,
-    ACCOUNT_FROM = 15,
-    ACCOUNT_W = 110
+    ACCOUNT_FROM = 8,
+    ACCOUNT_W = 76
 }; /* rows; columns */
 
 static void draw(Ui *ui, Pen *pen)

@@ -275,6 +275,8 @@ static void draw(Ui *ui, Pen *pen)
         draw_box(ui, &near, &near.box[i], pen);
     if (near.hops == 0)
         draw_names(ui, &near.box[0], pen);
+    if (near.hops > 0)
+        ui->list[SHOW_NEAR].wants = (2 * near.hops + 1) * LEVEL_H;
     near_state(ui)->h = pen->area.h;
     near_state(ui)->w = pen->area.w;
 }

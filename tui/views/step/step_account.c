@@ -45,7 +45,7 @@ static void draw_part(const Ui *ui, const StepParts *parts, int at, Pen *pen)
     pen_line(pen);
 }
 
-static void draw_parts(const Ui *ui, Pen *pen)
+void step_parts_draw(const Ui *ui, Pen *pen)
 {
     const StepParts *parts = comm_parts(ui->comm);
     pen_fit(pen, ROLE_HEAD, STR(" WHERE A STEP'S TIME GOES"), name_columns(pen) + INDENT);
@@ -149,7 +149,7 @@ void step_account_draw(Ui *ui, Pen *pen)
     Rect area = pen->area;
     int from = area.y + pen->y, h = area.h - pen->y;
     if (area.w < BESIDE_FROM) {
-        draw_parts(ui, pen);
+        step_parts_draw(ui, pen);
         pen_line(pen);
         if (area.h - pen->y >= STEP_ACCOUNT_LEAST)
             draw_reshards(ui, pen);
@@ -158,7 +158,7 @@ void step_account_draw(Ui *ui, Pen *pen)
     int left_w = area.w * PARTS_PERCENT / 100;
     Pen left = pen_new(pen->grid, (Rect){area.x, from, left_w, h});
     Pen right = pen_new(pen->grid, (Rect){area.x + left_w + 1, from, area.w - left_w - 1, h});
-    draw_parts(ui, &left);
+    step_parts_draw(ui, &left);
     draw_reshards(ui, &right);
     enum { STRIP_LEAST = 7 };
     pen_line(&left);

@@ -11,4 +11,7 @@ enum { STEP_ACCOUNT_LEAST = 4 }; /* lines */
 /* In the lines that are left; both beside each other where the area is wide. */
 void step_account_draw(Ui *ui, Pen *pen);
 
+/* The parts alone. */
+void step_parts_draw(const Ui *ui, Pen *pen);
+
 #endif

@@ -91,6 +91,7 @@ static void draw(Ui *ui, Pen *pen)
     }
     const Saved *saved = &mem_of(ui)->saved;
     if (saved->n == 0) {
+        ui->list[SHOW_SAVED].wants = HEAD_ROWS;
         pen_puts(pen, ROLE_DIM,
                  " nothing is kept: the plan has no backward pass (:train adds one)");
         return;
@@ -99,6 +100,7 @@ static void draw(Ui *ui, Pen *pen)
     Widths widths = widths_for(pen->area.w);
     draw_top(ui, pen);
     draw_headings(&widths, pen);
+    ui->list[SHOW_SAVED].wants = saved->n + HEAD_ROWS;
     list_show(&ui->list[SHOW_SAVED], cursor, saved->n, h);
     for (int i = (int)ui->list[SHOW_SAVED].top; i < saved->n && !pen_full(pen); i++) {
         draw_row(ui, i, &widths, pen);
