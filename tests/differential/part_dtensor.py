@@ -8,6 +8,7 @@
 """
 
 import collections
+import contextlib
 import csv
 import importlib.util
 import json
@@ -293,6 +294,8 @@ def make_transformer(kind):
         return transformers.LlamaForCausalLM(config)
     if kind.endswith(".json"):
         config = transformers.AutoConfig.from_pretrained(kind)
+        if config.model_type == "vit":
+            return transformers.ViTForImageClassification._from_config(config)
         return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     config = transformers.GPT2Config(
         n_embd=64, n_layer=2, n_head=4, vocab_size=256, n_positions=64, bos_token_id=0,
@@ -306,8 +309,8 @@ def whole_of(tensor):
 
 
 def loss_of(logits, labels):
-    logits = whole_of(logits)
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    """Of sharded logits, as loss_parallel() has it."""
+    return torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
 
 def optimizer_of(parameters):
@@ -315,11 +318,15 @@ def optimizer_of(parameters):
 
 
 def train_plain(model, batches):
+    from torch.distributed.tensor.parallel import loss_parallel
+
     optimizer, losses = optimizer_of(model.parameters()), []
     for ids, labels in batches:
-        loss = loss_of(model(input_ids=ids, use_cache=False).logits, labels)
-        loss.backward()
-        losses.append(loss.detach().clone())
+        logits = model(ids, **({} if ids.is_floating_point() else {"use_cache": False})).logits
+        with loss_parallel() if isinstance(logits, DTensor) else contextlib.nullcontext():
+            loss = loss_of(logits, labels)
+            loss.backward()
+        losses.append(whole_of(loss).detach().clone())
         optimizer.step()
         optimizer.zero_grad()
     return losses
@@ -341,6 +348,18 @@ def train_stages(schedule, mesh, batches):
         optimizer.step()
         optimizer.zero_grad()
     return losses
+
+
+def batches_of(config):
+    """Two steps of inputs and labels: tokens, or images and their classes."""
+    generator = torch.Generator().manual_seed(1)
+    if config.model_type == "vit":
+        pixels = torch.randn(2, 4, 3, config.image_size, config.image_size, generator=generator)
+        classes = torch.randint(0, config.num_labels, (2, 4), generator=generator)
+        return list(zip(pixels, classes))
+    shape = (2, 2, 4, 16)  # steps, inputs and labels, batch, sequence
+    ids = torch.randint(0, config.vocab_size, shape, generator=generator)
+    return [tuple(step) for step in ids]
 
 
 def batch_part(mesh, batches):
@@ -371,15 +390,12 @@ def train_rank(rank, path, kind, address, results):
         torch._logging.set_logs(all=logging.ERROR)
         dist.init_process_group("gloo", init_method=address, rank=rank, world_size=n_ranks)
         whole, model = make_transformer(kind), make_transformer(kind)
-        generator = torch.Generator().manual_seed(1)
-        shape = (2, 2, 4, 16)  # steps, inputs and labels, batch, sequence
-        ids = torch.randint(0, whole.config.vocab_size, shape, generator=generator)
-        batches = [tuple(step) for step in ids]
+        batches = batches_of(whole.config)
         want = train_plain(whole, batches)
         mesh = module.make_mesh("cpu")
         mine = batch_part(mesh, batches)
         if hasattr(module, "pipeline"):
-            schedule = module.pipeline(model, mesh, loss_of)
+            schedule = module.pipeline(model, mesh, lambda out, labels: loss_of(whole_of(out), labels))
             have, model = train_stages(schedule, mesh, mine), schedule._stage.submod
         else:
             module.parallelize(model, mesh)
@@ -414,7 +430,7 @@ def in_processes(what, target, path, linear):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    context = torch.multiprocessing.get_context("spawn")
+    context = torch.multiprocessing.get_context("fork")  # what is imported is there
     n_ranks = torch.Size(load(path).MESH_SHAPE).numel()
     results = context.Queue()
     processes = [
@@ -438,6 +454,9 @@ def main():
         said = what + ": outputs and gradients of {} processes as of one"
         in_processes(said, apply_rank, rest[0], "linear" in rest[1:])
     else:
+        import transformers.models.auto.modeling_auto  # noqa: F401, once for all processes
+
+        make_transformer(rest[1])
         said = what + ": two steps of training by {} processes as by one"
         in_processes(said, train_rank, rest[0], rest[1])
 

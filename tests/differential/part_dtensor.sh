@@ -69,6 +69,7 @@ train "Llama stages" llama $models/llama-3-tiny.json -m pp=2,tp=2 -p hybrid3d --
 train "GPT-2 megatron" gpt2 $models/gpt2.onnx -m dp=2,tp=2 -p megatron
 train "GPT-2 megatron_sp, tied" gpt2-tied $models/gpt2-dynamo.onnx -m dp=2,tp=2 -p megatron_sp
 train "GPT-2 fsdp" gpt2-tied $models/gpt2.onnx -m dp=4 -p fsdp
+train "ViT megatron" tests/differential/configs/vit.json tests/differential/configs/vit.json --dim batch=4 -m dp=2,tp=2 -p megatron
 train "GPT-2 stages" gpt2 $models/tiny-gpt.onnx -m pp=2,dp=2 -p hybrid3d --set micro_batches=2
 
 # Models of configs/, which transformers reads too. A mixture of experts drops no token there.
@@ -80,6 +81,7 @@ train_config() { # NAME EXPORT-ARGUMENTS...
 
 train_config qwen2 -m dp=2,tp=2 -p megatron
 train_config qwen3 -m tp=2 -p megatron_sp
+train_config qwen3 -m pp=2,dp=2 -p hybrid3d --set micro_batches=2 --set zero=3
 train_config gemma -m tp=2 -p megatron
 train_config phi3 -m dp=2 -p fsdp
 train_config mixtral -m dp=2,tp=2 -p megatron

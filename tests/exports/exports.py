@@ -609,10 +609,11 @@ def check_styles_read_back():
         return {row["name"]: row["sharding"]["text"] for row in plan["tensors"]}, [row["text"] for row in plan["findings"]]
     for model, mesh, policy, lost in [("samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron", ""), (configs + "mixtral.json", "tp=2", "megatron", ""),
                                       (configs + "mixtral.json", "dp=2,ep=2", "expert", ""), (configs + "qwen2_moe.json", "tp=2", "megatron", ""),
+                                      (configs + "vit.json", "dp=2,tp=2", "megatron", ""),
                                       ("samples/models/llama-3-tiny.json", "dp=2", "dp", ""),
                                       ("samples/models/llama-tiny.onnx", "dp=2,tp=2", "megatron_sp", "SequenceParallel are not pinned"),
                                       ("samples/models/llama-3-tiny.json", "dp=2", "fsdp", "fully_shard stores in parts is not pinned")]:
-        place, args = os.path.join(SCRATCH, "styles.py"), [model, "-m", mesh] + (["--dim", "batch=4,seq=16"] if model.startswith(configs) else [])
+        place, args = os.path.join(SCRATCH, "styles.py"), [model, "-m", mesh] + (["--dim", "batch=4" if "vit" in model else "batch=4,seq=16"] if model.startswith(configs) else [])
         made = run("export", *args, "-p", policy, "--to", "dtensor", "-o", place)
         (want, _), (got, said) = shardings(*args, "-p", policy), shardings(*args, "--pins", place)
         what = f"{os.path.basename(model)} {policy} in torch's styles, read back"

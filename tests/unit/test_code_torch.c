@@ -423,12 +423,17 @@ static StyleRow style_rows[] = {
     {{"stored_in_parts", "llama-tiny.onnx", "dp=2", "fsdp"}, "none"},
     {{"experts", "mixtral-8x7b.json", "dp=2,ep=2", "expert"}, "DispatchedExperts=1"},
     {{"inside_of_experts", "mixtral-8x7b.json", "tp=2", "megatron"},
-     "ColwiseParallel=4 PrepareModuleInput=1 RowwiseParallel=2 SharedExperts=1"},
+     "ColwiseParallel=4 PartsOfExperts=1 PrepareModuleInput=1 RowwiseParallel=2"},
     {{"experts_of_a_sequence", "mixtral-8x7b.json", "tp=2", "megatron_sp"},
-     "ColwiseParallel=4 PrepareModuleInput=1 PrepareModuleInputOutput=1 RowwiseParallel=2 "
-     "SequenceParallel=3 SharedExperts=1"},
+     "ColwiseParallel=4 PartsOfExperts=1 PrepareModuleInput=1 PrepareModuleInputOutput=1 "
+     "RowwiseParallel=2 SequenceParallel=3"},
     {{"one_key_of_all_heads", "../../tests/differential/configs/deepseek_v3.json", "tp=2",
       "megatron"},
+     ""},
+    {{"images", "../../tests/differential/configs/vit.json", "dp=2,tp=2", "megatron"},
+     "ColwiseParallel=4 PrepareModuleInput=1 RowwiseParallel=2"},
+    {{"stages_share_the_embedding", "../../tests/differential/configs/gemma.json", "pp=2,tp=2",
+      "hybrid3d"},
      ""},
     {{"keys_are_gathered", "llama-3-tiny.json", "dp=2,cp=2", "context"}, ""},
 };

@@ -443,9 +443,14 @@ static void write_mesh(const TorchWriting *w, Buf *out)
     torch_write_dims(w, "PLACED_DIMS", false, out);
 }
 
-static void write_head(const TorchWriting *w, Buf *out)
+static void write_head(const TorchWriting *w, const char *why, Buf *out)
 {
     python_title(w->session, w->vescale ? "veScale" : "torch.distributed.tensor", out);
+    if (why) {
+        buf_puts(out, "# It has placements of its own, as torch's styles do not express:\n#     ");
+        python_comment(str_from(why), out);
+        buf_putc(out, '\n');
+    }
     values_put_unpinned(w->session, "#", out);
     buf_puts(out, w->vescale ? vescale_head_text : dtensor_head_text);
     write_mesh(w, out);
@@ -517,9 +522,10 @@ static TorchWriting torch_writing(Arena *arena, const Session *session, bool ves
     return w;
 }
 
-static void write_exact(TorchWriting *w, Buf *out, ExportNotes *notes)
+/* `why` torch's own styles do not say the plan; NULL: nobody asked for them. */
+static void write_exact(TorchWriting *w, const char *why, Buf *out, ExportNotes *notes)
 {
-    write_head(w, out);
+    write_head(w, why, out);
     write_tensors(w, out);
     buf_puts(out, dtensor_mesh_text);
     buf_puts(out, dtensor_swapped_text);
@@ -536,7 +542,7 @@ bool torch_exact_code(const Session *session, Buf *out, ExportNotes *notes, Erro
     Arena *arena = arena_new();
     TorchWriting w = torch_writing(arena, session, false);
     (void)err;
-    write_exact(&w, out, notes);
+    write_exact(&w, NULL, out, notes);
     arena_free(arena);
     return true;
 }
@@ -551,7 +557,7 @@ bool torch_code(const Session *session, Buf *out, ExportNotes *notes, Error *err
         export_note(notes,
                     "torch's own styles do not express this plan, %s: written as exact placements",
                     arena_str(notes->arena, str_from(why.text)));
-        write_exact(&w, out, notes);
+        write_exact(&w, why.text, out, notes);
     }
     arena_free(arena);
     return true;
@@ -562,7 +568,7 @@ bool vescale_code(const Session *session, Buf *out, ExportNotes *notes, Error *e
     Arena *arena = arena_new();
     TorchWriting w = torch_writing(arena, session, true);
     (void)err;
-    write_head(&w, out);
+    write_head(&w, NULL, out);
     write_tensors(&w, out);
     write_forward(&w, out);
     buf_puts(out, dtensor_mesh_text);

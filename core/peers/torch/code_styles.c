@@ -22,7 +22,6 @@ typedef struct {
     bool recomputes;         /* layers */
     const char *low;         /* torch's dtype of 16-bit parameters; NULL */
     const char *reduce_type; /* of their gradients */
-    const char *schedule;    /* the class of torch that runs the stages; NULL: none */
 } Writer;
 
 /* ---- what the file needs ---- */
@@ -128,86 +127,20 @@ static void find_recomputed(Writer *it)
 
 /* ---- the head ---- */
 
-static void put_list(Writer *it, const char *const *text, int n, const char *between)
+/* Whether an output of the model stays a DTensor, sharded by the classes. */
+static bool gives_logits(const Writer *it)
 {
-    for (int i = 0; i < n; i++)
-        buf_printf(it->out, "%s%s", i ? between : "", text[i]);
-}
-
-static void put_import(Writer *it, const char *module, const char *const *names, int n)
-{
-    if (n == 0)
-        return;
-    buf_printf(it->out, "from %s import ", module);
-    bool wide = n > 4;
-    buf_puts(it->out, wide ? "(\n    " : "");
-    put_list(it, names, n, wide ? ",\n    " : ", ");
-    buf_puts(it->out, wide ? ",\n)\n" : "\n");
-}
-
-static bool is_of_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-/* Whether the text has the word, as a whole one. */
-static bool says(const Buf *text, const char *word)
-{
-    Str rest = buf_str(text), whole = str_from(word);
-    for (int64_t at; (at = str_find(rest, whole)) >= 0;
-         rest.s += at + 1, rest.n -= (size_t)at + 1) {
-        size_t end = (size_t)at + whole.n;
-        bool begins = rest.s + at == text->s || !is_of_name(rest.s[at - 1]);
-        if (begins && (end == rest.n || !is_of_name(rest.s[end]) || !is_of_name(word[whole.n - 1])))
-            return true;
-    }
+    const Graph *graph = it->w->graph;
+    for (int i = 0; i < it->styles.modules.n; i++)
+        for (int a = 0; a < it->w->mesh->n_axes; a++) {
+            const StyledModule *m = &it->styles.modules.at[i];
+            bool kept =
+                m->style[a] && str_find(str_from(m->style[a]), STR("local_output=False")) >= 0;
+            for (int k = 0; k < graph->n_outputs && kept; k++)
+                if (m->at.out == graph->outputs[k])
+                    return true;
+        }
     return false;
-}
-
-/* The names of a list that occur in the text as a call or a value. */
-static void put_used(Writer *it, const char *module, const char *const *all, int n, const Buf *text)
-{
-    const char *used[16];
-    int n_used = 0;
-    for (int i = 0; i < n; i++)
-        if (says(text, all[i]))
-            used[n_used++] = all[i];
-    put_import(it, module, used, n_used);
-}
-
-#define PUT_USED(it, module, text, ...)                                                            \
-    do {                                                                                           \
-        static const char *const all[] = {__VA_ARGS__};                                            \
-        put_used(it, module, all, (int)(sizeof all / sizeof *all), text);                          \
-    } while (0)
-
-static void write_imports(Writer *it, const Buf *body)
-{
-    static const char *const plain[] = {"copy", "fnmatch", "functools"};
-    size_t start = it->out->n;
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (says(body, arena_printf(it->w->arena, "%s.", plain[i])))
-            buf_printf(it->out, "import %s\n", plain[i]);
-    buf_puts(it->out, it->out->n > start ? "\n" : "");
-    if (says(body, "torch."))
-        buf_puts(it->out, "import torch\n");
-    if (says(body, "dist."))
-        buf_puts(it->out, "from torch import distributed as dist\n");
-    if (says(body, "nn."))
-        buf_puts(it->out, "from torch import nn\n");
-    PUT_USED(it, "torch.distributed._composable", body, "checkpoint");
-    PUT_USED(it, "torch.distributed._composable.replicate_with_fsdp", body, "replicate");
-    PUT_USED(it, "torch.distributed.device_mesh", body, "DeviceMesh", "init_device_mesh");
-    PUT_USED(it, "torch.distributed.fsdp", body, "MixedPrecisionPolicy", "fully_shard");
-    const char *const pipelining[] = {"PipelineStage", it->schedule};
-    put_used(it, "torch.distributed.pipelining", pipelining, it->schedule ? 2 : 1, body);
-    PUT_USED(it, "torch.distributed._functional_collectives", body, "all_to_all_single_autograd");
-    PUT_USED(it, "torch.distributed.tensor", body, "DTensor", "Partial", "Replicate", "Shard",
-             "distribute_module", "distribute_tensor");
-    PUT_USED(it, "torch.distributed.tensor.parallel", body, "ColwiseParallel", "ParallelStyle",
-             "PrepareModuleInput", "PrepareModuleInputOutput", "RowwiseParallel",
-             "SequenceParallel", "parallelize_module");
-    PUT_USED(it, "torch.distributed.tensor.placement_types", body, "_StridedShard");
 }
 
 static void write_usage(Writer *it)
@@ -219,8 +152,10 @@ static void write_usage(Writer *it)
                           "#     schedule.step(input_ids, target=labels)  # on a middle stage: "
                           "step()\n");
     else
-        buf_puts(it->out, "#     parallelize(model, mesh)\n"
+        buf_puts(it->out, "#     parallelize(model, mesh)         # in place\n"
                           "#     loss = loss_fn(model(input_ids).logits, labels)\n");
+    if (gives_logits(it))
+        buf_puts(it->out, "# Logits are a DTensor: use loss_parallel(), or their full_tensor().\n");
     const char *before = "# A rank gets its own part of the batch along ";
     for (int a = 0; a < mesh->n_axes; a++)
         if (it->styles.use[a] == AXIS_BATCH || it->styles.use[a] == AXIS_EXPERTS) {
@@ -278,13 +213,18 @@ static bool all_alike(const Writer *it, Str pattern, int axis, const char *style
     return true;
 }
 
-/* "Style(a, b)" with an argument a line where it is too long for one. */
+/* "Style(a, b)", its arguments on a line of their own where it is too long for one, each on one
+ * where they still are. */
 static const char *folded(Writer *it, Str key, const char *style)
 {
     Buf out = buf_new(it->w->arena);
     int depth = 0;
-    if (key.n + strlen(style) < 88)
+    size_t n = strlen(style), name = strcspn(style, "(") + 1;
+    if (key.n + n <= TORCH_COLUMNS - 9)
         return style;
+    if (n - name <= TORCH_COLUMNS - 7)
+        return arena_printf(it->w->arena, "%.*s\n    %.*s\n)", (int)name, style,
+                            (int)(n - name - 1), style + name);
     for (const char *c = style; *c; c++) {
         depth += (*c == '(' || *c == '{') - (*c == ')' || *c == '}');
         if (depth == 0 && *c == ')')
@@ -353,15 +293,33 @@ static void put_mesh(Writer *it, const char *const *axis, int n)
     buf_putc(it->out, ']');
 }
 
+/* An error where the plan has a module that the model lacks, of which torch only warns. */
+static void write_check(Writer *it)
+{
+    Buf plans = buf_new(it->w->arena);
+    for (int a = 0; a < it->w->mesh->n_axes; a++)
+        if (has_plan(it, a))
+            buf_printf(&plans, it->n_planned > 1 ? "%s*%s" : "%s%s", plans.n ? ", " : "",
+                       axis_name(it, a));
+    if (it->n_planned > 0)
+        buf_printf(it->out, it->n_planned > 1 ? "    for path in (%s):\n" : "    for path in %s:\n",
+                   plans.s);
+    if (it->n_planned > 0)
+        buf_puts(it->out, "        if not fnmatch.filter(dict(model.named_modules()), path):\n"
+                          "            raise KeyError(f\"the model has no {path}\")\n");
+}
+
 static void write_tensor_axes(Writer *it)
 {
+    if (it->stage_axis < 0)
+        write_check(it);
     for (int a = 0; a < it->w->mesh->n_axes; a++) {
         if (!has_plan(it, a))
             continue;
         const char *axis = it->w->mesh->axes[a].name;
         buf_printf(it->out, "    parallelize_module(model, ");
         put_mesh(it, &axis, 1);
-        buf_printf(it->out, ", %s(model, %s))\n", it->stage_axis >= 0 ? "present" : "checked",
+        buf_printf(it->out, it->stage_axis >= 0 ? ", present(model, %s))\n" : ", %s)\n",
                    axis_name(it, a));
         if (it->styles.splits) {
             buf_puts(it->out, "    for module in model.modules():\n"
@@ -371,7 +329,7 @@ static void write_tensor_axes(Writer *it)
             buf_puts(it->out, ".size()\n");
         }
     }
-    if (it->n_planned > 0)
+    if (it->n_planned > 0 && it->stage_axis < 0)
         buf_puts(it->out, "    if hasattr(model, \"tie_weights\"):\n"
                           "        model.tie_weights()  # each style makes its own parameter\n");
 }
@@ -450,55 +408,67 @@ static void write_experts(Writer *it)
                       "        value.register_hook(lambda gradient: gradient / n_parts)\n");
 }
 
-static void write_arguments(Writer *it)
+/* Arguments of replicate() or fully_shard(); with experts, for which one is another, as a dict. */
+static void write_arguments(Writer *it, Buf *arguments)
 {
     int n;
-    buf_puts(it->out, "    options = {\"mesh\": ");
-    put_batch_mesh(it, false, &n);
-    buf_puts(it->out, "}\n");
-    if (it->low)
-        buf_printf(it->out,
-                   "    options[\"mp_policy\"] = MixedPrecisionPolicy(torch.%s, torch.%s)\n",
-                   it->low, it->reduce_type);
+    Buf *out = it->out;
     uint8_t stored = 0;
     for (int a = 0; a < it->w->mesh->n_axes; a++)
         stored |= it->styles.stored[a];
-    if (it->n_sharded > 0 && !(stored & STORED_PARAMETER))
-        buf_puts(it->out,
-                 "    # The plan stores parameters whole; this gathers them once a step.\n");
-    if (it->n_sharded > 0 && (it->styles.keep || !(stored & STORED_PARAMETER)))
-        buf_puts(it->out, "    options[\"reshard_after_forward\"] = False\n");
+    bool whole = it->n_sharded > 0 && !(stored & STORED_PARAMETER);
+    if (it->low)
+        buf_printf(out, "    policy = MixedPrecisionPolicy(torch.%s, torch.%s)\n", it->low,
+                   it->reduce_type);
+    if (whole)
+        buf_puts(out, "    # The plan stores parameters whole; this gathers them once a step.\n");
+    it->out = arguments;
+    buf_puts(arguments, "mesh=");
+    put_batch_mesh(it, false, &n);
+    buf_puts(arguments, it->low ? ", mp_policy=policy" : "");
+    if (whole || (it->n_sharded > 0 && it->styles.keep))
+        buf_puts(arguments, ", reshard_after_forward=False");
+    it->out = out;
+    if (it->n_experts == 0)
+        return;
+    buf_printf(out, "    options = dict(%s)\n", arguments->s);
+    arguments->n = 0;
+    buf_puts(arguments, "**options");
 }
 
 static void write_batch_axes(Writer *it)
 {
     bool batch = it->n_sharded + it->n_copied > 0;
     const char *call = it->n_sharded ? "fully_shard" : "replicate";
+    Buf arguments = buf_new(it->w->arena);
     if (batch)
-        write_arguments(it);
+        write_arguments(it, &arguments);
     if (it->n_experts > 0)
         write_experts(it);
-    for (int i = 0; i < it->units.n && (batch || it->recomputes); i++) {
+    for (int i = 0; i < it->units.n && it->recomputes; i++) {
         buf_puts(it->out, "    for layer in ");
         put_layers(it, it->units.at[i].key);
-        buf_puts(it->out, ":\n");
-        if (it->recomputes)
-            buf_puts(it->out, "        checkpoint(layer)\n");
-        if (batch)
-            buf_printf(it->out, "        %s(layer, **options)\n", call);
+        buf_puts(it->out, ":\n        checkpoint(layer)\n");
     }
-    if (batch)
-        buf_printf(it->out, "    %s(model, **options)\n", call);
+    if (!batch)
+        return;
+    buf_puts(it->out, it->units.n ? "    for module in (" : "");
+    for (int i = 0; i < it->units.n; i++) {
+        buf_putc(it->out, '*');
+        put_layers(it, it->units.at[i].key);
+        buf_puts(it->out, ", ");
+    }
+    if (it->units.n)
+        buf_printf(it->out, "model):\n        %s(module, %s)\n", call, arguments.s);
+    else
+        buf_printf(it->out, "    %s(model, %s)\n", call, arguments.s);
 }
 
 static void write_parallelize(Writer *it)
 {
-    if (it->n_planned > 0)
-        buf_puts(it->out, torch_checked_text);
     if (it->n_planned > 0 && it->stage_axis >= 0)
         buf_puts(it->out, torch_present_text);
-    buf_puts(it->out,
-             "\n\ndef parallelize(model, mesh):\n    \"\"\"Shards a model in place.\"\"\"\n");
+    buf_puts(it->out, "\n\ndef parallelize(model, mesh):\n");
     size_t start = it->out->n;
     write_tensor_axes(it);
     write_batch_axes(it);
@@ -580,6 +550,25 @@ static bool stages_lie_as(const Writer *it, bool bent)
     return true;
 }
 
+/* Fails where modules of several stages have one parameter. */
+static bool stages_are_apart(const Writer *it, Error *err)
+{
+    const Graph *graph = it->w->graph;
+    int *stage = arena_array(it->w->arena, int, graph->n_tensors); /* and one */
+    for (int i = 0; i < it->styles.modules.n; i++) {
+        const StyledModule *m = &it->styles.modules.at[i];
+        for (int k = 0; k < m->n_parameters && m->stage >= 0; k++) {
+            int *seen = &stage[m->parameter[k]];
+            if (*seen > 0 && *seen != m->stage + 1)
+                return error_set(err,
+                                 "stages share %s, whose gradients torch's schedules do not add",
+                                 tensor_name(graph, m->parameter[k]));
+            *seen = m->stage + 1;
+        }
+    }
+    return true;
+}
+
 static bool write_pipeline(Writer *it, Error *err)
 {
     const Stages *stages = it->w->plan->decided->stages;
@@ -587,7 +576,9 @@ static bool write_pipeline(Writer *it, Error *err)
     const char *axis = it->w->mesh->axes[it->stage_axis].name;
     if (!stages || it->w->n_staged > 1)
         return error_set(err, "its stages are not along one axis");
-    const char *class = it->schedule = schedule_class(it->w->arena, stages->schedule);
+    if (!stages_are_apart(it, err))
+        return false;
+    const char *class = schedule_class(it->w->arena, stages->schedule);
     if (!class)
         return error_set(err, "torch has no schedule '%s'", stages->schedule);
     bool bent = strcmp(stages->schedule, "zbv") == 0 || strcmp(stages->schedule, "dualpipev") == 0;
@@ -598,9 +589,7 @@ static bool write_pipeline(Writer *it, Error *err)
     buf_puts(it->out, torch_stage_text);
     buf_puts(it->out, ids ? torch_stage_ids_text : torch_stage_plain_text);
     buf_puts(it->out, torch_pipeline_text);
-    for (int a = 0; a < it->w->mesh->n_axes; a++)
-        if (has_plan(it, a))
-            buf_printf(it->out, "    checked(model, %s)\n", axis_name(it, a));
+    write_check(it);
     buf_puts(it->out, "    pp, n_stages, stages = ");
     put_mesh(it, &axis, 1);
     buf_printf(it->out,
@@ -631,8 +620,11 @@ static bool gives_style(const Writer *it, const char *name)
 static void write_classes(Writer *it)
 {
     bool shared = gives_style(it, "SharedExperts("), sent = gives_style(it, "DispatchedExperts(");
+
     if (it->styles.places)
         buf_puts(it->out, torch_placed_text);
+    if (gives_style(it, "PartsOfExperts("))
+        buf_puts(it->out, torch_parts_text);
     if (shared || sent)
         buf_puts(it->out, torch_experts_text);
     if (shared)
@@ -678,7 +670,7 @@ bool torch_styles_code(TorchWriting *w, Buf *out, ExportNotes *notes, Error *err
     it.out = out;
     python_title(w->session, "PyTorch", out);
     write_usage(&it);
-    write_imports(&it, &body);
+    torch_write_imports(buf_str(&body), out);
     buf_add(out, buf_str(&body));
     return true;
 }

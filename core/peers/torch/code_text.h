@@ -6,6 +6,8 @@
 #ifndef CORE_PEERS_TORCH_CODE_TEXT_H
 #define CORE_PEERS_TORCH_CODE_TEXT_H
 
+#include "core/base/str.h"
+
 extern const char dtensor_head_text[]; /* continues the comment at the start of the file */
 extern const char vescale_head_text[];
 extern const char dtensor_mesh_text[];
@@ -18,11 +20,13 @@ extern const char dtensor_style_text[]; /* how modules are placed */
 extern const char dtensor_plan_text[];  /* up to the plan in parallelize_plan() */
 
 /* Of plans in torch's own styles. */
-extern const char torch_placed_text[];  /* the style of what torch has none for */
-extern const char torch_experts_text[]; /* the styles of stacked experts, and what they share */
+enum { TORCH_COLUMNS = 100 };                 /* of a line */
+void torch_write_imports(Str body, Buf *out); /* of what the rest of the module names */
+extern const char torch_placed_text[];        /* the style of what torch has none for */
+extern const char torch_parts_text[];         /* that of stacked experts that are sharded inside */
+extern const char torch_experts_text[]; /* what the styles of whole experts share, and those */
 extern const char torch_shared_experts_text[], torch_dispatched_experts_text[];
-extern const char torch_checked_text[]; /* a plan whose modules are all there */
-extern const char torch_present_text[]; /* likewise, of a stage */
+extern const char torch_present_text[]; /* a plan of the modules that a stage has */
 extern const char torch_stage_text[];   /* a model's part, up to how it is called */
 extern const char torch_stage_ids_text[], torch_stage_plain_text[];
 extern const char torch_pipeline_text[], torch_stages_text[]; /* up to the axis; in its loop */

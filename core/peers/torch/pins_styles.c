@@ -2,8 +2,8 @@
  * each style does to the parameters of its modules, and the axes of the batch.
  *
  *     TP = {"model.layers.*.mlp.up_proj": ColwiseParallel(), ..}
- *     parallelize_module(model, mesh["tp"], checked(model, TP))
- *     options = {"mesh": mesh["dp"]}
+ *     parallelize_module(model, mesh["tp"], TP)
+ *     replicate(module, mesh=mesh["dp"])
  *
  * Not read, which a note says: what fully_shard stores, activations of sequence parallelism,
  * stages.
@@ -120,8 +120,7 @@ static void read_style(Styles *s, int32_t tensor, Str pattern, Str style, int ax
         return;
     Str leaf = {name.s + path.n, name.n - path.n};
     path.n--;
-    bool experts =
-        str_starts(style, STR("SharedExperts")) || str_starts(style, STR("DispatchedExperts"));
+    bool experts = str_find(style, STR("Experts(")) >= 0;
     Str module = path;
     if (experts && str_eq(leaf, STR("weight")))
         while (module.n > 0 && module.s[--module.n] != '.')
@@ -162,11 +161,11 @@ static bool read_axes(Styles *s, Str text, Error *err)
     Str rest = text;
     while (rest.n > 0) {
         (void)take_to(&rest, STR("parallelize_module(model, mesh[\""));
-        Str name = take_to(&rest, STR("\"], ")), unused = take_to(&rest, STR("(model, "));
-        (void)unused;
+        Str name = take_to(&rest, STR("\"], ")), plan = take_to(&rest, STR(")"));
         if (name.n == 0)
             continue;
-        Str plan = take_to(&rest, STR(")"));
+        while (str_find(plan, STR(" ")) >= 0) /* "present(model, TP" */
+            (void)str_take(&plan, ' ');
         int axis = mesh_need_axis(s->text->mesh, name, err);
         Str dict = text;
         if (axis < 0)
@@ -177,11 +176,11 @@ static bool read_axes(Styles *s, Str text, Error *err)
     return true;
 }
 
-/* options = {"mesh": mesh["dp", "ep"]..}: they shard the first dim of the inputs. */
+/* mesh=mesh["dp", "ep"]: they shard the first dim of the inputs. */
 static bool read_batch(Styles *s, Str text, Error *err)
 {
     Str rest = text;
-    (void)take_to(&rest, STR("options = {\"mesh\": mesh["));
+    (void)take_to(&rest, STR("mesh=mesh["));
     Str axes = take_to(&rest, STR("]"));
     while (axes.n > 0) {
         (void)take_to(&axes, STR("\""));

@@ -184,23 +184,6 @@ static void find_stored(Styling *s)
 
 /* ---- modules ---- */
 
-/* Modules that transformers calls otherwise than its checkpoints do. */
-static const char *const renamed[][2] = {{"block_sparse_moe", "mlp"}};
-
-Str torch_module_name(Arena *arena, Str path)
-{
-    Buf out = buf_new(arena);
-    while (path.n > 0) {
-        Str part = str_take(&path, '.');
-        for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-            if (str_eq(part, str_from(renamed[i][0])))
-                part = str_from(renamed[i][1]);
-        buf_puts(&out, out.n ? "." : "");
-        buf_add(&out, part);
-    }
-    return buf_str(&out);
-}
-
 Str styling_parent(Str path)
 {
     while (path.n > 0 && path.s[path.n - 1] != '.')
@@ -425,7 +408,7 @@ static const char *placed_style(Styling *s, const StyledModule *m, const Passage
     buf_puts(out, "Placed(");
     if (!styling_is_whole(p->arrives))
         put_argument(s, "arrives", p->arrives, out);
-    if (!styling_is_whole(p->reads))
+    if (!placement_equal(&p->reads, &p->arrives))
         put_argument(s, "reads", p->reads, out);
     if (gives)
         put_argument(s, "gives", p->gives, out);
@@ -536,18 +519,28 @@ static bool gathers(const Styling *s, const StyledModule *m)
 }
 
 /* PrepareModuleInput at the module around those that read the same value: it is gathered once, and
- * their gradients add up before one reduction. An attention gets it by name, as in transformers. */
+ * their gradients add up before one reduction. As in transformers an attention gets it by name, one
+ * of images as the first of two arguments. */
 static void add_inputs(Styling *s, Str around, int32_t tensor)
 {
     Buf out = buf_new(s->w->arena), from = buf_new(s->w->arena);
     Str leaf = {around.s + styling_parent(around).n, around.n - styling_parent(around).n};
-    bool named = str_find(leaf, STR("attn")) >= 0 || str_find(leaf, STR("attention")) >= 0;
+    bool attention = str_find(leaf, STR("attn")) >= 0 || str_find(leaf, STR("attention")) >= 0;
+    bool image = styling_within(around, STR("vit")) || styling_within(around, STR("swin"));
     put_place(s, styling_lies(s, s->w->plan->moved->sharding[tensor]), &from);
-    buf_printf(&out,
-               named ? "PrepareModuleInput(input_kwarg_layouts={\"hidden_states\": %s}, "
-                       "desired_input_kwarg_layouts={\"hidden_states\": Replicate()})"
-                     : "PrepareModuleInput(input_layouts=%s, desired_input_layouts=Replicate())",
-               from.s);
+    if (attention && image)
+        buf_printf(&out,
+                   "PrepareModuleInput(input_layouts=(%s, None), "
+                   "desired_input_layouts=(Replicate(), None))",
+                   from.s);
+    else if (attention)
+        buf_printf(&out,
+                   "PrepareModuleInput(input_kwarg_layouts={\"hidden_states\": %s}, "
+                   "desired_input_kwarg_layouts={\"hidden_states\": Replicate()})",
+                   from.s);
+    else
+        buf_printf(&out, "PrepareModuleInput(input_layouts=%s, desired_input_layouts=Replicate())",
+                   from.s);
     styling_module(s, around)->inputs[s->axis] = out.s;
 }
 
@@ -591,6 +584,17 @@ static bool is_explained(const Styling *s, const Reshard *reshard)
     return reshard->n_uses > 0;
 }
 
+/* Fails with why a module has no style on the axis. */
+static bool fail_style(const Styling *s, const StyledModule *m)
+{
+    for (int i = 0; i < m->n_parameters; i++)
+        if (used(s, m->parameter[i]).kind == OTHER)
+            return error_set(s->err, "no placement says how %s is sharded",
+                             tensor_name(s->w->graph, m->parameter[i]));
+    return error_set(s->err, "what %s does to %.*s", s->w->mesh->axes[s->axis].name,
+                     STR_ARG(m->path));
+}
+
 /* A module that the axis does nothing to: one without parameters, beside experts, or in a block
  * that gets whole tokens. */
 static bool stays_whole(Styling *s, const StyledModule *m)
@@ -621,8 +625,7 @@ static bool style_axis(Styling *s)
             continue;
         const char *style = stays_whole(s, m) ? "" : style_of(s, m);
         if (!style)
-            return error_set(s->err, "what %s does to %.*s", s->w->mesh->axes[s->axis].name,
-                             STR_ARG(m->path));
+            return fail_style(s, m);
         m->style[s->axis] = style[0] ? style : NULL;
     }
     for (int i = 0; i < plan->moved->n_reshards; i++) {

@@ -5,8 +5,8 @@
  *     tp   shards the inside of each expert: what ranks compute is summed
  *     ep   shards the experts; tokens that the ranks share stay, the batch's go by all-to-all
  *
- * Everything between router and sum is in one style, SharedExperts or DispatchedExperts, which the
- * exported file defines.
+ * Everything between router and sum is in one style, PartsOfExperts, SharedExperts or
+ * DispatchedExperts, which the exported file defines.
  *
  * And values between modules whose gradients no style would reduce. A value that all ranks of an
  * axis have, read by an op that the axis cuts, has a gradient that is a sum over the axis: the one
@@ -187,7 +187,7 @@ static bool style_block(Styling *s, const ExpertBlock *block)
     else if (cut == CUT_EXPERTS && (whole || gathered))
         style = "SharedExperts()";
     else if (cut == CUT_INSIDE && (whole || gathered) && is_gated(s, block))
-        style = "SharedExperts(gate_up_proj=_StridedShard(1, split_factor=2), down_proj=Shard(2))";
+        style = "PartsOfExperts(gate_up_proj=_StridedShard(1, split_factor=2), down_proj=Shard(2))";
     if (!style)
         return fail(s, block);
     styling_module(s, block->experts)->style[s->axis] = style;
