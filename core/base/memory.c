@@ -50,3 +50,13 @@ void *memory_resize(void *piece, size_t n_bytes)
 {
     return taken(realloc(piece, checked(n_bytes)), n_bytes);
 }
+
+void memory_passed(const char *from, const char *to)
+{
+    const uintptr_t page = 4096;
+    uintptr_t first = ((uintptr_t)from + page - 1) & ~(page - 1), end = (uintptr_t)to & ~(page - 1);
+    int errno_before = errno;
+    if (first < end)
+        (void)madvise((void *)first, end - first, MADV_PAGEOUT);
+    errno = errno_before;
+}

@@ -13,4 +13,8 @@ void *memory_take(size_t n_bytes);                /* as malloc(); free() frees i
 void *memory_take_zeros(size_t n_bytes);          /* as calloc() */
 void *memory_resize(void *piece, size_t n_bytes); /* as realloc() */
 
+/* A hint: nobody will soon read these bytes of a mapped file again. They stay what they are, and
+ * take no memory until then. */
+void memory_passed(const char *from, const char *to);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "core/base/file.h"
 #include "core/peers/stablehlo/eval.h"
+#include "core/peers/stablehlo/tree.h"
 
 typedef struct {
     const char *name, *text;
@@ -165,8 +166,55 @@ static void every_value_is_that_of_jaxlib(void **state)
     arena_free(arena);
 }
 
+/* ---- long constants ---- */
+
+enum { CONSTANT_BYTES = 20 << 20 };
+
+/* A module that ends within a constant of so many bytes; the error of reading it. */
+static Error read_constant(Arena *arena, Progress *progress)
+{
+    static const char head[] = "func.func @main() {\n%0 = stablehlo.constant dense<\"0x";
+    size_t n = sizeof head - 1;
+    char *text = arena_alloc(arena, n + CONSTANT_BYTES);
+    memcpy(text, head, n);
+    memset(text + n, '3', CONSTANT_BYTES);
+    Source source = {"m", {text, n + CONSTANT_BYTES}};
+    Error err = {0};
+    assert_null(mlir_parse(arena, &source, progress, &err));
+    return err;
+}
+
+static void a_long_constant_is_progress(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Progress progress = {0};
+    Error err = read_constant(arena, &progress);
+    assert_string_equal(err.text, "this bracket is not closed");
+    assert_int_equal(err.line, 2);
+    assert_true(atomic_load(&progress.done) > CONSTANT_BYTES / 2);
+    arena_free(arena);
+}
+
+static void a_stop_is_heard_within_a_long_constant(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Progress progress = {0};
+    progress_stop(&progress);
+    Error err = read_constant(arena, &progress);
+    assert_int_equal(err.kind, ERROR_CANCELLED);
+    assert_true(atomic_load(&progress.done) < CONSTANT_BYTES / 2);
+    arena_free(arena);
+}
+
 int main(void)
 {
-    return run_rows("text", rows, the_text_has_these_values) +
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_constant_is_progress),
+        cmocka_unit_test(a_stop_is_heard_within_a_long_constant),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) +
+           run_rows("text", rows, the_text_has_these_values) +
            run_rows("module", modules, every_value_is_that_of_jaxlib);
 }

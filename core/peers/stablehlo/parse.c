@@ -1,7 +1,7 @@
 /* parse.c - regions, ops and functions of MLIR text, in the pretty and in the generic form. */
 #include "core/peers/stablehlo/parse.h"
 
-enum { PACK_MAX = 1 << 20, REPORT_BYTES = 1 << 18 };
+enum { PACK_MAX = 1 << 20 };
 
 /* ---- regions ---- */
 
@@ -55,18 +55,6 @@ static void read_block_head(MlirScan *scan)
         mlir_accept(scan, ',');
     }
     mlir_expect(scan, ':');
-}
-
-static void report_progress(MlirScan *scan)
-{
-    if (!scan->progress || scan->failed || scan->at - scan->reported < REPORT_BYTES)
-        return;
-    progress_add(scan->progress, scan->at - scan->reported);
-    scan->reported = scan->at;
-    if (!progress_goes_on(scan->progress, scan->err)) {
-        scan->failed = true;
-        scan->at = scan->end;
-    }
 }
 
 /* Reads "{ .. }" whose arguments are on the stack, or follow as those of its block. */
@@ -411,7 +399,7 @@ static void note_function(MlirScan *scan, int32_t id)
 static void read_op(MlirScan *scan)
 {
     MlirReading reading = begin_op(scan);
-    report_progress(scan);
+    mlir_report(scan, scan->at);
     if (mlir_peek(scan) == '%')
         read_results(scan, &reading);
     const char *at = scan->failed ? scan->end : (mlir_blanks(scan), scan->at);
@@ -495,17 +483,17 @@ static void read_file(MlirScan *scan)
     } while (0)
 
 /* Most lines are an op with one result and about two operands. What is not written on is not taken
- * from the system; lines that are too short for an op have no room. */
+ * from the system; lines that are too short for an op have no room. A file that is larger has long
+ * constants, which are not read for this, or columns that grow. */
 static void make_room(MlirScan *scan)
 {
-    enum { OP_BYTES = 40, LINES_MAX = 1 << 24 };
+    enum { OP_BYTES = 40, COUNTED_BYTES = 1 << 24 };
     MlirTree *tree = scan->tree;
-    int n = 0,
-        most = (int)(tree->source.text.n / OP_BYTES < LINES_MAX ? tree->source.text.n / OP_BYTES
-                                                                : LINES_MAX);
-    for (const char *at = scan->at; n < most && at < scan->end; n++) {
-        at = memchr(at, '\n', (size_t)(scan->end - at));
-        at = at ? at + 1 : scan->end;
+    size_t counted = tree->source.text.n < COUNTED_BYTES ? tree->source.text.n : COUNTED_BYTES;
+    int n = 0, most = (int)(counted / OP_BYTES);
+    for (const char *at = scan->at, *end = at + counted; n < most && at < end; n++) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : end;
     }
     ROOM(tree->arena, &tree->ops, n);
     ROOM(tree->arena, &tree->values, n);

@@ -1,5 +1,7 @@
 #include "core/peers/stablehlo/scan.h"
 
+#include "core/base/memory.h"
+
 #include <stdarg.h>
 
 /* ---- faults ---- */
@@ -20,6 +22,20 @@ bool mlir_fail(MlirScan *scan, const char *at, const char *format, ...)
         mlir_blame(scan->tree, at, scan->err);
     }
     va_end(args);
+    scan->failed = true;
+    scan->at = scan->end;
+    return false;
+}
+
+bool mlir_report(MlirScan *scan, const char *at)
+{
+    enum { REPORT_BYTES = 1 << 18 };
+    if (!scan->progress || scan->failed || at - scan->reported < REPORT_BYTES)
+        return !scan->failed;
+    progress_add(scan->progress, at - scan->reported);
+    scan->reported = at;
+    if (progress_goes_on(scan->progress, scan->err))
+        return true;
     scan->failed = true;
     scan->at = scan->end;
     return false;
@@ -104,19 +120,43 @@ Str mlir_read_symbol(MlirScan *scan)
 
 /* ---- brackets ---- */
 
-/* Behind the text in quotes that begins at `at`; NULL: it does not end. */
-static const char *behind_text(const char *at, const char *end)
+/* Constants may be most of a file: they are passed over in pieces, whose memory is given back where
+ * the file is large. */
+enum { PIECE_BYTES = 1 << 22, LARGE_BYTES = 1 << 30 };
+
+static const char *piece_end(const char *at, const char *end)
 {
-    for (at++; at < end;) {
-        const char *quote = memchr(at, '"', (size_t)(end - at));
-        if (!quote)
-            return NULL;
-        const char *slash = quote;
-        while (slash > at && slash[-1] == '\\')
-            slash--;
-        at = quote + 1;
-        if ((quote - slash) % 2 == 0)
+    return end - at > PIECE_BYTES ? at + PIECE_BYTES : end;
+}
+
+/* The piece up to `at` has been passed. False when the reading is to stop. */
+static bool pass_piece(MlirScan *scan, const char *at)
+{
+    if (scan->tree->source.text.n > LARGE_BYTES)
+        memory_passed(at - PIECE_BYTES, at);
+    return mlir_report(scan, at);
+}
+
+/* Whether an odd number of backslashes is before the character. */
+static bool is_escaped(const char *from, const char *at)
+{
+    const char *slash = at;
+    while (slash > from && slash[-1] == '\\')
+        slash--;
+    return (at - slash) % 2 != 0;
+}
+
+/* Behind the text in quotes that begins at `at`; NULL: it does not end. */
+static const char *behind_text(MlirScan *scan, const char *at)
+{
+    const char *end = scan->end, *from = ++at;
+    while (at < end) {
+        const char *stop = piece_end(at, end), *quote = memchr(at, '"', (size_t)(stop - at));
+        at = quote ? quote + 1 : stop;
+        if (quote && !is_escaped(from, quote))
             return at;
+        if (!quote && (at == end || !pass_piece(scan, at)))
+            return NULL;
     }
     return NULL;
 }
@@ -132,14 +172,19 @@ static const uint8_t meanings[256] = {
 
 /* Behind the bracket that matches the one at `at`; NULL: there is none. ">" of "->" is no
  * bracket. */
-static const char *behind_group(const char *at, const char *end)
+static const char *behind_group(MlirScan *scan, const char *at)
 {
+    const char *end = scan->end, *stop = piece_end(at, end);
     int64_t depth = 0;
     for (;;) {
-        while (at < end && meanings[(unsigned char)*at] == MEANS_NOTHING)
+        while (at < stop && meanings[(unsigned char)*at] == MEANS_NOTHING)
             at++;
-        if (at == end)
-            return NULL;
+        if (at >= stop) {
+            if (at >= end || (at == stop && !pass_piece(scan, at)))
+                return NULL;
+            stop = piece_end(at, end);
+            continue;
+        }
         switch ((Meaning)meanings[(unsigned char)*at]) {
         case MEANS_OPEN:
             depth++;
@@ -149,7 +194,7 @@ static const char *behind_group(const char *at, const char *end)
                 return at + 1;
             break;
         case MEANS_TEXT:
-            if (!(at = behind_text(at, end)))
+            if (!(at = behind_text(scan, at)))
                 return NULL;
             continue;
         case MEANS_DASH:
@@ -166,7 +211,7 @@ Str mlir_skip_group(MlirScan *scan)
 {
     const char *from = scan->at;
     bool text = from < scan->end && *from == '"';
-    const char *to = text ? behind_text(from, scan->end) : behind_group(from, scan->end);
+    const char *to = text ? behind_text(scan, from) : behind_group(scan, from);
     if (!to) {
         mlir_fail(scan, from, text ? "this text does not end" : "this bracket is not closed");
         return STR("");

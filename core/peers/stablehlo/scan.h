@@ -43,6 +43,8 @@ typedef struct {
 
 bool mlir_fail(MlirScan *scan, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The reading has come to `at`. False when it is to stop, with the fault. */
+bool mlir_report(MlirScan *scan, const char *at);
 void mlir_skip_blanks(MlirScan *scan);
 
 static inline void mlir_blanks(MlirScan *scan)
