@@ -290,8 +290,9 @@ static bool add_loss(Session *session, const UpdateSpec *spec, Loss *out, Error 
     if (session->graph->stated) {
         error_kind(err, ERROR_USAGE, "%s holds a training step: none is derived of it",
                    path_base(session->graph->file));
-        return error_hint(err, "plan it as it is, without --train; diff MODEL --joint FILE "
-                               "compares it with a derived one");
+        return error_hint(
+            err, "plan, without --train, says what its phases take; diff MODEL --joint FILE "
+                 "compares it with a derived one");
     }
     if (!loss_add(session->model_arena, session->inferred, spec, out, err))
         return false;

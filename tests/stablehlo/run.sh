@@ -79,6 +79,13 @@ said=$(sed 's/tt\.dot/stablehlo.dot_by_magic/' "$model" >"$COPY" && "$DIMSCOPE" 
 echo "$said" | grep -q 'stablehlo.dot_by_magic has no rule: 1 op is replicated.*\[no-rule\]'
 check "$model: an unknown op of a known dialect" $? "$said"
 
+# A file that holds a training step has its phases; no other step is derived of it.
+said=$("$DIMSCOPE" estimate "$HERE/jax_momentum.named.mlir" 2>&1)
+[ $? -eq 2 ] && echo "$said" | grep -q '^error: jax_momentum.named.mlir holds a training step' &&
+    echo "$said" | grep -q '^hint: plan, without --train, says what its phases take; diff MODEL --joint' &&
+    "$DIMSCOPE" plan "$HERE/jax_momentum.named.mlir" | grep -q '^phases   forward .*, backward .*, update '
+check "jax_momentum: what is said of the step that it holds" $? "$said"
+
 said=$("$HERE/stated_types.py" "$DIMSCOPE" 2>&1)
 check "types that are stated wrongly" $? "$said"
 
