@@ -1,6 +1,6 @@
 # dimscope: `make deps && make` builds ./dimscope; `make demo` shows it; `make test` proves it.
 #
-#   make [MODE=release|debug|cov]   the program; debug: ASan and UBSan, in build/debug
+#   make [MODE=release|debug|tsan|cov]   the program; debug: ASan and UBSan, in build/debug; tsan: TSan
 #   make deps demo test check       packages; the first look; the tests (T=name: some); all before a landing
 #   make format lint golden         clang-format; warnings, analyzers, layers; rewrite expected outputs
 #   make figures map                how large the source is and what a file sees; the index of headers
@@ -37,7 +37,7 @@ DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-
 DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3 tmux procps zsh fish groff-base \
     libonnx-testdata
 DEPS_DIFFERENTIAL := $(DEPS_RUN) python3-venv chromium poppler-utils fonts-dejavu-core
-DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-14-dev
+DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-dev
 
 # ---- flags
 
@@ -49,10 +49,11 @@ GCC_WARNINGS := -Wduplicated-cond -Wlogical-op -Wnull-dereference
 FLAGS_release := -O2 -g
 FLAGS_debug := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
     -fno-sanitize-recover=undefined
+FLAGS_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 FLAGS_cov := -O0 -g --coverage
 FLAGS_fuzz := $(FLAGS_debug) -fsanitize=fuzzer-no-link
 ifndef FLAGS_$(MODE)
-$(error MODE is one of release, debug, cov, fuzz)
+$(error MODE is one of release, debug, tsan, cov, fuzz)
 endif
 
 # Nothing here may fail before the packages are there: `make deps` reads this file too.
