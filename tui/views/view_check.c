@@ -163,6 +163,12 @@ static void draw_blocks(const Ui *ui, const RunBlockSums *sums, Pen *pen)
 
 /* ---- kinds ---- */
 
+/* Whether the kind has a measured time: of a job only collectives are known. */
+static bool is_measured(const RunState *run, const TimeKind *kind)
+{
+    return run->arena && (!run->actual || kind->measured_us > 0);
+}
+
 static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
 {
     const Timeline *line = run->timeline;
@@ -181,7 +187,7 @@ static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
         pen_printf(pen, ROLE_TEXT, "%8d", kind->n);
         pen_right(pen, ROLE_TEXT, label_us(ui, kind->us), 11);
         pen_printf(pen, ROLE_DIM, "%6.1f%%", step > 0 ? 100 * kind->us / step : 0);
-        if (run->arena) {
+        if (is_measured(run, kind)) {
             pen_right(pen, ROLE_TEXT, label_us(ui, kind->measured_us), 11);
             pen_printf(pen, ROLE_DIM, "%6.1f%%", took > 0 ? 100 * kind->measured_us / took : 0);
         }
