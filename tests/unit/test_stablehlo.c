@@ -188,7 +188,7 @@ static void a_long_constant_is_progress(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Progress progress = {0};
+    Progress progress = {.stage = NULL};
     Error err = read_constant(arena, &progress);
     assert_string_equal(err.text, "this bracket is not closed");
     assert_int_equal(err.line, 2);
@@ -200,7 +200,7 @@ static void a_stop_is_heard_within_a_long_constant(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Progress progress = {0};
+    Progress progress = {.stage = NULL};
     progress_stop(&progress);
     Error err = read_constant(arena, &progress);
     assert_int_equal(err.kind, ERROR_CANCELLED);
