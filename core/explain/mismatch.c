@@ -442,7 +442,7 @@ static const struct {
      "the op cannot take that dim sharded this way: shard another dim of the value to save the "
      "reshard"},
     {"conflict", LEVEL_NOTE, put_need,
-     "the op is sharded by other axes there: pin its index dim, or the value, to choose another "
+     "the op is not sharded that way there: pin its index dim, or the value, to choose another "
      "sharding"},
     {"does-not-divide", LEVEL_WARNING, put_parts,
      "shard each part: {axis=.., interleave=N} with as many parts on the weight before it"},

@@ -91,7 +91,13 @@ static WhyNotStop stop_between(const StopSearch *walk, int32_t has, int32_t not 
     return stop;
 }
 
-/* With a propagator that has rules of its own, the op space shows only what no rule could do. */
+/* Its rules are its own, or it keeps no record of where axes stopped. */
+static bool has_own_rules(const Propagator *propagator)
+{
+    return propagator->rule_says || (!propagator->stops && !propagator->by_op);
+}
+
+/* With such a propagator the op space shows only what no rule could do. */
 static bool holds_by_rules(Stop stop)
 {
     return stop == STOP_TAKEN || stop == STOP_FROZEN || stop == STOP_BLOCKED || stop == STOP_CLOSED;
@@ -103,7 +109,7 @@ static void refine(Arena *arena, const Plan *plan, WhyNotStop *stop)
     bool backward = stop->at.op >= 0 && !stop->at.leaving &&
                     stop->at.operand < plan->inferred->graph->ops[stop->at.op].n_inputs;
     bool by_op = plan->propagator->by_op;
-    if ((plan->propagator->rule_says && !holds_by_rules(stop->at.stop)) ||
+    if ((has_own_rules(plan->propagator) && !holds_by_rules(stop->at.stop)) ||
         (by_op && (backward || !holds_by_rules(stop->at.stop)))) {
         stop->at.stop = STOP_RULE;
         return;

@@ -60,6 +60,8 @@ static void say_rule(const Plan *plan, const StopRecord *at, Buf *out)
 {
     if (plan->propagator->rule_says)
         buf_puts(out, plan->propagator->rule_says);
+    else if (!plan->propagator->by_op)
+        buf_printf(out, "the propagator %s carries it no further", plan->propagator->name);
     else if (at->leaving)
         buf_puts(out, "the row chosen for the op needs another sharding of it");
     else if (at->op >= 0 && at->operand >= plan->inferred->graph->ops[at->op].n_inputs)

@@ -44,8 +44,6 @@ NAMES = [
     "日本語 émoji 🦊",
     "",
 ]
-LANGUAGES = {"dtensor": "py", "dtensor-exact": "py", "spmd_types": "py", "vescale": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua",
-             "megatron": "args", "deepspeed": "json", "torchtitan": "py"}
 KINDS = ["overview", "block", "neighbourhood", "op", "slices", "device", "stage", "mesh", "comm", "reshard", "why"]
 
 
@@ -60,6 +58,10 @@ def check(what, ok, why=""):
 
 def run(*args, timeout=120, **kwargs):
     return subprocess.run([DIMSCOPE, *args], capture_output=True, timeout=timeout, **kwargs)
+
+
+# System -> the ending of its files.
+LANGUAGES = dict(re.findall(r"^  (\S+) +[.](\w+) ", run("help", "systems").stdout.decode(), re.M))
 
 
 def error_is_told(done):
@@ -242,7 +244,7 @@ def check_all(title, path, mesh, may_refuse=False, of_op=None, of_tensor=None):
     for name in ("html", "md", "json", "trace"):
         check_format(f"{title} {name}", [*base, "--" + name], READERS[name], may_refuse)
     for system, ending in LANGUAGES.items():
-        check_format(f"{title} {system}", [*base, "--to", system], READERS[ending], may_refuse)
+        check_format(f"{title} {system}", [*base, "--to", system], READERS.get(ending, read_nothing), may_refuse)
     tables = json.loads(run(*base, "--json").stdout or b'{"tables": {}}')["tables"]
     check(f"{title} has tables", len(tables) > 5, list(tables))
     for table in tables:
@@ -338,6 +340,13 @@ def check_hostile():
     onnx = save("back.onnx", run("export", path, "-m", "dp=2,tp=2", "--onnx").stdout)
     done = run("plan", onnx, "-m", "dp=2,tp=2", "--json")
     check("the ONNX of hostile names opens", done.returncode == 0, done.stderr.decode("utf-8", "replace"))
+
+
+def check_systems():
+    """Every system that --to takes is in `help systems`, and so in the checks here."""
+    known = re.search(rb"one of: (.*)", run("export", "samples/models/tiny-gpt.onnx", "-m", "dp=2", "--to", "?").stderr)
+    names = known[1].decode().split(", ") if known else []
+    check("systems are listed", set(names) == set(LANGUAGES), (names, list(LANGUAGES)))
 
 
 def check_unknown():
@@ -671,6 +680,7 @@ check_bytes()
 check_all("empty", empty_model(), "dp=2", may_refuse=True)
 check_all("gpt2", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", of_op="/transformer/h.0/attn/c_attn/Gemm",
           of_tensor="transformer.h.0.attn.c_attn.weight")
+check_systems()
 check_unknown()
 check_surroundings()
 check_memory()

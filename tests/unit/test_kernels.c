@@ -3,9 +3,11 @@
 #include "tests/unit/kernel_rows.h"
 
 #include "core/rules/derivative.h"
+#include "core/run/kernels/elementwise.h"
 #include "core/run/draw.h"
 #include "core/run/verify/compare.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <float.h>
 #include <math.h>
@@ -501,9 +503,57 @@ static void rows_and_kernels_name_each_other(void **state)
     arena_free(arena);
 }
 
+/* Whether the name stands in an expression, and is no part of a longer one. */
+static bool reads(const char *expression, char name)
+{
+    for (const char *at = expression; *at; at++)
+        if (*at == name && (at == expression || (!isalnum(at[-1]) && at[-1] != '_')) &&
+            !isalnum(at[1]) && at[1] != '_')
+            return true;
+    return false;
+}
+
+/* An expression that reads p or q without a row of attributes would read 0, on one device as on
+ * many. */
+static void expressions_have_their_attributes(void **state)
+{
+    static const struct {
+        const char *name, *expressions;
+    } elements[] = {
+#define FF(id, rounding, name, n, expression) {name, #expression},
+#define II(id, name, n, expression) {name, #expression},
+#define BB(id, rounding, name, n, of_floats, of_ints) {name, #of_floats " " #of_ints},
+        ELEMENT_ROWS(FF, II, BB)
+#undef FF
+#undef II
+#undef BB
+    };
+    static const struct {
+        const char *name, *p, *q;
+    } attributes[] = {
+#define ROW(name, p, p_default, q, q_default) {name, p, q},
+        ELEMENT_ATTRIBUTES(ROW)
+#undef ROW
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(elements); i++) {
+        bool p = false, q = false;
+        for (size_t k = 0; k < COUNT_OF(attributes); k++)
+            if (strcmp(attributes[k].name, elements[i].name) == 0) {
+                p = attributes[k].p != NULL;
+                q = attributes[k].q != NULL;
+            }
+        if ((reads(elements[i].expressions, 'p') && !p) ||
+            (reads(elements[i].expressions, 'q') && !q))
+            fail_msg("%s: '%s' reads an attribute that ELEMENT_ATTRIBUTES does not name",
+                     elements[i].name, elements[i].expressions);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expressions_have_their_attributes),
         cmocka_unit_test(rows_and_kernels_name_each_other),
         cmocka_unit_test(gradients_name_kernels),
         cmocka_unit_test(operators_with_a_rule_have_a_kernel),

@@ -1,10 +1,9 @@
 /* Two pins that want one axis at an op: the finding names the winner, the loser, their lines and
  * the collective, under every propagator; and an activation keeps the sharding it is pinned to. */
 #include "tests/unit/opened.h"
-#include "tests/unit/planning.h"
+#include "tests/unit/spreads.h"
 
 #include "core/propagate/propagators.h"
-#include "tests/unit/graph_text.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -114,7 +113,7 @@ static void both_pins_are_named(void **state)
     int n_words = 0;
     for (int i = 0; propagator_at(i); i++) {
         const Propagator *it = propagator_at(i);
-        if (!(it->obeys & OBEYS(PIN_TENSOR_DIM)))
+        if (!(it->obeys & OBEYS(PIN_TENSOR_DIM)) || !propagator_spreads(it))
             continue;
         Planning *p = plan_of(row, it);
         const Finding *finding = conflict_in(p->plan);

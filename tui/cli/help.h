@@ -27,6 +27,7 @@ void help_views(Buf *out);
 void help_config(Buf *out);
 void help_propagators(Buf *out);                  /* core/propagate/propagators.h */
 void help_drawings(Buf *out);                     /* kinds and marks, from viz/diagram.h */
+void help_systems(Buf *out);                      /* of export --to, from viz/export.h */
 void help_tables(Buf *out);                       /* columns, from viz/report/tables.h */
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
 void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */

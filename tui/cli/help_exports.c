@@ -1,7 +1,8 @@
-/* help_exports.c - help on drawings and tables, made from the tables of both. */
+/* help_exports.c - help on drawings, systems and tables, made from the tables of each. */
 #include "tui/cli/help.h"
 
 #include "core/base/text.h"
+#include "viz/export.h"
 #include "viz/report/tables.h"
 
 static const char drawings_head[] =
@@ -76,6 +77,30 @@ void help_drawings(Buf *out)
         buf_printf(out, "--kind %s%s%s\n", kind->name, *kind->example ? " " : "", kind->example);
     }
     buf_puts(out, drawings_tail);
+}
+
+static const char systems_head[] =
+    "dimscope export MODEL ... --to SYSTEM [-o FILE]. Each, with the ending of its files:\n"
+    "\n";
+
+static const char systems_tail[] =
+    "\n"
+    "Notes on stderr say what a system cannot be told. With --train the file has what the\n"
+    "system says of a step too. --pins FILE reads most of them back: help pins.\n";
+
+void help_systems(Buf *out)
+{
+    enum { WHAT_AT = 24 };
+
+    buf_puts(out, systems_head);
+    for (int i = 0; export_format_at(i); i++) {
+        const ExportFormat *format = export_format_at(i);
+        if (format->group == EXPORT_CODE)
+            text_put_pair(
+                str_from(arena_printf(out->arena, "%-14s .%s", format->name, format->ending)),
+                WHAT_AT, format->what, out);
+    }
+    buf_puts(out, systems_tail);
 }
 
 static const char tables_head[] =

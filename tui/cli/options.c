@@ -76,8 +76,7 @@ const Option cli_options[] = {
     FLAG("onnx", 0, onnx, VERB_EXPORT,
          "the model with the plan as ONNX's multi-device annotations"),
     TEXT("to", 0, to, "SYSTEM", VERB_EXPORT,
-         "the plan as code: dtensor, dtensor-exact, spmd_types, vescale, jax, shardy, paddle, "
-         "nnscaler, lua; torchtitan, megatron, deepspeed: as settings"),
+         "the plan as code or settings of another system: see help systems"),
     TEXT("backend", 0, backend, "NAME", VERB_RUN | VERB_CALIBRATE,
          "what runs it: host (default), mpi under mpirun, cuda, or auto: cuda if available"),
     TEXT("stall", 0, stall, "S", VERB_RUN | VERB_CALIBRATE,

@@ -520,6 +520,7 @@ const Topic cli_topics[] = {
     {"glossary", "words of nnScaler, Paddle, PyTorch, Shardy, Tapestry, ..", false, NULL,
      glossary_index},
     {"drawings", "what export draws, and what its marks mean", false, NULL, help_drawings},
+    {"systems", "the systems whose code or settings export --to writes", false, NULL, help_systems},
     {"tables", "the tables of export, and their columns", true, NULL, help_tables},
     {"keys", "the keys of the explorer", false, NULL, help_keys},
     {"views", "what the views of the explorer show", false, NULL, help_views},

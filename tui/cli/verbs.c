@@ -91,12 +91,7 @@ static const char export_text[] =
     "--trace                  a step over time, for Perfetto (ui.perfetto.dev); 'run\n"
     "                         --trace FILE' adds the measured times\n"
     "--onnx                   the model with the plan as ONNX's multi-device annotations\n"
-    "--to SYSTEM              code to run: dtensor (PyTorch's own styles; where they do not\n"
-    "                         say the plan, and for dtensor-exact, placements that hooks\n"
-    "                         hold), spmd_types (types that check code of your own),\n"
-    "                         vescale, jax, shardy, paddle, nnscaler, or lua, a policy\n"
-    "                         that pins the whole plan; torchtitan, megatron, deepspeed:\n"
-    "                         the settings that come nearest\n"
+    "--to SYSTEM              code to run, or the settings that come nearest: help systems\n"
     "\n"
     "A note says what a format cannot express. A file is written whole or not at all;\n"
     "equal plans give equal bytes.";

@@ -279,8 +279,9 @@ static bool foreach_norm(RuleCall *call, Error *err)
 }
 
 #define FAMILY "pointwise"
-#define UNARY(name, flops, attrs)                                                                  \
-    OP(name, same, flops, 1, 1), EARLY, OWN(attrs, ""), .examples = "5x6"
+#define UNARY_WITH(name, flops, attrs, of)                                                         \
+    OP(name, same, flops, 1, 1), EARLY, OWN(attrs, ""), .examples = of
+#define UNARY(name, flops, attrs) UNARY_WITH(name, flops, attrs, "5x6")
 #define BINARY(name, flops) OP(name, same, flops, 2, 2), EARLY, OWN("", ""), .examples = "5x6,6"
 
 /* Flops are counted as in elementwise.c. */
@@ -309,8 +310,9 @@ const Operator operators_pointwise[] = {
     {UNARY("Poisson", 8, ""), TORCH("poisson"), PADDLE("poisson")},
     {OP("PopCount", same, 1, 1, 1), GRADIENT("all: zero"), EARLY, .kernel = "PopCount",
      OWN("", ".i"), .examples = "5x6:i64", STABLEHLO("popcnt")},
-    {UNARY("ReducePrecision", 1, "exponent_bits mantissa_bits"), .kernel = "ReducePrecision",
-     STABLEHLO("reduce_precision")},
+    {UNARY_WITH("ReducePrecision", 1, "exponent_bits mantissa_bits",
+                "5x6 exponent_bits=5 mantissa_bits=10"),
+     .kernel = "ReducePrecision", STABLEHLO("reduce_precision")},
     {UNARY("Relu6", 2, ""), TORCH("relu6"), PADDLE("relu6")},
     {UNARY("Rsqrt", 2, ""), GRADIENT("0: local(y0)"), .kernel = "Rsqrt", NNSCALER("rsqrt"),
      TORCH("rsqrt"), PADDLE("rsqrt"), STABLEHLO("rsqrt")},

@@ -11,28 +11,12 @@
 
 ELEMENT_FUNCTIONS(static inline)
 
-/* Attributes p and q and their defaults. A string counts as 1 unless it is "none" or "LEFT". */
+#define ROW(name, p, p_default, q, q_default) {name, {p, q}, {p_default, q_default}},
 static const struct {
     const char *op_type, *attr[2];
     double fallback[2];
-} attributes[] = {
-    {"Mod", {"fmod"}, {0}},
-    {"Clip", {"min", "max"}, {-INFINITY, INFINITY}},
-    {"LeakyRelu", {"alpha"}, {0.01}},
-    {"Elu", {"alpha"}, {1}},
-    {"Selu", {"alpha", "gamma"}, {1.67326319217681884765625, 1.05070102214813232421875}},
-    {"HardSigmoid", {"alpha", "beta"}, {0.2, 0.5}},
-    {"Gelu", {"approximate"}, {0}},
-    {"Celu", {"alpha"}, {1}},
-    {"ThresholdedRelu", {"alpha"}, {1}},
-    {"ai.onnx.ml::Binarizer", {"threshold"}, {0}},
-    {"Shrink", {"bias", "lambd"}, {0, 0.5}},
-    {"Swish", {"alpha"}, {1}},
-    {"SwiGLU", {"alpha"}, {1}},
-    {"com.microsoft::QuickGelu", {"alpha"}, {1.702}},
-    {"IsInf", {"detect_negative", "detect_positive"}, {1, 1}},
-    {"BitShift", {"direction"}, {0}},
-};
+} attributes[] = {ELEMENT_ATTRIBUTES(ROW)};
+#undef ROW
 
 /* n elements; params are p and q. All of one class. */
 typedef void BlockFn(const void *const in[3], void *out, int64_t n, const void *params);

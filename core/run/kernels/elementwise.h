@@ -1,7 +1,8 @@
 /* elementwise.h - expressions of elementwise operators.
  *
  * One table for host kernels (compiled) and device kernels (as text), so each expression is valid C
- * and CUDA. x, y, z are the inputs, p, q the attributes, T the type of the number class.
+ * and CUDA. x, y, z are the inputs, p, q the attributes of ELEMENT_ATTRIBUTES, T the type of the
+ * number class.
  */
 #ifndef CORE_RUN_KERNELS_ELEMENTWISE_H
 #define CORE_RUN_KERNELS_ELEMENTWISE_H
@@ -137,6 +138,28 @@
     FF(ATANH, ULPS, "Atanh", 1, atanh(x))                                                          \
     FF(IS_NAN, EXACT, "IsNaN", 1, isnan(x) != 0)                                                   \
     FF(IS_INF, EXACT, "IsInf", 1, isinf(x) && (x < 0 ? p : q) != 0)
+
+/* The attributes that an expression reads as p and q, with their defaults; an absent input is p or
+ * q. A string counts as 1 unless it is "none" or "LEFT".
+ *
+ *     name, p, its default, q, its default */
+#define ELEMENT_ATTRIBUTES(ROW)                                                                    \
+    ROW("Mod", "fmod", 0, NULL, 0)                                                                 \
+    ROW("Clip", "min", -INFINITY, "max", INFINITY)                                                 \
+    ROW("LeakyRelu", "alpha", 0.01, NULL, 0)                                                       \
+    ROW("Elu", "alpha", 1, NULL, 0)                                                                \
+    ROW("Selu", "alpha", 1.67326319217681884765625, "gamma", 1.05070102214813232421875)            \
+    ROW("HardSigmoid", "alpha", 0.2, "beta", 0.5)                                                  \
+    ROW("Gelu", "approximate", 0, NULL, 0)                                                         \
+    ROW("Celu", "alpha", 1, NULL, 0)                                                               \
+    ROW("ThresholdedRelu", "alpha", 1, NULL, 0)                                                    \
+    ROW("ai.onnx.ml::Binarizer", "threshold", 0, NULL, 0)                                          \
+    ROW("Shrink", "bias", 0, "lambd", 0.5)                                                         \
+    ROW("Swish", "alpha", 1, NULL, 0)                                                              \
+    ROW("SwiGLU", "alpha", 1, NULL, 0)                                                             \
+    ROW("com.microsoft::QuickGelu", "alpha", 1.702, NULL, 0)                                       \
+    ROW("IsInf", "detect_negative", 1, "detect_positive", 1)                                       \
+    ROW("BitShift", "direction", 0, NULL, 0)
 
 /* u64 is held as int64_t; ops that compare or divide have a row for it. */
 #define UNSIGNED_ROWS(U)                                                                           \
