@@ -127,12 +127,10 @@ static void write_rows(Operand *to, const Gradient *gradient, int i, const int i
     copy_rows(to, from, index);
     to->projection.clip = false;
     for (int d = 0; d < from->projection.n_dims; d++) {
-        DimPart part;
-        if (from->factors[d].exact)
-            continue;
+        DimPart part; /* which may have one element */
         if (dim_part(gradient->forward, gradient->written[i], d, &part) && part.of_index)
             to->projection.clip = true;
-        else
+        else if (!from->factors[d].exact)
             row_whole(&to->projection.row[d], from->shape.dim[d]);
     }
 }
