@@ -8,7 +8,7 @@
 bool decode_parse(Arena *arena, const Source *source, DecodeAsked *out, Error *err)
 {
     DimBindings dims = {0};
-    *out = (DecodeAsked){.batch = -1, .context = -1, .seq = 1};
+    *out = (DecodeAsked){.batch = -1, .context = -1, .seq = 1, .block = 1};
     if (!dims_parse(arena, source, &dims, err)) {
         err->kind = ERROR_USAGE;
         return false;
@@ -18,17 +18,21 @@ bool decode_parse(Arena *arena, const Source *source, DecodeAsked *out, Error *e
         int64_t *to = str_eq(name, STR("batch"))     ? &out->batch
                       : str_eq(name, STR("context")) ? &out->context
                       : str_eq(name, STR("seq"))     ? &out->seq
+                      : str_eq(name, STR("block"))   ? &out->block
                                                      : NULL;
         if (!to) {
-            error_kind(err, ERROR_USAGE, "%s takes batch, context and seq, not '%.*s'",
+            error_kind(err, ERROR_USAGE, "%s takes batch, context, seq and block, not '%.*s'",
                        source->name, STR_ARG(name));
             return error_hint(err, "--decode batch=8,context=4096");
         }
         *to = dims.at[i].size;
     }
-    if (out->batch >= 1 && out->context >= 0 && out->seq >= 1 && out->context <= DECODE_LIMIT)
+    if (out->batch >= 1 && out->context >= 0 && out->seq >= 1 && out->context <= DECODE_LIMIT &&
+        out->block >= 1 && out->block <= DECODE_LIMIT)
         return true;
-    error_kind(err, ERROR_USAGE, "%s needs a batch of 1 or more, and a context of 0 to %d tokens",
+    error_kind(err, ERROR_USAGE,
+               "%s needs a batch of 1 or more, a context of 0 to %d tokens, and blocks of 1 to as "
+               "many",
                source->name, DECODE_LIMIT);
     return error_hint(err, "--decode batch=8,context=4096");
 }
@@ -80,16 +84,28 @@ bool decode_has_cache(const Session *session)
     return false;
 }
 
-/* On the fullest rank at its peak, where the inputs of all micro-batches are alive. */
-static int64_t cache_of_rank(Arena *arena, const Plan *plan)
+/* Bytes of a part of the cache on a rank that whole blocks of its tokens have more. */
+static int64_t unused_in_blocks(const Plan *plan, const LiveValue *part, int64_t rank,
+                                int64_t block)
 {
-    int64_t bytes = 0;
+    enum { TOKENS = 2 }; /* [batch, heads, tokens, numbers of a head] */
+    const Sharding *sharding = plan_sharding(plan, part->tensor);
+    int64_t tokens = cut_local_size(&sharding->dim[TOKENS], plan->mesh, rank);
+    return tokens > 0 ? part->bytes / tokens * ((block - tokens % block) % block) : 0;
+}
+
+/* On the fullest rank at its peak, where the inputs of all micro-batches are alive. */
+static void count_cache(Arena *arena, const Plan *plan, DecodeStep *out)
+{
     MemoryUse use = memory_use(arena, plan);
     LiveSet live = memory_live_at(arena, plan, use.rank, use.peak_place < 0 ? 0 : use.peak_place);
-    for (int i = 0; i < live.n; i++)
-        if (live.at[i].class == MEMORY_INPUT && is_cache(plan->inferred->graph, live.at[i].tensor))
-            bytes += live.at[i].bytes;
-    return bytes;
+    for (int i = 0; i < live.n; i++) {
+        const LiveValue *part = &live.at[i];
+        if (part->class != MEMORY_INPUT || !is_cache(plan->inferred->graph, part->tensor))
+            continue;
+        out->cache_bytes += part->bytes;
+        out->unused_bytes += unused_in_blocks(plan, part, use.rank, out->asked.block);
+    }
 }
 
 static int64_t whole_cache(const Plan *plan)
@@ -113,8 +129,8 @@ DecodeStep decode_step(Arena *arena, const Session *session, DecodeAsked asked)
     out.step_us = plan_step_us(plan);
     double tokens = (double)out.micro_batches * (double)asked.batch * (double)asked.seq;
     out.tokens_per_s = out.step_us > 0 ? tokens / (out.step_us * 1e-6) : 0;
-    out.peak_bytes = plan->priced->totals.peak_bytes;
-    out.cache_bytes = cache_of_rank(arena, plan);
+    count_cache(arena, plan, &out);
+    out.peak_bytes = plan->priced->totals.peak_bytes + out.unused_bytes;
     out.whole_cache_bytes = out.micro_batches * whole_cache(plan);
     out.legal = plan_is_legal(plan);
     out.fits = out.peak_bytes <= plan->machine->memory_bytes;
@@ -213,6 +229,12 @@ static int64_t batch_unit(const Session *session)
     return mine > 0 ? (all + mine - 1) / mine : 1;
 }
 
+static DecodeStep try_context(const Trying *trying, DecodeAsked asked, int64_t context)
+{
+    asked.context = context;
+    return try_step(trying, asked);
+}
+
 bool decode_page(Arena *arena, const Session *session, DecodeAsked asked, Progress *progress,
                  DecodePage *out, Error *err)
 {
@@ -222,15 +244,13 @@ bool decode_page(Arena *arena, const Session *session, DecodeAsked asked, Progre
     *out = (DecodePage){.step = decode_step(arena, session, asked)};
     progress_stage(progress, "planning steps", 0);
     if (asked.context > 0)
-        out->prefill = try_step(&trying, (DecodeAsked){asked.batch, 0, asked.context});
+        out->prefill = try_step(&trying, (DecodeAsked){asked.batch, 0, asked.context, asked.block});
     for (int i = 0; i < QUARTERS && asked.context >= QUARTERS; i++)
-        out->growth[out->n_growth++] =
-            try_step(&trying, (DecodeAsked){asked.batch, asked.context * i / QUARTERS, asked.seq});
+        out->growth[out->n_growth++] = try_context(&trying, asked, asked.context * i / QUARTERS);
     out->growth[out->n_growth++] = out->step;
     out->most_context = most_that_fits(&trying, &(Searched){asked, false, 1}, &stopped);
     if (out->most_context > asked.context && out->most_context < DECODE_NO_LIMIT)
-        out->growth[out->n_growth++] =
-            try_step(&trying, (DecodeAsked){asked.batch, out->most_context, asked.seq});
+        out->growth[out->n_growth++] = try_context(&trying, asked, out->most_context);
     out->most_batch =
         most_that_fits(&trying, &(Searched){asked, true, batch_unit(session)}, &stopped);
     return progress_goes_on(progress, err);

@@ -8,7 +8,9 @@
  *
  *     2 * layers * heads of keys and values * numbers of a head * batch * context * bytes of one
  *
- * bytes in all. With stages a step fills and drains the pipeline; each of its micro-batches has
+ * bytes in all. A cache in blocks (Kwon et al. 2023, PagedAttention) has whole blocks of so many
+ * tokens of each sequence and layer: what the last one of them has no token for is unused, and
+ * counts. With stages a step fills and drains the pipeline; each of its micro-batches has
  * `batch` sequences and a cache of its own.
  */
 #ifndef CORE_SUMMARY_DECODE_H
@@ -18,9 +20,11 @@
 
 typedef struct DecodeAsked {
     int64_t batch, context, seq;
+    int64_t block; /* tokens a block of the cache; 1: it has as many as are there */
 } DecodeAsked;
 
-/* Reads "batch=8,context=4096"; seq is 1 if it is not said. ERROR_USAGE with the place. */
+/* Reads "batch=8,context=4096"; seq and block are 1 if they are not said. ERROR_USAGE with the
+ * place. */
 bool decode_parse(Arena *arena, const Source *source, DecodeAsked *out, Error *err);
 
 /* The options of a session on such a step: with its dims, and one micro-batch if the policy has
@@ -39,6 +43,7 @@ typedef struct {
     double tokens_per_s;       /* new tokens of all micro-batches */
     int64_t peak_bytes;        /* of the fullest rank */
     int64_t cache_bytes;       /* of that rank, of all micro-batches */
+    int64_t unused_bytes;      /* of its blocks: beside cache_bytes, and in peak_bytes */
     int64_t whole_cache_bytes; /* of all ranks, each element once */
     bool legal, fits;
 } DecodeStep;

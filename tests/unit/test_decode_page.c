@@ -92,6 +92,38 @@ static void has_a_cache_of(void **state)
     close_opened(&o);
 }
 
+/* What the last block of each sequence has no token for counts too. */
+static void blocks_are_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *mesh, *set, *decode;
+        int64_t bytes, unused;
+    } blocks[] = {
+        {LLAMA, "tp=8", NULL, "batch=4,context=1000,block=16", 500 * LLAMA_TOKEN,
+         4 * (1008 - 1000) * LLAMA_TOKEN / 8},
+        {LLAMA, "tp=8", NULL, "batch=4,context=1024,block=16", 512 * LLAMA_TOKEN, 0},
+        {LLAMA, "cp=4,tp=2", "attention=eager", "batch=4,context=1000,block=16", 500 * LLAMA_TOKEN,
+         4 * (256 - 250) * LLAMA_TOKEN / 2},
+        {DEEPSEEK, "tp=8", NULL, "batch=2,context=500,block=64", 1000 * DEEPSEEK_TOKEN,
+         2 * (512 - 500) * DEEPSEEK_TOKEN},
+    };
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+        const CacheRow row = {.model = blocks[i].model,
+                              .mesh = blocks[i].mesh,
+                              .set = {blocks[i].set},
+                              .decode = blocks[i].decode};
+        DecodeAsked asked;
+        Opened o = open_decode(&row, &asked);
+        DecodeStep step = decode_step(o.arena, o.session, asked);
+        assert_int_equal(step.cache_bytes, blocks[i].bytes);
+        assert_int_equal(step.unused_bytes, blocks[i].unused);
+        assert_int_equal(step.peak_bytes,
+                         o.session->plan->priced->totals.peak_bytes + step.unused_bytes);
+        close_opened(&o);
+    }
+}
+
 /* A window of W tokens needs W - 1 before a new one. */
 static void windows_limit_the_cache(void **state)
 {
@@ -194,6 +226,7 @@ static void says_what_it_takes(void **state)
                                       "batch=1,context=1,depth=2",
                                       "batch=1,context=99999999999",
                                       "batch=1,context=1,seq=0",
+                                      "batch=1,context=1,block=0",
                                       ""};
     Arena *arena = arena_new();
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
@@ -208,8 +241,9 @@ static void says_what_it_takes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_limit_the_cache), cmocka_unit_test(most_is_most),
-        cmocka_unit_test(learned_positions_are_a_limit), cmocka_unit_test(says_what_it_takes)};
+        cmocka_unit_test(blocks_are_whole), cmocka_unit_test(windows_limit_the_cache),
+        cmocka_unit_test(most_is_most), cmocka_unit_test(learned_positions_are_a_limit),
+        cmocka_unit_test(says_what_it_takes)};
     return run_rows("cache", rows, has_a_cache_of) +
            cmocka_run_group_tests_name("page", tests, NULL, NULL);
 }

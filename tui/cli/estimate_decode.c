@@ -60,7 +60,14 @@ static void put_head(const Session *session, const DecodePage *page, Buf *out)
     units_format_bytes(step->cache_bytes, out);
     buf_puts(out, " on it, ");
     units_format_bytes(step->whole_cache_bytes, out);
-    buf_puts(out, " in all\n");
+    buf_puts(out, " in all");
+    if (step->asked.block > 1) {
+        buf_puts(out, "; ");
+        units_format_bytes(step->unused_bytes, out);
+        buf_puts(out, " more on it are unused, in blocks of ");
+        put_things(step->asked.block, "token", "", out);
+    }
+    buf_putc(out, '\n');
     put_rates(session, page, out);
     buf_putc(out, '\n');
 }
@@ -121,6 +128,7 @@ static Json *step_json(const DecodeStep *step, int64_t n_devices)
     json_set_int(out, "batch", step->asked.batch);
     json_set_int(out, "context", step->asked.context);
     json_set_int(out, "seq", step->asked.seq);
+    json_set_int(out, "block", step->asked.block);
     if (step->failed) {
         json_set_str(out, "failed", step->failed);
         return out;
@@ -131,6 +139,7 @@ static Json *step_json(const DecodeStep *step, int64_t n_devices)
     json_set_real(out, "tokens_per_s_device", step->tokens_per_s / (double)n_devices);
     json_set_int(out, "peak_bytes", step->peak_bytes);
     json_set_int(out, "cache_bytes", step->cache_bytes);
+    json_set_int(out, "unused_bytes", step->unused_bytes);
     json_set_int(out, "whole_cache_bytes", step->whole_cache_bytes);
     json_set_bool(out, "legal", step->legal);
     json_set_bool(out, "fits", step->fits);

@@ -29,8 +29,7 @@ const Option cli_options[] = {
      VERBS_ON_PLANS | VERB_CALIBRATE, "auto"},
     TEXT("decode", 0, decode, "K=V,...", VERBS_ON_PLANS & ~VERB_SEARCH,
          "a step of inference: batch=8,context=4096 is a new token of 8 sequences, behind a cache "
-         "of "
-         "4096 tokens each"),
+         "of 4096 tokens each; block=16: in whole blocks of 16 tokens, for estimate"),
     TEXT("machine", 0, machine, "NAME|FILE", UINT_MAX, "the numbers of a device (default h100x8)"),
     TEXT("pins", 0, pins, "FILE", VERBS_ON_PLANS,
          "further decisions: a plan file, or shardings that other systems print"),
