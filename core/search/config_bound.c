@@ -189,7 +189,8 @@ PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Config *
     for (int s = 0; s < n; s++) {
         for (int i = 0; i < layers[s]; i++)
             add_part(&stage[s], &parts->part[next++]);
-        stage[s].backward_us += s < n - 1 ? sent_us : 0;
+        bool sent = s > 0 && config_lane(config, s) != config_lane(config, s - 1);
+        stage[s].sent_us = sent ? sent_us : 0;
     }
     add_part(&stage[0], &parts->part[0]);
     add_part(&stage[n - 1], &parts->part[parts->n_layers + 1]);
@@ -206,9 +207,10 @@ double config_lanes_us(const Config *config, const PartCost *stage)
     for (int s = 0; s < n; s++) {
         double us = stage[s].forward_us + stage[s].backward_us;
         work[config_lane(config, s)] += us;
-        through += us - (splits ? stage[s].weight_us : 0);
+        through += us - (splits ? stage[s].weight_us : 0) + 2 * stage[s].sent_us;
     }
     for (int l = 0; l < pp; l++) {
+        before += (splits ? 1 : 2) * stage[l].sent_us;
         most = fmax(most, before + config->micro_batches * work[l]);
         before += stage[l].forward_us + (splits ? 0 : stage[l].backward_us);
     }
@@ -216,7 +218,7 @@ double config_lanes_us(const Config *config, const PartCost *stage)
 }
 
 static double laid_out_us(ConfigBounds *bounds, Arena *scratch, const Config *config,
-                          const ConfigParts *parts, const PartCost *stage, bool *legal)
+                          const PartCost *stage, bool *legal)
 {
     int n = config_n_stages(config);
     if ((int64_t)n * config->micro_batches > LAID_OUT_MAX)
@@ -227,14 +229,13 @@ static double laid_out_us(ConfigBounds *bounds, Arena *scratch, const Config *co
         return 0;
     Schedule timed = *table;
     StageTime *time = arena_array(scratch, StageTime, n);
-    double sent_us = n > 1 ? send_us(bounds, config, parts) : 0;
     timed.block = arena_array(scratch, Block, table->n_blocks);
     memcpy(timed.block, table->block, sizeof(Block) * (size_t)table->n_blocks);
     for (int s = 0; s < n; s++)
         time[s] = (StageTime){.forward_us = stage[s].forward_us,
                               .backward_us = stage[s].backward_us,
-                              .receive_us = s > 0 ? sent_us : 0,
-                              .return_us = s > 0 ? sent_us : 0,
+                              .receive_us = stage[s].sent_us,
+                              .return_us = stage[s].sent_us,
                               .weight_us = stage[s].weight_us};
     schedule_time(scratch, &timed, time);
     return timed.us;
@@ -279,7 +280,7 @@ ConfigBound config_bound(ConfigBounds *bounds, const Config *config, const Confi
     for (int s = 0; s < config_n_stages(config); s++)
         once =
             fmax(once, stage[s].once_us + stage[s].update_us / (double)(config->zero ? shards : 1));
-    out.us = once + laid_out_us(bounds, scratch, config, parts, stage, &out.legal);
+    out.us = once + laid_out_us(bounds, scratch, config, stage, &out.legal);
     out.bytes = config_lanes_bytes(bounds, config, stage, shards);
     arena_free(scratch);
     return out;

@@ -8,9 +8,9 @@
  *                backward that is split the part for weights may fill that time
  *     all        one micro-batch through all stages
  *
- * and the update of the stage with most of it comes on top, as in core/cost/pipeline.h. With
- * `simulated` the blocks are laid out in the order of the schedule instead, which only grows with
- * the times of its blocks.
+ * with the sends on the way, and the update of the stage with most of it comes on top, as in
+ * core/cost/pipeline.h. config_bound() lays the blocks out in the order of the schedule
+ * instead, which takes only longer when a block does.
  *
  * Memory is what a lane has at the end of the last forward in flight, or of the backward behind it:
  * what is stored, gradients, and for each stage what is saved times the micro-batches that its

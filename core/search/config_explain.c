@@ -27,9 +27,11 @@ static bool add_change(Changing *changing, Config config, const char *what)
         memcmp(&config, &changing->best->config, sizeof config) == 0)
         return true;
     ConfigChange change = {.what = what};
-    if (!config_bounds_of(changing->search, &config, &change.bound_us, &change.bound_bytes,
-                          changing->err))
+    ConfigRound bound[CONFIG_ROUNDS];
+    if (!config_bounds_of(changing->search, &config, bound, changing->err))
         return changing->err->kind != ERROR_CANCELLED;
+    change.bound_us = bound[CONFIG_ROUNDS - 1].us;
+    change.bound_bytes = bound[CONFIG_ROUNDS - 1].bytes;
     change.fits = change.bound_bytes <= changing->max_peak;
     if (change.bound_us > 0) {
         vec_push(changing->arena, &changing->changes, change);

@@ -20,7 +20,7 @@ struct ConfigLayers {
     const SessionHooks *hooks;
     Progress *progress;
     const ConfigSpace *space;
-    const Machine *machine;
+    LeastPrices *least;
     bool reduced; /* layers are told by LAYERS_TOLD of them */
     Intern *keys;
     Vec(Told *) list; /* by key */
@@ -37,7 +37,7 @@ ConfigLayers *config_layers_new(Arena *arena, const ConfigLayersOf *of)
                           .hooks = of->hooks,
                           .progress = of->progress,
                           .space = of->space,
-                          .machine = of->machine,
+                          .least = least_prices_new(arena, of->machine),
                           .reduced = of->alike && of->space->n_layers > LAYERS_TOLD,
                           .keys = intern_new(arena),
                           .meshes = intern_new(arena)};
@@ -106,27 +106,76 @@ static Session *open_layers(ConfigLayers *all, const Config *config, const char 
     return open_on(all, mesh, &options, err);
 }
 
+/* So many devices of an axis that those outside of it lie on the nodes as with all of them. */
+static int32_t devices_beneath(int32_t size, int64_t inside, int64_t node)
+{
+    for (int32_t d = 1; d < size; d++)
+        if (size % d == 0 && inside * d % node == 0)
+            return d;
+    return size;
+}
+
+/* Whether one of the axes, a set, stands outside of this one. */
+static bool is_beneath(const Config *config, ConfigAxis axis, uint32_t axes)
+{
+    int64_t stride = config_stride(config, axis);
+    bool beneath = false;
+    for (int a = 0; a < CONFIG_AXES; a++)
+        beneath |=
+            axes >> a & 1 && config->size[a] > 1 && config_stride(config, (ConfigAxis)a) > stride;
+    return beneath;
+}
+
+/* Leaves so many devices on pp and dp that what is outside of them, of these axes, lies on the
+ * nodes as in the configuration. */
+static void keep_beneath(const ConfigLayers *all, uint32_t axes, Config *told)
+{
+    static const ConfigAxis both[2][2] = {{CONFIG_DP, CONFIG_PP}, {CONFIG_PP, CONFIG_DP}};
+    const Config whole = *told;
+    bool pp_inside = config_stride(told, CONFIG_PP) < config_stride(told, CONFIG_DP);
+    for (int i = 0; i < 2; i++) {
+        ConfigAxis axis = both[pp_inside][i];
+        told->size[axis] = is_beneath(&whole, axis, axes)
+                               ? devices_beneath(whole.size[axis], config_stride(told, axis),
+                                                 all->space->devices_per_node)
+                               : 1;
+    }
+}
+
+/* A mesh with "xx" for pp, and with `whole` "yy" for dp: names that shard nothing. */
+static const char *mesh_of_layers(Arena *arena, const Config *told, bool whole)
+{
+    Buf mesh = buf_new(arena);
+    config_mesh(told, &mesh);
+    char *pp = strstr(mesh.s, "pp="), *dp = whole ? strstr(mesh.s, "dp=") : NULL;
+    if (pp)
+        memcpy(pp, "xx=", 3);
+    if (dp)
+        memcpy(dp, "yy=", 3);
+    bool named = strstr(mesh.s, "dp=") || strstr(mesh.s, "tp=");
+    return named ? mesh.s : arena_printf(arena, "dp=1,%s", mesh.s);
+}
+
 /* Of one micro-batch of one sample under the axes that shard it. NULL with *err. */
 static Told *layers_of_group(ConfigLayers *all, const Config *config, Error *err)
 {
-    Arena *arena = all->arena;
-    Buf key = buf_new(arena);
-    config_mesh(config, &key);
-    const char *mesh = arena_str(arena, buf_str(&key));
-    buf_printf(&key, " again %d, sp %d", config->recompute, config->sequence_parallel);
+    const char *mesh = mesh_of_layers(all->arena, config, true);
     bool is_new;
-    Told *layers = layers_at(all, buf_str(&key), &is_new);
+    Told *layers = layers_at(all,
+                             str_from(arena_printf(all->arena, "%s again %d, sp %d", mesh,
+                                                   config->recompute, config->sequence_parallel)),
+                             &is_new);
     if (is_new)
         layers->session = open_layers(all, config, mesh, err);
     return layers->session ? layers : NULL;
 }
 
-/* The group's axes that shard a micro-batch, one sample. */
-static Config sharded_axes(const ConfigSpace *space, const Config *config)
+/* The group's axes that shard a micro-batch, one sample; pp and dp as far as they are between. */
+static Config sharded_axes(const ConfigLayers *all, const Config *config)
 {
     Config one = *config;
-    one.size[CONFIG_PP] = one.size[CONFIG_DP] = one.micro_batch = one.micro_batches = 1;
-    one.order = space->pin_order < 0 ? 0 : (uint8_t)space->pin_order;
+    keep_beneath(all, CONFIG_AXES_SHARDING, &one);
+    one.micro_batch = one.micro_batches = 1;
     one.zero = one.schedule = one.split = 0;
     one.virtual = 1;
     return one;
@@ -134,7 +183,7 @@ static Config sharded_axes(const ConfigSpace *space, const Config *config)
 
 const ConfigParts *config_layers_group(ConfigLayers *all, const Config *config, Error *err)
 {
-    Config one = sharded_axes(all->space, config);
+    Config one = sharded_axes(all, config);
     Arena *arena = all->arena;
     Told *layers = layers_of_group(all, &one, err);
     if (!layers)
@@ -142,29 +191,38 @@ const ConfigParts *config_layers_group(ConfigLayers *all, const Config *config, 
     for (int i = 0; i < layers->samples.n; i++)
         if (layers->samples.at[i] == config->micro_batch)
             return &layers->parts.at[i];
+    ConfigParts parts = config_parts_of(arena, layers->session, all->space->n_layers,
+                                        config->micro_batch, NULL, all->least);
+    for (int i = 0; i < parts.n_layers + 2; i++)
+        parts.part[i].kept = 0; /* dp and ZeRO decide what is reduced earlier */
     vec_push(arena, &layers->samples, config->micro_batch);
-    vec_push(
-        arena, &layers->parts,
-        config_parts_of(arena, layers->session, all->space->n_layers, config->micro_batch, NULL));
+    vec_push(arena, &layers->parts, parts);
     return &layers->parts.at[layers->parts.n - 1];
 }
 
-/* A bound of these from the plan with two devices on each axis that has more; with ep from their
- * own. */
+/* Two devices on each axis that has more; with ep as many as it has. */
+static Config narrow_axes(const ConfigLayers *all, const Config *wide)
+{
+    Config one = *wide;
+    one.size[CONFIG_PP] = one.size[CONFIG_DP] = 1;
+    one.order = all->space->pin_order < 0 ? 0 : (uint8_t)all->space->pin_order;
+    for (int a = 0; one.size[CONFIG_EP] == 1 && a < CONFIG_AXES; a++)
+        one.size[a] = one.size[a] % 2 == 0 ? 2 : one.size[a];
+    return one;
+}
+
+/* A bound of these from the plan with few devices on each axis. */
 const ConfigParts *config_layers_wide(ConfigLayers *all, const Config *config, Error *err)
 {
     Arena *arena = all->arena;
-    Config wide = sharded_axes(all->space, config), one = wide;
-    for (int a = 0; wide.size[CONFIG_EP] == 1 && a < CONFIG_AXES; a++)
-        one.size[a] = wide.size[a] % 2 == 0 ? 2 : wide.size[a];
-    Buf mesh = buf_new(arena);
-    config_mesh(&wide, &mesh);
+    Config wide = sharded_axes(all, config), one = narrow_axes(all, &wide);
+    const char *mesh = mesh_of_layers(arena, &wide, true);
     bool is_new;
-    Told *layers = layers_at(
-        all,
-        str_from(arena_printf(arena, "bound %s again %d, sp %d, %d", mesh.s, wide.recompute,
-                              wide.sequence_parallel, config->micro_batch)),
-        &is_new);
+    Told *layers =
+        layers_at(all,
+                  str_from(arena_printf(arena, "bound %s again %d, sp %d, %d", mesh, wide.recompute,
+                                        wide.sequence_parallel, config->micro_batch)),
+                  &is_new);
     if (!is_new)
         return layers->parts.n > 0 ? layers->parts.at : NULL;
     Told *told = layers_of_group(all, &one, err);
@@ -174,56 +232,40 @@ const ConfigParts *config_layers_wide(ConfigLayers *all, const Config *config, E
         told->work = arena_make(arena, ConfigWork);
         *told->work = config_work_of(arena, told->session);
     }
-    Source source = {.name = "mesh", .text = buf_str(&mesh)};
+    Source source = {.name = "mesh", .text = str_from(mesh)};
     const Mesh *whole = mesh_parse(arena, &source, err);
     vec_push(arena, &layers->parts,
-             config_work_parts(arena, told->work, all->machine, whole, all->space->n_layers,
+             config_work_parts(arena, told->work, all->least, whole, all->space->n_layers,
                                config->micro_batch));
     return layers->parts.at;
 }
 
-/* The largest divisor that is not above `most`, else the smallest above 1. */
-static int32_t divisor_within(int32_t n, int64_t most)
+/* Above 1, if it has any. */
+static int32_t least_divisor(int32_t n)
 {
-    for (int32_t d = most < n ? (int32_t)most : n; d > 1; d--)
-        if (n % d == 0)
-            return d;
-    for (int32_t d = 2; n > 1 && (int64_t)d * d <= n; d++)
+    for (int32_t d = 2; (int64_t)d * d <= n; d++)
         if (n % d == 0)
             return d;
     return n;
 }
 
-/* The mesh on which layers are planned: pp is an axis that nothing is sharded by, as long as is
- * needed to put the axes outside of it on other nodes; of dp two devices tell what more do, but
- * beside ep, where how many there are decides which way experts' values take. */
+/* The mesh on which layers are planned: of pp, which shards nothing, and of dp what puts the axes
+ * outside of them on the same nodes; of dp two devices tell what more do, but beside ep, where how
+ * many there are decides which way experts' values take. */
 static Config told_axes(const ConfigLayers *all, const Config *config)
 {
     Config told = *config;
-    int64_t inside = config_stride(config, CONFIG_PP), node = all->space->devices_per_node;
-    if (config->size[CONFIG_EP] == 1)
-        told.size[CONFIG_DP] = divisor_within(config->size[CONFIG_DP], 2);
-    told.size[CONFIG_PP] =
-        inside * config->size[CONFIG_PP] == all->space->n_devices || inside >= node
-            ? 1
-            : divisor_within(config->size[CONFIG_PP], node / inside);
+    keep_beneath(all, CONFIG_AXES_SHARDING | 1U << CONFIG_DP, &told);
+    if (config->size[CONFIG_EP] > 1)
+        told.size[CONFIG_DP] = config->size[CONFIG_DP];
+    else if (told.size[CONFIG_DP] == 1)
+        told.size[CONFIG_DP] = least_divisor(config->size[CONFIG_DP]);
     return told;
-}
-
-/* Its mesh, with "xx" for pp. */
-static const char *told_mesh(Arena *arena, const Config *told)
-{
-    Buf mesh = buf_new(arena);
-    config_mesh(told, &mesh);
-    char *pp = strstr(mesh.s, "pp=");
-    if (pp)
-        memcpy(pp, "xx=", 3);
-    return mesh.s;
 }
 
 static Session *told_session(ConfigLayers *all, const Config *told, Error *err)
 {
-    const char *mesh = told_mesh(all->arena, told);
+    const char *mesh = mesh_of_layers(all->arena, told, false);
     const char *key = arena_printf(all->arena, "%s, %d x %d, again %d, zero %d, sp %d", mesh,
                                    told->micro_batches > 1, told->micro_batch, told->recompute,
                                    told->zero, told->sequence_parallel);
@@ -243,7 +285,7 @@ const ConfigParts *config_layers_whole(ConfigLayers *all, const Config *config, 
     Config told = told_axes(all, config), whole = told;
     *shards = config->size[CONFIG_DP] / told.size[CONFIG_DP];
     whole.size[CONFIG_DP] = config->size[CONFIG_DP];
-    const char *text = told_mesh(arena, &whole);
+    const char *text = mesh_of_layers(arena, &whole, false);
     const char *key = arena_printf(arena, "whole %s, %d x %d, again %d, zero %d, sp %d", text,
                                    config->micro_batches > 1, config->micro_batch,
                                    config->recompute, config->zero, config->sequence_parallel);
@@ -256,7 +298,7 @@ const ConfigParts *config_layers_whole(ConfigLayers *all, const Config *config, 
         if (!session)
             return NULL;
         vec_push(arena, &layers->parts,
-                 config_parts_of(arena, session, all->space->n_layers, 1, mesh));
+                 config_parts_of(arena, session, all->space->n_layers, 1, mesh, all->least));
     }
     return layers->parts.n > 0 ? layers->parts.at : NULL;
 }

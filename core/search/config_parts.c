@@ -5,7 +5,9 @@
 #include "core/cost/layers.h"
 #include "core/cost/memory.h"
 #include "core/cost/op_declared.h"
+#include "core/cost/ring.h"
 #include "core/cost/streams.h"
+#include "core/plan/routed.h"
 
 #include <math.h>
 
@@ -36,12 +38,13 @@ typedef struct {
     const Plan *plan;
     const Graph *graph;
     LayerParts layers;
-    double samples;    /* so many times as many as the plan has */
-    ConfigParts *out;  /* of the plan's own layers */
-    const Mesh *whole; /* with more devices on dp; NULL */
-    ConfigWork *work;  /* or all together; NULL */
-    Arena *arena;      /* of the work */
-    Buckets buckets;   /* by part, of all stages together */
+    double samples;     /* so many times as many as the plan has */
+    ConfigParts *out;   /* of the plan's own layers */
+    const Mesh *whole;  /* with more devices on dp; NULL */
+    LeastPrices *least; /* .. of steps among them */
+    ConfigWork *work;   /* or all together; NULL */
+    Arena *arena;       /* of the work */
+    Buckets buckets;    /* by part, of all stages together */
     const Reshard *reshard;
 } Reading;
 
@@ -177,32 +180,82 @@ static AtomSet atoms_on_whole(const Reading *reading, AtomSet atoms)
     return atoms ? 0 : on_whole;
 }
 
-/* A step of so many bytes; one over dp and others among all devices of dp: what is gathered comes
- * in smaller parts. */
+/* The groups among all devices of dp of a step that reduces or gathers over dp and others; 0 if it
+ * is none. */
+static AtomSet atoms_of_more(const Reading *reading, StepKind kind, AtomSet atoms)
+{
+    const Mesh *mesh = reading->plan->mesh;
+    int dp = reading->whole ? mesh_find_axis(mesh, STR("dp")) : -1;
+    bool grows = kind == STEP_ALL_REDUCE || kind == STEP_REDUCE_SCATTER || kind == STEP_ALL_GATHER;
+    return grows && dp >= 0 && atoms & mesh_axis_atoms(mesh, dp) ? atoms_on_whole(reading, atoms)
+                                                                 : 0;
+}
+
+/* A step of so many bytes; over dp what any steps take at least among all of its devices: what is
+ * gathered comes in smaller parts. */
 static double price_us(const Reading *reading, StepKind kind, AtomSet atoms, double bytes)
 {
     const Plan *plan = reading->plan;
-    const Mesh *mesh = plan->mesh;
-    int dp = reading->whole ? mesh_find_axis(mesh, STR("dp")) : -1;
-    bool reduces = kind == STEP_ALL_REDUCE || kind == STEP_REDUCE_SCATTER;
-    AtomSet on_whole =
-        dp >= 0 && atoms & mesh_axis_atoms(mesh, dp) ? atoms_on_whole(reading, atoms) : 0;
-    if (!on_whole || (!reduces && kind != STEP_ALL_GATHER))
-        return streams_bucket_us(plan->machine, mesh, kind, atoms, bytes);
-    int64_t more = reading->whole->n_devices / mesh->n_devices;
-    return streams_bucket_us(plan->machine, reading->whole, kind, on_whole,
-                             reduces ? bytes : bytes / (double)more);
+    AtomSet on_whole = atoms_of_more(reading, kind, atoms);
+    if (!on_whole)
+        return streams_bucket_us(plan->machine, plan->mesh, kind, atoms, bytes);
+    int64_t more = reading->whole->n_devices / plan->mesh->n_devices;
+    return least_price_us(reading->least, reading->whole, kind, on_whole,
+                          kind == STEP_ALL_GATHER ? bytes / (double)more : bytes);
 }
 
-/* The time of a step for the samples that are asked for. */
+/* What a step over dp does among more devices, where other steps may do the same. An all-reduce
+ * whose result is sliced is a reduce-scatter, and one that is gathered again is an all-reduce.
+ * Returns false if a step before it counts for both. */
+static bool same_of_more(const Reading *reading, const Step *step, StepKind *kind)
+{
+    const ReshardPath *path = reading->reshard->path;
+    *kind = step->kind;
+    if (!atoms_of_more(reading, step->kind, step->atoms))
+        return true;
+    for (int i = 0; i < path->n_steps; i++) {
+        const Step *other = &path->step[i];
+        if (other < step && other->kind == STEP_REDUCE_SCATTER && step->kind == STEP_ALL_GATHER &&
+            other->atoms == step->atoms)
+            return false;
+        if (other > step && other->kind == STEP_SLICE && step->kind == STEP_ALL_REDUCE)
+            *kind = STEP_REDUCE_SCATTER;
+        if (other > step && other->kind == STEP_ALL_GATHER && step->kind == STEP_REDUCE_SCATTER &&
+            other->atoms == step->atoms)
+            *kind = STEP_ALL_REDUCE;
+    }
+    return true;
+}
+
+/* The reshard of as many samples as are asked for, which may take other steps. */
+static Reshard of_samples(const Reading *reading, const Reshard *reshard)
+{
+    const Plan *plan = reading->plan;
+    Reshard out = *reshard;
+    if (reading->samples == 1 || !is_of_samples(reading, reshard->tensor) ||
+        reshard->from_devices != reshard->to_devices)
+        return out;
+    double fill = routed_move_fill(plan->routed, reshard->tensor,
+                                   shardings_at(plan->shardings, reshard->from),
+                                   shardings_at(plan->shardings, reshard->to), plan->mesh);
+    out.path = reshard_filled(
+        plan->resharder, (Dtype)plan->inferred->dtype[reshard->tensor], reshard->from, reshard->to,
+        plan->decided->submeshes[reshard->to_devices].fixed, fill * reading->samples);
+    return out;
+}
+
+/* The time of a step of such a reshard. What a turn of a ring hides grows with the samples at
+ * most. */
 static double step_us(const Reading *reading, const PricedStep *priced)
 {
     const Step *step = priced->step;
-    bool grows = is_of_samples(reading, reading->reshard->tensor);
-    double times = grows && !reading->whole ? reading->samples : 1;
-    if (!reading->whole && times == 1)
-        return priced->us;
-    return priced->times * price_us(reading, step->kind, step->atoms, times * (double)step->bytes);
+    StepKind kind;
+    if (!same_of_more(reading, step, &kind))
+        return 0;
+    if (atoms_of_more(reading, kind, step->atoms))
+        return priced->times * price_us(reading, kind, step->atoms, (double)step->bytes);
+    double hidden = priced->times * step->us - priced->us;
+    return fmax(0, priced->us - (reading->samples - 1) * hidden);
 }
 
 /* Of a plan that runs them beside its ops they count nothing: the bound is then of the ops. */
@@ -224,11 +277,15 @@ static void read_step(void *context, const PricedStep *priced)
 {
     Reading *reading = context;
     int part = streams_unit(&reading->layers, reading->graph, reading->reshard, priced->for_op);
+    Step same = *priced->step;
+    PricedStep in_bucket = *priced;
+    in_bucket.step = &same;
     if (part < 0)
         return;
-    if (streams_have(reading->plan, reading->reshard, priced))
-        buckets_add(&reading->buckets, 0, part, priced);
-    else if (priced->when == WHEN_ONCE)
+    if (streams_have(reading->plan, reading->reshard, priced)) {
+        if (same_of_more(reading, priced->step, &same.kind))
+            buckets_add(&reading->buckets, 0, part, &in_bucket);
+    } else if (priced->when == WHEN_ONCE)
         reading->out->part[part].once_us += step_us(reading, priced);
     else if (reading->work)
         add_step_work(reading, priced, part);
@@ -313,8 +370,10 @@ static void read_memory(const Reading *reading, Arena *scratch)
     memory_saved(account, 0, bytes);
     for (int32_t op = 0; op < reading->graph->n_ops; op++) {
         int part = bytes[op] > 0 ? layer_of_op(&reading->layers, reading->graph, op) : -1;
+        int32_t made = op_first_output(reading->graph, op);
+        double times = made >= 0 && is_of_samples(reading, made) ? reading->samples : 1;
         if (part >= 0)
-            reading->out->part[part].saved += (int64_t)(reading->samples * (double)bytes[op]);
+            reading->out->part[part].saved += (int64_t)(times * (double)bytes[op]);
     }
     read_kept(reading, scratch, account);
     memory_account_free(account);
@@ -394,8 +453,9 @@ static void read_plan(Arena *scratch, const Session *session, Reading *reading)
     for (int i = 0; i < plan->inferred->n_program; i++)
         read_op(reading, plan->inferred->program[i]);
     for (int i = 0; i < plan->moved->n_reshards; i++) {
-        reading->reshard = &plan->moved->reshards[i];
-        pipeline_visit_steps(plan, reading->reshard, read_step, reading);
+        Reshard reshard = of_samples(reading, &plan->moved->reshards[i]);
+        reading->reshard = &reshard;
+        pipeline_visit_steps(plan, &reshard, read_step, reading);
     }
     if (!reading->work)
         price_buckets(reading);
@@ -405,11 +465,11 @@ static void read_plan(Arena *scratch, const Session *session, Reading *reading)
 }
 
 ConfigParts config_parts_of(Arena *arena, const Session *session, int n_layers, int64_t samples,
-                            const Mesh *whole)
+                            const Mesh *whole, LeastPrices *least)
 {
     Arena *scratch = arena_new();
     ConfigParts own = {0};
-    Reading reading = {.samples = (double)samples, .out = &own, .whole = whole};
+    Reading reading = {.samples = (double)samples, .out = &own, .whole = whole, .least = least};
     read_plan(scratch, session, &reading);
     ConfigParts out = with_layers(arena, &own, own.n_layers > 0 ? n_layers : 0);
     arena_free(scratch);
@@ -433,7 +493,7 @@ ConfigWork config_work_of(Arena *arena, const Session *session)
 }
 
 /* A reduction's payload stays along its own axis, an all-gather's is a part for each device. */
-static double wider_us(const ConfigWork *work, const StepWork *step, const Machine *machine,
+static double wider_us(const ConfigWork *work, const StepWork *step, LeastPrices *least,
                        const Mesh *mesh, double samples, double devices)
 {
     int axis = mesh_find_axis(mesh, str_from(axis_of_config[step->axis]));
@@ -443,7 +503,7 @@ static double wider_us(const ConfigWork *work, const StepWork *step, const Machi
     if (step->kind != STEP_ALL_GATHER)
         bytes *= (double)mesh->axes[axis].size / (double)work->size[step->axis];
     return step->times *
-           price_step(machine, mesh, step->kind, mesh_axis_atoms(mesh, axis), (int64_t)bytes).us;
+           least_price_us(least, mesh, step->kind, mesh_axis_atoms(mesh, axis), bytes);
 }
 
 static void add_part_us(PartCost *part, bool backward, double us)
@@ -464,13 +524,15 @@ static void share_bytes(PartCost *cost, double samples, double devices)
     cost->kept = 0;
 }
 
-ConfigParts config_work_parts(Arena *arena, const ConfigWork *work, const Machine *machine,
+ConfigParts config_work_parts(Arena *arena, const ConfigWork *work, LeastPrices *least,
                               const Mesh *mesh, int n_layers, int64_t samples)
 {
-    double devices = (double)mesh->n_devices;
+    double devices = 1; /* times as many as the work has */
     ConfigParts own = work->own;
-    for (int a = 0; a < CONFIG_AXES; a++)
-        devices /= (double)work->size[a];
+    for (int a = 0; a < CONFIG_AXES; a++) {
+        int axis = mesh_find_axis(mesh, str_from(axis_of_config[a]));
+        devices *= (double)(axis < 0 ? 1 : mesh->axes[axis].size) / (double)work->size[a];
+    }
     own.passed_bytes = (int64_t)((double)samples * (double)own.passed_bytes / devices);
     own.part = arena_array(arena, PartCost, own.n_layers + 2);
     memcpy(own.part, work->own.part, sizeof(PartCost) * (size_t)(own.n_layers + 2));
@@ -485,7 +547,7 @@ ConfigParts config_work_parts(Arena *arena, const ConfigWork *work, const Machin
     for (int i = 0; i < work->steps.n; i++) {
         const StepWork *step = &work->steps.at[i];
         add_part_us(&own.part[step->part], step->backward,
-                    wider_us(work, step, machine, mesh, (double)samples, devices));
+                    wider_us(work, step, least, mesh, (double)samples, devices));
     }
     return with_layers(arena, &own, own.n_layers > 0 ? n_layers : 0);
 }

@@ -9,13 +9,13 @@
  * From the plan for one sample those for more follow: FLOPs, bytes of activations and payloads of
  * collectives grow with the samples, those of parameters do not, and the formulas are those of
  * core/cost/cost.h and core/reshard/price.h. Likewise, as a bound, from a plan with two devices on
- * an axis those with more.
+ * an axis those with more, whose collectives take what any steps take at least (least_price.h).
  */
 #ifndef CORE_SEARCH_CONFIG_PARTS_H
 #define CORE_SEARCH_CONFIG_PARTS_H
 
-#include "core/reshard/price.h"
 #include "core/search/config_space.h"
+#include "core/search/least_price.h"
 
 /* Of one micro-batch; bytes on rank 0. */
 typedef struct {
@@ -26,7 +26,8 @@ typedef struct {
     double product_us; /* of both: matmuls at the full rate, without launch and memory */
     int64_t parameter, optimizer, gradient; /* as they are stored */
     int64_t saved;                          /* for the backward pass */
-    int64_t kept; /* behind it until the update: gradients that are not reduced yet */
+    int64_t kept;   /* behind it until the update: gradients that are not reduced yet */
+    double sent_us; /* of a stage: from the one before, and likewise back to it */
 } PartCost;
 
 typedef struct {
@@ -40,9 +41,9 @@ bool layers_are_alike(const Inferred *model, const int32_t *part, int n_layers);
 
 /* The costs of a plan in one stage, for n_layers layers. `samples`: for so many times as many
  * samples as it has. whole: a mesh with the same axes but more devices on dp, among which what is
- * reduced or gathered over dp is priced; NULL. */
+ * reduced or gathered over dp takes its least price; NULL. */
 ConfigParts config_parts_of(Arena *arena, const Session *session, int n_layers, int64_t samples,
-                            const Mesh *whole);
+                            const Mesh *whole, LeastPrices *least);
 
 /* The same as a bound for larger axes: of each op its FLOPs, bytes and launch, and of each value
  * that one step over one axis reduces or gathers that step. */
@@ -72,8 +73,8 @@ typedef struct {
 ConfigWork config_work_of(Arena *arena, const Session *session);
 
 /* Costs of n_layers layers with so many samples on each rank, on a mesh whose axes are at least as
- * large as those of the work. */
-ConfigParts config_work_parts(Arena *arena, const ConfigWork *work, const Machine *machine,
+ * large as those of the work; others of it shard nothing. */
+ConfigParts config_work_parts(Arena *arena, const ConfigWork *work, LeastPrices *least,
                               const Mesh *mesh, int n_layers, int64_t samples);
 
 #endif

@@ -63,16 +63,32 @@ static bool cancelled(const ConfigSearch *search)
     return progress_stopped(search->request.progress);
 }
 
-bool config_bounds_of(ConfigSearch *search, const Config *config, double *us, int64_t *bytes,
+/* Of stages whose parts are of the axes of a micro-batch alone. */
+static ConfigRound round_of(ConfigSearch *search, const Config *config, const ConfigParts *parts)
+{
+    Arena *scratch = arena_new();
+    const PartCost *stage = config_stages(scratch, search->bounds, config, parts);
+    int64_t shards = config_samples_of(config) * config->size[CONFIG_CP];
+    ConfigRound out = {config_lanes_us(config, stage),
+                       config_lanes_bytes(search->bounds, config, stage, shards)};
+    arena_free(scratch);
+    return out;
+}
+
+bool config_bounds_of(ConfigSearch *search, const Config *config, ConfigRound out[CONFIG_ROUNDS],
                       Error *err)
 {
     int64_t shards;
-    const ConfigParts *parts = config_layers_whole(search->layers, config, &shards, err);
-    if (!parts)
+    const ConfigParts *wide = config_layers_wide(search->layers, config, err);
+    const ConfigParts *group = wide ? config_layers_group(search->layers, config, err) : NULL;
+    const ConfigParts *whole =
+        group ? config_layers_whole(search->layers, config, &shards, err) : NULL;
+    if (!whole)
         return false;
-    ConfigBound bound = config_bound(search->bounds, config, parts, shards);
-    *us = bound.legal ? bound.us : 0;
-    *bytes = bound.bytes;
+    ConfigBound bound = config_bound(search->bounds, config, whole, shards);
+    out[0] = round_of(search, config, wide);
+    out[1] = round_of(search, config, group);
+    out[2] = (ConfigRound){bound.legal ? bound.us : 0, bound.bytes};
     return true;
 }
 

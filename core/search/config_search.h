@@ -96,8 +96,14 @@ int64_t config_memory_of(const ConfigSearch *search); /* of the machine's device
 
 /* The plan of a configuration, whatever its bounds; known ones are not made again. */
 const ConfigPlan *config_plan(ConfigSearch *search, const Config *config, Error *err);
-/* The bounds of the last round; no time if its schedule does not take so many micro-batches. */
-bool config_bounds_of(ConfigSearch *search, const Config *config, double *us, int64_t *bytes,
+/* The bounds of one configuration round by round: of larger axes, of the axes of its micro-batch,
+ * of its whole mesh. The last has no time if its schedule does not take so many micro-batches. */
+enum { CONFIG_ROUNDS = 3 };
+typedef struct {
+    double us;
+    int64_t bytes;
+} ConfigRound;
+bool config_bounds_of(ConfigSearch *search, const Config *config, ConfigRound out[CONFIG_ROUNDS],
                       Error *err);
 /* Options that open the plan of a configuration. */
 SessionOptions config_options(const ConfigSearch *search, const ConfigPlan *plan);

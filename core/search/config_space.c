@@ -155,6 +155,54 @@ bool config_settings(Arena *arena, const Config *config, const int *layers,
     return true;
 }
 
+/* ---- orders of the axes ---- */
+
+/* The stride of an axis, or 1 where all that it and the axes inside of it reach is one node: there
+ * the order does not matter. */
+static int64_t far_stride(const Config *config, ConfigAxis axis, int64_t node)
+{
+    int64_t stride = config_stride(config, axis);
+    return stride * config->size[axis] <= node && node % (stride * config->size[axis]) == 0
+               ? 1
+               : stride;
+}
+
+/* Whether another order puts the devices of these axes on the same nodes. */
+static bool axes_lie_alike(const ConfigSpace *space, Config config, int order, uint32_t axes)
+{
+    Config other = config;
+    bool same = true;
+    other.order = (uint8_t)order;
+    for (int a = 0; a < CONFIG_AXES; a++)
+        same &= !(axes >> a & 1) || config.size[a] == 1 ||
+                far_stride(&config, (ConfigAxis)a, space->devices_per_node) ==
+                    far_stride(&other, (ConfigAxis)a, space->devices_per_node);
+    return same;
+}
+
+/* Whether no order before it puts the devices of these axes on the same nodes. */
+static bool order_is_new(const ConfigSpace *space, Config config, int order, uint32_t axes)
+{
+    bool is_new = true;
+    config.order = (uint8_t)order;
+    for (int before = 0; before < order && is_new; before++)
+        is_new = !axes_lie_alike(space, config, before, axes);
+    return is_new;
+}
+
+static void visit_orders(const ConfigSpace *space, const Config *config, uint32_t axes,
+                         ConfigVisit *visit, void *context)
+{
+    Config at = *config;
+    bool any = space->pin_order < 0;
+    int last = any ? CONFIG_ORDERS - 1 : space->pin_order;
+    for (int order = any ? 0 : last; order <= last; order++) {
+        at.order = (uint8_t)order;
+        if (!any || order_is_new(space, *config, order, axes))
+            visit(context, &at);
+    }
+}
+
 /* ---- all of them ---- */
 
 typedef Vec(int64_t) Divisors;
@@ -193,8 +241,14 @@ typedef struct {
     Divisors devices, samples;
 } Filling;
 
+static void add_group(void *context, const Config *config)
+{
+    const Filling *filling = context;
+    vec_push(filling->arena, filling->out, ((ConfigGroup){*config}));
+}
+
 /* A step is whole micro-batches on each rank of the batch. */
-static void add_batches(const Filling *filling, Config config)
+static void add_batches(Filling *filling, Config config)
 {
     const ConfigSpace *space = filling->space;
     int64_t each = space->samples / config_samples_of(&config);
@@ -212,7 +266,7 @@ static void add_batches(const Filling *filling, Config config)
                 config.sequence_parallel = (uint8_t)parallel;
                 if (allows(space->pin_recompute, again) &&
                     allows(space->pin_sequence_parallel, parallel))
-                    vec_push(filling->arena, filling->out, ((ConfigGroup){config}));
+                    visit_orders(space, &config, CONFIG_AXES_SHARDING, add_group, filling);
             }
     }
 }
@@ -248,7 +302,7 @@ static bool has_pinned_axes(const ConfigSpace *space, const Config *config)
     return true;
 }
 
-static void add_mesh(const Filling *filling, const int64_t size[CONFIG_AXES])
+static void add_mesh(Filling *filling, const int64_t size[CONFIG_AXES])
 {
     Config config = {.virtual = 1};
     for (int a = 0; a < CONFIG_AXES; a++)
@@ -262,7 +316,7 @@ static void add_mesh(const Filling *filling, const int64_t size[CONFIG_AXES])
         filling->left[wrong]++;
 }
 
-static void add_meshes(const Filling *filling, int axis, int64_t rest, int64_t size[CONFIG_AXES])
+static void add_meshes(Filling *filling, int axis, int64_t rest, int64_t size[CONFIG_AXES])
 {
     if (axis == CONFIG_AXES - 1) {
         size[axis] = rest;
@@ -305,34 +359,6 @@ bool config_groups(Arena *arena, const ConfigSpace *space, ConfigGroups *out,
                                   "such micro-batches");
 }
 
-/* The stride of an axis, or 1 where all that it and the axes inside of it reach is one node: there
- * the order does not matter. */
-static int64_t far_stride(const Config *config, ConfigAxis axis, int64_t node)
-{
-    int64_t stride = config_stride(config, axis);
-    return stride * config->size[axis] <= node && node % (stride * config->size[axis]) == 0
-               ? 1
-               : stride;
-}
-
-/* Whether another order of the axes puts devices on other nodes. */
-static bool order_is_new(const ConfigSpace *space, Config config, int order)
-{
-    config.order = (uint8_t)order;
-    for (int before = 0; before < order; before++) {
-        Config other = config;
-        bool same = true;
-        other.order = (uint8_t)before;
-        for (int a = 0; a < CONFIG_AXES; a++)
-            same &= config.size[a] == 1 ||
-                    far_stride(&config, (ConfigAxis)a, space->devices_per_node) ==
-                        far_stride(&other, (ConfigAxis)a, space->devices_per_node);
-        if (same)
-            return false;
-    }
-    return true;
-}
-
 static bool schedule_fits(const ConfigSpace *space, const Config *config)
 {
     const ConfigSchedule *schedule = &config_schedules[config->schedule];
@@ -342,23 +368,32 @@ static bool schedule_fits(const ConfigSpace *space, const Config *config)
            allows(space->pin_schedule, config->schedule) && allows(space->pin_virtual, given);
 }
 
+typedef struct {
+    const ConfigSpace *space;
+    const Config *group; /* whose axes of a micro-batch lie as they do in these */
+    ConfigVisit *visit;
+    void *context;
+} States;
+
+static void visit_levels(void *context, const Config *config)
+{
+    const States *states = context;
+    bool several = config_samples_of(config) * config->size[CONFIG_CP] > 1;
+    if (!axes_lie_alike(states->space, *config, states->group->order, CONFIG_AXES_SHARDING))
+        return;
+    for (int zero = 0; zero < (several ? CONFIG_ZEROS : 1); zero++) {
+        Config state = *config;
+        state.zero = (uint8_t)zero;
+        if (allows(states->space->pin_zero, zero))
+            states->visit(states->context, &state);
+    }
+}
+
 void config_each_state(const ConfigSpace *space, const Config *config, ConfigVisit *visit,
                        void *context)
 {
-    bool several = config_samples_of(config) * config->size[CONFIG_CP] > 1;
-    bool any = space->pin_order < 0;
-    for (int order = any ? 0 : space->pin_order;
-         order < (any ? CONFIG_ORDERS : space->pin_order + 1); order++) {
-        if (any && !order_is_new(space, *config, order))
-            continue;
-        for (int zero = 0; zero < (several ? CONFIG_ZEROS : 1); zero++) {
-            Config state = *config;
-            state.order = (uint8_t)order;
-            state.zero = (uint8_t)zero;
-            if (allows(space->pin_zero, zero))
-                visit(context, &state);
-        }
-    }
+    States states = {space, config, visit, context};
+    visit_orders(space, config, CONFIG_AXES_ALL, visit_levels, &states);
 }
 
 void config_each_schedule(const ConfigSpace *space, const ConfigGroup *group, ConfigVisit *visit,

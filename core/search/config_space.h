@@ -23,6 +23,11 @@
 
 /* ORDER CONFIG_AXIS */
 typedef enum { CONFIG_PP, CONFIG_DP, CONFIG_CP, CONFIG_EP, CONFIG_TP, CONFIG_AXES } ConfigAxis;
+/* Sets of axes: all, and those that shard a micro-batch. */
+enum {
+    CONFIG_AXES_ALL = (1 << CONFIG_AXES) - 1,
+    CONFIG_AXES_SHARDING = 1 << CONFIG_CP | 1 << CONFIG_EP | 1 << CONFIG_TP
+};
 /* ORDER CONFIG_RECOMPUTE */
 typedef enum { AGAIN_NONE, AGAIN_SELECTIVE, AGAIN_FULL, AGAIN_COUNT } ConfigAgain;
 typedef enum { SPLIT_EQUAL, SPLIT_BY_TIME, SPLIT_COUNT } ConfigSplit;
@@ -76,8 +81,9 @@ typedef enum {
 
 const char *config_left_text(ConfigLeft reason); /* "more stages than layers" */
 
-/* Configurations that differ in what is not in the key: a mesh without its order, a micro-batch,
- * what runs again, sequence parallelism. */
+/* Configurations that differ in what is not in the key: a mesh and how its axes that shard a
+ * micro-batch (cp, ep, tp) lie on the nodes, a micro-batch, what runs again, sequence parallelism.
+ */
 typedef struct {
     Config first; /* order, schedule, virtual, zero and split of the first of them */
 } ConfigGroup;

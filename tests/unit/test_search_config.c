@@ -57,6 +57,33 @@ static Space spaces[] = {
      NULL,
      {"layers=2", "global_batch=8", "seq=256", "cp=1", "recompute=none", "micro_batch=1",
       "zero=1"}},
+    {"axes that leave a node of two",
+     "samples/models/llama-3-8b.json",
+     "tests/training/pairs.lua",
+     8,
+     NULL,
+     {"layers=2", "global_batch=4", "seq=4096", "recompute=none", "schedule=1f1b", "micro_batch=2",
+      "sequence_parallel=false", "zero=1"}},
+    {"hops that take long",
+     "samples/models/llama-3-8b.json",
+     "tests/training/far.lua",
+     8,
+     NULL,
+     {"layers=2", "global_batch=8", "seq=256", "recompute=none", "schedule=1f1b", "micro_batch=2",
+      "pp=1", "sequence_parallel=true"}},
+    {"a mesh with dp inside of tp",
+     "samples/models/llama-3-8b.json",
+     "tests/training/pairs.lua",
+     0,
+     "tp=2,cp=2,dp=4",
+     {"layers=2", "micro_batches=2", "micro_batch=1", "seq=256", "recompute=none", "zero=1",
+      "sequence_parallel=true"}},
+    {"gradients that are kept",
+     "samples/models/llama-3-tiny.json",
+     "tests/training/pairs.lua",
+     4,
+     NULL,
+     {"global_batch=4", "seq=16", "pp=1", "micro_batch=2", "recompute=none", "zero=1"}},
     {"a mesh that is given",
      "samples/models/llama-3-8b.json",
      "h100x8",
@@ -109,24 +136,32 @@ typedef struct {
     Vec(const ConfigPlan *) plans;
 } All;
 
+static void check_bounds(const All *all, const ConfigPlan *plan, const ConfigRound *bound)
+{
+    for (int i = 0; i < CONFIG_ROUNDS; i++)
+        if (bound[i].us > plan->step_us * (1 + 1e-9) || bound[i].bytes > plan->peak_bytes)
+            print_error("%s: %s %s: bound %d is %.3f us of %.3f, %lld B of %lld\n", all->title,
+                        plan->mesh, plan->text, i, bound[i].us, plan->step_us,
+                        (long long)bound[i].bytes, (long long)plan->peak_bytes);
+    for (int i = 0; i < CONFIG_ROUNDS; i++) {
+        assert_true(bound[i].us <= plan->step_us * (1 + 1e-9));
+        assert_true(bound[i].bytes <= plan->peak_bytes);
+    }
+}
+
 static void check_one(void *context, const Config *config)
 {
     All *all = context;
     Error err = {0};
-    double us;
-    int64_t bytes;
-    assert_true(config_bounds_of(all->opened->search, config, &us, &bytes, &err));
+    ConfigRound bound[CONFIG_ROUNDS];
+    assert_true(config_bounds_of(all->opened->search, config, bound, &err));
     const ConfigPlan *plan = config_plan(all->opened->search, config, &err);
     assert_non_null(plan);
     all->n++;
     if (plan->failed || !plan->legal)
         return;
     all->n_legal++;
-    if (us > plan->step_us * (1 + 1e-9) || bytes > plan->peak_bytes)
-        print_error("%s: %s %s: bound %.3f us of %.3f, %lld B of %lld\n", all->title, plan->mesh,
-                    plan->text, us, plan->step_us, (long long)bytes, (long long)plan->peak_bytes);
-    assert_true(us <= plan->step_us * (1 + 1e-9));
-    assert_true(bytes <= plan->peak_bytes);
+    check_bounds(all, plan, bound);
     vec_push(all->opened->arena, &all->plans, plan);
 }
 
