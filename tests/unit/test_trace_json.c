@@ -147,7 +147,7 @@ static int64_t threads(const Reading *r)
 /* Slices of a thread one in the other or one behind the other; flows to the slice that is open. */
 static void check_threads(Reading *r)
 {
-    enum { DEPTH = 16, PROCESSES = 3 };
+    enum { DEPTH = 16, PROCESSES = 4 };
     typedef struct {
         int n;
         const Event *open[DEPTH];
@@ -473,6 +473,58 @@ static void sends_go_from_device_to_device(void **state)
     close_opened(&f);
 }
 
+/* Of a step that ran: each device has the blocks of its stage, with the predicted times of the
+ * report, and every op that it ran is inside one. */
+static void measured_blocks_hold_what_was_run(void **state)
+{
+    (void)state;
+    Opened f = open_options(&(SessionOptions){.model = "samples/models/tiny-gpt.onnx",
+                                              .mesh = "pp=2",
+                                              .policy = "hybrid3d",
+                                              .train = "auto"});
+    RunOptions options = {.steps = 1, .trace = true, .seed = 1};
+    RunReport report;
+    Error err = {0};
+    assert_true(run_plan(f.arena, f.session->plan, &options, &report, &err));
+    Reading r = read_trace(&f, report.trace);
+    check_threads(&r);
+    int n_found = 0, n_ops = 0;
+    for (int b = 0; b < report.n_blocks; b++) {
+        const ProgramBlock *block = &report.blocks[b].of;
+        bool found = false;
+        for (int i = 0; i < r.n; i++) {
+            const Event *event = &r.at[i];
+            if (event->pid != 3 || !is(event, "X") || event->tid != block->stage)
+                continue;
+            assert_true(json_real(arg(event, "us"), -1) >= 0);
+            bool update = block->pass == RUN_UPDATE;
+            Str category = json_str(json_get(event->json, "cat"), "");
+            Str want = str_from(update ? "update" : schedule_pass_name((BlockPass)block->pass));
+            found |= str_eq(category, want) &&
+                     json_int(arg(event, "micro_batch"), -1) == block->micro_batch &&
+                     fabs(json_real(arg(event, "predicted_us"), -1) - block->predicted_us) <
+                         1e-9 * block->predicted_us;
+        }
+        n_found += found;
+    }
+    assert_true(report.n_blocks > 4);
+    assert_int_equal(n_found, report.n_blocks);
+    for (int i = 0; i < r.n; i++) {
+        const Event *op = &r.at[i];
+        int n_around = 0;
+        if (op->pid != 1 || op->tid % 2 || !is(op, "X") || is_module(op))
+            continue;
+        for (int k = 0; k < r.n; k++)
+            n_around += r.at[k].pid == 3 && is(&r.at[k], "X") && r.at[k].tid == op->tid / 2 &&
+                        r.at[k].ns <= op->ns && op->end_ns <= r.at[k].end_ns;
+        n_ops += n_around == 1;
+        assert_true(n_around <= 1);
+    }
+    assert_true(n_ops > 200);
+    json_free(r.root);
+    close_opened(&f);
+}
+
 /* What counters show by class is what is alive at each place, and in sum its live bytes. */
 static void classes_are_those_of_what_is_alive(void **state)
 {
@@ -519,6 +571,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sends_go_from_device_to_device),
         cmocka_unit_test(blocks_have_what_fills_them),
+        cmocka_unit_test(measured_blocks_hold_what_was_run),
         cmocka_unit_test(names_stay_texts),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,10 @@ Trace *trace_make(Arena *arena, const Program *program, TraceSpan *const *spans,
     for (int i = program->n_once; i < program->n_instrs; i++)
         trace->n += takes_time(&program->instrs[i]);
     trace->work = arena_array(arena, TraceWork, trace->n);
+    trace->n_blocks = program->n_blocks;
+    trace->blocks = arena_array(arena, ProgramBlock, program->n_blocks);
+    for (int i = 0; i < program->n_blocks; i++)
+        trace->blocks[i] = program->blocks[i];
     trace->span = arena_array(arena, TraceSpan, (int64_t)trace->n * n_ranks);
     for (int i = program->n_once, at = 0; i < program->n_instrs; i++) {
         const Instr *instr = &program->instrs[i];
@@ -37,7 +41,8 @@ Trace *trace_make(Arena *arena, const Program *program, TraceSpan *const *spans,
             continue;
         bool op = instr->kind == INSTR_OP;
         trace->work[at] =
-            (TraceWork){op ? instr->op : -1, op ? -1 : instr->reshard, op ? NULL : instr->step};
+            (TraceWork){op ? instr->op : -1, op ? -1 : instr->reshard, op ? NULL : instr->step,
+                        program->n_blocks > 0 ? program->block_of[i] : -1};
         for (int r = 0; r < n_ranks; r++)
             trace->span[(int64_t)r * trace->n + at] = spans[r][i];
         at++;

@@ -18,11 +18,14 @@ typedef struct {
 typedef struct {
     int32_t op, reshard; /* one of them; -1 */
     const Step *step;    /* of the reshard; NULL of an op */
+    int32_t block;       /* of a training step: blocks.h; -1 */
 } TraceWork;
 
 typedef struct {
     int n_ranks, n; /* n: ops and steps, in program order */
     TraceWork *work;
+    int n_blocks; /* of a training step; 0: a forward pass */
+    ProgramBlock *blocks;
     TraceSpan *span; /* rank by rank, n of each */
 } Trace;
 

@@ -10,6 +10,7 @@
 #include "core/summary/label.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
+#include "core/run/trace/trace_blocks.h"
 #include "core/run/trace/trace_event.h"
 #include "core/run/trace/trace_modules.h"
 #include "core/run/trace/trace_schedule.h"
@@ -18,7 +19,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { PROCESS_PLAN, PROCESS_RUN, PROCESS_SCHEDULE };
+enum { PROCESS_PLAN, PROCESS_RUN, PROCESS_SCHEDULE, PROCESS_BLOCKS };
 
 typedef struct {
     Arena *arena;
@@ -612,6 +613,8 @@ void trace_json_put(const Session *session, const Timeline *timeline, const Trac
     int64_t pairs = (int64_t)plan->moved->n_reshards * session->mesh->n_devices;
     trace_schedule_put(t.arena, plan, PROCESS_SCHEDULE, 3 * (1 + PROCESS_SCHEDULE) * (pairs + 1),
                        t.events);
+    if (trace)
+        trace_blocks_put(t.arena, plan, trace, PROCESS_BLOCKS, t.events);
     json_set_str(root, "displayTimeUnit", "ms");
     json_set(root, "traceEvents", t.events);
     json_set(root, "otherData", about(&t));

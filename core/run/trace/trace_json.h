@@ -11,7 +11,9 @@
  *                 reshards
  *     process 1   the run. Thread 2d: ops of device d, 2d+1: its collectives
  *     process 2   the schedule of a plan with stages (trace_schedule.h). Thread 2n: blocks of the
- * n-th lane of devices, 2n+1: its collectives
+ *                 n-th lane of devices, 2n+1: its collectives
+ *     process 3   the blocks of a training step that ran (trace_blocks.h), with their predicted
+ *                 times. Thread d: device d
  *
  * Ops stand inside slices of their modules, as far as these follow each other in the lane.
  *
