@@ -265,6 +265,13 @@ static void screen_of_a_step_has(void **state)
 }
 
 static ScreenRow run_screens[] = {
+    {"loss, values and blocks of a run on a small screen",
+     80,
+     24,
+     "9:run steps 2<Enter>",
+     3,
+     {" LOSS █▁ ", "in 2 steps, one device 5.5", "0 of 90 values wrong, largest difference",
+      "BLOCK   ", "update, stage 1               1"}},
     {"what stages do of a micro-batch, predicted beside measured",
      160,
      50,

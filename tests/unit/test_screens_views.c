@@ -2,6 +2,12 @@
 #include "tests/unit/screen.h"
 
 static ScreenRow rows[] = {
+    {"a cut that is refused has no price",
+     80,
+     24,
+     "/h.3.mlp.c_fc.weight<Enter>x",
+     -1,
+     {"! tp            -         -         -          -  illegal"}},
     {"policies to compare with say what they are",
      160,
      50,

@@ -9,7 +9,11 @@
 
 #include <stdlib.h>
 
-enum { SLOW_PERCENT = 5, STEPS_SHARE = 2 };
+enum {
+    SLOW_PERCENT = 5,
+    STEPS_SHARE = 2,
+    BESIDE_BLOCKS = 8 /* lines for steps and values, else they are brief */
+};
 
 /* ---- the verdict ---- */
 
@@ -195,10 +199,30 @@ static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
     }
 }
 
+/* What a run found: its verdict, steps, blocks; a small pane has all of them in fewer lines. */
+static void draw_checked(const Ui *ui, const RunState *run, Pen *pen)
+{
+    enum { VERDICT_LINES = 3, FEWER = 2 };
+    RunBlockSums sums = run_block_sums(ui->frame, &run->report);
+    bool brief = pen->area.h < VERDICT_LINES + sums.n + BESIDE_BLOCKS;
+    Style style = run->verified && !run->report.ok ? ROLE_ERROR : ROLE_HEAD;
+    Buf text = buf_new(ui->frame);
+
+    put_verdict(ui, run, &text);
+    Str rest = buf_str(&text);
+    for (int i = 0; rest.n > 0 && (!brief || i < FEWER); i++, style = ROLE_TEXT)
+        draw_lines(style, str_take(&rest, '\n'), pen);
+    if (run->verified && brief)
+        run_steps_draw_brief(ui, &run->report, pen);
+    else if (run->verified)
+        run_steps_draw(ui, &run->report, (pen->area.h - pen->y) / STEPS_SHARE, pen);
+    if (sums.n > 0 && pen->area.h - pen->y > sums.n)
+        draw_blocks(ui, &sums, pen);
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     const RunState *run = run_state(ui);
-    Buf text = buf_new(ui->frame);
 
     if (run->arena && run->actual) {
         Buf lines = buf_new(ui->frame);
@@ -207,13 +231,7 @@ static void draw(Ui *ui, Pen *pen)
     } else if (!run->arena) {
         draw_no_run(ui, run, pen);
     } else {
-        put_verdict(ui, run, &text);
-        draw_lines(run->verified && !run->report.ok ? ROLE_ERROR : ROLE_HEAD, buf_str(&text), pen);
-        if (run->verified)
-            run_steps_draw(ui, &run->report, (pen->area.h - pen->y) / STEPS_SHARE, pen);
-        RunBlockSums sums = run_block_sums(ui->frame, &run->report);
-        if (sums.n > 0 && pen->area.h - pen->y > sums.n + 1)
-            draw_blocks(ui, &sums, pen);
+        draw_checked(ui, run, pen);
         if (run->report.trace && pen->area.h - pen->y > 3)
             draw_ranks(ui, &run->report, pen->y + (pen->area.h - pen->y) / 2, pen);
     }

@@ -11,7 +11,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { LABEL = 8, RANKS_SHOWN = 8, TABLE_LEAST = 3, STRIP_LEAST_H = 9, CURVE_MOST_H = 8 };
+enum {
+    LABEL = 8,
+    RANKS_SHOWN = 8,
+    TABLE_LEAST = 3,
+    STRIP_LEAST_H = 9,
+    CURVE_MOST_H = 8,
+    MEASURED_WANTS = 7
+};
 
 /* ---- the window ---- */
 
@@ -421,6 +428,8 @@ static void draw(Ui *ui, Pen *pen)
     const Timeline *line = run->timeline;
     int h = pen->area.h, w = pen->area.w - LABEL - 1;
 
+    if (run->arena && run->report.n_steps > 0 && h < 2 * STRIP_LEAST_H)
+        ui->list[SHOW_RUN].wants = MEASURED_WANTS; /* steps and blocks stand below */
     draw_head(ui, run, pen);
     if (line->n == 0 || line->us <= 0) {
         pen_puts(pen, ROLE_DIM, " no op of the plan takes time");

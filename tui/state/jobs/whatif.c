@@ -111,11 +111,15 @@ static void add_item(Ui *ui, const PlanOption *option, int place)
                        : !option->trial.legal    ? "! "
                        : option->trial.n_new > 0 ? "i "
                                                  : "";
+    bool refused = option->trial.done && !option->trial.legal && then->step_us == now->step_us &&
+                   then->peak_bytes == now->peak_bytes;
     Buf text = buf_marked(ui->frame);
 
     buf_puts(&text, mark);
     buf_add_text(&text, option->text);
-    if (option->trial.done && !option->trial.same && then->step_us > 0) {
+    if (refused) { /* it changes nothing, so there is no price */
+        buf_printf(&text, "\t-\t-\t-\t-\t%s", whatif_check(&option->trial));
+    } else if (option->trial.done && !option->trial.same && then->step_us > 0) {
         buf_printf(&text, "\t%.*s", STR_ARG(whatif_us(ui, now->step_us, then->step_us)));
         buf_printf(&text, "\t%.*s", STR_ARG(whatif_us(ui, now->comm_us, then->comm_us)));
         buf_printf(&text, "\t%.*s", STR_ARG(whatif_bytes(ui, now->peak_bytes, then->peak_bytes)));

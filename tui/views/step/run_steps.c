@@ -67,6 +67,51 @@ static void draw_outputs(const Ui *ui, const RunReport *report, int h, Pen *pen)
     }
 }
 
+/* One line: how the loss went, and how far it is from that of one device at the end. */
+static void draw_loss_line(const RunReport *report, Pen *pen)
+{
+    enum { BARS_MOST = 24, HEIGHTS = 8, FIRST_BAR = 0x2581 };
+    const RunStep *last = &report->steps[report->n_steps - 1];
+    int n = report->n_steps < BARS_MOST ? report->n_steps : BARS_MOST;
+    double least = last->loss, most = last->loss;
+
+    for (int i = 0; i < report->n_steps; i++) {
+        least = fmin(least, report->steps[i].loss);
+        most = fmax(most, report->steps[i].loss);
+    }
+    pen_puts(pen, ROLE_HEAD, " LOSS ");
+    for (int i = 0; i < n; i++) {
+        double loss = report->steps[n > 1 ? i * (report->n_steps - 1) / (n - 1) : 0].loss;
+        double part = most > least ? (loss - least) / (most - least) : 0;
+        pen_rune(pen, ROLE_TEXT, FIRST_BAR + (uint32_t)((HEIGHTS - 1) * fmin(fmax(part, 0), 1)));
+    }
+    pen_printf(pen, ROLE_TEXT, " %.6g to %.6g in %d step%s, one device %.6g", report->steps[0].loss,
+               last->loss, report->n_steps, report->n_steps == 1 ? "" : "s", last->one_device);
+    pen_line(pen);
+}
+
+void run_steps_draw_brief(const Ui *ui, const RunReport *report, Pen *pen)
+{
+    const RunOutput *worst = NULL;
+    int wrong = 0;
+
+    if (report->n_steps > 0 && report->steps[report->n_steps - 1].has_loss)
+        draw_loss_line(report, pen);
+    for (int i = 0; i < report->n_outputs; i++) {
+        wrong += !report->outputs[i].ok;
+        if (!worst || more_first(&report->outputs[i], worst) < 0)
+            worst = &report->outputs[i];
+    }
+    if (report->n_steps == 0 || !worst)
+        return;
+    Style style = wrong > 0 ? ROLE_ERROR : ROLE_TEXT;
+    pen_printf(pen, style, " %d of %d values wrong, largest difference %.2g: ", wrong,
+               report->n_outputs, worst->max_abs);
+    pen_fit_name(pen, style, label_tensor(ui->session, ui->frame, worst->tensor),
+                 pen->area.w - pen->x);
+    pen_line(pen);
+}
+
 void run_steps_draw(const Ui *ui, const RunReport *report, int h, Pen *pen)
 {
     enum { LEAST = 3 };

@@ -11,4 +11,7 @@
  * nothing. */
 void run_steps_draw(const Ui *ui, const RunReport *report, int h, Pen *pen);
 
+/* The same in two lines: the loss over the steps, and the value that differs most. */
+void run_steps_draw_brief(const Ui *ui, const RunReport *report, Pen *pen);
+
 #endif
