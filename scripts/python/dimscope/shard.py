@@ -76,7 +76,10 @@ def apply(model, plan, mesh, loss_fn):
     mesh = mesh_of(code, mesh)
     if hasattr(code, "pipeline"):
         return code.pipeline(model, mesh, loss_fn)
-    code.parallelize(model, mesh)
+    try:
+        code.parallelize(model, mesh)
+    except KeyError as error:  # the code of the plan has not found a module or a parameter
+        raise Error(f"this is not the model of the plan: {error.args[0]}") from error
     if hasattr(code, "distribute_inputs"):
         _with_inputs(model, code, mesh)
         _place_indices(model)
