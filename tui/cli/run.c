@@ -221,6 +221,9 @@ int cli_run(Cli *cli)
                    ? run_session(cli, session, &data_shapes, &options)
                    : cli_fail(cli);
     session_close(session);
+    /* mpirun ends all processes when one has ended with a code that is not 0. */
+    if (!cli_write(cli) && error_is_set(&cli->err))
+        code = cli_fail(cli);
     world.close(&world);
     return code;
 }
