@@ -100,6 +100,11 @@ for profile in torch vescale; do
         "$(awk -F' *[|] *' -v p=$profile '$2 == p {print $3}' tests/conformance/deviations.md)"
 done
 
+# A batch that does not divide is on the page of a step, sizes of weights that do not are not.
+same "estimate tells an uneven batch" \
+    "$("$DIMSCOPE" estimate samples/models/tiny-gpt.onnx -m dp=3 -p dp --dim batch=8 |
+        grep -c "dim 0 of input_ids is uneven: .* 3 on the first rank")" 1
+
 # A gradient that is not the derivative: refused by the name of its operator.
 sed 's/, slope), mul(dy/, sigmoid), mul(dy/' samples/gradient/fused.lua >"$dir/wrong.lua"
 same "gradients of operators in a file" \

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <string.h>
 
 enum { SHOWN_MAX = 3 };
 
@@ -18,12 +19,19 @@ void estimate_parts_fit(Arena *scratch, const Plan *plan, Buf *out)
                fits ? "free" : "too much");
 }
 
+/* Of notes only that the batch, or another dim of an input, does not divide: ranks wait for it. */
+static bool is_grave(const Graph *graph, const Finding *it)
+{
+    return it->level != LEVEL_NOTE ||
+           (strcmp(it->code, "uneven") == 0 && graph->tensors[it->tensor].kind == TENSOR_INPUT);
+}
+
 void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out)
 {
     const Findings *all = &plan->findings;
     Findings grave = {0};
     for (int i = 0; i < all->n; i++)
-        if (all->at[i].level != LEVEL_NOTE)
+        if (is_grave(plan->inferred->graph, &all->at[i]))
             vec_push(scratch, &grave, all->at[i]);
     plan_text_findings(&grave, out);
     if (grave.n > 0)

@@ -27,7 +27,8 @@ void estimate_parts_bubble(Arena *scratch, const Plan *plan, Buf *out);
 void estimate_parts_changes(Arena *scratch, const Plan *plan, const EstimateChanges *changes,
                             Buf *out);
 
-/* Warnings and errors of the plan, and an empty line behind them; notes are left to `plan`. */
+/* Warnings and errors of the plan, and inputs that do not divide, with an empty line behind them;
+ * other notes are left to `plan`. */
 void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out);
 
 #endif
