@@ -181,7 +181,8 @@ static bool take_window(FlowVisitCase *visit, StopRecord at)
     if (at.operand >= space->n_inputs || from->n != 1 || cut_is_blocks(from))
         return false;
     at.index = row_main_index(space, &space->operand[at.operand].projection.row[at.dim], &folded);
-    if (at.index < 0 || space->index[at.index].role != ROLE_MAP)
+    if (at.index < 0 ||
+        (space->index[at.index].role != ROLE_MAP && !space->index[at.index].carries))
         return false;
     OpCut cut = op_cut_whole(space);
     Cut *places = &cut.index[at.index], read;

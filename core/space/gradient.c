@@ -119,18 +119,39 @@ static void copy_rows(Operand *to, const Operand *from, const int index[X_MAX])
     }
 }
 
+/* A running sum that leaves out its own element reads the one beside it. Its gradient is such a sum
+ * too, the other way round: what it writes is the index dim, and what it reads is shifted. Returns
+ * false if the row is none along such a dim. */
+static bool turn_shift(OpSpace *space, Row *written)
+{
+    int along = -1;
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].carries && row_uses(written, j))
+            along = j;
+    for (int i = 0; along >= 0 && i < space->n_inputs; i++) {
+        Projection *read = &space->operand[i].projection;
+        for (int d = 0; d < read->n_dims; d++)
+            read->row[d].offset -= row_uses(&read->row[d], along) ? written->offset : 0;
+        read->clip = true;
+    }
+    if (along >= 0)
+        written->offset = 0;
+    return along >= 0;
+}
+
 /* As copy_rows(), but dims that are neither a mixed radix nor a part of an index dim are written
  * whole. */
-static void write_rows(Operand *to, const Gradient *gradient, int i, const int index[X_MAX])
+static void write_rows(OpSpace *space, const Gradient *gradient, int i, const int index[X_MAX])
 {
     const Operand *from = written_operand(gradient, i);
+    Operand *to = &space->operand[gradient->n_reads + i];
     copy_rows(to, from, index);
     to->projection.clip = false;
     for (int d = 0; d < from->projection.n_dims; d++) {
         DimPart part; /* which may have one element */
         if (dim_part(gradient->forward, gradient->written[i], d, &part) && part.of_index)
             to->projection.clip = true;
-        else if (!from->factors[d].exact)
+        else if (!from->factors[d].exact && !turn_shift(space, &to->projection.row[d]))
             row_whole(&to->projection.row[d], from->shape.dim[d]);
     }
 }
@@ -146,7 +167,7 @@ OpSpace *gradient_space(Arena *arena, const Gradient *gradient, Error *err)
             space->operand[i].linear = LINEAR_ALONE;
     }
     for (int i = 0; i < gradient->n_written; i++)
-        write_rows(&space->operand[gradient->n_reads + i], gradient, i, to);
+        write_rows(space, gradient, i, to);
     space->gradient = gradient;
     space->kernel = gradient->kernel;
     return opspace_finish(space, err) ? space : NULL;

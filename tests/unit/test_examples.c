@@ -29,8 +29,9 @@ static const char counted_by_run[] =
     "Compress NonZero Unique NonMaxSuppression ImageDecoder StringSplit com.microsoft::Tokenizer "
     "ai.onnx.ml::ZipMap BinCount MaskedSelect NonZeroRows Unique2";
 
-/* They pick one place, or some, of a dim. */
-static const char picks[] = "Slice STFT CenterCropPad MaxPool AveragePool LpPool Conv ConvInteger";
+/* They pick one place, or some, of a dim; a sum without its own element leaves out the last. */
+static const char picks[] = "Slice STFT CenterCropPad MaxPool AveragePool LpPool Conv ConvInteger "
+                            "CumSum CumProd";
 
 static bool is_named(const char *names, const char *name)
 {

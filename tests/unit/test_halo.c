@@ -93,9 +93,11 @@ static PlanRow more_rows[] = {
      "x 2,5/a", "z 2,5/a", "scan a 1 x 32"},
     {"along the first dim", "x <- Neg f32[16,3]; y <- CumSum x i64[]{0}; z <- Neg y", "a=4",
      "x 16/a,3", "z 16/a,3", "scan a 1 x 48"},
-    {"one that leaves out itself is gathered",
-     LINE "y <- CumSum x i64[]{1} exclusive=1; z <- Neg y", "a=4", "x 2,64/a", "z 2,64",
-     "all_gather a 1 x 512"},
+    {"one that leaves out itself", LINE "y <- CumSum x i64[]{1} exclusive=1; z <- Neg y", "a=4",
+     "x 2,64/a", "z 2,64/a", "halo_exchange a 1 x 8; scan a 1 x 32"},
+    {"one that leaves out itself, from the end of uneven parts",
+     "x <- Neg f32[2,29]; y <- CumSum x i64[]{1} exclusive=1 reverse=1; z <- Neg y", "a=4",
+     "x 2,29/a", "z 2,29/a", "halo_exchange a 1 x 8; scan a 1 x 32"},
     {"a U-Net",
      "x <- Conv f32[1,3,32,16] f32[8,3,3,3]! pads=[1,1,1,1]; d <- Relu x; "
      "p <- MaxPool d kernel_shape=[2,2] strides=[2,2]; m <- Conv p f32[16,8,3,3]! pads=[1,1,1,1]; "
@@ -249,6 +251,13 @@ static TrainRow train_rows[] = {
      "a=4", "y 2,63/a", "x~grad", "2,64/a[0,1] Σa", "HX a"},
     {"a running sum", "x <- Mul f32[2,64] f32[2,64]!; y <- CumSum x i64[]{1}; z <- Mul y y" LOSS,
      "a=4", "y 2,64/a", "x~grad", "2,64/a[<,] Σa", "SC a"},
+    {"a running sum without its own element",
+     "x <- Mul f32[2,64] f32[2,64]!; y <- CumSum x i64[]{1} exclusive=1; z <- Mul y y" LOSS, "a=4",
+     "y 2,64/a", "x~grad", "2,64/a[<,] Σa", "SC a"},
+    {"one from the end of uneven parts",
+     "x <- Mul f32[2,29] f32[2,29]!; y <- CumSum x i64[]{1} exclusive=1 reverse=1; z <- Mul y "
+     "y" LOSS,
+     "a=4", "y 2,29/a", "x~grad", "2,29/a[,>] Σa", "SC a"},
     {"a U-Net",
      "x <- Conv f32[1,3,32,16] f32[8,3,3,3]! pads=[1,1,1,1]; d <- Relu x; "
      "p <- MaxPool d kernel_shape=[2,2] strides=[2,2]; m <- Conv p f32[16,8,3,3]! pads=[1,1,1,1]; "

@@ -109,9 +109,18 @@ static bool cumulate(RuleCall *call, Error *err)
     return dims_cumulate(call, err);
 }
 
+/* Results that leave out their own element start with the one before it, or behind it. */
+static void leave_out_own(OpSpace *space, int along)
+{
+    Projection *read = &space->operand[0].projection;
+    for (int d = 0; d < read->n_dims; d++)
+        if (read->row[d].coef[along] != 0)
+            read->row[d].offset = -space->index[along].carries;
+    read->clip = true;
+}
+
 /* Parts of the dim of a running sum are summed by themselves, and what those before a part add up
- * to is added to it; without its own last element, as in an exclusive sum, it does not tell what it
- * adds up to. Likewise for products, whose index dim has the reduction. */
+ * to is added to it. Likewise for products, whose index dim has the reduction. */
 static void carry(RuleCall *call, ReduceOp reduce)
 {
     OpSpace *space = call->space;
@@ -121,10 +130,12 @@ static void carry(RuleCall *call, ReduceOp reduce)
             frozen = j;
             n++;
         }
-    if (n != 1 || args_int(call, "exclusive", 0) != 0)
+    if (n != 1)
         return;
     space->index[frozen].carries = args_int(call, "reverse", 0) != 0 ? -1 : 1;
     space->index[frozen].reduce = reduce;
+    if (args_int(call, "exclusive", 0) != 0)
+        leave_out_own(space, frozen);
 }
 
 /* A running sum is linear in its input. */
@@ -250,15 +261,16 @@ const Operator operators_reduce[] = {
      TORCH_CALLS("argmin: 5x6x4 axis=2 keepdims=1 | dim=2 keepdim=1")},
     {OP("CumSum", cumulate_sum, 1, 1, 2), GRADIENT("0: CumSumBackward(x1)"), .reads = 1 << 1,
      ONNX("axis exclusive flatten reverse", ".fi .i"), .kernel = "CumSum",
-     .examples = "5x6x4,=1; 5x6x4 axis=1; 5x6 flatten=1", NNSCALER("cumsum(dim=axis;; axis:=-1)"),
-     TORCH("cumsum(dim=axis;; axis:=-1)"), PADDLE("cumsum(axis=axis;; axis:=-1)"),
-     .dtensor = "scan cumsum",
+     .examples = "5x6x4,=1; 5x6x4 axis=1; 5x6 flatten=1; 5x6x4,=1 exclusive=1; 5x6x4,=1 "
+                 "exclusive=1 reverse=1",
+     NNSCALER("cumsum(dim=axis;; axis:=-1)"), TORCH("cumsum(dim=axis;; axis:=-1)"),
+     PADDLE("cumsum(axis=axis;; axis:=-1)"), .dtensor = "scan cumsum",
      PADDLE_CALLS("cumsum: 5x6x4,=1 | axis=1 flatten=0 exclusive=0 reverse=0"),
      TORCH_CALLS("cumsum: 5x6x4,=1 | dim=1")},
     {OP("CumProd", cumulate_product, 1, 1, 2), GRADIENT("0: CumProdBackward(x0 x1 y0)"),
      .reads = 1 << 1, ONNX("axis exclusive flatten reverse", ".fi .i"), .kernel = "CumProd",
-     .examples = "5x6x4,=1; 5x6x4 axis=1", TORCH("cumprod(dim=axis;; axis:=-1)"),
-     PADDLE("cumprod(dim=axis;; axis:=-1)"), .dtensor = "scan cumprod",
-     TORCH_CALLS("cumprod: 5x6x4,=1 | dim=1")},
+     .examples = "5x6x4,=1; 5x6x4 axis=1; 5x6x4,=1 exclusive=1",
+     TORCH("cumprod(dim=axis;; axis:=-1)"), PADDLE("cumprod(dim=axis;; axis:=-1)"),
+     .dtensor = "scan cumprod", TORCH_CALLS("cumprod: 5x6x4,=1 | dim=1")},
     {0},
 };

@@ -12,20 +12,31 @@ static int64_t row_start(const DimRows *rows, int64_t row)
     return row / rows->step * rows->step * rows->n + row % rows->step;
 }
 
-/* The rows of `local` along the op's axis, which is that input (-1: none) or else an attribute. */
-static bool axis_rows(const KernelCall *call, const Local *local, int input, DimRows *rows,
-                      Error *err)
+/* The op's axis, which is that input (-1: none) or else an attribute; -1: all elements are one row.
+ */
+static bool read_axis(const KernelCall *call, int64_t rank, int input, int *axis, Error *err)
 {
     RuleCall rule = kernel_rule_call(call);
     int64_t given = args_int(&rule, "axis", 0);
-    int axis;
-    if (args_all_as_one_row(&rule)) {
-        *rows = (DimRows){shape_elements(&local->shape), 1, 1};
-        return kernel_whole(local, 0, local->shape.n_dims, err);
-    }
+    *axis = -1;
+    if (args_all_as_one_row(&rule))
+        return true;
     if (input >= 0 && kernel_input(call, input) && !kernel_scalar(call->input[input], &given, err))
         return false;
-    return args_axis(given, local->shape.n_dims, &axis, err) && kernel_rows(local, axis, rows, err);
+    return args_axis(given, rank, axis, err);
+}
+
+/* The rows of `local` along that axis. */
+static bool axis_rows(const KernelCall *call, const Local *local, int input, DimRows *rows,
+                      Error *err)
+{
+    int axis;
+    if (!read_axis(call, local->shape.n_dims, input, &axis, err))
+        return false;
+    if (axis >= 0)
+        return kernel_rows(local, axis, rows, err);
+    *rows = (DimRows){shape_elements(&local->shape), 1, 1};
+    return kernel_whole(local, 0, local->shape.n_dims, err);
 }
 
 /* Whether element a wins over b, which came before it; NaN wins. */
@@ -67,25 +78,35 @@ static bool arg_most(const KernelCall *call, Error *err)
     return true;
 }
 
-/* Running sum or product of a row, exclusive or not. Floats are summed in double, integers wrap. */
-static void cumulate_row(const Local *in, Local *out, const DimRows *rows, int64_t start,
-                         bool product, bool exclusive, bool reverse)
+/* A running sum or product: rows of the input and of the result. Place i of a result's row takes
+ * place i + shift of the input's, if it is there: the one before or behind it where results leave
+ * out their own element. */
+typedef struct {
+    DimRows in, out;
+    int64_t shift;
+    bool product, reverse;
+} Cumulation;
+
+/* Floats are summed in double, integers wrap. */
+static void cumulate_row(const Local *in, Local *out, const Cumulation *c, int64_t row)
 {
     bool is_float = dtype_is_float(in->dtype);
     Number number = is_float ? NUMBER_F64 : NUMBER_I64;
-    double real = product;
-    uint64_t integer = product;
-    for (int64_t i = 0; i < rows->n; i++) {
-        int64_t at = start + (reverse ? rows->n - 1 - i : i) * rows->step;
-        NumberBlock x;
-        local_load(in, at, 1, 1, number, &x);
-        double next = product ? real * x.f64[0] : real + x.f64[0];
-        uint64_t next_int = product ? integer * (uint64_t)x.i64[0] : integer + (uint64_t)x.i64[0];
-        double kept = exclusive ? real : next;
-        uint64_t kept_int = exclusive ? integer : next_int;
-        local_store(out, at, 1, number, is_float ? (const void *)&kept : (const void *)&kept_int);
-        real = next;
-        integer = next_int;
+    int64_t from = row_start(&c->in, row), to = row_start(&c->out, row);
+    double real = c->product;
+    uint64_t integer = c->product;
+    for (int64_t i = 0; i < c->out.n; i++) {
+        int64_t place = c->reverse ? c->out.n - 1 - i : i, read = place + c->shift;
+        NumberBlock x = {0};
+        bool there = 0 <= read && read < c->in.n;
+        if (there)
+            local_load(in, from + read * c->in.step, 1, 1, number, &x);
+        if (there && is_float)
+            real = c->product ? real * x.f64[0] : real + x.f64[0];
+        else if (there)
+            integer = c->product ? integer * (uint64_t)x.i64[0] : integer + (uint64_t)x.i64[0];
+        local_store(out, to + place * c->out.step, 1, number,
+                    is_float ? (const void *)&real : (const void *)&integer);
     }
 }
 
@@ -99,15 +120,23 @@ static bool sums_parts(const KernelCall *call)
     return false;
 }
 
-/* The rows of a running sum; of a part, where its dim is cut. */
-static bool cumulated_rows(const KernelCall *call, const Local *in, DimRows *rows, Error *err)
+/* The rows of an input or a result, of a part where its dim is cut, and where it starts in the
+ * whole dim. */
+static bool cumulated_rows(const KernelCall *call, const Local *local, DimRows *rows,
+                           int64_t *start, Error *err)
 {
-    Local own = *in;
+    Local own = *local;
+    int axis;
+    *start = 0;
     if (!sums_parts(call))
-        return axis_rows(call, in, 1, rows, err);
+        return axis_rows(call, local, 1, rows, err);
+    if (!read_axis(call, local->shape.n_dims, 1, &axis, err))
+        return false;
     own.whole = own.shape;
     for (int64_t d = 0; d < own.shape.n_dims; d++)
         own.runs[d] = runs_whole(call->scratch, own.shape.dim[d]);
+    if (axis >= 0 && local->runs[axis].n > 0)
+        *start = local->runs[axis].at[0].start;
     return axis_rows(call, &own, 1, rows, err);
 }
 
@@ -116,16 +145,21 @@ static bool cumulate_all(const KernelCall *call, const Local *in, Local *out, bo
                          Error *err)
 {
     const Graph *graph = kernel_graph(call);
-    DimRows rows = {0};
-    if (shape_elements(&in->shape) != shape_elements(&out->shape))
+    Cumulation c = {.product = call->kernel->row != NULL};
+    int64_t in_start, out_start;
+    if (shape_elements(&in->whole) != shape_elements(&out->whole))
         return error_kind(err, ERROR_RUN, "output and input shapes do not match");
-    if (!cumulated_rows(call, in, &rows, err))
+    if (!cumulated_rows(call, in, &c.in, &in_start, err) ||
+        !cumulated_rows(call, out, &c.out, &out_start, err))
         return false;
-    bool exclusive = op_attr_int(graph, call->op, "exclusive", 0) != 0;
-    bool reverse = (op_attr_int(graph, call->op, "reverse", 0) != 0) != turned;
-    for (int64_t row = 0; row < rows.n_rows; row++)
-        cumulate_row(in, out, &rows, row_start(&rows, row), call->kernel->row != NULL, exclusive,
-                     reverse);
+    if (c.in.n_rows != c.out.n_rows)
+        return error_kind(err, ERROR_RUN, "output and input shapes do not match");
+    c.reverse = (op_attr_int(graph, call->op, "reverse", 0) != 0) != turned;
+    c.shift = out_start - in_start;
+    if (op_attr_int(graph, call->op, "exclusive", 0) != 0)
+        c.shift += c.reverse ? 1 : -1;
+    for (int64_t row = 0; row < c.out.n_rows; row++)
+        cumulate_row(in, out, &c, row);
     return true;
 }
 
