@@ -226,12 +226,14 @@ static void add_node(OnnxReader *reader, OnnxNode *node, Wire wire)
     if (reader->scope)
         reader->bytes_left -= (int64_t)(sizeof(GraphOp) + node->name.n + node->path.n);
     Function *function = reader->functions.n > 0 ? called_function(reader, node) : NULL;
-    if (function || reader->subgraphs.n > 0)
+    if (function || reader->subgraphs.n > 0) {
         add_call(reader, node, function, wire);
-    else
-        graph_add_op(reader->builder, operator_name(reader, node), node->name, node->path,
-                     reader->inputs.at, reader->inputs.n, reader->outputs.at, reader->outputs.n,
-                     add_attrs(reader));
+        return;
+    }
+    unpack_operands(reader, node);
+    graph_add_op(reader->builder, operator_name(reader, node), node->name, node->path,
+                 reader->inputs.at, reader->inputs.n, reader->outputs.at, reader->outputs.n,
+                 add_attrs(reader));
 }
 
 void read_node(OnnxReader *reader, Wire wire)

@@ -121,6 +121,9 @@ Str operator_name(OnnxReader *reader, const OnnxNode *node);
 int32_t add_op(OnnxReader *reader, const char *op_type, const InlinedCall *call, const char *suffix,
                const int32_t *inputs, int n_inputs, int32_t output, int32_t attrs);
 
+/* ---- operands that are one tensor: onnx_packed.c ---- */
+void unpack_operands(OnnxReader *reader, const OnnxNode *node); /* of the node that is read */
+
 /* ---- scopes: onnx_scope.c ---- */
 int32_t reader_tensor(OnnxReader *reader, Str name); /* -1: an absent operand */
 /* Opens the scope of a call, named after it and the branch. Returns false, with a fault, if it is

@@ -90,13 +90,9 @@ static void uneven_rows(RuleCall *call, int axis, const int64_t *sizes)
         part_row(rule_output(space, (int)o), axis, n, start);
 }
 
-static bool split(RuleCall *call, Error *err)
+static bool split_into(RuleCall *call, int axis, const int64_t *sizes, Error *err)
 {
-    int64_t *sizes = arena_array(call->arena, int64_t, call->n_outputs);
     bool equal = true;
-    int axis;
-    if (!args_split(call, &axis, sizes, err))
-        return false;
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = *call->shape[0];
         call->out_shape[o].dim[axis] = sizes[o];
@@ -110,6 +106,40 @@ static bool split(RuleCall *call, Error *err)
     else
         uneven_rows(call, axis, sizes);
     return true;
+}
+
+static bool split(RuleCall *call, Error *err)
+{
+    int64_t *sizes = arena_array(call->arena, int64_t, call->n_outputs);
+    int axis;
+    return args_split(call, &axis, sizes, err) && split_into(call, axis, sizes, err);
+}
+
+/* Parts whose sizes are as the shares: the heads of queries, keys and values in one dim. */
+static bool split_heads(RuleCall *call, Error *err)
+{
+    int64_t *sizes = arena_array(call->arena, int64_t, call->n_outputs), all = 0;
+    Ints shares;
+    int axis;
+    if (!args_axis(args_int(call, "axis", 0), call->shape[0]->n_dims, &axis, err) ||
+        !args_ints(call, -1, "shares", &shares, err))
+        return false;
+    int64_t size = call->shape[0]->dim[axis];
+    for (int i = 0; i < shares.n; i++) {
+        if (shares.at[i] < 1 || shares.at[i] > size)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "part %d has %" PRId64 " heads", i,
+                              shares.at[i]);
+        all += shares.at[i];
+    }
+    if (shares.n != call->n_outputs)
+        return error_set(err, "it has %d outputs and %d shares", call->n_outputs, shares.n);
+    if (all == 0 || size % all != 0)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "the %" PRId64 " numbers of dim %d are no multiple of %" PRId64 " heads",
+                          size, axis, all);
+    for (int i = 0; i < shares.n; i++)
+        sizes[i] = size / all * shares.at[i];
+    return split_into(call, axis, sizes, err);
 }
 
 /* Element s of the output is element start + step * s of the input. */
@@ -320,6 +350,9 @@ const Operator operators_shape[] = {
      TORCH_CALLS("split: 5x8x4,=[4,4] axis=1 -> 2 | dim=1 split_size=4; split_with_sizes: "
                  "5x9x4,=[4,5] axis=1 -> 2 | dim=1 split_sizes=[4,5]; chunk: 5x8x4,=[4,4] axis=1 "
                  "-> 2 | dim=1 chunks=2")},
+    {OP("SplitHeads", split_heads, 0, 1, 1), GRADIENT("0: move"), EARLY_PICKS,
+     .outputs_max = OPERATOR_MANY, OWN("axis shares", ""), .kernel = "Split",
+     .examples = "5x12 axis=1 shares=[4,1,1] -> 3; 5x6 axis=1 shares=[1,1] -> 2"},
     {OP("Slice", slice, 0, 1, 5), GRADIENT("0: move"), HOST(slice), RANK(AXES, 1), EARLY_PICKS,
      .reads = OPERATOR_ANY, ONNX("axes ends starts", ". Ai Ai Ai Ai"), .kernel = "Slice",
      .examples = "7x9,=[1,2],=[7,9],=[0,1],=[1,3]; 7x9,=[8],=[0],=[1],=[-2]; 7x9,=[2],=[6],=[0]",
