@@ -130,6 +130,23 @@ static int32_t experts_of(const Graph *graph)
     return -1;
 }
 
+/* Beyond a twentieth it is said how much longer the others wait. */
+static void the_load_is_found(const Plan *plan, double imbalance)
+{
+    const Finding *found = NULL;
+    for (int i = 0; i < plan->findings.n; i++)
+        if (strcmp(plan->findings.at[i].code, "expert-load") == 0)
+            found = &plan->findings.at[i];
+    assert_int_equal(found != NULL, imbalance > 1.05);
+    if (!found)
+        return;
+    Arena *arena = arena_new();
+    assert_int_equal(found->level, LEVEL_NOTE);
+    assert_non_null(strstr(found->text, "sharded by ep: the fullest rank"));
+    assert_non_null(strstr(found->text, arena_printf(arena, " %.3g times as many", imbalance)));
+    arena_free(arena);
+}
+
 static void experts_cost_what_they_move(void **state)
 {
     const ExpertRow *row = *state;
@@ -165,6 +182,7 @@ static void experts_cost_what_they_move(void **state)
             fabs(routed_imbalance(plan->routed, experts_of(session->graph),
                                   program_cut(plan, experts_of(session->graph)), plan->mesh) -
                  row->imbalance) < 1e-12);
+    the_load_is_found(plan, row->imbalance);
     assert_string_equal(collectives_text(arena, session->plan), row->moved);
     assert_true(plan_is_legal(plan));
     session_close(session);

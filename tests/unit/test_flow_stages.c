@@ -97,6 +97,23 @@ static Body scan(Arena *arena)
     return body;
 }
 
+/* Parts of x in a sequence, which one more joins, and what is made of them. */
+static Body sequence(Arena *arena)
+{
+    Body body = begun(arena);
+    body_ints(&body, "zero", "0", true);
+    body_node(&body, "SplitToSequence parts: x -> rows");
+    body_node(&body, "SequenceInsert insert: rows w -> more");
+    body_node(&body, "SequenceAt first: more zero -> row");
+    Buf node = node_begin(arena, "ConcatFromSequence join: more -> all");
+    node_int(&node, "axis", 0);
+    body_add(&body, &node);
+    body_node(&body, "Mul last: all row -> out");
+    body_node(&body, "Neg end: out -> out2");
+    body_output(&body, "out2");
+    return body;
+}
+
 /* ---- stages ---- */
 
 static Planning *planning_of(Body (*make)(Arena *arena), const char *mesh)
@@ -179,6 +196,36 @@ static void control_flow_runs_cut_at_every_place(void **state)
         must_run(p, op);
         planning_close(p);
     }
+}
+
+/* A sequence that a stage reads from another one is refused by name; elsewhere stages run. */
+static void sequences_stay_in_a_stage(void **state)
+{
+    (void)state;
+    int n_run = 0, n_refused = 0;
+    Planning *first = planning_of(sequence, "dp=2,pp=2");
+    int n_ops = first->graph->n_ops;
+    planning_close(first);
+    for (int32_t op = 1; op < n_ops; op++) {
+        Planning *p = planning_of(sequence, "dp=2,pp=2");
+        const Finding *error = NULL;
+        planning_pin(p, "w", 1, "dp", 1, false);
+        cut_at(p, op, op % 2);
+        for (int i = 0; i < p->plan->findings.n && !error; i++)
+            if (p->plan->findings.at[i].level == LEVEL_ERROR)
+                error = &p->plan->findings.at[i];
+        if (error) {
+            assert_non_null(strstr(error->text, "from other devices"));
+            assert_true(strstr(error->text, "'rows'") || strstr(error->text, "'more'"));
+            assert_non_null(strstr(error->hint, "run both ops on the same devices"));
+            n_refused++;
+        } else {
+            must_run(p, op);
+            n_run++;
+        }
+        planning_close(p);
+    }
+    assert_true(n_run > 1 && n_refused > 1);
 }
 
 static int32_t op_of(const Planning *p, const char *name)
@@ -266,6 +313,7 @@ static void what_has_no_size_is_not_sent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequences_stay_in_a_stage),
         cmocka_unit_test(conditions_and_captured_values_are_sent),
         cmocka_unit_test(a_stage_in_a_branch_begins_after_it),
         cmocka_unit_test(what_has_no_size_is_not_sent),
