@@ -217,7 +217,7 @@ void go_gradient(Ui *ui)
             graph->phase[ui->session->inferred->program[i]] != PHASE_FORWARD)
             n = add_once(ops, n, MENU_MAX, ui->session->inferred->program[i]);
     if (n == 0)
-        ui_say(ui, "nothing comes of this op in the backward pass");
+        ui_say(ui, "this op has no backward ops");
     else
         go_one_of(ui, "its backward ops", ops, n);
 }

@@ -41,7 +41,7 @@ const TourStep tour_steps[] = {
      "the "
      "step: the loss, the backward pass, the update by AdamW. Your pins and the policy stay.",
      "1:train auto<Enter>", "BWD ms"},
-    {"A row has both passes now: ms forward, BWD ms for the backward ops that come of it. A square "
+    {"A row has both passes now: ms forward, BWD ms for its backward ops. A square "
      "on the left marks what is kept for the backward pass. What is that, in bytes?",
      "gk", "AT THE PEAK"},
     {"By layer, the most first; AGAIN is the time of making it again. What would recomputation or "

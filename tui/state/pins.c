@@ -525,7 +525,7 @@ bool pins_undo(Ui *ui, Error *err)
         return true;
     if (n == 0)
         return error_kind(err, ERROR_USAGE,
-                          "nothing to undo: the other decisions are the policy's");
+                          "nothing to undo: all other decisions are the policy's");
     job_change(ui, &(Change){.kind = CHANGE_STEP, .n = -n}, say_change, "undone");
     return true;
 }

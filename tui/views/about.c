@@ -75,8 +75,8 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_CONSOLE] =
         "Lua in the policy's state. The decisions of a line are one step of undo, and\n"
         ":write saves them as lines of a policy.",
-    [SHOW_CHECK] = "Outputs compared with one device, and for each kind of op the predicted and\n"
-                   "the measured time.",
+    [SHOW_CHECK] = "Outputs compared with one device; of a training step its loss, the value that\n"
+                   "differs most, and its blocks; for each kind of op predicted and measured time.",
     [SHOW_SCHEDULE] =
         "The pipeline: one row for each stage, or with c one for each set of devices\n"
         "that stages share. A block is the forward (-) or backward (=) pass of a stage\n"

@@ -204,7 +204,7 @@ static void draw_checked(const Ui *ui, const RunState *run, Pen *pen)
 {
     enum { VERDICT_LINES = 3, FEWER = 2 };
     RunBlockSums sums = run_block_sums(ui->frame, &run->report);
-    bool brief = pen->area.h < VERDICT_LINES + sums.n + BESIDE_BLOCKS;
+    bool brief = run->report.n_steps > 0 && pen->area.h < VERDICT_LINES + sums.n + BESIDE_BLOCKS;
     Style style = run->verified && !run->report.ok ? ROLE_ERROR : ROLE_HEAD;
     Buf text = buf_new(ui->frame);
 

@@ -483,13 +483,15 @@ static void draw(Ui *ui, Pen *pen)
     }
 
     ui->list[SHOW_COMM].n = comm->n_rows;
-    ui->list[SHOW_COMM].wants = comm->n_rows + BESIDE_ROWS;
     if (comm->n_all == 0) {
         pen_puts(pen, ROLE_DIM, " no reshards: nothing moves between devices");
         pen_line(pen);
         draw_axes(ui, pen);
         return;
     }
+    int least = graph_has_phases(ui_graph(ui)) ? BOTH_FROM : SUMS_FROM;
+    int wants = comm->n_rows + BESIDE_ROWS;
+    ui->list[SHOW_COMM].wants = wants > least ? wants : least;
     draw_headline(ui, pen);
     int h = pen->area.h - pen->y - 1 - sums - passes;
     h = h < 1 ? 1 : h;

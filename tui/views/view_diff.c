@@ -263,7 +263,7 @@ static void diff_draw_none(Ui *ui, Pen *pen)
 static void draw_same(const Compare *compare, Pen *pen)
 {
     const PlanDiff *diff = compare->diff;
-    pen_printf(pen, ROLE_TEXT, " %s: %d ops, %d tensors and %d reshards alike; = lists them",
+    pen_printf(pen, ROLE_TEXT, " %s: %d ops, %d tensors and %d reshards are equal; = lists them",
                diff->same ? "The plans are the same" : "The resulting plans are the same",
                diff->list[DIFF_OPS].n_compared, diff->list[DIFF_TENSORS].n_compared,
                diff->list[DIFF_RESHARDS].n_compared);

@@ -397,7 +397,7 @@ static void draw_live(Ui *ui, int h, Pen *pen)
     if (left < 3 || live->n == 0)
         return;
     pen_line(pen);
-    pen_puts(pen, ROLE_HEAD, " AT THE PEAK of the plan that stands");
+    pen_puts(pen, ROLE_HEAD, " AT THE PEAK of the present plan");
     pen_line(pen);
     for (int c = 0; c < MEMORY_CLASS_COUNT && left > 0; c++)
         if (live->by_class[c] > 0) {

@@ -85,9 +85,11 @@ static Widths widths_for(const Ui *ui, int w)
     return widths;
 }
 
-static void draw_reshard_heads(const Widths *widths, Pen *pen)
+static void draw_reshard_heads(const Comm *comm, const Widths *widths, Pen *pen)
 {
     pen_puts(pen, ROLE_HEAD, " MOST EXPENSIVE RESHARDS OF A STEP");
+    if (comm->n_rows < comm->n_all)
+        pen_printf(pen, ROLE_HEAD, ", filter: %s", comm->kept_by);
     pen_line(pen);
     pen_right(pen, ROLE_HEAD, STR("×"), TIMES_W);
     pen_puts(pen, ROLE_HEAD, widths->pass ? "  PASS     " : " ");
@@ -137,7 +139,7 @@ static void draw_reshards(Ui *ui, Pen *pen)
         return;
     }
     Widths widths = widths_for(ui, pen->area.w);
-    draw_reshard_heads(&widths, pen);
+    draw_reshard_heads(comm, &widths, pen);
     for (int i = 0; i < comm->n_rows && !pen_full(pen); i++)
         draw_reshard(ui, &comm->row[i], &widths, pen);
     if (comm->n_rows == 0)
