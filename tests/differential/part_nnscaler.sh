@@ -30,3 +30,5 @@ compare "llama 2x2x2" llama 84 "" $models/llama-tiny.onnx -m pp=2,dp=2,tp=2 -p h
 compare "gpt dp" gpt 44 "" $models/tiny-gpt.onnx -m dp=2 -p dp
 compare "gpt megatron" gpt 76 "$fused" $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
 compare "gpt stages" gpt 44 "" $models/tiny-gpt.onnx -m pp=2 -p pipeline
+compare "gpt megatron, a step" gpt 76 "$fused" $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron --train adamw
+compare "gpt stages, a step" gpt 44 "" $models/tiny-gpt.onnx -m pp=2 -p pipeline --train adamw --set micro_batches=2
