@@ -100,6 +100,10 @@ for profile in torch vescale; do
         "$(awk -F' *[|] *' -v p=$profile '$2 == p {print $3}' tests/conformance/deviations.md)"
 done
 
+# The gradient of an input of one element along the axis is cut along the other dims.
+same "gradient of a part of one element" \
+    "$("$DIMSCOPE" rule Concat --gradient --shapes 4x6,4x1 --attr axis=1 | grep -Fxc '  d0 n^ -> d0 1')" 1
+
 # A batch that does not divide is on the page of a step, sizes of weights that do not are not.
 same "estimate tells an uneven batch" \
     "$("$DIMSCOPE" estimate samples/models/tiny-gpt.onnx -m dp=3 -p dp --dim batch=8 |
