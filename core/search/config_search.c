@@ -148,6 +148,7 @@ typedef struct {
     Arena *scratch;                                              /* of what is expanded: its .. */
     const ConfigParts *parts;                                    /* .. layers, .. */
     const PartCost *stages[SPLIT_COUNT][CONFIG_VIRTUAL_MAX + 1]; /* .. stages, .. */
+    int64_t n_states;                                            /* .. states of a schedule, .. */
     int32_t group;                                               /* .. group and bound */
     double least_us;
     double group_us; /* the least of its schedules */
@@ -219,7 +220,7 @@ static Node node_of_schedule(Run *run, const Config *config)
     return (Node){*config,
                   ROUND_STAGES,
                   run->group,
-                  config_count_states(space, config),
+                  run->n_states,
                   fmax(run->least_us, config_lanes_us(config, stage)),
                   config_lanes_bytes(run->search->bounds, &sharded, stage, shards)};
 }
@@ -320,6 +321,7 @@ static bool expand(Run *run, Node node, Error *err)
         return false;
     run->scratch = arena_new();
     run->group = node.group;
+    run->n_states = config_count_states(&search->space, &node.config);
     run->least_us = node.us;
     memset(run->stages, 0, sizeof run->stages);
     if (node.round <= ROUND_WIDE)
