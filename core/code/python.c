@@ -84,3 +84,34 @@ void python_tuple_end(int64_t n, Buf *out)
 {
     buf_puts(out, n == 1 ? ",)" : ")");
 }
+
+static bool is_identifier(Arena *arena, Str name)
+{
+    Buf identifier = buf_new(arena);
+    python_identifier(name, &identifier);
+    return str_eq(name, buf_str(&identifier));
+}
+
+void python_module(Str path, Buf *out)
+{
+    bool plain = true;
+    for (Str rest = path; rest.n > 0;)
+        plain &= is_identifier(out->arena, str_take(&rest, '.'));
+    buf_puts(out, path.n == 0 ? "model" : plain ? "model." : "model.get_submodule(");
+    if (plain)
+        buf_add(out, path);
+    else
+        python_string(path, out);
+    buf_puts(out, plain ? "" : ")");
+}
+
+void python_parameter(Str name, Buf *out)
+{
+    Str owner = name;
+    while (owner.n > 0 && owner.s[owner.n - 1] != '.')
+        owner.n--;
+    Str last = {name.s + owner.n, name.n - owner.n};
+    python_module((Str){owner.s, owner.n > 0 ? owner.n - 1 : 0}, out);
+    buf_putc(out, '.');
+    python_identifier(last, out);
+}

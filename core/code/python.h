@@ -19,4 +19,9 @@ void python_tuple_end(int64_t n, Buf *out);
  * an underscore goes before a digit and after a keyword. Two texts may give one name. */
 void python_identifier(Str text, Buf *out);
 
+/* A module of `model` by its path, "model.h.attn", or a call where a name in it is no identifier;
+ * `model` itself of an empty path. A parameter by its name: "model.h.attn.weight". */
+void python_module(Str path, Buf *out);
+void python_parameter(Str name, Buf *out);
+
 #endif

@@ -54,6 +54,10 @@ expect "the other name of a tied parameter" says "tok.weight" \
     "$DIMSCOPE" why tests/open/tied_lm.pt2 head.weight.0 -m x=2
 expect "the name of a tied parameter in an archive without weights" says "head.weight  f32  12,4" \
     "$DIMSCOPE" why tests/open/bare/tied_bare.pt2 tok.weight -m x=2
+expect "styles tie what was one parameter" says "model.head.weight = model.e.weight" \
+    "$DIMSCOPE" export tests/open/bare/tied_tp.pt2 -m dp=2,tp=2 -p megatron --to dtensor
+expect "no style prepares the first of several arguments" sh -c "! '$DIMSCOPE' export \
+    tests/open/bare/tied_tp.pt2 -m dp=2,tp=2 -p megatron --to dtensor | grep PrepareModuleInput"
 expect "buffers are listed apart" says "BUFFERS" "$DIMSCOPE" info tests/open/tied_lm.pt2
 expect "buffers do not train" says "trains   3,760 parameters" \
     "$DIMSCOPE" plan tests/open/tied_lm.pt2 -m x=2 --train

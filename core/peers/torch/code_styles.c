@@ -309,6 +309,29 @@ static void write_check(Writer *it)
                           "            raise KeyError(f\"the model has no {path}\")\n");
 }
 
+/* Each style makes a parameter of its own: those that were one become one again. A file without
+ * their second names leaves it to the model. */
+static void write_ties(Writer *it)
+{
+    const Inferred *inferred = it->w->session->inferred;
+    const Graph *graph = inferred->graph;
+    int n = 0;
+    for (int i = 0; i < graph->n_also; i++) {
+        Str name = str_from(names_text(graph->names, graph->also[i].name));
+        int32_t t = graph->also[i].tensor;
+        if (!tensor_is_parameter(inferred, t) || str_find(name, STR(".")) < 0)
+            continue;
+        buf_puts(it->out, "    ");
+        python_parameter(name, it->out);
+        buf_puts(it->out, " = ");
+        python_parameter(str_from(tensor_name(graph, t)), it->out);
+        buf_puts(it->out, n++ == 0 ? "  # each style makes its own parameter\n" : "\n");
+    }
+    if (n == 0)
+        buf_puts(it->out, "    if hasattr(model, \"tie_weights\"):\n"
+                          "        model.tie_weights()  # each style makes its own parameter\n");
+}
+
 static void write_tensor_axes(Writer *it)
 {
     if (it->stage_axis < 0)
@@ -330,27 +353,7 @@ static void write_tensor_axes(Writer *it)
         }
     }
     if (it->n_planned > 0 && it->stage_axis < 0)
-        buf_puts(it->out, "    if hasattr(model, \"tie_weights\"):\n"
-                          "        model.tie_weights()  # each style makes its own parameter\n");
-}
-
-/* "model.model.layers", or a call where a name is no identifier. */
-static void put_layers(Writer *it, Str unit)
-{
-    Str path = {unit.s, unit.n - 2}, rest = path;
-    bool plain = true;
-    while (rest.n > 0) {
-        Buf name = buf_new(it->w->arena);
-        Str part = str_take(&rest, '.');
-        python_identifier(part, &name);
-        plain &= str_eq(part, buf_str(&name));
-    }
-    buf_puts(it->out, plain ? "model." : "model.get_submodule(");
-    if (plain)
-        buf_add(it->out, path);
-    else
-        python_string(path, it->out);
-    buf_puts(it->out, plain ? "" : ")");
+        write_ties(it);
 }
 
 static bool is_of_experts(const Writer *it, const char *axis)
@@ -447,7 +450,7 @@ static void write_batch_axes(Writer *it)
         write_experts(it);
     for (int i = 0; i < it->units.n && it->recomputes; i++) {
         buf_puts(it->out, "    for layer in ");
-        put_layers(it, it->units.at[i].key);
+        python_module((Str){it->units.at[i].key.s, it->units.at[i].key.n - 2}, it->out);
         buf_puts(it->out, ":\n        checkpoint(layer)\n");
     }
     if (!batch)
@@ -455,7 +458,7 @@ static void write_batch_axes(Writer *it)
     buf_puts(it->out, it->units.n ? "    for module in (" : "");
     for (int i = 0; i < it->units.n; i++) {
         buf_putc(it->out, '*');
-        put_layers(it, it->units.at[i].key);
+        python_module((Str){it->units.at[i].key.s, it->units.at[i].key.n - 2}, it->out);
         buf_puts(it->out, ", ");
     }
     if (it->units.n)

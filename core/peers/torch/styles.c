@@ -518,14 +518,38 @@ static bool gathers(const Styling *s, const StyledModule *m)
     return arrives.kind == PLACE_SHARD || (cut && styling_is_whole(arrives));
 }
 
+/* Whether ops in the module read another value that is made outside: it has several arguments. */
+static bool reads_another(const Styling *s, Str around, int32_t tensor)
+{
+    const Graph *graph = s->w->graph;
+    for (int32_t op = 0; op < s->out->n_forward; op++) {
+        if (!styling_is_read(s, op) || !styling_within(str_from(op_path(graph, op)), around))
+            continue;
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
+            if (t >= 0 && t != tensor && torch_has_shape(s->w, t) &&
+                !tensor_is_parameter(s->w->session->inferred, t) &&
+                !tensor_is_known(s->w->session->inferred, t) &&
+                (maker < 0 || !styling_within(str_from(op_path(graph, maker)), around)))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_attention(Str around)
+{
+    Str leaf = {around.s + styling_parent(around).n, around.n - styling_parent(around).n};
+    return str_find(leaf, STR("attn")) >= 0 || str_find(leaf, STR("attention")) >= 0;
+}
+
 /* PrepareModuleInput at the module around those that read the same value: it is gathered once, and
  * their gradients add up before one reduction. As in transformers an attention gets it by name, one
- * of images as the first of two arguments. */
+ * of images as the first of two arguments; another module has no other argument. */
 static void add_inputs(Styling *s, Str around, int32_t tensor)
 {
     Buf out = buf_new(s->w->arena), from = buf_new(s->w->arena);
-    Str leaf = {around.s + styling_parent(around).n, around.n - styling_parent(around).n};
-    bool attention = str_find(leaf, STR("attn")) >= 0 || str_find(leaf, STR("attention")) >= 0;
+    bool attention = is_attention(around);
     bool image = styling_within(around, STR("vit")) || styling_within(around, STR("swin"));
     put_place(s, styling_lies(s, s->w->plan->moved->sharding[tensor]), &from);
     if (attention && image)
@@ -557,7 +581,8 @@ static void find_gathered(Styling *s)
             around[m->at.in].n ? code_common_path(around[m->at.in], m->path) : m->path;
     }
     for (int32_t t = 0; t < s->out->n_values; t++) {
-        if (s->group[t] < 2 || around[t].n == 0) {
+        if (s->group[t] < 2 || around[t].n == 0 ||
+            (!is_attention(around[t]) && reads_another(s, around[t], t))) {
             s->group[t] = 0;
             continue;
         }
