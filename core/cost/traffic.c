@@ -174,7 +174,9 @@ static double read_of(const Mesh *mesh, const Sharding *wide, const Sharding *pl
         }
         cut_interval(&wide->dim[d], mesh, reader, &lo, &hi);
         cut_interval(&plain->dim[d], mesh, holder, &own_lo, &own_hi);
-        elements *= common(lo, hi, own_lo, own_hi);
+        int64_t size = cut_size(&wide->dim[d]);
+        elements *= common(lo, hi, own_lo, own_hi) + common(lo + size, size, own_lo, own_hi) +
+                    common(0, hi - size, own_lo, own_hi);
     }
     return elements;
 }

@@ -177,7 +177,7 @@ int64_t cut_size(const Cut *cut)
 
 bool cut_equal(const Cut *a, const Cut *b)
 {
-    if (a->n != b->n || a->before != b->before || a->after != b->after)
+    if (a->n != b->n || a->around != b->around || a->before != b->before || a->after != b->after)
         return false;
     for (int i = 0; i < a->n; i++)
         if (memcmp(&a->digit[i], &b->digit[i], sizeof a->digit[i]) != 0)
@@ -554,8 +554,9 @@ void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *l
     digit_interval(&cut->digit[0], mesh, position, lo, hi);
     if (*lo == *hi || cut_carries(cut) || cut_is_ring(cut))
         return; /* a rank without a part needs no borders */
-    *lo = *lo > cut->before ? *lo - cut->before : 0;
-    *hi = cut->digit[0].size - *hi > cut->after ? *hi + cut->after : cut->digit[0].size;
+    bool inside = !cut->around;
+    *lo = inside && *lo <= cut->before ? 0 : *lo - cut->before;
+    *hi = inside && cut->digit[0].size - *hi <= cut->after ? cut->digit[0].size : *hi + cut->after;
 }
 
 int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
@@ -632,5 +633,6 @@ void cut_format(const Cut *cut, const Mesh *mesh, Buf *out)
     else if (cut_carries(cut))
         buf_puts(out, cut->after == CUT_CARRY ? "[,>]" : "[<,]");
     else if (cut_has_halo(cut))
-        buf_printf(out, "[%" PRId32 ",%" PRId32 "]", cut->before, cut->after);
+        buf_printf(out, "[%" PRId32 ",%" PRId32 "%s]", cut->before, cut->after,
+                   cut->around ? "~" : "");
 }

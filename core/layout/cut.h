@@ -21,7 +21,8 @@
  *
  * A halo is what a rank holds of its neighbours' parts too, `before` and `after` its own:
  * 56/x[1,1]. Only a dim of one digit has one, and only in the sharding that an op reads: windows
- * that slide over a sharded dim need the borders of the neighbours. It ends where the tensor does.
+ * that slide over a sharded dim need the borders of the neighbours. It ends where the tensor does,
+ * or goes on at its other end, 56/x[3,0~], as where elements are rolled.
  * A value that an op makes with halos is partial over the axes of the dim: addends overlap there.
  * A halo of CUT_CARRY has no elements: what a running sum has at the end of a part is to be added
  * to all parts behind it, 64/x[,>], or at its start to all before it, 64/x[<,].
@@ -55,8 +56,9 @@ typedef struct {
 } Digit;
 
 typedef struct {
-    int64_t n; /* number of digits; 0 only for a dim of size 1 or less: a whole dim of size s is one
+    int32_t n; /* number of digits; 0 only for a dim of size 1 or less: a whole dim of size s is one
                   uncut digit */
+    int32_t around;        /* 1: the halo goes on at the other end of the dim; else 0 */
     int32_t before, after; /* the halo, in elements; 0: none */
     Digit digit[DIGITS_MAX];
 } Cut;
@@ -135,12 +137,13 @@ void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int6
                     int64_t *hi);
 int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position);
 int64_t cut_most_size(const Cut *cut, const Mesh *mesh); /* the largest of any rank */
-/* What the rank at `position` holds of a dim of one digit, [lo, hi), its halo included. */
+/* What the rank at `position` holds of a dim of one digit, [lo, hi), its halo included; with one
+ * that goes around, lo may be below 0 and hi beyond the size. */
 void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *lo, int64_t *hi);
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* ranks hold parts of unlike sizes */
 
-/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "56/x[1,1]", "64/x[,>]", "64/x[ring]"; a dim of size
- * 1 is "1". */
+/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "56/x[1,1]", "56/x[1,1~]", "64/x[,>]", "64/x[ring]";
+ * a dim of size 1 is "1". */
 void cut_format(const Cut *cut, const Mesh *mesh, Buf *out);
 
 #endif

@@ -50,6 +50,22 @@ static Runs block_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t p
     return runs;
 }
 
+/* The elements [lo, hi) of a dim that goes on at its ends: what is beyond one is at the other. */
+static Runs halo_runs(Arena *arena, int64_t lo, int64_t hi, int64_t size)
+{
+    Runs runs = {.local_size = hi - lo, .unequal = true, .at = arena_array(arena, Run, 2)};
+    if (hi > size) {
+        runs.at[runs.n++] = (Run){0, hi - size};
+        hi = size;
+    }
+    int64_t end = lo < 0 ? size : 0;
+    if (hi > (lo > 0 ? lo : 0))
+        runs.at[runs.n++] = (Run){lo > 0 ? lo : 0, hi - (lo > 0 ? lo : 0)};
+    if (end > 0)
+        runs.at[runs.n++] = (Run){size + lo, -lo};
+    return runs;
+}
+
 int64_t cut_n_runs(const Cut *cut, const Mesh *mesh, int64_t position)
 {
     if (cut_local_size(cut, mesh, position) == 0)
@@ -89,9 +105,7 @@ Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position)
     if (cut_has_halo(cut) && !cut_is_ring(cut)) {
         int64_t lo, hi;
         cut_interval(cut, mesh, position, &lo, &hi);
-        Runs runs = runs_whole(arena, hi - lo);
-        runs.at[0].start = lo;
-        return runs;
+        return halo_runs(arena, lo, hi, cut_size(cut));
     }
     int64_t n = cut_n_runs(cut, mesh, position);
     Runs runs = {.local_size = cut_local_size(cut, mesh, position)};

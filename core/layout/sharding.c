@@ -144,7 +144,7 @@ Sharding sharding_without_halo(const Sharding *sharding)
 {
     Sharding plain = *sharding;
     for (int64_t d = 0; d < plain.n_dims; d++)
-        plain.dim[d].before = plain.dim[d].after = 0;
+        plain.dim[d].before = plain.dim[d].after = plain.dim[d].around = 0;
     return plain;
 }
 

@@ -33,7 +33,7 @@ bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim
         parts[f] = &cut->index[factors->index[f]];
     if (factors->n == 0 || !factors->exact || !cut_concat(parts, factors->n, mesh, out))
         return false;
-    out->before = out->after = 0;
+    out->before = out->after = out->around = 0;
     return true;
 }
 
@@ -74,46 +74,74 @@ static int moving_index(const OpSpace *space, const OpCut *cut, const Row *row)
     return moving;
 }
 
-/* What the rank at `position` reads of a dim whose window index dim `moving` moves: [lo, hi). False
- * if it has no part of the index dim. */
-static bool reads(const OpSpace *space, const OpCut *cut, int operand, int dim, int moving,
-                  const Mesh *mesh, int64_t position, int64_t *lo, int64_t *hi)
+/* A dim that is read in windows, which index dim `moving` moves. */
+typedef struct {
+    const OpSpace *space;
+    Row row;
+    int64_t size;
+    int moving;
+} Windows;
+
+/* The row of a dim of an input; of a frozen dim that follows another one, the window around the
+ * places of that one. False if the dim is an index dim, which is cut as that is. */
+static bool windows_row(const OpSpace *space, const OpCut *cut, int operand, int dim, Row *out)
 {
-    Box index = {.n = space->n_index}, box;
-    for (int j = 0; j < space->n_index; j++)
-        index.hi[j] = space->index[j].size;
-    digit_interval(&cut->index[moving].digit[0], mesh, position, &index.lo[moving],
-                   &index.hi[moving]);
-    projection_range(&space->operand[operand].projection, &space->operand[operand].shape, &index,
-                     &box);
-    *lo = clamp(box.lo[dim], 0, space->operand[operand].shape.dim[dim]);
-    *hi = clamp(box.hi[dim], *lo, space->operand[operand].shape.dim[dim]);
-    return index.lo[moving] < index.hi[moving] && *lo < *hi;
+    const DimFactors *factors = &space->operand[operand].factors[dim];
+    *out = space->operand[operand].projection.row[dim];
+    if (!factors->exact)
+        return true;
+    const IndexDim *index = factors->n == 1 ? &space->index[factors->index[0]] : NULL;
+    if (!index || index->follows == 0 || !cut_is_whole(&cut->index[factors->index[0]]))
+        return false;
+    *out = (Row){.offset = -index->before, .window = index->before + 1 + index->after};
+    out->coef[index->follows - 1] = 1;
+    return true;
 }
 
-/* The dim sharded as index dim `moving` is, with the widest halo of any rank. False if a rank that
- * computes has no part of its own to put the halo around. */
-static bool halo_cut(const OpSpace *space, const OpCut *cut, int operand, int dim, int moving,
-                     const Mesh *mesh, Cut *out)
+/* What the rank at `position` reads of the dim: [lo, hi), beyond its ends where these are one.
+ * False if it has no part of the index dim. */
+static bool reads(const Windows *windows, const Cut *places, const Mesh *mesh, int64_t position,
+                  int64_t *lo, int64_t *hi)
+{
+    bool around = windows->row.ends == ENDS_WRAP;
+    Projection projection = {.n_dims = 1, .clip = !around, .row = {windows->row}};
+    Shape shape = {.n_dims = 1, .dim = {windows->size}};
+    Box index = {.n = windows->space->n_index}, box;
+    for (int j = 0; j < index.n; j++)
+        index.hi[j] = windows->space->index[j].size;
+    digit_interval(&places->digit[0], mesh, position, &index.lo[windows->moving],
+                   &index.hi[windows->moving]);
+    projection_range(&projection, &shape, &index, &box);
+    *lo = box.lo[0];
+    *hi = box.hi[0];
+    return index.lo[windows->moving] < index.hi[windows->moving] && *lo < *hi;
+}
+
+/* The dim sharded as its index dim is, with the widest halo of any rank. False if a rank that
+ * computes has no part of its own to put the halo around, or would hold an element twice. */
+static bool halo_cut(const Windows *windows, const Cut *places, const Mesh *mesh, Cut *out)
 {
     uint8_t atom[ATOMS_MAX];
-    int n = cut_list_atoms(&cut->index[moving], atom);
-    AtomSet atoms = cut_atoms(&cut->index[moving]);
-    int64_t n_parts = mesh_atoms_size(mesh, atoms), before = 0, after = 0;
-    *out = cut_by(space->operand[operand].shape.dim[dim], atom, n, mesh);
+    int n = cut_list_atoms(places, atom);
+    AtomSet atoms = cut_atoms(places);
+    int64_t n_parts = mesh_atoms_size(mesh, atoms), before = 0, after = 0, most = 0;
+    *out = cut_by(windows->size, atom, n, mesh);
     if (out->n != 1 || out->digit[0].n != n)
         return false;
     for (int64_t i = 0; i < n_parts; i++) {
         int64_t position = mesh_group_member(mesh, atoms, 0, i), lo, hi, start, end;
-        if (!reads(space, cut, operand, dim, moving, mesh, position, &lo, &hi))
+        if (!reads(windows, places, mesh, position, &lo, &hi))
             continue;
         digit_interval(&out->digit[0], mesh, position, &start, &end);
         if (start == end)
             return false;
         before = start - lo > before ? start - lo : before;
         after = hi - end > after ? hi - end : after;
+        most = end - start > most ? end - start : most;
     }
-    if (before > INT32_MAX || after > INT32_MAX)
+    out->around = windows->row.ends == ENDS_WRAP && (before > 0 || after > 0);
+    if (before > INT32_MAX || after > INT32_MAX ||
+        (out->around && before + most + after > windows->size))
         return false;
     out->before = (int32_t)before;
     out->after = (int32_t)after;
@@ -132,12 +160,12 @@ static bool is_narrow(const Cut *cut, const Mesh *mesh)
 bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                  Cut *out)
 {
-    const Operand *o = &space->operand[operand];
+    Windows windows = {.space = space, .size = space->operand[operand].shape.dim[dim]};
     DimPart part;
-    if (operand >= space->n_inputs || o->factors[dim].exact)
+    if (operand >= space->n_inputs || !windows_row(space, cut, operand, dim, &windows.row))
         return false;
-    int moving = moving_index(space, cut, &o->projection.row[dim]);
-    if (moving < 0 || !halo_cut(space, cut, operand, dim, moving, mesh, out))
+    windows.moving = moving_index(space, cut, &windows.row);
+    if (windows.moving < 0 || !halo_cut(&windows, &cut->index[windows.moving], mesh, out))
         return false;
     return !dim_part(space, operand, dim, &part) || is_narrow(out, mesh);
 }

@@ -22,7 +22,7 @@ void decision_format_store(const Decision *decision, Buf *out)
 
 const Cut *cut_keep(Intern *cuts, const Cut *cut)
 {
-    Cut own = {.n = cut->n, .before = cut->before, .after = cut->after};
+    Cut own = {.n = cut->n, .around = cut->around, .before = cut->before, .after = cut->after};
     memcpy(own.digit, cut->digit, (size_t)cut->n * sizeof *own.digit);
     return intern_key(cuts, intern_put(cuts, &own, sizeof own), NULL);
 }

@@ -168,7 +168,7 @@ static bool read_by_window(const FlowVisitCase *visit, const OpCut *cut, int ope
         return false;
     int64_t part = cut_size(out) / mesh_atoms_size(visit->mesh, cut_atoms(out));
     bool narrow = out->before < part && out->after < part;
-    out->before = out->after = 0;
+    out->before = out->after = out->around = 0;
     return narrow;
 }
 
@@ -181,6 +181,8 @@ static bool take_window(FlowVisitCase *visit, StopRecord at)
     if (at.operand >= space->n_inputs || from->n != 1 || cut_is_blocks(from))
         return false;
     at.index = row_main_index(space, &space->operand[at.operand].projection.row[at.dim], &folded);
+    if (at.index >= 0 && space->index[at.index].follows > 0)
+        at.index = space->index[at.index].follows - 1;
     if (at.index < 0 ||
         (space->index[at.index].role != ROLE_MAP && !space->index[at.index].carries))
         return false;
@@ -231,11 +233,15 @@ void flow_take(FlowVisitCase *visit, int operand)
 
 /* ---- giving ---- */
 
+/* Whether index dims of the dim are cut, or the one that they follow is. */
 static bool any_cut(const FlowVisitCase *visit, const DimFactors *factors)
 {
-    for (int f = 0; f < factors->n; f++)
-        if (!cut_is_whole(&visit->state.cut.index[factors->index[f]]))
+    for (int f = 0; f < factors->n; f++) {
+        int index = factors->index[f], follows = visit->space->index[index].follows;
+        if (!cut_is_whole(&visit->state.cut.index[index]) ||
+            (follows > 0 && !cut_is_whole(&visit->state.cut.index[follows - 1])))
             return true;
+    }
     return false;
 }
 
@@ -264,7 +270,8 @@ static void give_dim(const FlowVisitCase *visit, Flow *flow, int operand, int d)
     StopRecord at = {.operand = operand, .dim = d, .index = -1, .other = -1};
     Cut cut, joined;
     if (!any_cut(visit, &visit->space->operand[operand].factors[d]) ||
-        (!op_cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut) &&
+        ((!op_cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut) ||
+          cut_is_whole(&cut)) &&
          !read_by_window(visit, &visit->state.cut, operand, d, &cut)))
         return;
     AtomSet new = cut_atoms(&cut) & ~cut_atoms(&flow->dim[d]);

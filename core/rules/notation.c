@@ -77,7 +77,7 @@ void notation_row(const OpSpace *space, const Operand *operand, int dim, Buf *ou
     if (row.offset != 0)
         buf_printf(out, ", offset %" PRId64, row.offset);
     if (operand->projection.clip)
-        buf_puts(out, ", clipped");
+        buf_printf(out, ", %s", row_ends_name((RowEnds)row.ends));
 }
 
 static void lose_dims(Losses *losses, int i)

@@ -7,7 +7,7 @@
 static int shifted_index(const OpSpace *space, const Row *row)
 {
     int index = -1;
-    if (row->divisor > 1)
+    if (row->divisor > 1 || row->ends != ENDS_NONE)
         return -1;
     for (int j = 0; j < space->n_index; j++) {
         if (row->coef[j] == 0)

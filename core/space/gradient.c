@@ -99,6 +99,13 @@ static void add_index(OpSpace *space, const Gradient *gradient, int to[X_MAX])
         space->index[to[j]].rule = dim->rule;
         space->index[to[j]].carries = (int8_t)(dim->reduce == REDUCE_NONE ? -dim->carries : 0);
         space->index[to[j]].rounds = (uint8_t)(2 * dim->rounds);
+        space->index[to[j]].before = dim->before;
+        space->index[to[j]].after = dim->after;
+    }
+    for (int j = 0; j < gradient->forward->n_index; j++) {
+        int follows = gradient->forward->index[j].follows;
+        if (to[j] >= 0 && follows > 0)
+            space->index[to[j]].follows = (uint8_t)(1 + to[follows - 1]);
     }
 }
 
@@ -112,7 +119,10 @@ static void copy_rows(Operand *to, const Operand *from, const int index[X_MAX])
     for (int d = 0; d < from->projection.n_dims; d++) {
         const Row *row = &from->projection.row[d];
         Row *new = &to->projection.row[d];
-        *new = (Row){.offset = row->offset, .window = row->window, .divisor = row->divisor};
+        *new = (Row){.offset = row->offset,
+                     .window = row->window,
+                     .divisor = row->divisor,
+                     .ends = row->ends};
         for (int j = 0; j < X_MAX; j++)
             if (row_uses(row, j))
                 new->coef[index[j]] = row->coef[j];

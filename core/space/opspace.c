@@ -18,6 +18,13 @@ const char *role_name(IndexRole role)
     return names[role];
 }
 
+const char *row_ends_name(RowEnds ends)
+{
+    static const char *const names[] = {/* ORDER ROW_ENDS */
+                                        "clipped", "edges repeated", "reflected", "around"};
+    return names[ends];
+}
+
 /* ---- making ---- */
 
 OpSpace *opspace_new(Arena *arena, int n_inputs, int n_outputs)
@@ -140,6 +147,50 @@ static bool box_is_empty(const Box *box)
     return false;
 }
 
+/* The places inside a dim of n that a row reads in place of [lo, hi), which are all before the
+ * start: p is mirrored by `turn` - p, or what lies n behind it. */
+static void take_inside(const Row *row, int64_t n, int64_t *lo, int64_t *hi)
+{
+    int64_t first = *lo, end = *hi;
+    switch ((RowEnds)row->ends) {
+    case ENDS_NONE:
+        *hi = *lo;
+        return;
+    case ENDS_EDGE:
+        *lo = 0, *hi = 1;
+        return;
+    case ENDS_REFLECT:
+        *lo = 1 - end, *hi = 1 - first;
+        break;
+    case ENDS_WRAP:
+        *lo = n + first, *hi = n + end;
+        break;
+    }
+    if (*lo < 0 || *hi > n) /* more than once around */
+        *lo = 0, *hi = n;
+}
+
+/* The interval [lo, hi) of a clipped dim of n, with what the row reads from inside for elements
+ * before its start and behind its end. */
+static void clip_interval(const Row *row, int64_t n, int64_t *lo, int64_t *hi)
+{
+    int64_t first = clamp(*lo, 0, n), end = clamp(*hi, 0, n);
+    int64_t before[2] = {*lo, *hi < 0 ? *hi : 0}, behind[2] = {n - *hi, n - (*lo > n ? *lo : n)};
+    bool inside = first < end;
+    for (int side = 0; side < 2 && row->ends != ENDS_NONE && n > 0; side++) {
+        int64_t *at = side == 0 ? before : behind;
+        if (at[0] >= at[1])
+            continue;
+        take_inside(row, n, &at[0], &at[1]);
+        int64_t from = side == 0 ? at[0] : n - at[1], to = side == 0 ? at[1] : n - at[0];
+        first = !inside || from < first ? from : first;
+        end = !inside || to > end ? to : end;
+        inside = true;
+    }
+    *lo = first;
+    *hi = end;
+}
+
 /* Each term at the end of its interval that makes it least, or most: exact where signs are mixed,
  * which two opposite corners of the box are not. */
 void projection_range(const Projection *projection, const Shape *shape, const Box *index, Box *out)
@@ -158,8 +209,10 @@ void projection_range(const Projection *projection, const Shape *shape, const Bo
         lo = divide_down(lo, row_divisor(row));
         hi = divide_down(hi, row_divisor(row));
         hi = empty ? lo : hi + row->window;
-        out->lo[d] = projection->clip ? clamp(lo, 0, shape->dim[d]) : lo;
-        out->hi[d] = projection->clip ? clamp(hi, 0, shape->dim[d]) : hi;
+        if (projection->clip)
+            clip_interval(row, shape->dim[d], &lo, &hi);
+        out->lo[d] = lo;
+        out->hi[d] = hi;
     }
 }
 

@@ -39,10 +39,20 @@ typedef enum {
 } ReduceOp;                                                    /* ORDER REDUCE_OP: reduce_name() */
 typedef enum { ROLE_MAP, ROLE_REDUCE, ROLE_FROZEN } IndexRole; /* ORDER INDEX_ROLE: role_name() */
 
+/* What a clipped row reads where it leaves the tensor: nothing, or elements from inside, as Pad and
+ * Roll do. p: -1, -2 .. in a dim of n. ORDER ROW_ENDS: row_ends_name() */
+typedef enum {
+    ENDS_NONE,
+    ENDS_EDGE,    /* 0 */
+    ENDS_REFLECT, /* -p */
+    ENDS_WRAP     /* n + p */
+} RowEnds;
+
 typedef struct {
     int64_t coef[X_MAX];
     int64_t offset, window;
     int64_t divisor; /* 0 or 1: none */
+    int64_t ends;    /* RowEnds */
 } Row;
 
 typedef struct {
@@ -59,10 +69,13 @@ typedef struct {
     bool permutes; /* a cut is followed by an exchange with neighbours: slice, pad, reverse, windows
                       (Shardy's permutation factor) */
     bool blocked;  /* a cut along it is not handed on to other ops (Shardy's blocked propagation) */
-    int8_t carries; /* of a frozen dim: outputs are running sums along it; 1: from its start, -1:
-                       from its end; 0: no */
-    uint8_t rounds; /* of a frozen dim: the op can compute on its parts one after another, as they
-                       go around a ring, and combine the results; how often around; 0: it cannot */
+    int8_t carries;  /* of a frozen dim: outputs are running sums along it; 1: from its start, -1:
+                        from its end; 0: no */
+    uint8_t rounds;  /* of a frozen dim: the op can compute on its parts one after another, as they
+                        go around a ring, and combine the results; how often around; 0: it cannot */
+    uint8_t follows; /* of a frozen dim: 1 + the index dim whose place p needs the places p - before
+                        .. p + after of it only: keys in a window around each query; 0: none */
+    int64_t before, after;
     const struct CutRule *rule; /* of a user (core/rules/user_op.h) that cuts it; NULL: none */
 } IndexDim;
 
@@ -177,6 +190,7 @@ bool projection_injective(const Projection *projection, const int64_t *extent,
                           int n_index); /* points write different cells */
 void projection_absorb(Projection *projection, int index,
                        int64_t extent);         /* folds an index dim into the windows */
+const char *row_ends_name(RowEnds ends);        /* "reflected" */
 int64_t row_overlap(const Row *row, int index); /* elements re-read by a neighbour: a halo */
 int64_t row_waste(const Row *row, int index);   /* elements skipped between neighbours */
 

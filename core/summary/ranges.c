@@ -15,6 +15,13 @@ static Box index_box(const OpSpace *space, const OpCut *cut, const Mesh *mesh, i
         if (cut->index[j].n == 1 && !cut_is_blocks(&cut->index[j]))
             cut_interval(&cut->index[j], mesh, position, &box.lo[j], &box.hi[j]);
     }
+    for (int j = 0; j < space->n_index; j++) {
+        const IndexDim *dim = &space->index[j];
+        if (dim->follows == 0 || !cut_is_whole(&cut->index[j]))
+            continue;
+        box.lo[j] = clamp(box.lo[dim->follows - 1] - dim->before, 0, dim->size);
+        box.hi[j] = clamp(box.hi[dim->follows - 1] + dim->after, box.lo[j], dim->size);
+    }
     return box;
 }
 
@@ -49,7 +56,9 @@ static TouchedDim dim_range(const Plan *plan, const OpSpace *space, const OpCut 
     const DimFactors *factors = &o->factors[d];
     bool around = factors->n == 1 && cut_is_ring(&cut->index[factors->index[0]]);
     Cut part;
-    if (factors->exact) {
+    bool follows = factors->n == 1 && space->index[factors->index[0]].follows > 0 &&
+                   cut_is_whole(&cut->index[factors->index[0]]);
+    if (factors->exact && !follows) {
         if (around || !op_cut_project(space, cut, operand, d, plan->mesh, &part))
             part = cut_whole(o->shape.dim[d]);
         return radix_range(&part, plan->mesh, position);

@@ -145,6 +145,21 @@ static bool is_used(const Operand *operand, int index)
     return used;
 }
 
+/* The place inside a dim of n that a row reads in place of one outside of it. */
+static int64_t from_inside(const Row *row, int64_t at, int64_t n)
+{
+    if (row->ends == ENDS_NONE || n == 0 || (0 <= at && at < n))
+        return at;
+    if (row->ends == ENDS_EDGE)
+        return clamp(at, 0, n - 1);
+    while (at < 0 || at >= n)
+        if (row->ends == ENDS_WRAP)
+            at += at < 0 ? n : -n;
+        else
+            at = at < 0 ? -at : 2 * (n - 1) - at;
+    return at;
+}
+
 /* The window of an index point, row by row; false where nothing of it is in the tensor. */
 static bool window_at(const Operand *operand, const int64_t *point, int n_index, Box *out)
 {
@@ -156,6 +171,7 @@ static bool window_at(const Operand *operand, const int64_t *point, int n_index,
             lo += row->coef[j] * point[j];
         if (row->divisor > 1)
             lo = lo / row->divisor - (lo % row->divisor < 0);
+        lo = from_inside(row, lo, size);
         out->lo[d] = lo;
         out->hi[d] = lo + row->window;
         if (!operand->projection.clip && (lo < 0 || out->hi[d] > size))

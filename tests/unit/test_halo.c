@@ -37,12 +37,18 @@ static PlanRow rows[] = {
     {"parts that are narrower than the halo are gathered",
      "x <- Neg f32[2,8,8,64]; y <- Conv x f32[8,8,7,1]! pads=[3,0,3,0]", "a=4", "x 2,8,8/a,64",
      "y 2,8,8,64", "all_gather a 1 x 32768"},
+    {"strides that leave ranks without a window",
+     "x <- Neg f32[2,8,8,4]; y <- MaxPool x kernel_shape=[3,1] strides=[3,1]", "a=4", "x 2,8,8/a,4",
+     "x 2,8,8/a,4", NULL},
+    {"parts of size 0", "x <- Neg f32[2,8,5,4]; y <- Conv x f32[8,8,3,1]! pads=[1,0,1,0]", "a=4",
+     "x 2,8,5/a,4", "x 2,8,5/a,4", NULL},
     {"a layer after the other", IMAGE CONV3 "; z <- Conv y f32[8,8,5,5]! pads=[2,2,2,2]", "a=4",
      "x 2,8,64/a,64", "z 2,8,64/a,64", "halo_exchange a 1 x 8192; halo_exchange a 1 x 16384"},
 };
 
 #define UP "x <- Neg f32[2,4,16,8]; "
 #define LINE "x <- Neg f32[2,64]; "
+#define QKV "q <- Neg f32[2,4,32,8]; k <- Neg f32[2,4,32,8]; v <- Neg f32[2,4,32,8]; "
 
 /* Windows that step by a part of an element, shifts, and sums that run along a sharded dim. */
 static PlanRow more_rows[] = {
@@ -76,10 +82,40 @@ static PlanRow more_rows[] = {
      "x 2,4,16/a,8", "y 2,4,20/a,8", NULL},
     {"padded", LINE "y <- Pad x i64[4]{0,1,0,1}", "a=4", "x 2,64/a", "y 2,66/a",
      "halo_exchange a 1 x 16"},
+    {"padded by what is reflected", LINE "y <- Pad x i64[4]{0,2,0,2} mode=\"reflect\"", "a=4",
+     "x 2,64/a", "y 2,68/a", "halo_exchange a 1 x 16"},
+    {"padded by the edge, unevenly",
+     "x <- Neg f32[2,61,3]; y <- Pad x i64[6]{0,3,1,0,1,1} mode=\"edge\"", "a=4", "x 2,61/a,3",
+     "y 2,65/a,5", "halo_exchange a 1 x 48"},
+    {"padded by the other end", LINE "y <- Pad x i64[4]{0,1,0,1} mode=\"wrap\"", "a=4", "x 2,64/a",
+     "y 2,66/a", "halo_exchange a 1 x 24"},
+    {"reflected further than a part is gathered",
+     "x <- Neg f32[2,16]; y <- Pad x i64[4]{0,9,0,0} mode=\"reflect\"", "a=8", "x 2,16/a", "y 2,25",
+     "all_gather a 1 x 128"},
+    {"rolled", LINE "y <- Roll x axes=[1] shifts=[3]", "a=4", "x 2,64/a", "y 2,64/a",
+     "halo_exchange a 1 x 24"},
+    {"rolled back, both dims", "x <- Neg f32[30,16]; y <- Roll x axes=[0,1] shifts=[-3,15]",
+     "a=4,b=2", "x 30/a,16/b", "y 30/a,16/b", "halo_exchange a.b 1 x 140"},
+    {"rolled by more than a part is gathered", LINE "y <- Roll x axes=[1] shifts=[24]", "a=4",
+     "x 2,64/a", "y 2,64", "all_gather a 1 x 512"},
     {"shifted by one", LINE "y <- Slice x i64[1]{1} i64[1]{64} i64[1]{1}", "a=4", "x 2,64/a",
      "y 2,63/a", "halo_exchange a 1 x 8"},
     {"a half is gathered", LINE "y <- Slice x i64[1]{0} i64[1]{32} i64[1]{1}", "a=4", "x 2,64/a",
      "y 2,32", "all_gather a 1 x 512"},
+    {"keys in a window before each query",
+     QKV "y <- Attention q k v is_causal=1 left_window_size=3; z <- Neg y", "a=4", "q 2,4,32/a,8",
+     "z 2,4,32/a,8", "halo_exchange a 2 x 768"},
+    {"on both sides, from the keys",
+     QKV "m <- Neg f32[2,1,32,32]; y <- Attention q k v m left_window_size=2 right_window_size=1; "
+         "z <- Neg y",
+     "a=4", "k 2,4,32/a,8", "z 2,4,32/a,8", "halo_exchange a 2 x 768"},
+    {"packed, heads of groups by another axis, uneven",
+     "q <- Neg f32[2,30,24]; k <- Neg f32[2,30,12]; v <- Neg f32[2,30,12]; y <- Attention q k v "
+     "q_num_heads=4 kv_num_heads=2 left_window_size=2 right_window_size=2; z <- Neg y",
+     "a=4,b=2", "q 2,30/a,24/b", "z 2,30/a,24/b", "halo_exchange a 2 x 192"},
+    {"a window wider than the part of a neighbour",
+     QKV "y <- Attention q k v left_window_size=9 right_window_size=9; z <- Neg y", "a=4",
+     "q 2,4,32/a,8; k 2,4,32/a,8; v 2,4,32/a,8", "z 2,4,32/a,8", NULL},
     {"causal without a state",
      "x <- Neg f32[2,4,64]; y <- CausalConvWithState x f32[4,1,4]! activation=\"silu\"", "a=8",
      "x 2,4,64/a", "y 2,4,64/a", "halo_exchange a 1 x 96"},
@@ -249,6 +285,17 @@ static TrainRow train_rows[] = {
      "x <- Mul f32[2,64] f32[2,64]!; y <- Slice x i64[1]{1} i64[1]{64} i64[1]{1}; z <- Mul y "
      "y" LOSS,
      "a=4", "y 2,63/a", "x~grad", "2,64/a[0,1] Σa", "HX a"},
+    {"what is reflected",
+     "x <- Mul f32[2,64] f32[2,64]!; y <- Pad x i64[4]{0,2,0,1} mode=\"reflect\"; z <- Mul y "
+     "y" LOSS,
+     "a=4", "y 2,67/a", "x~grad", "2,64/a[1,1] Σa", "HX a"},
+    {"keys in a window",
+     "q <- Mul f32[2,2,16,4] f32[2,2,16,4]!; k <- Mul f32[2,2,16,4] f32[2,2,16,4]!; v <- Mul "
+     "f32[2,2,16,4] f32[2,2,16,4]!; y <- Attention q k v is_causal=1 left_window_size=2; z <- Mul "
+     "y y" LOSS,
+     "a=4", "y 2,2,16/a,4", "k~grad", "2,2,16/a[2,0],4 Σa", "HX a"},
+    {"rolled", "x <- Mul f32[2,64] f32[2,64]!; y <- Roll x axes=[1] shifts=[3]; z <- Mul y y" LOSS,
+     "a=4", "y 2,64/a", "x~grad", "2,64/a[3,0~] Σa", "HX a"},
     {"a running sum", "x <- Mul f32[2,64] f32[2,64]!; y <- CumSum x i64[]{1}; z <- Mul y y" LOSS,
      "a=4", "y 2,64/a", "x~grad", "2,64/a[<,] Σa", "SC a"},
     {"a running sum without its own element",

@@ -54,7 +54,7 @@ static RuleCase moves[] = {
     {"repeat", "y <- Repeat f32[3,2] repeats=[5,1,4]", "d0 d1 -> t0 d0 (t2 d1) | f32[5,3,8]", 0},
     {"repeat each", "y <- RepeatInterleave f32[3,2] axis=0 repeats=4",
      "d0 d1 -> (d0 t0) d1 | f32[12,2]", 0},
-    {"roll", "y <- Roll f32[3,4] shifts=[1] axes=[1]", "d0 4 -> d0 4 | f32[3,4]", 0},
+    {"roll", "y <- Roll f32[3,4] shifts=[1] axes=[1]", "d0 {j1-1} -> d0 j1 | f32[3,4]", 0},
     {"flip all", "y <- Flip f32[3,4]", "3 4 -> 3 4 | f32[3,4]", 0},
     {"select", "y <- Select f32[3,4,5] axis=1 index=-1", "d0 4 d2 -> d0 d2 | f32[3,5]", 0},
     {"select what is not there", "y <- Select f32[3,4] axis=1 index=4",

@@ -63,7 +63,7 @@ static const struct {
      "onnxruntime's own fusions and layouts of a processor: planned, not run"},
     {LACKS_KERNEL,
      "ScatterSome CrossEntropyWithSoftmax L1Loss MseLoss Dist TransposeBack "
-     "SwapAxes MoveAxis BroadcastTo ExpandAs Repeat RepeatInterleave Roll "
+     "SwapAxes MoveAxis BroadcastTo ExpandAs Repeat RepeatInterleave "
      "Select Unbind Chunk Stack PartScatter PadPairs Digamma Exp2 Frac "
      "HardShrink HardTanh Log10 Log2 LogSigmoid Logit NanToNum Poisson Relu6 "
      "ScaledTanh SoftShrink Square TanhShrink Trunc ConvertType Conj Scale "

@@ -128,8 +128,9 @@ static void add_operand(Cli *cli, const OpSpace *space, int i, Table *table)
         table_cell(table, buf_str(&row));
         table_printf(table, halo > 0 ? "%" PRId64 : "-", halo);
         table_printf(table, waste > 0 ? "%" PRId64 : "-", waste);
-        table_cell(table, operand->projection.clip && !operand->factors[d].exact ? STR("clipped")
-                                                                                 : STR(""));
+        RowEnds ends = (RowEnds)operand->projection.row[d].ends;
+        bool clips = operand->projection.clip && !operand->factors[d].exact;
+        table_cell(table, str_from(clips ? row_ends_name(ends) : ""));
     }
 }
 

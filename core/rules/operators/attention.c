@@ -119,6 +119,16 @@ AttentionIndex attention_index(RuleCall *call, const AttentionSizes *n, Attentio
     return index;
 }
 
+void attention_follow(OpSpace *space, const AttentionIndex *index, AttentionWindow window)
+{
+    if (window.left < 0 || window.right < 0 || index->s < 0 || index->t < 0)
+        return;
+    IndexDim *keys = &space->index[index->t];
+    keys->follows = (uint8_t)(1 + index->s);
+    keys->before = window.left < keys->size ? window.left : keys->size;
+    keys->after = window.right < keys->size ? window.right : keys->size;
+}
+
 void attention_mask(const OpSpace *space, Operand *operand, const AttentionIndex *index)
 {
     int64_t n = operand->shape.n_dims;
@@ -253,8 +263,11 @@ static bool attention(RuleCall *call, Error *err)
     AttentionIndex index = attention_index(call, &n, window);
     const int heads[1] = {index.h};
     attention_rows(call, &n, &index);
-    if (n.past == 0 && call->n_outputs == 1 && index.t >= 0)
+    if (n.past == 0 && call->n_outputs == 1 && index.t >= 0) {
         space->index[index.t].rounds = 1;
+        if (!args_has(call, 6))
+            attention_follow(space, &index, window);
+    }
     skip_unseen(call, &n, window);
     if (args_has(call, 3))
         attention_mask(space, &space->operand[3], &index);

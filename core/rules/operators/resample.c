@@ -25,14 +25,15 @@ static void keep_dim(RuleCall *call, int d)
     rule_unit(rule_output(call->space, 0), d, index);
 }
 
-/* Output place j reads input place j + offset, if there is one. */
-static void shift_dim(RuleCall *call, int d, int64_t offset)
+/* Output place j reads input place j + offset; where there is none, what `ends` says. */
+static void shift_dim(RuleCall *call, int d, int64_t offset, RowEnds ends)
 {
     int index = rule_index_at(call, 'j', d, call->out_shape[0].dim[d]);
     Operand *from = &call->space->operand[0];
     rule_unit(from, d, index);
     rule_unit(rule_output(call->space, 0), d, index);
     from->projection.row[d].offset = offset;
+    from->projection.row[d].ends = ends;
     from->projection.clip = true;
 }
 
@@ -45,6 +46,20 @@ static void any_place(RuleCall *call, int d)
 
 /* ---- Pad, CenterCropPad ---- */
 
+static RowEnds pad_ends(Str mode)
+{
+    return str_eq(mode, STR("edge"))      ? ENDS_EDGE
+           : str_eq(mode, STR("reflect")) ? ENDS_REFLECT
+           : str_eq(mode, STR("wrap"))    ? ENDS_WRAP
+                                          : ENDS_NONE;
+}
+
+/* Whether elements are left out at an end, by a negative pad. */
+static bool crops(int64_t size, int64_t before, int64_t out)
+{
+    return before < 0 || out - size - before < 0;
+}
+
 static bool pad(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -55,14 +70,15 @@ static bool pad(RuleCall *call, Error *err)
     call->out_dtype[0] = call->dtype[0];
     if (!rule_space(call, err))
         return false;
-    bool constant = str_eq(args_text(call, "mode", "constant"), STR("constant"));
+    RowEnds ends = pad_ends(args_text(call, "mode", "constant"));
     for (int d = 0; d < from->n_dims; d++)
         if (call->out_shape[0].dim[d] == from->dim[d] && padding.before[d] == 0)
             keep_dim(call, d);
-        else if (constant)
-            shift_dim(call, d, -padding.before[d]);
+        else if (ends != ENDS_NONE &&
+                 crops(from->dim[d], padding.before[d], call->out_shape[0].dim[d]))
+            any_place(call, d); /* what is outside comes from what is left */
         else
-            any_place(call, d); /* at the borders it reads elements from inside */
+            shift_dim(call, d, -padding.before[d], ends);
     return true;
 }
 
@@ -86,7 +102,7 @@ static bool center_crop_pad(RuleCall *call, Error *err)
         if (more == 0)
             keep_dim(call, d);
         else
-            shift_dim(call, d, more > 0 ? -(more / 2) : -more / 2);
+            shift_dim(call, d, more > 0 ? -(more / 2) : -more / 2, ENDS_NONE);
     }
     return true;
 }
@@ -424,7 +440,7 @@ const Operator operators_resample[] = {
     {OP("Pad", pad, 0, 1, 4), GRADIENT("0: move; 2: move"), HOST(pad), RANK(SAME, 1),
      .reads = 1 << 1 | 1 << 3, ONNX("mode paddings pads value", "A .i A .i"), .kernel = "Pad",
      .examples = "5x6x4,=[2,0,0,1,0,3]; 5x6x4,=[2,0,0,1,0,3] mode=reflect; 5x6x4,=[-1,0,2,-1,1,0] "
-                 "mode=edge",
+                 "mode=edge; 5x6x4,=[2,0,0,1,0,3] mode=edge; 5x6x4,=[2,0,0,1,0,3] mode=wrap",
      .dtensor = "pad constant_pad_nd",
      PADDLE_CALLS("pad: 5x6x4,=[2,0,0,1,0,3] | paddings=[2,1,0,0,0,3]"),
      TORCH_CALLS("constant_pad_nd: 5x6x4,=[2,0,0,1,0,3] | pad=[0,3,0,0,2,1] value=0")},

@@ -189,6 +189,40 @@ static bool move_along(RuleCall *call, Error *err)
     return space;
 }
 
+/* A shift in a dim of n that goes on at its ends, the shorter way round. */
+static int64_t shortest_shift(int64_t shift, int64_t n)
+{
+    shift %= n;
+    shift += shift < 0 ? n : 0;
+    return shift > n / 2 ? shift - n : shift;
+}
+
+/* Output place j reads input place j - shift; elements that leave the dim at one end come in at the
+ * other. Without an axis for each shift dims are rolled whole. */
+static bool roll(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Ints axes, shifts;
+    if (!args_ints(call, -1, "axes", &axes, err) || !args_ints(call, -1, "shifts", &shifts, err) ||
+        !move_along(call, err))
+        return false;
+    Operand *rolled = &call->space->operand[0];
+    for (int i = 0; i < axes.n && axes.n == shifts.n; i++) {
+        int axis;
+        if (!args_axis(axes.at[i], from->n_dims, &axis, err))
+            return false;
+        int index = rule_index_at(call, 'j', axis, from->dim[axis]);
+        if (index < 0)
+            continue;
+        rule_unit(rolled, axis, index);
+        rule_unit(rule_output(call->space, 0), axis, index);
+        rolled->projection.row[axis].offset = -shortest_shift(shifts.at[i], from->dim[axis]);
+        rolled->projection.row[axis].ends = ENDS_WRAP;
+        rolled->projection.clip = true;
+    }
+    return true;
+}
+
 static bool select_one(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -385,7 +419,9 @@ const Operator operators_tensor[] = {
     {OP("RepeatInterleave", repeat_interleave, 0, 1, 1), EARLY, OWN("axis repeats", ""),
      .examples = "5x6 repeats=3 axis=1", TORCH("repeat_interleave(dim=axis)"),
      PADDLE("repeat_interleave")},
-    {OP("Roll", move_along, 0, 1, 1), EARLY, OWN("axes shifts", ""), .examples = "5x6x4 axes=[1]",
+    {OP("Roll", roll, 0, 1, 1), GRADIENT("0: move"), .kernel = "Roll", EARLY,
+     OWN("axes shifts", ""),
+     .examples = "5x6x4 axes=[1] shifts=[2]; 16x9 axes=[0,1] shifts=[-1,3]; 5x6 shifts=[7]",
      TORCH("roll(dims=axes)"), PADDLE("roll(axis=axes) roll_grad(axis=axes; 1)")},
     {OP("Flip", move_along, 0, 1, 1), GRADIENT("0: move"), .kernel = "Flip", EARLY, OWN("axes", ""),
      .examples = "5x6x4 axes=[1]", TORCH("flip(dims=axes)"), PADDLE("flip(axis=axes)"),

@@ -155,7 +155,16 @@ typedef struct {
     const Local *mask;
     int64_t mask_step[3], n_masked; /* b, head, query; keys are contiguous */
     int64_t *keys_of;               /* per local query head: its key head */
+    int64_t first_key;              /* the global place of the first key held */
 } Attending;
+
+/* Keys are all there, or a stretch of them, without a mask. */
+static bool find_first_key(const Local *keys, Attending *a)
+{
+    const Runs *held = &keys->runs[a->k.packed ? 1 : 2];
+    a->first_key = held->n > 0 ? held->at[0].start : 0;
+    return held->local_size == keys->whole.dim[a->k.packed ? 1 : 2] || (held->n == 1 && !a->mask);
+}
 
 static bool mask_fits(Attending *a)
 {
@@ -218,7 +227,7 @@ static bool open_attention(const KernelCall *call, const RuleCall *rule, Attendi
                 a->y.s == a->q.s && a->y.h == a->q.h && a->y.d == a->v.d && a->k.h == a->v.h &&
                 a->q.d == a->k.d && a->q.d > 0 && a->v.d > 0 && a->q.d <= HEAD_MAX &&
                 a->v.d <= HEAD_MAX && a->k.s > 0;
-    return fits && mask_fits(a) && find_keys(call, a, q_heads / k_heads);
+    return fits && mask_fits(a) && find_first_key(k, a) && find_keys(call, a, q_heads / k_heads);
 }
 
 static void put_mask(const Attending *a, const char *class, Buf *text)
@@ -240,11 +249,13 @@ static void put_mask(const Attending *a, const char *class, Buf *text)
         buf_printf(text, "        x += load_%s_%s(with); \\\n    }\n", type, class);
 }
 
+/* Places of queries are counted from the first key. */
 static void args_attention(KernelText *k, const KernelCall *call, const RuleCall *rule,
                            const Attending *a, int64_t blocks)
 {
-    const int64_t *position =
-        kernel_globals(call->scratch, &call->input[0]->runs[a->q.packed ? 1 : 2]);
+    int64_t *position = kernel_globals(call->scratch, &call->input[0]->runs[a->q.packed ? 1 : 2]);
+    for (int64_t s = 0; s < a->q.s; s++)
+        position[s] -= a->first_key;
     ARGS_PLACES(k, place_input(0, 0), place_input(0, 1), place_input(0, 2), place_output(0, 0));
     arg_place_if(k, a->mask, place_input(0, 3));
     arg_table(k, a->keys_of, a->q.h * 8);

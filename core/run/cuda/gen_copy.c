@@ -629,8 +629,17 @@ static bool dropout(DeviceBuild *build, const KernelCall *call, const void *row)
 }
 
 const DeviceOp device_ops_copy[] = {
-    {"Dropout", dropout, NULL},       {"view", same, NULL},      {"Transpose", recorded, NULL},
-    {"Expand", recorded, NULL},       {"Slice", recorded, NULL}, {"Split", recorded, NULL},
-    {"Concat", recorded, NULL},       {"Tile", recorded, NULL},  {"DepthToSpace", recorded, NULL},
-    {"SpaceToDepth", recorded, NULL}, {"Pad", pad, NULL},        {0},
+    {"Dropout", dropout, NULL},
+    {"view", same, NULL},
+    {"Transpose", recorded, NULL},
+    {"Expand", recorded, NULL},
+    {"Slice", recorded, NULL},
+    {"Split", recorded, NULL},
+    {"Concat", recorded, NULL},
+    {"Tile", recorded, NULL},
+    {"DepthToSpace", recorded, NULL},
+    {"SpaceToDepth", recorded, NULL},
+    {"Roll", recorded, NULL},
+    {"Pad", pad, NULL},
+    {0},
 };

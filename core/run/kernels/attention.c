@@ -291,7 +291,7 @@ static bool open_numbers(Attention *a, Error *err)
            error_kind(err, ERROR_RUN, "attention of integers is not supported");
 }
 
-/* Past keys come first; those of a part that goes around a ring are anywhere. */
+/* Past keys come first; those of a part are anywhere. */
 static void open_keys(Attention *a)
 {
     const Local *k = a->from[1];
@@ -354,9 +354,10 @@ static void load_mask(const Attention *a, int64_t b, int64_t head, int64_t s, do
     if (!a->mask)
         return;
     int64_t at = b * a->mask_stride[0] + head * a->mask_stride[1] + s * a->mask_stride[2];
-    if (!a->call->ring)
+    bool all = a->n_keys == a->n_all;
+    if (all)
         local_load(a->mask, at, 1, a->n_masked, NUMBER_F64, out);
-    for (int64_t t = 0; a->call->ring && t < a->n_keys; t++)
+    for (int64_t t = 0; !all && t < a->n_keys; t++)
         if (a->key[t] < a->n_masked)
             out[t] = local_number(a->mask, at + a->key[t]);
 }

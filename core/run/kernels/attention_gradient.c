@@ -123,8 +123,9 @@ static void add_mask(const AttentionGradient *g, int64_t b, int64_t head, int64_
         return;
     attention_bias(a, b, head, s, g->row);
     double *to = g->mask + b * a->mask_stride[0] + head * a->mask_stride[1] + s * a->mask_stride[2];
-    for (int64_t t = 0; t < a->n_masked; t++)
-        to[t] += g->row[t] == -INFINITY ? 0 : dots[t];
+    for (int64_t t = 0; t < a->n_keys; t++)
+        if (a->key[t] < a->n_masked)
+            to[a->key[t]] += g->row[t] == -INFINITY ? 0 : dots[t];
 }
 
 /* p: a row of scores becomes their softmax; dp: a row of dy v' becomes the gradient of q k'. */

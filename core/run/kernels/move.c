@@ -3,6 +3,7 @@
  * A reshape copies: a local part is row-major in both of its shapes. The others look up, per dim,
  * the input place of the global index of each output place.
  */
+#include "core/rules/args.h"
 #include "core/run/kernel.h"
 
 #include <inttypes.h>
@@ -222,14 +223,76 @@ static bool trilu(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- Roll ---- */
+
+/* Places of a dim of n take what is `shift` before them, from the other end where that is outside.
+ */
+static bool roll_dim(Picks *picks, int d, int64_t shift, int64_t n, const Runs *held,
+                     int64_t stride, Error *err)
+{
+    for (int64_t i = 0; i < picks->size[d]; i++) {
+        int64_t at = (picks->from[d][i] - shift % n) % n;
+        int64_t place = runs_find(held, at < 0 ? at + n : at);
+        if (place < 0)
+            return error_kind(err, ERROR_RUN, "a part of its input is on another rank");
+        picks->from[d][i] = place * stride;
+    }
+    return true;
+}
+
+/* All elements are one row. */
+static bool roll_all(const KernelCall *call, const Ints *shifts, Error *err)
+{
+    const Local *in = call->input[0];
+    int64_t n = shape_elements(&in->whole), shift = 0;
+    Picks picks = picks_new(call->scratch, &(Shape){.n_dims = 1, .dim = {n}});
+    Runs all = runs_whole(call->scratch, n);
+    if (!kernel_whole(in, 0, in->shape.n_dims, err))
+        return false;
+    for (int i = 0; i < shifts->n; i++)
+        shift += n > 0 ? shifts->at[i] % n : 0;
+    picks_global(&picks, 0, &all, 1);
+    if (!roll_dim(&picks, 0, shift, n, &all, 1, err))
+        return false;
+    kernel_pick(call, call->output[0], in, &picks);
+    return true;
+}
+
+static bool roll(const KernelCall *call, Error *err)
+{
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    Ints axes, shifts;
+    RuleCall rule = kernel_rule_call(call);
+    if (!kernel_needs(call, 1, err) || !args_ints(&rule, -1, "axes", &axes, err) ||
+        !args_ints(&rule, -1, "shifts", &shifts, err))
+        return false;
+    if (in->dtype != out->dtype || (axes.n > 0 && axes.n != shifts.n))
+        return error_kind(err, ERROR_RUN, "it has %d shifts for %d axes", shifts.n, axes.n);
+    if (axes.n == 0)
+        return roll_all(call, &shifts, err);
+    int64_t stride[DIMS_MAX], by[DIMS_MAX] = {0};
+    row_major_strides(&in->shape, stride);
+    for (int i = 0; i < axes.n; i++) {
+        int axis;
+        if (!args_axis(axes.at[i], in->shape.n_dims, &axis, err))
+            return false;
+        by[axis] = shifts.at[i];
+    }
+    Picks picks = picks_new(call->scratch, &out->shape);
+    for (int d = 0; d < picks.n_dims; d++) {
+        picks_global(&picks, d, &out->runs[d], 1);
+        if (!roll_dim(&picks, d, by[d], in->whole.dim[d], &in->runs[d], stride[d], err))
+            return false;
+    }
+    kernel_pick(call, out, in, &picks);
+    return true;
+}
+
 const Kernel kernels_move[] = {
-    {"Transpose", transpose, NULL, 0, ROUNDING_EXACT},
-    {"Expand", expand, NULL, 1, ROUNDING_EXACT},
-    {"Slice", slice, NULL, 1, ROUNDING_EXACT},
-    {"Split", split, NULL, 1, ROUNDING_EXACT},
-    {"Concat", concat, NULL, 0, ROUNDING_EXACT},
-    {"Tile", tile, NULL, 1, ROUNDING_EXACT},
-    {"Trilu", trilu, NULL, 0, ROUNDING_EXACT},
-    {"view", copy, NULL, 1, ROUNDING_EXACT},
-    {0},
+    {"Transpose", transpose, NULL, 0, ROUNDING_EXACT}, {"Expand", expand, NULL, 1, ROUNDING_EXACT},
+    {"Slice", slice, NULL, 1, ROUNDING_EXACT},         {"Split", split, NULL, 1, ROUNDING_EXACT},
+    {"Concat", concat, NULL, 0, ROUNDING_EXACT},       {"Tile", tile, NULL, 1, ROUNDING_EXACT},
+    {"Trilu", trilu, NULL, 0, ROUNDING_EXACT},         {"Roll", roll, NULL, 0, ROUNDING_EXACT},
+    {"view", copy, NULL, 1, ROUNDING_EXACT},           {0},
 };
