@@ -39,7 +39,7 @@ SCENARIOS = [
     ("estimate", ["estimate"] + PLAN, "parent", None, r"could not be planned"),
     ("torch", ["export"] + PLAN + ["--train", "adamw", "--to", "dtensor", "-o", "OUT"], "parent", None, None),
     ("explorer", PLAN + ["--fresh", "--config", "none", "--size", "120x40", "--script", "jjlw<Esc>5p", "--screen", "OUT"],
-     "parent", None, r"no memory or thread left"),
+     "parent", None, r"no memory or thread left|not tried"),
     ("run", ["run"] + PLAN + ["--verify"], "parent", r"PASS.*|FAIL.*", None),
     ("ranks", ["run"] + PLAN + ["--verify"], "child", r"PASS.*|FAIL.*", None),
     ("steps", ["run"] + PLAN + ["--train", "sgd", "--steps", "2", "--verify"], "child", r"PASS.*|FAIL.*", None),

@@ -343,6 +343,7 @@ static void help_names_what_there_is(void **state)
     help_tables(&tables);
     help_drawings(&drawings);
     help_verb(verb_find(STR("export")), &export);
+    help_systems(&export);
     for (const PlanTable *const *table = plan_tables; *table; table++) {
         assert_non_null(strstr(tables.s, (*table)->name));
         for (const SheetColumn *column = (*table)->columns; column->name; column++)

@@ -117,7 +117,7 @@ static RuleCase rows[] = {
     {"pad an axis", "y <- Pad f32[4,5] i64[2]{0,-2} - i64[1]{-1}",
      "d0 {j1}, 2, ?, 1 -> d0 j1 | f32[4,3]", 0},
     {"pad by reflection", "y <- Pad f32[4,5] i64[4]{1,0,2,0} mode=\"reflect\"",
-     "4 d1, 4 -> j0 d1 | f32[7,5]", 0},
+     "{j0-1} d1, 4 -> j0 d1 | f32[7,5]", 0},
     {"pad, an attribute", "y <- Pad f32[4,5] pads=[1,0,2,0]", "{j0-1} d1 -> j0 d1 | f32[7,5]", 9},
     {"pads too few", "y <- Pad f32[4,5] i64[2]{1,2}", "it has 2 pads for 2 dims, not two each", 0},
     {"pad by the run", "y <- Pad f32[4,5] i64[4]", "its input 1 (pads) is not known before the run",

@@ -92,8 +92,8 @@ static void groups_are_as_before_the_filter(void **state)
     app_type(second, STR("Fgg"));
     app_type(first, STR("Fgg"));
     assert_string_equal(screen(second), screen(first));
-    assert_null(strstr(screen(second), "c_proj"));
-    assert_null(strstr(closed, "c_proj"));
+    assert_null(strstr(screen(second), "c_fc"));
+    assert_null(strstr(closed, "c_fc"));
     app_free(first);
     app_free(second);
     session_close(session);

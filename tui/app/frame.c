@@ -572,12 +572,15 @@ static void draw_once(App *app)
     if (panes_show(&app->layout, SHOW_MEM) || panes_show(&app->layout, SHOW_LIVE) ||
         panes_show(&app->layout, SHOW_SAVED) || panes_show(&app->layout, SHOW_SCHEDULE))
         mem_follow(ui);
-    if (panes_show(&app->layout, SHOW_COMM) || panes_show(&app->layout, SHOW_SCHEDULE))
+    if (panes_show(&app->layout, SHOW_COMM))
         comm_follow(ui);
     if (asks_why(&app->layout))
         reasons_follow(ui);
     plan_search_follow(ui);
+    ui->comm_asked = false;
     panes_draw(app, grid->h - tour);
+    if (ui->comm_asked)
+        comm_follow(ui);
     Pen pen = pen_new(grid, app->layout.status);
     draw_status(app, &pen);
     pen = pen_new(grid, app->layout.tabs);

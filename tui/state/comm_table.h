@@ -8,6 +8,6 @@
 Comm *comm_arranged(Ui *ui);
 
 extern const char comm_waiting[]; /* what views show meanwhile */
-void comm_follow(Ui *ui);         /* before a frame that shows it: begins to make it */
+void comm_follow(Ui *ui);         /* where a frame shows or lacks it: begins to make it */
 
 #endif

@@ -80,7 +80,8 @@ struct Ui {
     Parameters parameters;
     Find find;
 
-    Comm *comm;                         /* of the session's plan */
+    Comm *comm;      /* of the session's plan */
+    bool comm_asked; /* a pane lacks the table of reshards, which is to be made beside the screen */
     CommSort comm_sort;                 /* of the table of reshards */
     bool comm_reversed;                 /* which has the least first */
     struct Compare *compare;            /* another plan beside it; NULL: none */

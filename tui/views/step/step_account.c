@@ -134,8 +134,8 @@ static void draw_reshards(Ui *ui, Pen *pen)
 {
     const Comm *comm = comm_arranged(ui);
     if (comm->n_rows < 0) {
-        if (ui->at.show == SHOW_SCHEDULE) /* others do not count them beside the screen */
-            pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
+        ui->comm_asked = true;
+        pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
         return;
     }
     Widths widths = widths_for(ui, pen->area.w);
