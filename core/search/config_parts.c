@@ -452,10 +452,11 @@ static void read_plan(Arena *scratch, const Session *session, Reading *reading)
     reading->out->part = arena_array(scratch, PartCost, reading->out->n_layers + 2);
     for (int i = 0; i < plan->inferred->n_program; i++)
         read_op(reading, plan->inferred->program[i]);
+    Reshard *reshard = arena_make(scratch, Reshard);
+    reading->reshard = reshard;
     for (int i = 0; i < plan->moved->n_reshards; i++) {
-        Reshard reshard = of_samples(reading, &plan->moved->reshards[i]);
-        reading->reshard = &reshard;
-        pipeline_visit_steps(plan, &reshard, read_step, reading);
+        *reshard = of_samples(reading, &plan->moved->reshards[i]);
+        pipeline_visit_steps(plan, reshard, read_step, reading);
     }
     if (!reading->work)
         price_buckets(reading);

@@ -119,7 +119,8 @@ AttentionIndex attention_index(RuleCall *call, const AttentionSizes *n, Attentio
     return index;
 }
 
-void attention_follow(OpSpace *space, const AttentionIndex *index, AttentionWindow window)
+/* Says which keys a query sees, if the window has both bounds: keys then follow the queries. */
+static void follow_queries(OpSpace *space, const AttentionIndex *index, AttentionWindow window)
 {
     if (window.left < 0 || window.right < 0 || index->s < 0 || index->t < 0)
         return;
@@ -266,7 +267,7 @@ static bool attention(RuleCall *call, Error *err)
     if (n.past == 0 && call->n_outputs == 1 && index.t >= 0) {
         space->index[index.t].rounds = 1;
         if (!args_has(call, 6))
-            attention_follow(space, &index, window);
+            follow_queries(space, &index, window);
     }
     skip_unseen(call, &n, window);
     if (args_has(call, 3))

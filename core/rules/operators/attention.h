@@ -55,8 +55,6 @@ float attention_unseen(const AttentionSizes *sizes, AttentionWindow window, int6
 bool attention_fits(const AttentionSizes *sizes, Error *err);
 /* Makes the index dims; also sets the flops of the op space. */
 AttentionIndex attention_index(RuleCall *call, const AttentionSizes *sizes, AttentionWindow window);
-/* Says which keys a query sees, if the window has both bounds: keys then follow the queries. */
-void attention_follow(OpSpace *space, const AttentionIndex *index, AttentionWindow window);
 /* Sets the rows of an operand that broadcasts to batch, query heads, queries, keys. */
 void attention_mask(const OpSpace *space, Operand *operand, const AttentionIndex *index);
 

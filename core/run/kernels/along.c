@@ -93,7 +93,7 @@ static void cumulate_row(const Local *in, Local *out, const Cumulation *c, int64
     bool is_float = dtype_is_float(in->dtype);
     Number number = is_float ? NUMBER_F64 : NUMBER_I64;
     int64_t from = row_start(&c->in, row), to = row_start(&c->out, row);
-    double real = c->product;
+    double real = c->product ? 1 : 0;
     uint64_t integer = c->product;
     for (int64_t i = 0; i < c->out.n; i++) {
         int64_t place = c->reverse ? c->out.n - 1 - i : i, read = place + c->shift;
