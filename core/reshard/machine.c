@@ -154,8 +154,10 @@ bool machine_check(const Machine *machine, Error *err)
 
 /* ---- groups and nodes ---- */
 
-/* The most members of a group that are looked at one by one, if arithmetic does not tell. */
-enum { LOOK_MOST = 1 << 16 };
+enum {
+    LOOK_MOST = 1 << 16, /* members looked at one by one, if arithmetic does not tell */
+    NODE_MOST = 512      /* devices of a node; groups on larger ones are looked at */
+};
 
 static int64_t at_most(int64_t a, int64_t b)
 {
@@ -206,16 +208,92 @@ static bool divides_evenly(const Machine *machine, const Mesh *mesh, AtomSet ato
     return true;
 }
 
+/* Leaves out the outer atoms that move by whole nodes, past all the others: so often do these lie
+ * on nodes of their own. */
+static int64_t take_whole_nodes(const Mesh *mesh, int64_t node, AtomSet *atoms)
+{
+    int64_t times = 1;
+    for (int i = 0; i < mesh->n_atoms; i++) {
+        if (!(*atoms >> i & 1))
+            continue;
+        if (mesh->atoms[i].stride % node != 0)
+            break;
+        times *= mesh->atoms[i].size;
+        *atoms &= ~((AtomSet)1 << i);
+    }
+    return times;
+}
+
+/* Whether the ranks of a group stand equally far apart: its atoms follow each other. */
+static bool is_one_run(const Mesh *mesh, AtomSet atoms, int64_t *stride)
+{
+    int64_t next = 0;
+    for (int i = mesh->n_atoms - 1; i >= 0; i--) {
+        const MeshAtom *atom = &mesh->atoms[i];
+        if (!(atoms >> i & 1))
+            continue;
+        if (next == 0)
+            *stride = atom->stride;
+        else if (atom->stride != next)
+            return false;
+        next = atom->stride * atom->size;
+    }
+    return next > 0;
+}
+
+/* Of n ranks that stand `stride` apart, less than a node, the first of them `at` places into one.
+ */
+static NodeRuns count_run(int64_t at, int64_t stride, int64_t n, int64_t node)
+{
+    int64_t last = (at + (n - 1) * stride) / node;
+    NodeRuns runs = {.kinds = last + 1, .fewest = n};
+    for (int64_t i = 0; i <= last; i++) {
+        if (i > stride && i < last) /* nodes between the ends repeat after so many */
+            i = last;
+        int64_t before = i * node - at, end = at_most(n - 1, (before + node - 1) / stride);
+        int64_t first = before > 0 ? (before + stride - 1) / stride : 0;
+        runs.fewest = at_most(runs.fewest, end - first + 1);
+    }
+    return runs;
+}
+
+/* How a group lies on nodes depends on where in a node it begins. */
+static bool count_groups(const Machine *machine, const Mesh *mesh, AtomSet atoms, RankGroup *group)
+{
+    int64_t stride = 1, node = machine->devices_per_node;
+    bool seen[NODE_MOST] = {false};
+    if (node > NODE_MOST || !is_one_run(mesh, atoms, &stride))
+        return false;
+    group->nodes = stride < node ? 1 : group->n;
+    group->per_node = stride < node ? group->n : 1;
+    int64_t n_behind = mesh->n_devices / (group->n * stride);
+    for (int64_t b = 0; b < at_most(n_behind, node) && stride < node; b++)
+        for (int64_t a = 0; a < stride; a++) {
+            int64_t at = (a + b * group->n * stride) % node;
+            if (seen[at])
+                continue;
+            NodeRuns runs = count_run(at, stride, group->n, node);
+            seen[at] = true;
+            group->nodes = runs.kinds > group->nodes ? runs.kinds : group->nodes;
+            group->per_node = at_most(group->per_node, runs.fewest);
+        }
+    return true;
+}
+
 static void look_at_groups(const Machine *machine, const Mesh *mesh, AtomSet atoms,
                            RankGroup *group)
 {
     Arena *scratch = arena_new();
     int64_t *node = arena_array(scratch, int64_t, group->n), looked = 0;
+    bool seen[NODE_MOST] = {false};
+    bool repeats = !mesh->devices && machine->devices_per_node <= NODE_MOST;
     group->nodes = 1;
     group->per_node = group->n;
     for (int64_t first = 0; first < mesh->n_devices && looked < LOOK_MOST; first++) {
-        if (!mesh_stands_first(mesh, atoms, first))
+        int64_t at = repeats ? first % machine->devices_per_node : 0;
+        if ((repeats && seen[at]) || !mesh_stands_first(mesh, atoms, first))
             continue;
+        seen[at] = true;
         for (int64_t i = 0; i < group->n; i++)
             node[i] = mesh_device(mesh, mesh_group_member(mesh, atoms, first, i)) /
                       machine->devices_per_node;
@@ -252,7 +330,12 @@ RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms)
         group.per_node = rest > 0 ? rest : node;
         return group;
     }
-    look_at_groups(machine, mesh, atoms, &group);
+    int64_t n = group.n, times = mesh->devices ? 1 : take_whole_nodes(mesh, node, &atoms);
+    group.n /= times;
+    if (mesh->devices || !count_groups(machine, mesh, atoms, &group))
+        look_at_groups(machine, mesh, atoms, &group);
+    group.n = n;
+    group.nodes *= times;
     return group;
 }
 

@@ -238,6 +238,48 @@ static void finds_groups(void **state)
     arena_free(arena);
 }
 
+/* The same by going through the groups of a mesh, device by device. */
+static RankGroup group_by_force(const Mesh *mesh, AtomSet atoms, int64_t node)
+{
+    RankGroup group = {.n = mesh_atoms_size(mesh, atoms)};
+    group.per_node = group.n;
+    for (int64_t first = 0; first < mesh->n_devices; first++) {
+        int64_t n_nodes = 0, on[64] = {0};
+        if (!mesh_stands_first(mesh, atoms, first))
+            continue;
+        for (int64_t i = 0; i < group.n; i++)
+            on[mesh_group_member(mesh, atoms, first, i) / node]++;
+        for (int i = 0; i < 64; i++) {
+            n_nodes += on[i] > 0;
+            group.per_node = on[i] > 0 && on[i] < group.per_node ? on[i] : group.per_node;
+        }
+        group.nodes = n_nodes > group.nodes ? n_nodes : group.nodes;
+    }
+    return group;
+}
+
+static void groups_are_those_of_all_devices(void **state)
+{
+    static const char *const meshes[] = {"a=5,b=3,c=4", "a=3,b=7", "a=2,b=3,c=5,d=2", "a=60",
+                                         "a=6,b=9"};
+    (void)state;
+    Arena *arena = arena_new();
+    for (size_t m = 0; m < COUNT_OF(meshes); m++) {
+        const Mesh *mesh = mesh_of(arena, meshes[m]);
+        for (AtomSet atoms = 1; atoms < (AtomSet)1 << mesh->n_atoms; atoms++)
+            for (int64_t node = 1; node <= 12; node++) {
+                Machine machine = {.devices_per_node = node};
+                RankGroup got = machine_group(&machine, mesh, atoms);
+                RankGroup want = group_by_force(mesh, atoms, node);
+                if (got.nodes != want.nodes || got.per_node != want.per_node)
+                    fail_msg("%s, atoms %x, nodes of %d: %d of %d, not %d of %d", meshes[m],
+                             (unsigned)atoms, (int)node, (int)got.nodes, (int)got.per_node,
+                             (int)want.nodes, (int)want.per_node);
+            }
+    }
+    arena_free(arena);
+}
+
 /* ---- what must hold of all ---- */
 
 typedef struct {
@@ -497,9 +539,8 @@ static void a_send_needs_no_group(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(prices_every_way),
-    cmocka_unit_test(generations_share_numbers),
-    cmocka_unit_test(prices_are_numbers),
+    cmocka_unit_test(groups_are_those_of_all_devices), cmocka_unit_test(prices_every_way),
+    cmocka_unit_test(generations_share_numbers),       cmocka_unit_test(prices_are_numbers),
     cmocka_unit_test(a_send_needs_no_group),
 };
 
