@@ -79,6 +79,13 @@ said=$(sed 's/tt\.dot/stablehlo.dot_by_magic/' "$model" >"$COPY" && "$DIMSCOPE" 
 echo "$said" | grep -q 'stablehlo.dot_by_magic has no rule: 1 op is replicated.*\[no-rule\]'
 check "$model: an unknown op of a known dialect" $? "$said"
 
+# A type that cannot be read is skipped with what it stands in; those behind it are still their own.
+model=tests/fuzz/corpus/mlir/empty_type
+cp $model "$COPY"
+said=$("$DIMSCOPE" info "$COPY" 2>&1)
+[ $? -eq 3 ] && echo "$said" | grep -q ':22:1: error: this type has no element type'
+check "$model: a type that failed" $? "$said"
+
 # A file that holds a training step has its phases; no other step is derived of it.
 said=$("$DIMSCOPE" estimate "$HERE/jax_momentum.named.mlir" 2>&1)
 [ $? -eq 2 ] && echo "$said" | grep -q '^error: jax_momentum.named.mlir holds a training step' &&

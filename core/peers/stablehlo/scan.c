@@ -401,13 +401,14 @@ int32_t mlir_read_type(MlirScan *scan)
     if (scan->failed)
         return -1;
     MlirType type = {.text = {from, (size_t)(scan->at - from)}};
-    int32_t id = intern_put(scan->tree->type_keys, type.text.s, type.text.n);
-    scan->last_type = id < scan->tree->types.n ? id : -1;
-    if (id < scan->tree->types.n)
+    int32_t id = intern_find(scan->tree->type_keys, type.text.s, type.text.n);
+    scan->last_type = id;
+    if (id >= 0)
         return id;
     if (str_starts(type.text, STR("tensor<")) &&
         !read_tensor(scan, (Str){from + 7, type.text.n - 8}, &type))
-        return -1;
+        return -1; /* it gets no id: what failed may be skipped, and reading goes on */
+    id = intern_put(scan->tree->type_keys, type.text.s, type.text.n);
     vec_push(scan->tree->arena, &scan->tree->types, type);
     scan->last_type = id;
     return id;
