@@ -113,11 +113,9 @@ static void find_inputs(Reading *f)
 static void find_stages(Reading *f)
 {
     const Decided *decided = f->plan->decided;
-    AtomSet fixed = 0;
+    AtomSet fixed = stages_atoms(f->plan);
 
     f->out->n_micro_batches = decided->stages ? decided->stages->n_micro_batches : 1;
-    for (int i = 0; i < decided->n_submeshes; i++)
-        fixed |= decided->submeshes[i].fixed;
     use_axes(f, fixed, PARALLEL_STAGES);
     if (fixed == 0)
         return;

@@ -160,9 +160,7 @@ static int64_t fullest_rank(const Account *a)
 {
     const Plan *plan = a->plan;
     int64_t fullest = 0, most = -1;
-    AtomSet fixed = halo_atoms(a);
-    for (int s = 0; s < plan->decided->n_submeshes; s++)
-        fixed |= plan->decided->submeshes[s].fixed;
+    AtomSet fixed = halo_atoms(a) | stages_atoms(plan);
     int64_t n = mesh_atoms_size(plan->mesh, fixed);
     bool each = n <= RANKS_ASKED_MAX;
     for (int64_t i = 0; i < (each ? n : plan->decided->n_submeshes); i++) {
@@ -407,9 +405,7 @@ static void number_parts(const Plan *plan, int64_t *number)
     const Mesh *mesh = plan->mesh;
     int n = plan->decided->n_submeshes;
     Arena *scratch = arena_new();
-    AtomSet fixed = 0;
-    for (int s = 1; s < n; s++)
-        fixed |= plan->decided->submeshes[s].fixed;
+    AtomSet fixed = stages_atoms(plan);
     int32_t *parts_at = arena_array(scratch, int32_t, mesh_atoms_size(mesh, fixed)); /* from 1 */
     bool *is_on = arena_array(scratch, bool, n);
     Intern *parts = intern_new(scratch);

@@ -5,6 +5,7 @@
 #include "core/cost/op_declared.h"
 #include "core/cost/pipeline.h"
 #include "core/plan/plan_findings.h"
+#include "core/plan/stage.h"
 
 static const double worth = 0.95; /* the step in the best order over the step as it is, up to which
                                      there is a finding */
@@ -111,10 +112,8 @@ static double comm_us(const Order *order, const StepCounts *counts)
 /* The axes of several devices: those that separate pipeline stages, then the others. */
 static int list_axes(const Plan *plan, int *axis)
 {
-    AtomSet apart = 0;
+    AtomSet apart = stages_atoms(plan);
     int n = 0;
-    for (int i = 0; i < plan->decided->n_submeshes; i++)
-        apart |= plan->decided->submeshes[i].fixed;
     for (int others = 0; others < 2; others++)
         for (int a = 0; a < plan->mesh->n_axes; a++) {
             bool separates = (mesh_axis_atoms(plan->mesh, a) & apart) != 0;

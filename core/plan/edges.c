@@ -195,11 +195,9 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to,
 static Location relayed(const Edges *e, Location from, int devices)
 {
     const Plan *plan = e->plan;
-    AtomSet fixed = plan->decided->submeshes[devices].fixed, used = 0;
+    AtomSet fixed = plan->decided->submeshes[devices].fixed;
     const Sharding *made = shardings_at(plan->shardings, from.sharding);
-    for (int64_t d = 0; d < made->n_dims; d++)
-        used |= cut_atoms(&made->dim[d]);
-    if (!(used & fixed))
+    if (!(sharding_atoms(made) & fixed))
         return (Location){from.sharding, devices};
     Sharding sharding = *made;
     for (int64_t d = 0; d < sharding.n_dims; d++)

@@ -98,6 +98,15 @@ static inline int recompute_group(const Plan *plan, int32_t op)
     return group && 0 <= op && op < model->graph->n_ops ? group[op] : -1;
 }
 
+/* The axes that distinguish the parts of the mesh that ops are on. */
+static inline AtomSet stages_atoms(const Plan *plan)
+{
+    AtomSet atoms = 0;
+    for (int i = 0; i < plan->decided->n_submeshes; i++)
+        atoms |= plan->decided->submeshes[i].fixed;
+    return atoms;
+}
+
 /* The stage of an op; -1 without stages, and for host ops. */
 static inline int stage_of(const Plan *plan, int32_t op)
 {

@@ -1,5 +1,6 @@
 #include "core/search/instance.h"
 
+#include "core/plan/stage.h"
 #include "core/propagate/step_cuts.h"
 #include "core/search/instance_parts.h"
 

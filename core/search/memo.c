@@ -1,6 +1,6 @@
 #include "core/search/memo.h"
 
-#include "core/search/stage_weights.h"
+#include "core/plan/stage.h"
 
 #define BYTES_MOST ((size_t)1 << 29) /* more is not kept for the next search */
 

@@ -61,14 +61,6 @@ double stage_weights_of_op(const StageWeights *weights, const Plan *plan, int32_
     return sum / weights->n_paths;
 }
 
-AtomSet stages_atoms(const Plan *plan)
-{
-    AtomSet atoms = 0;
-    for (int i = 0; plan->decided->devices && i < plan->decided->n_submeshes; i++)
-        atoms |= plan->decided->submeshes[i].fixed;
-    return atoms;
-}
-
 bool stage_weights_joins(const Plan *plan, int32_t tensor)
 {
     int32_t maker = plan->inferred->graph->tensors[tensor].maker;

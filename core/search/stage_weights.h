@@ -33,9 +33,6 @@ StageWeights *stage_weights_new(Arena *arena, const Plan *plan);
 /* Adds the longest path of a plan on the same stages. */
 void stage_weights_add(StageWeights *weights, const Plan *plan);
 
-/* Atoms by which the devices of stages differ. */
-AtomSet stages_atoms(const Plan *plan);
-
 /* Whether moves of the value are traffic of parameters, which is joined (core/cost/streams.h). */
 bool stage_weights_joins(const Plan *plan, int32_t tensor);
 

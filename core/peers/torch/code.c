@@ -158,9 +158,7 @@ static const Sharding *made_as(const TorchWriting *w, int32_t tensor)
 
 void torch_find_stages(TorchWriting *w)
 {
-    AtomSet fixed = 0;
-    for (int i = 0; i < w->plan->decided->n_submeshes; i++)
-        fixed |= w->plan->decided->submeshes[i].fixed;
+    AtomSet fixed = stages_atoms(w->plan);
     for (int a = 0; a < w->mesh->n_axes; a++) {
         w->staged[a] = (fixed & mesh_axis_atoms(w->mesh, a)) != 0;
         w->n_staged += w->staged[a];
