@@ -154,10 +154,8 @@ bool machine_check(const Machine *machine, Error *err)
 
 /* ---- groups and nodes ---- */
 
-enum {
-    LOOK_MOST = 1 << 16, /* members looked at one by one, if arithmetic does not tell */
-    NODE_MOST = 512      /* devices of a node; groups on larger ones are looked at */
-};
+/* The most members of a group that are looked at one by one, if arithmetic does not tell. */
+enum { LOOK_MOST = 1 << 16 };
 
 static int64_t at_most(int64_t a, int64_t b)
 {
@@ -257,13 +255,20 @@ static NodeRuns count_run(int64_t at, int64_t stride, int64_t n, int64_t node)
     return runs;
 }
 
-/* How a group lies on nodes depends on where in a node it begins. */
+/* Per place in a node, whether a group that begins there is known: how it lies depends on that. */
+static bool *places_seen(Arena *scratch, const Machine *machine, const Mesh *mesh)
+{
+    return arena_array(scratch, bool, at_most(machine->devices_per_node, mesh->n_devices));
+}
+
+/* Counts groups of equally far ranks; false if they are not. */
 static bool count_groups(const Machine *machine, const Mesh *mesh, AtomSet atoms, RankGroup *group)
 {
     int64_t stride = 1, node = machine->devices_per_node;
-    bool seen[NODE_MOST] = {false};
-    if (node > NODE_MOST || !is_one_run(mesh, atoms, &stride))
+    if (!is_one_run(mesh, atoms, &stride))
         return false;
+    Arena *scratch = arena_new();
+    bool *seen = places_seen(scratch, machine, mesh);
     group->nodes = stride < node ? 1 : group->n;
     group->per_node = stride < node ? group->n : 1;
     int64_t n_behind = mesh->n_devices / (group->n * stride);
@@ -277,6 +282,7 @@ static bool count_groups(const Machine *machine, const Mesh *mesh, AtomSet atoms
             group->nodes = runs.kinds > group->nodes ? runs.kinds : group->nodes;
             group->per_node = at_most(group->per_node, runs.fewest);
         }
+    arena_free(scratch);
     return true;
 }
 
@@ -285,13 +291,12 @@ static void look_at_groups(const Machine *machine, const Mesh *mesh, AtomSet ato
 {
     Arena *scratch = arena_new();
     int64_t *node = arena_array(scratch, int64_t, group->n), looked = 0;
-    bool seen[NODE_MOST] = {false};
-    bool repeats = !mesh->devices && machine->devices_per_node <= NODE_MOST;
+    bool *seen = places_seen(scratch, machine, mesh);
     group->nodes = 1;
     group->per_node = group->n;
     for (int64_t first = 0; first < mesh->n_devices && looked < LOOK_MOST; first++) {
-        int64_t at = repeats ? first % machine->devices_per_node : 0;
-        if ((repeats && seen[at]) || !mesh_stands_first(mesh, atoms, first))
+        int64_t at = first % machine->devices_per_node;
+        if ((!mesh->devices && seen[at]) || !mesh_stands_first(mesh, atoms, first))
             continue;
         seen[at] = true;
         for (int64_t i = 0; i < group->n; i++)
@@ -321,18 +326,17 @@ static int64_t busy_on_a_node(const Machine *machine, const Mesh *mesh)
 RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms)
 {
     RankGroup group = {.n = mesh_atoms_size(mesh, atoms), .nodes = 1, .per_node = 1};
-    int64_t node = machine->devices_per_node, rest = mesh->n_devices % node;
+    int64_t n = group.n;
     group.busy = busy_on_a_node(machine, mesh);
-    if (!mesh->devices && divides_evenly(machine, mesh, atoms, &group))
-        return group;
-    if (!mesh->devices && group.n == mesh->n_devices) {
-        group.nodes = (group.n + node - 1) / node;
-        group.per_node = rest > 0 ? rest : node;
+    if (mesh->devices) {
+        look_at_groups(machine, mesh, atoms, &group);
         return group;
     }
-    int64_t n = group.n, times = mesh->devices ? 1 : take_whole_nodes(mesh, node, &atoms);
+    if (divides_evenly(machine, mesh, atoms, &group))
+        return group;
+    int64_t times = take_whole_nodes(mesh, machine->devices_per_node, &atoms);
     group.n /= times;
-    if (mesh->devices || !count_groups(machine, mesh, atoms, &group))
+    if (!count_groups(machine, mesh, atoms, &group))
         look_at_groups(machine, mesh, atoms, &group);
     group.n = n;
     group.nodes *= times;
