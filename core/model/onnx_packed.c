@@ -1,9 +1,10 @@
-/* Nodes of attention whose queries, keys and values are one tensor: it is split into the operands
- * that the node has elsewhere, so that rules, kernels and shardings are those of three.
+/* onnx_packed.c - nodes of attention whose queries, keys and values are one tensor: it is split
+ * into the operands that the node has elsewhere, so that rules, kernels and shardings are those of
+ * three.
  *
  *     GroupQueryAttention   b s ((hq + hk + hk) d)     SplitHeads by heads
- *     MultiHeadAttention    b s h 3 d                  Split, then b s (h d)
- *                           keys: b t h 2 d            the same, of keys and values
+ *     MultiHeadAttention    b s h 3 d                  SplitHeads into thirds, then b s (h d)
+ *                           keys: b t h 2 d            halves likewise, of keys and values
  *
  * Source: the schemas of the domain com.microsoft, onnxruntime's ContribOperators.md. */
 #include "core/model/onnx_reader.h"
@@ -51,19 +52,25 @@ static int32_t flat_shape(OnnxReader *reader, Str label)
     return tensor;
 }
 
-/* Replaces input `first` by n parts of it along an axis, in place of the inputs from `first` on. */
-static bool unpack(OnnxReader *reader, const OnnxNode *node, Str label, const char *op_type,
-                   const Attr *attrs, int n_attrs, int first, int n, int32_t parts[PACKED_MAX])
+/* Replaces input `first` by n parts of it along an axis, sized as the shares, in place of the
+ * inputs from `first` on. */
+static bool unpack(OnnxReader *reader, const OnnxNode *node, Str label, int axis,
+                   const int64_t shares[PACKED_MAX], int first, int n)
 {
+    int32_t parts[PACKED_MAX];
+    Attr attrs[2] = {attr_of(reader, "axis", ATTR_INT), attr_of(reader, "shares", ATTR_INTS)};
+    attrs[0].i = axis;
+    attrs[1].n = n;
+    attrs[1].ints = shares;
     for (int i = 0; i < n; i++) {
         parts[i] = new_tensor(reader, label, "/", operand_names[first + i]);
         if (parts[i] < 0)
             return false;
     }
-    graph_add_op(reader->builder, str_from(op_type),
+    graph_add_op(reader->builder, STR("SplitHeads"),
                  str_from(arena_printf(reader->arena, "%.*s/unpack", STR_ARG(label))), node->path,
                  &reader->inputs.at[first], 1, parts, n,
-                 graph_add_attrs(reader->builder, attrs, n_attrs));
+                 graph_add_attrs(reader->builder, attrs, 2));
     while (reader->inputs.n < first + n)
         vec_push(reader->arena, &reader->inputs, -1);
     for (int i = 0; i < n; i++)
@@ -75,36 +82,26 @@ static void unpack_grouped(OnnxReader *reader, const OnnxNode *node, Str label)
 {
     int64_t keys = int_attr(reader, "kv_num_heads");
     int64_t shares[PACKED_MAX] = {int_attr(reader, "num_heads"), keys, keys};
-    int32_t parts[PACKED_MAX];
-    Attr attrs[2] = {attr_of(reader, "axis", ATTR_INT), attr_of(reader, "shares", ATTR_INTS)};
-    attrs[0].i = 2;
-    attrs[1].n = PACKED_MAX;
-    attrs[1].ints = shares;
-    unpack(reader, node, label, "SplitHeads", attrs, 2, 0, PACKED_MAX, parts);
+    unpack(reader, node, label, 2, shares, 0, PACKED_MAX);
 }
 
 /* Of h heads, n operands and d numbers the operands come out as h, 1 and d. */
 static void unpack_stacked(OnnxReader *reader, const OnnxNode *node, Str label, int first)
 {
-    int32_t parts[PACKED_MAX], shape = flat_shape(reader, label);
-    int n = PACKED_MAX - first;
-    int64_t shares[PACKED_MAX] = {1, 1, 1};
-    Attr attrs[2] = {attr_of(reader, "axis", ATTR_INT), attr_of(reader, "shares", ATTR_INTS)};
-    attrs[0].i = 3;
-    attrs[1].n = n;
-    attrs[1].ints = shares;
-    if (shape < 0 || !unpack(reader, node, label, "SplitHeads", attrs, 2, first, n, parts))
+    static const int64_t equal[PACKED_MAX] = {1, 1, 1};
+    int32_t shape = flat_shape(reader, label);
+    if (shape < 0 || !unpack(reader, node, label, 3, equal, first, PACKED_MAX - first))
         return;
-    for (int i = 0; i < n; i++) {
-        int32_t inputs[2] = {parts[i], shape};
-        int32_t flat = new_tensor(reader, label, "/flat_", operand_names[first + i]);
+    for (int i = first; i < PACKED_MAX; i++) {
+        int32_t inputs[2] = {reader->inputs.at[i], shape};
+        int32_t flat = new_tensor(reader, label, "/flat_", operand_names[i]);
         if (flat < 0)
             return;
         graph_add_op(reader->builder, STR("Reshape"),
                      str_from(arena_printf(reader->arena, "%.*s/flatten_%s", STR_ARG(label),
-                                           operand_names[first + i])),
+                                           operand_names[i])),
                      node->path, inputs, 2, &flat, 1, 0);
-        reader->inputs.at[first + i] = flat;
+        reader->inputs.at[i] = flat;
     }
 }
 
