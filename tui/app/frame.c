@@ -572,8 +572,6 @@ static void draw_once(App *app)
     if (panes_show(&app->layout, SHOW_MEM) || panes_show(&app->layout, SHOW_LIVE) ||
         panes_show(&app->layout, SHOW_SAVED) || panes_show(&app->layout, SHOW_SCHEDULE))
         mem_follow(ui);
-    if (panes_show(&app->layout, SHOW_COMM))
-        comm_follow(ui);
     if (asks_why(&app->layout))
         reasons_follow(ui);
     plan_search_follow(ui);

@@ -12,8 +12,10 @@ Comm *comm_arranged(Ui *ui)
     Comm *comm = ui->comm;
     const char *text = ui->listing.filter ? filter_text(ui->listing.filter) : NULL;
 
-    if (comm->n_rows < 0 && !job_at_once(ui))
+    if (comm->n_rows < 0 && !job_at_once(ui)) {
+        ui->comm_asked = true;
         return comm;
+    }
     comm_table(comm, NULL);
     bool same = text && comm->kept_by ? strcmp(text, comm->kept_by) == 0 : text == comm->kept_by;
     if (comm->sort != ui->comm_sort || comm->reversed != ui->comm_reversed || !same)

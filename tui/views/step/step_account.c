@@ -134,7 +134,6 @@ static void draw_reshards(Ui *ui, Pen *pen)
 {
     const Comm *comm = comm_arranged(ui);
     if (comm->n_rows < 0) {
-        ui->comm_asked = true;
         pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
         return;
     }
