@@ -20,6 +20,8 @@ static const struct {
 
 enum { NAMES_MAX = 8 };
 
+static const char pipelining[] = "torch.distributed.pipelining"; /* has the schedule too */
+
 static const struct {
     const char *module, *names[NAMES_MAX + 1];
 } modules[] = {
@@ -27,10 +29,7 @@ static const struct {
     {"torch.distributed._composable.replicate_with_fsdp", {"replicate"}},
     {"torch.distributed.device_mesh", {"DeviceMesh", "init_device_mesh"}},
     {"torch.distributed.fsdp", {"MixedPrecisionPolicy", "fully_shard"}},
-    {"torch.distributed.pipelining",
-     {"PipelineStage", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe",
-      "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS",
-      "ScheduleZBVZeroBubble"}},
+    {pipelining, {"PipelineStage"}},
     {"torch.distributed._functional_collectives", {"all_to_all_single_autograd"}},
     {"torch.distributed.tensor",
      {"DTensor", "Partial", "Replicate", "Shard", "distribute_module", "distribute_tensor"}},
@@ -72,7 +71,7 @@ static void put_import(const char *module, const char *const *names, int n, Buf 
     buf_puts(out, wide ? "\n)\n" : "\n");
 }
 
-void torch_write_imports(Str body, Buf *out)
+void torch_write_imports(Str body, const char *schedule, Buf *out)
 {
     size_t start = out->n;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
@@ -86,6 +85,8 @@ void torch_write_imports(Str body, Buf *out)
         for (int k = 0; modules[i].names[k]; k++)
             if (says(body, modules[i].names[k]))
                 used[n++] = modules[i].names[k];
+        if (modules[i].module == pipelining && schedule)
+            used[n++] = schedule;
         if (n > 0)
             put_import(modules[i].module, used, n, out);
     }

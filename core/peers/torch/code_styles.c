@@ -22,6 +22,7 @@ typedef struct {
     bool recomputes;         /* layers */
     const char *low;         /* torch's dtype of 16-bit parameters; NULL */
     const char *reduce_type; /* of their gradients */
+    const char *schedule;    /* the class of torch that runs the stages; NULL: none */
 } Writer;
 
 /* ---- what the file needs ---- */
@@ -439,6 +440,13 @@ static void write_arguments(Writer *it, Buf *arguments)
     buf_puts(arguments, "**options");
 }
 
+/* "model.model.layers": those of a unit "model.layers.*". */
+static void put_layers(Writer *it, int unit)
+{
+    Str key = it->units.at[unit].key;
+    python_module((Str){key.s, key.n - 2}, it->out);
+}
+
 static void write_batch_axes(Writer *it)
 {
     bool batch = it->n_sharded + it->n_copied > 0;
@@ -450,7 +458,7 @@ static void write_batch_axes(Writer *it)
         write_experts(it);
     for (int i = 0; i < it->units.n && it->recomputes; i++) {
         buf_puts(it->out, "    for layer in ");
-        python_module((Str){it->units.at[i].key.s, it->units.at[i].key.n - 2}, it->out);
+        put_layers(it, i);
         buf_puts(it->out, ":\n        checkpoint(layer)\n");
     }
     if (!batch)
@@ -458,7 +466,7 @@ static void write_batch_axes(Writer *it)
     buf_puts(it->out, it->units.n ? "    for module in (" : "");
     for (int i = 0; i < it->units.n; i++) {
         buf_putc(it->out, '*');
-        python_module((Str){it->units.at[i].key.s, it->units.at[i].key.n - 2}, it->out);
+        put_layers(it, i);
         buf_puts(it->out, ", ");
     }
     if (it->units.n)
@@ -581,7 +589,7 @@ static bool write_pipeline(Writer *it, Error *err)
         return error_set(err, "its stages are not along one axis");
     if (!stages_are_apart(it, err))
         return false;
-    const char *class = schedule_class(it->w->arena, stages->schedule);
+    const char *class = it->schedule = schedule_class(it->w->arena, stages->schedule);
     if (!class)
         return error_set(err, "torch has no schedule '%s'", stages->schedule);
     bool bent = strcmp(stages->schedule, "zbv") == 0 || strcmp(stages->schedule, "dualpipev") == 0;
@@ -673,7 +681,7 @@ bool torch_styles_code(TorchWriting *w, Buf *out, ExportNotes *notes, Error *err
     it.out = out;
     python_title(w->session, "PyTorch", out);
     write_usage(&it);
-    torch_write_imports(buf_str(&body), out);
+    torch_write_imports(buf_str(&body), it.schedule, out);
     buf_add(out, buf_str(&body));
     return true;
 }
