@@ -54,14 +54,12 @@ static Runs block_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t p
 static Runs halo_runs(Arena *arena, int64_t lo, int64_t hi, int64_t size)
 {
     Runs runs = {.local_size = hi - lo, .unequal = true, .at = arena_array(arena, Run, 2)};
-    if (hi > size) {
+    int64_t from = lo > 0 ? lo : 0, to = hi < size ? hi : size;
+    if (hi > size)
         runs.at[runs.n++] = (Run){0, hi - size};
-        hi = size;
-    }
-    int64_t end = lo < 0 ? size : 0;
-    if (hi > (lo > 0 ? lo : 0))
-        runs.at[runs.n++] = (Run){lo > 0 ? lo : 0, hi - (lo > 0 ? lo : 0)};
-    if (end > 0)
+    if (to > from)
+        runs.at[runs.n++] = (Run){from, to - from};
+    if (lo < 0)
         runs.at[runs.n++] = (Run){size + lo, -lo};
     return runs;
 }

@@ -56,12 +56,16 @@ static int follow(Writing *w, int rank)
     return n;
 }
 
+static const char *block_pass_name(RunPass pass)
+{
+    return pass == RUN_UPDATE ? run_pass_name(pass) : schedule_pass_name((BlockPass)pass);
+}
+
 static const char *block_name(const Writing *w, const ProgramBlock *block)
 {
-    if (block->pass == RUN_UPDATE)
-        return run_pass_name(block->pass);
-    return arena_printf(w->arena, "%s %d", schedule_pass_name((BlockPass)block->pass),
-                        block->micro_batch);
+    return block->micro_batch < 0
+               ? block_pass_name(block->pass)
+               : arena_printf(w->arena, "%s %d", block_pass_name(block->pass), block->micro_batch);
 }
 
 static void put_slice(const Writing *w, TraceSlice at, int32_t b)
@@ -75,9 +79,8 @@ static void put_slice(const Writing *w, TraceSlice at, int32_t b)
     json_set_real(args, "us", w->sums[b].us);
     json_set_real(args, "wait_us", w->sums[b].wait_us);
     json_set_real(args, "predicted_us", block->predicted_us);
-    trace_put_slice(
-        w->events, at, str_from(block_name(w, block)),
-        block->pass == RUN_UPDATE ? "update" : schedule_pass_name((BlockPass)block->pass), args);
+    trace_put_slice(w->events, at, str_from(block_name(w, block)), block_pass_name(block->pass),
+                    args);
 }
 
 /* One slice for works in a row of one block. */
@@ -85,13 +88,12 @@ static void put_rank(Writing *w, int rank)
 {
     int n = follow(w, rank);
     int64_t device = mesh_device(w->plan->mesh, rank);
-    const char *name = arena_printf(w->arena, "d%d", (int)device);
 
     if (n == 0)
         return;
-    name = arena_printf(w->arena, "%s, stage %d", name,
-                        w->trace->blocks[w->trace->work[w->order[0]].block].stage);
-    trace_put_name(w->events, "thread_name", w->pid, device, name);
+    int stage = w->trace->blocks[w->trace->work[w->order[0]].block].stage;
+    trace_put_name(w->events, "thread_name", w->pid, device,
+                   arena_printf(w->arena, "d%d, stage %d", (int)device, stage));
     trace_put_order(w->events, "thread_sort_index", w->pid, device, device);
     for (int i = 0, next; i < n; i = next) {
         int32_t block = w->trace->work[w->order[i]].block;
