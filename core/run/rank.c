@@ -628,5 +628,7 @@ bool rank_run(Rank *rank)
     }
     if (opened && team->runner->rank_close)
         team->runner->rank_close(rank);
+    for (int i = 0; i < rank->parts.n; i++)
+        local_free(rank->parts.at[i]);
     return ok;
 }

@@ -35,6 +35,7 @@ typedef struct {
     RankResult *result;
     void *own;            /* the runner's */
     Local *const *handed; /* parts that the next rank of a ring takes */
+    Vec(Local *) parts;   /* of a ring that broke off, there until no rank can read them */
     int pass;
 } Rank;
 

@@ -70,6 +70,13 @@ static bool make_room(const Ring *ring, int32_t first, const int *which, int n, 
     return true;
 }
 
+/* Parts that others may still read, or that come, when the ring breaks off. */
+static void leave_parts(const Ring *ring, Local *const *part, int n)
+{
+    for (int i = 0; i < n; i++)
+        vec_push(ring->rank->arena, &ring->rank->parts, part[i]);
+}
+
 /* Those of `now` that are none of the slots' give place to `next`. */
 static void replace(Local **now, Local *const *next, int n, bool of_slots)
 {
@@ -94,12 +101,15 @@ static bool hand_on_outputs(Ring *ring, int turn, bool of_slots, Error *err)
     RingPass pass = pass_of(ring, ring->n_outputs, ring->out, next);
     if (ring->n_outputs == 0)
         return true;
-    if (!make_room(ring, op_output_place(at), ring->output, ring->n_outputs, turn + 1, ring->out,
-                   next, err) ||
-        !runner->pass_begin(ring->rank, &pass) || !runner->pass_end(ring->rank, ring->instr, &pass))
-        return false;
-    replace(ring->out, next, ring->n_outputs, of_slots);
-    return true;
+    bool ok = make_room(ring, op_output_place(at), ring->output, ring->n_outputs, turn + 1,
+                        ring->out, next, err) &&
+              runner->pass_begin(ring->rank, &pass) &&
+              runner->pass_end(ring->rank, ring->instr, &pass);
+    if (ok)
+        replace(ring->out, next, ring->n_outputs, of_slots);
+    else
+        leave_parts(ring, next, ring->n_outputs);
+    return ok;
 }
 
 /* Computes on what is here. Before the last round nothing is added to the outputs that go around:
@@ -127,33 +137,44 @@ static bool take_turn(Ring *ring, int turn, const Local **input, Local **output,
     RingPass pass = pass_of(ring, ring->n_inputs, ring->in, next);
     for (int i = 0; i < ring->n_inputs; i++)
         input[ring->input[i]] = ring->in[i];
-    if (more &&
-        (!make_room(ring, at->input, ring->input, ring->n_inputs, turn + 1, ring->in, next, err) ||
-         !runner->pass_begin(ring->rank, &pass)))
-        return false;
-    if (!compute(ring, turn, turn + ring->call.ring->n >= ring->call.ring->n_turns, output, err))
-        return false;
-    if (!more)
-        return true;
-    if (!runner->pass_end(ring->rank, ring->instr, &pass))
-        return false;
-    replace(ring->in, next, ring->n_inputs, turn == 0);
-    return true;
+    bool adds = turn + ring->call.ring->n >= ring->call.ring->n_turns;
+    bool ok = !more || (make_room(ring, at->input, ring->input, ring->n_inputs, turn + 1, ring->in,
+                                  next, err) &&
+                        runner->pass_begin(ring->rank, &pass));
+    ok = ok && compute(ring, turn, adds, output, err) &&
+         (!more || runner->pass_end(ring->rank, ring->instr, &pass));
+    if (!ok)
+        leave_parts(ring, next, ring->n_inputs);
+    else if (more)
+        replace(ring->in, next, ring->n_inputs, turn == 0);
+    return ok;
 }
 
 /* What came home goes into the slots of the outputs. */
-static void keep(Ring *ring, Local *const *output)
+static void keep(const Ring *ring, Local *const *output)
 {
     for (int i = 0; i < ring->n_outputs; i++) {
         Local *slot = output[ring->output[i]];
-        if (ring->out[i] != slot) {
+        if (ring->out[i] != slot)
             memcpy(slot->data, ring->out[i]->data, (size_t)local_bytes(slot));
-            local_free(ring->out[i]);
-        }
     }
+}
+
+/* The last parts that are none of the slots' go, at once or, after a failure, with the rank. */
+static void end_parts(const Ring *ring, Local *const *output, bool ok)
+{
+    Local *last[2 * PARTS_MAX];
+    int n = 0;
+    for (int i = 0; i < ring->n_outputs; i++)
+        if (ring->out[i] != output[ring->output[i]])
+            last[n++] = ring->out[i];
     for (int i = 0; i < ring->n_inputs; i++)
         if (ring->in[i] != ring->call.input[ring->input[i]])
-            local_free(ring->in[i]);
+            last[n++] = ring->in[i];
+    if (!ok)
+        leave_parts(ring, last, n);
+    for (int i = 0; ok && i < n; i++)
+        local_free(last[i]);
 }
 
 static bool go_around(Ring *ring, int rounds, Error *err)
@@ -184,7 +205,9 @@ static bool go_around(Ring *ring, int rounds, Error *err)
         arena_free(ring->call.scratch);
     }
     ring->call.input = own;
-    keep(ring, slots);
+    if (ok)
+        keep(ring, slots);
+    end_parts(ring, slots, ok);
     return ok;
 }
 

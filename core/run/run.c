@@ -174,10 +174,7 @@ static bool report(Arena *arena, Team *team, RunReport *out, Error *err)
         made = report_make(arena, team, out) || error_kind(err, ERROR_RUN, "no pass was finished");
     else
         *out = (RunReport){.n_ranks = team->n_ranks, .elsewhere = true};
-    int fine = out->ok;
-    ok = ok && world->share(world, &fine, sizeof fine, 0, err);
-    out->ok = fine != 0;
-    return made && ok;
+    return ok && world_share_bool(world, &out->ok, 0, err) && made;
 }
 
 /* Each process has equally many consecutive ranks. */

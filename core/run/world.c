@@ -32,6 +32,14 @@ static void close_alone(World *world)
     (void)world;
 }
 
+bool world_share_bool(World *world, bool *is, int from, Error *err)
+{
+    unsigned char byte = *is;
+    bool ok = world->share(world, &byte, sizeof byte, from, err);
+    *is = byte != 0;
+    return ok;
+}
+
 World world_alone(void)
 {
     return (World){

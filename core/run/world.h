@@ -25,5 +25,7 @@ struct World {
 };
 
 World world_alone(void);
+/* share() of *is; whatever bytes come, it is true or false after it. */
+bool world_share_bool(World *world, bool *is, int from, Error *err);
 
 #endif

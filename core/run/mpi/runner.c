@@ -17,7 +17,7 @@ typedef struct {
     MpiSteps steps;
     MpiStep **step; /* per instruction; NULL: not prepared */
     Watch watch;
-    Requests passing; /* parts on their way around a ring */
+    Requests coming, going; /* parts on their way around a ring */
 } Own;
 
 /* ---- agreement of processes ---- */
@@ -114,7 +114,8 @@ static bool open_team(Team *team, Error *err)
 static void close_team(Team *team)
 {
     Own *own = team->own;
-    free(own->passing.at);
+    free(own->coming.at);
+    free(own->going.at);
     if (own->watch.team) {
         watch_close(&own->watch);
         mpi_steps_close(&own->steps);
@@ -216,9 +217,9 @@ static bool pass_begin(Rank *rank, RingPass *pass)
     Error err = {0};
     bool ok = true;
     for (int i = 0; ok && i < pass->n; i++)
-        ok = post(&own->passing, false, own->world, pass->before, pass->to[i], &err);
+        ok = post(&own->coming, false, own->world, pass->before, pass->to[i], &err);
     for (int i = 0; ok && i < pass->n; i++)
-        ok = post(&own->passing, true, own->world, pass->next, pass->from[i], &err);
+        ok = post(&own->going, true, own->world, pass->next, pass->from[i], &err);
     return ok || rank_failed(rank, &err);
 }
 
@@ -231,17 +232,28 @@ static bool pass_end(Rank *rank, const Instr *instr, RingPass *pass)
     atomic_int *state = &rank->result->head->state;
     atomic_store(state, RANK_WAITING);
     watch_note(&own->watch);
-    bool ok = MPI_CALL(&err, MPI_Waitall, own->passing.n, own->passing.at, MPI_STATUSES_IGNORE);
+    bool ok = MPI_CALL(&err, MPI_Waitall, own->coming.n, own->coming.at, MPI_STATUSES_IGNORE) &&
+              MPI_CALL(&err, MPI_Waitall, own->going.n, own->going.at, MPI_STATUSES_IGNORE);
     atomic_store(state, RANK_WORKING);
-    own->passing.n = 0;
+    own->coming.n = own->going.n = 0;
     return ok || rank_failed(rank, &err);
+}
+
+/* Nothing more may come into parts that are freed. */
+static void stop_coming(Own *own)
+{
+    for (int i = 0; i < own->coming.n; i++)
+        if (own->coming.at[i] != MPI_REQUEST_NULL)
+            MPI_Cancel(&own->coming.at[i]);
+    own->coming.n = 0;
 }
 
 /* Converts times to the clock of process 0. */
 static void close_rank(Rank *rank)
 {
-    const Own *own = rank->team->own;
+    Own *own = rank->team->own;
     TraceSpan *span = rank->result->last_span;
+    stop_coming(own);
     for (int i = 0; own->world && span && i < rank->team->program->n_instrs; i++)
         if (span[i].end_us > 0) {
             span[i].start_us += own->world->ahead_us;

@@ -183,7 +183,7 @@ static bool part_of(Joiner *joiner, int32_t slot, int64_t position, const Local 
     if (world->n == 1)
         return true;
     bool there = *part != NULL;
-    if (!world->share(world, &there, sizeof there, process, err) || !there)
+    if (!world_share_bool(world, &there, process, err) || !there)
         return !error_is_set(err);
     if (process != world->me) {
         const Inferred *inferred = team->plan->inferred;
@@ -191,8 +191,11 @@ static bool part_of(Joiner *joiner, int32_t slot, int64_t position, const Local 
             local_new((Dtype)inferred->dtype[at->tensor], inferred_shape(inferred, at->tensor),
                       sharding_of(team, slot), team->plan->mesh, position);
     }
-    return *part ? world->share(world, (*part)->data, local_bytes(*part), process, err)
-                 : error_kind(err, ERROR_RUN, "out of memory");
+    if (*part ? world->share(world, (*part)->data, local_bytes(*part), process, err)
+              : error_kind(err, ERROR_RUN, "out of memory"))
+        return true;
+    local_free(*received);
+    return false;
 }
 
 /* The atoms along which a slot with a sharding is replicated. */
@@ -307,21 +310,30 @@ static bool join_replicas(const Joiner *joiner, int32_t slot, Joined *out, Error
     return true;
 }
 
+/* What this rank has of the slot, for the rank that joins. */
+static bool post(Rank *rank, int32_t slot, const Joiner *joiner)
+{
+    const Local **posted = &joiner->posted[rank->position - rank->team->first_rank];
+    bool has = rank_has(rank, slot) && rank->slot[slot];
+    *posted = has ? rank->team->runner->fetch(rank, slot) : NULL;
+    return !has || *posted;
+}
+
 bool slot_join_replica(Rank *rank, int32_t slot, int64_t replica, Joiner *joiner, Joined *out)
 {
-    Team *team = rank->team;
-    const Local **posted = &joiner->posted[rank->position - team->first_rank];
-    *posted = NULL;
-    if (rank_has(rank, slot) && rank->slot[slot] && !(*posted = team->runner->fetch(rank, slot)))
-        return false;
-    if (!rank_meet(rank))
-        return false;
-    const Sharding *sharding = sharding_of(team, slot);
+    const Sharding *sharding = sharding_of(rank->team, slot);
     Error err = {0};
-    if (rank_leads(rank) && !(sharding ? join_parts(joiner, slot, sharding, replica, out, &err)
-                                       : join_replicas(joiner, slot, out, &err)))
-        return rank_failed(rank, &err);
-    return rank_meet(rank);
+    if (!post(rank, slot, joiner) || !rank_meet(rank))
+        return false;
+    if (!rank_leads(rank))
+        return rank_meet(rank);
+    bool joined = sharding ? join_parts(joiner, slot, sharding, replica, out, &err)
+                           : join_replicas(joiner, slot, out, &err);
+    if (joined ? rank_meet(rank) : rank_failed(rank, &err))
+        return true;
+    local_free(out->whole);
+    out->whole = NULL;
+    return false;
 }
 
 bool slot_join(Rank *rank, int32_t slot, Joiner *joiner, Joined *out)

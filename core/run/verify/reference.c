@@ -110,7 +110,7 @@ static bool share(Reference *reference, int32_t op, bool ok, Error *err)
     const Inferred *inferred = reference->inferred;
     if (world->n == 1)
         return ok;
-    if (!world->share(world, &ok, sizeof ok, 0, err))
+    if (!world_share_bool(world, &ok, 0, err))
         return false;
     for (int i = 0; ok && i < inferred->graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(inferred->graph, op)[i];
