@@ -387,9 +387,11 @@ static bool read_joining_op(Unpickler *p, char op)
     case '0':
         pop(p);
         return true;
-    case '2':
-        vec_push(p->arena, &p->stack, top(p));
+    case '2': {
+        Value *again = top(p); /* which may put one on an empty stack */
+        vec_push(p->arena, &p->stack, again);
         return true;
+    }
     case '1': {
         Value none = {.kind = VALUE_LIST};
         take_marked(p, &none);

@@ -56,6 +56,8 @@ static Row rows[] = {
         "pickle: it ends within a value"),
     ROW("no value", "\x80\x02.", "pickle: a value is missing"),
     ROW("a mark alone", "\x80\x02(.", "pickle: a value is missing"),
+    ROW("a mark twice, where the stack is full", "\x80\x02NNNNNNNNNNNNNN(2.",
+        "pickle: a value is missing"),
     ROW("no mark",
         "\x80\x02]K\x01"
         "e.",
