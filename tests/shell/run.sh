@@ -226,6 +226,11 @@ if command -v tmux >/dev/null; then
     done
 fi
 
+# ---- one word of more options than the command has words
+
+same "many options in one word" "$("$DIMSCOPE" "-$(printf 'h%.0s' {1..20000})" 2>&1 | head -n 1)" \
+    "$("$DIMSCOPE" -h 2>&1 | head -n 1)"
+
 # ---- a machine file of this machine, and a plan with it; a trace that is JSON
 
 "$DIMSCOPE" calibrate samples/models/tiny-gpt.onnx -m tp=2 -p megatron --repeat 2 \

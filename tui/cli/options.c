@@ -320,15 +320,15 @@ bool cli_parse(Cli *cli, int argc, char **argv)
     char keys[2 * OPTIONS_MAX + 2];
     struct option longs[OPTIONS_MAX] = {0};
     make_getopt(verb_bit(argc, argv), keys, longs);
-    const Option **given = arena_array(cli->arena, const Option *, argc + 1);
-    int n_given = 0, code;
+    Vec(const Option *) given = {0}; /* a word may have several */
+    int code;
     opterr = 0;
     while ((code = getopt_long(argc, argv, keys, longs, NULL)) != -1) {
         const Option *option = option_of(code);
         if (!option) /* '?' or ':' */
             return bad_option(cli, code, argv);
-        given[n_given++] = option;
+        vec_push(cli->arena, &given, option);
         set_option(cli, option, optarg);
     }
-    return read_verb(cli, given, n_given, argc - optind, argv + optind);
+    return read_verb(cli, given.at, given.n, argc - optind, argv + optind);
 }
