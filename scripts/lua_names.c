@@ -76,6 +76,17 @@ bool names_next(NameWalk *walk, Str tail)
     return false;
 }
 
+/* naming_part(); the names may be those of the training step of the graph at hand, whose other ops
+ * are none here. */
+static int32_t part_of_graph(const Graph *graph, const Naming *naming, Str path, Part part,
+                             int32_t *op)
+{
+    int32_t tensor = naming_part(naming, path, part, op);
+    if (*op >= graph->n_ops)
+        *op = -1;
+    return tensor;
+}
+
 /* It is the own name of another tensor, which comes later. */
 static bool is_taken(const NameWalk *walk)
 {
@@ -93,7 +104,7 @@ bool names_take(const NameWalk *walk, Names *kept, NamedTensor *out)
     }
     Str path = str_from(naming_path(walk->naming, walk->path));
     if (walk->derived.n == 0)
-        naming_part(walk->naming, path, (Part)(walk->part - 1), &out->op);
+        part_of_graph(walk->inferred->graph, walk->naming, path, (Part)(walk->part - 1), &out->op);
     out->name = names_text(kept, names_intern(kept, walk->name));
     return true;
 }
@@ -134,7 +145,7 @@ static int32_t op_of_name(const Graph *graph, const Naming *naming, Str name)
     for (int p = 0; p < PART_COUNT; p++) {
         int32_t op;
         if (str_eq((Str){name.s + dot, name.n - dot}, str_from(part_name((Part)p))) &&
-            naming_part(naming, (Str){name.s, dot - 1}, (Part)p, &op) >= 0)
+            part_of_graph(graph, naming, (Str){name.s, dot - 1}, (Part)p, &op) >= 0)
             return op;
     }
     return -1;

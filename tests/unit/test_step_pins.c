@@ -333,6 +333,10 @@ static const TrainRow trained[] = {
     {"a tensor freezes too", "graph:freeze(graph:params()[1])", "sgd", "sgd,freeze=w 1 frozen"},
     {"a gradient may be pinned behind graph:train",
      "graph:train('sgd')\ngraph:pin('w~grad', {[0] = 'dp'})", NULL, "sgd 2"},
+    {"parts of an update have no op in the forward graph",
+     "graph:train('sgd')\nfor _, t in ipairs(graph:tensors('*')) do "
+     "pcall(graph.shard, graph, t, {k = 'dp'}) end",
+     NULL, "sgd 2"},
 };
 
 static const char *training_of(const TestStep *s)
