@@ -1,126 +1,5 @@
 /* Plans side by side: what is listed differs, what is not listed is equal, whichever is first. */
-#include "core/peers/propagators.h"
-#include "tests/unit/unit.h"
-
-#include "core/summary/diff_outline.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MODEL "samples/models/tiny-gpt.onnx"
-
-/* ---- sessions with pins that a text or a number says ---- */
-
-typedef struct {
-    const char *pins; /* "NAME DIM CUT; ..", or CUT later: of priority 1 */
-    uint32_t seed;    /* of further pins; 0: none */
-} Wanted;
-
-static bool round_machine(void *context, Arena *arena, const char *name, Machine *out, Error *err)
-{
-    (void)context, (void)arena, (void)err;
-    *out = (Machine){.name = name, .source = "made up", .devices_per_node = 8};
-    out->memory_bytes = (int64_t)1 << 34;
-    out->memory_bytes_per_s = 1e12;
-    out->flops_per_s[DT_F32] = 1e13;
-    out->launch_us = 1;
-    out->inside = out->between =
-        (Link){.name = "wire", .latency_us = 1, .bytes_per_s = strcmp(name, "slow") ? 1e11 : 1e9};
-    return true;
-}
-
-static void add_pin(Session *session, Journal *journal, int32_t tensor, int dim, const char *cut)
-{
-    const Shape *whole = inferred_shape(session->inferred, tensor);
-    assert_non_null(whole);
-    Shape shape = {.n_dims = 1, .dim = {whole ? whole->dim[dim] : 0}};
-    Arena *arena = session->journal_arena;
-    Str text = str_from(arena_str(arena, str_from(cut)));
-    bool later = str_ends(text, STR(" later"));
-    Source source = {"cut", later ? (Str){text.s, text.n - strlen(" later")} : text};
-    Sharding sharding;
-    Error err = {0};
-    if (!sharding_parse(&source, &shape, session->mesh, VIEW_OURS, &sharding, &err))
-        fail_msg("%s: %s", cut, err.text);
-    Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = &sharding.dim[0]};
-    pin.priority = later ? 1 : 0;
-    pin.origin = (Origin){ORIGIN_POLICY, "policy.lua", journal->n_done + 1, "graph:shard(..)"};
-    journal_add(journal, arena, &pin);
-}
-
-static void pins_of_text(Session *session, Journal *journal, const char *text)
-{
-    for (Str rest = str_from(text); rest.n > 0;) {
-        Str one = str_trim(str_take(&rest, ';'));
-        Str name = str_take(&one, ' '), dim = str_take(&one, ' ');
-        int64_t number;
-        assert_true(str_to_int(dim, &number));
-        int32_t tensor = naming_find(session->naming, name, NULL);
-        assert_true(tensor >= 0);
-        add_pin(session, journal, tensor, (int)number,
-                arena_str(session->journal_arena, str_trim(one)));
-    }
-}
-
-static uint32_t next_number(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-static void pins_of_seed(Session *session, Journal *journal, uint32_t seed)
-{
-    static const char *const axes[] = {"/dp", "/tp", "/dp.tp", "", "/tp:(1)2"};
-    enum { PINS = 6 };
-    for (int tries = 0; journal->n_done < PINS && tries < 1000; tries++) {
-        int32_t tensor = (int32_t)(next_number(&seed) % (uint32_t)session->graph->n_tensors);
-        const Shape *shape = inferred_shape(session->inferred, tensor);
-        if (!shape || shape->n_dims == 0 || tensor_is_known(session->inferred, tensor))
-            continue;
-        int dim = (int)(next_number(&seed) % (uint32_t)shape->n_dims);
-        char cut[64];
-        snprintf(cut, sizeof cut, "%d%s", (int)shape->dim[dim],
-                 shape->dim[dim] > 1 ? axes[next_number(&seed) % COUNT_OF(axes)] : "");
-        add_pin(session, journal, tensor, dim, cut);
-    }
-}
-
-static bool wanted_pins(void *context, Session *session, const char *policy, Journal *journal,
-                        Error *err)
-{
-    (void)policy, (void)err;
-    const Wanted *wanted = context;
-    pins_of_text(session, journal, wanted->pins);
-    if (wanted->seed)
-        pins_of_seed(session, journal, wanted->seed);
-    return true;
-}
-
-static Session *open_with(const Wanted *wanted, SessionOptions options)
-{
-    Wanted copy = *wanted;
-    SessionHooks hooks = {.context = &copy, .machine = round_machine, .policy = wanted_pins};
-    Error err = {0};
-    options.model = options.model ? options.model : MODEL;
-    options.mesh = options.mesh ? options.mesh : "dp=2,tp=4";
-    options.policy = "pins";
-    Session *session = session_open(&options, &hooks, &err);
-    if (!session)
-        fail_msg("%s", err.text);
-    return session;
-}
-
-static Session *open_pins(const char *pins)
-{
-    Wanted wanted = {pins, 0};
-    return open_with(&wanted, (SessionOptions){0});
-}
-
-static Session *open_seed(uint32_t seed)
-{
-    Wanted wanted = {"", seed};
-    return open_with(&wanted, (SessionOptions){0});
-}
+#include "tests/unit/diff_sessions.h"
 
 /* ---- brute force: every thing as text, and what is listed ---- */
 
@@ -131,14 +10,6 @@ static const char *sharding_text(Arena *arena, const Session *session, int32_t i
         sharding_format(shardings_at(session->plan->shardings, id), session->mesh, VIEW_OURS_ASCII,
                         &text, NULL);
     return text.s;
-}
-
-static bool is_listed(const DiffList *list, int side, int32_t id)
-{
-    bool found = false;
-    for (int i = 0; i < list->n_entries; i++)
-        found |= list->entries[i].id[side] == id;
-    return found;
 }
 
 static bool same_op(Arena *arena, const Session *a, const Session *b, int32_t op)
@@ -330,8 +201,6 @@ static void a_plan_is_the_same_as_itself(void **state)
 
 /* ---- rows ---- */
 
-#define FC(layer) "transformer.h." layer ".mlp.c_fc.weight 1 256/tp"
-
 static void repeated_layers_are_one_row(void **state)
 {
     (void)state;
@@ -445,130 +314,6 @@ static void the_first_decision_that_differs(void **state)
     assert_false(row->fork >= 0 && diff->same);
     session_close(side[0]);
     session_close(side[1]);
-    arena_free(arena);
-}
-
-/* ---- the outline ---- */
-
-static bool has_line(const DiffOutline *outline, DiffLineKind kind, int side, int32_t id,
-                     const char *marks)
-{
-    for (int i = 0; i < outline->n_lines; i++)
-        if (outline->line[i].kind == kind && outline->line[i].id[side] == id)
-            return strchr(marks, outline->line[i].mark) != NULL;
-    return false;
-}
-
-/* Folded or not, lines stand for every op, reshard and given tensor of both sides once. */
-static void check_counts(const DiffOutline *outline, const PlanDiff *diff)
-{
-    int ops[2] = {0}, reshards[2] = {0}, changes = 0;
-    for (int i = 0; i < outline->n_lines; i++) {
-        const DiffLine *line = &outline->line[i];
-        changes += line->mark != '=';
-        for (int s = 0; s < 2; s++) {
-            if (line->id[s] < 0)
-                continue;
-            ops[s] += line->kind == DIFF_LINE_OP ? line->n : 0;
-            reshards[s] += line->kind == DIFF_LINE_RESHARD ? line->n : 0;
-        }
-        assert_true(line->mark != '+' || line->id[0] < 0);
-        assert_true(line->mark != '-' || line->id[1] < 0);
-        assert_true(strchr("+-", line->mark) || (line->id[0] >= 0 && line->id[1] >= 0));
-    }
-    assert_int_equal(changes, outline->n_changes);
-    for (int s = 0; s < 2; s++) {
-        assert_int_equal(ops[s], diff->side[s]->inferred->n_program);
-        assert_int_equal(reshards[s], diff->side[s]->plan->moved->n_reshards);
-    }
-}
-
-static void check_marks(const DiffOutline *outline, const PlanDiff *diff)
-{
-    for (int e = 0; e < diff->list[DIFF_OPS].n_rows; e++) {
-        const DiffRow *row = &diff->list[DIFF_OPS].rows[e];
-        int32_t op = diff->list[DIFF_OPS].entries[row->first].id[0];
-        bool shown = false;
-        for (int i = 0; i < outline->n_lines; i++)
-            shown |= outline->line[i].kind == DIFF_LINE_OP && outline->line[i].id[0] == op;
-        if (shown)
-            assert_true(has_line(outline, DIFF_LINE_OP, 0, op, "~"));
-    }
-    for (int i = 0; i < outline->n_lines; i++) {
-        const DiffLine *line = &outline->line[i];
-        int s = line->id[0] < 0 ? 1 : 0;
-        if (line->kind == DIFF_LINE_RESHARD)
-            assert_int_equal(is_listed(&diff->list[DIFF_RESHARDS], s, line->id[s]),
-                             line->mark != '=');
-        if (line->kind == DIFF_LINE_GIVEN)
-            assert_int_equal(is_listed(&diff->list[DIFF_TENSORS], s, line->id[s]),
-                             line->mark != '=');
-    }
-}
-
-static void the_outline_has_everything_once(void **state)
-{
-    (void)state;
-    enum { PAIRS = 25 };
-    for (uint32_t seed = 1; seed <= PAIRS; seed++) {
-        Arena *arena = arena_new();
-        Session *a = open_seed(seed), *b = open_seed(seed % 5 ? seed + 50 : seed);
-        const PlanDiff *diff = plan_diff(arena, a, b);
-        DiffOutline outline = diff_outline(arena, diff);
-        check_counts(&outline, diff);
-        check_marks(&outline, diff);
-        assert_int_equal(outline.n_changes == 0, seed % 5 == 0);
-        session_close(a);
-        session_close(b);
-        arena_free(arena);
-    }
-}
-
-/* Layers that both plans cut alike are one line. */
-static void layers_alike_are_one_line(void **state)
-{
-    (void)state;
-    Arena *arena = arena_new();
-    Session *a = open_pins(""), *b = open_pins(FC("0") ";" FC("1"));
-    DiffOutline outline = diff_outline(arena, plan_diff(arena, a, b));
-    int n_folded = 0;
-    for (int i = 0; i < outline.n_lines; i++)
-        n_folded += outline.line[i].kind == DIFF_LINE_GIVEN && outline.line[i].mark == '~' &&
-                    outline.line[i].n == 2;
-    assert_true(n_folded > 0);
-    session_close(a);
-    session_close(b);
-    arena_free(arena);
-}
-
-/* Before the last decisions: beside a session that goes on changing. */
-static void a_fork_stays_as_it_was(void **state)
-{
-    (void)state;
-    Arena *arena = arena_new();
-    Wanted wanted = {FC("0"), 0};
-    SessionHooks hooks = {.context = &wanted, .machine = round_machine, .policy = wanted_pins};
-    SessionOptions options = {.model = MODEL, .mesh = "dp=2,tp=4", .policy = "pins"};
-    Error err = {0};
-    Session *session = session_open(&options, &hooks, &err);
-    assert_non_null(session);
-    Decision pin = session->journal.decisions.at[0];
-    pin.origin.kind = ORIGIN_USER;
-    pin.kind = UNPIN_TENSOR_DIM;
-    Totals before = session->plan->priced->totals;
-    assert_true(session_apply(session, &pin, 1, &err));
-    Change back = {.kind = CHANGE_STEP, .n = -1};
-    Session *fork = session_fork(session, &back, &err);
-    assert_non_null(fork);
-    assert_true(session_undo(session, &err) && session_apply(session, &pin, 1, &err));
-    assert_int_equal(fork->journal.n_done, 1);
-    assert_memory_equal(&fork->plan->priced->totals, &before, sizeof before);
-    assert_int_equal(plan_diff(arena, session, fork)->fork, 1);
-    session_close(fork);
-    back.n = -3;
-    assert_null(session_fork(session, &back, &err));
-    assert_true(error_is_set(&err));
-    session_close(session);
     arena_free(arena);
 }
 
@@ -723,9 +468,6 @@ int main(void)
         cmocka_unit_test(models_are_matched_by_name),
         cmocka_unit_test(three_sides_list_what_any_has_otherwise),
         cmocka_unit_test(the_json_has_the_rows),
-        cmocka_unit_test(the_outline_has_everything_once),
-        cmocka_unit_test(layers_alike_are_one_line),
-        cmocka_unit_test(a_fork_stays_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("fork", fork_rows, the_first_decision_that_differs) +
