@@ -1,27 +1,23 @@
 #!/bin/sh
-# sanitize.sh FILE.. - the unit tests that belong to changed files, with the address and the undefined
-# behaviour sanitizer in these files, in the arenas, which then guard each piece, and in the test itself.
-# All else is of build/release. It takes $SANITIZE_SECONDS (60) at most, of the first 20 files: what is
-# not built or has not ended by then is stopped, and the tests that were not run to their end are named.
-# Prints what fails; exit 1 if something does.
+# sanitize.sh FILE.. - the unit tests that belong to changed files, with sanitizers. All objects but those
+# named here are of build/release. Each of the two takes $SANITIZE_SECONDS (90) at most: what is not built
+# or has not ended by then is stopped, and the tests that were not run to their end are named. Prints what
+# fails; exit 1 if something does.
+#   addresses  the address and the undefined behaviour sanitizer in the first 20 changed sources, in the
+#              arenas, which then guard each piece, and in the test. A test belongs to a source whose
+#              header it includes, and to itself.
+#   threads    the thread sanitizer, if a source changed in a folder where threads meet: in all of these
+#              folders, since it must see what they wait for each other with, and in their tests.
 #
-# A test belongs to a source whose header it includes, and to itself. `make test MODE=debug` has the
-# sanitizers in everything.
+# `make test MODE=debug` and `make test MODE=tsan` have the sanitizers in everything.
 cd "$(dirname "$0")/../.." || exit 1
-make="${MAKE:-make} -s --no-print-directory MODE=debug"
-ends=$(($(date +%s) + ${SANITIZE_SECONDS:-60}))
-folder=build/debug/changed
-mkdir -p "$folder"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-handle_segv=2}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
-
-sources=$(for file; do case $file in core/run/cuda/* | core/run/mpi/* | tui/main.c | *.h) ;; core/*.c | tui/*.c | viz/*.c | scripts/*.c) echo "$file" ;; esac; done | head -n 20)
-tests=$(
-    for file; do case $file in tests/unit/test_*.c) echo "$file" ;; esac; done
-    for file in $sources; do grep -lF "\"${file%.c}.h\"" tests/unit/test_*.c; done
-)
-tests=$(echo "$tests" | grep -v '/test_\(cuda\|fake\)' | awk 'NF && !seen[$0]++')
-[ -n "$tests" ] || exit 0
+make="${MAKE:-make} -s --no-print-directory"
+libraries="$($make print LIST=TEST_LIBS) $($make print LIST=LIBS)"
+meeting='^(core/base|core/run|core/search|tui/state/jobs)/'
+meeting_tests="ring progress job beside run verify_moves right_plans search"
+status=0
 
 # Runs a command until the time is over; 124 when it was stopped, or not begun.
 in_time()
@@ -31,32 +27,61 @@ in_time()
     timeout -k 2 $left "$@"
 }
 
-objects=$(for file in core/base/arena.c $sources; do echo "build/debug/${file%.c}.o"; done | sort -u)
-in_time $make -k -j"$(nproc)" $objects
-case $? in
-0) ;;
-124 | 137)
-    echo "sanitizers: no time for" $(basename -s .c $tests)
-    exit 0
-    ;;
-*) exit 1 ;;
-esac
-compile=$($make print LIST=COMPILE)
-libraries="$($make print LIST=TEST_LIBS) $($make print LIST=LIBS)"
-status=0
-not_run=
-for source in $tests; do
+no_time()
+{
+    echo "$mode sanitizers: no time for $*"
+}
+
+# run_test SOURCE OBJECT..
+run_test()
+{
+    source=$1
+    shift
     name=$(basename "$source" .c)
-    eval in_time "$compile" -Wl,--as-needed "$source" $objects build/release/faces.a -rdynamic \
-        build/release/core.a $libraries -o "$folder/$name" >"$folder/$name.log" 2>&1 &&
+    eval in_time "$compile" -Wl,--as-needed "$source" "$@" build/release/faces.a -rdynamic \
+        build/release/core.a "$libraries" -o "$folder/$name" >"$folder/$name.log" 2>&1 &&
         in_time "$folder/$name" >"$folder/$name.log" 2>&1
     result=$?
     rm -f "$folder/$name"
     case $result in
     0) ;;
     124 | 137) not_run="$not_run $name" ;;
-    *) status=1; echo "--- $name with sanitizers: exit $result"; tail -n 60 "$folder/$name.log" ;;
+    *) status=1; echo "--- $name with $mode sanitizers: exit $result"; tail -n 60 "$folder/$name.log" ;;
     esac
-done
-[ -z "$not_run" ] || echo "sanitizers: no time for$not_run"
+}
+
+# sanitize MODE SOURCES TESTS
+sanitize()
+{
+    mode=$1
+    ends=$(($(date +%s) + ${SANITIZE_SECONDS:-90}))
+    folder=build/$mode/changed
+    mkdir -p "$folder"
+    compile=$($make MODE=$mode print LIST=COMPILE)
+    objects=$(for file in $2; do echo "build/$mode/${file%.c}.o"; done | sort -u)
+    in_time $make MODE=$mode -k -j"$(nproc)" $objects
+    case $? in
+    0) ;;
+    124 | 137) no_time $3; return ;;
+    *) status=1; return ;;
+    esac
+    not_run=
+    for test in $3; do
+        run_test "$test" $objects
+    done
+    [ -z "$not_run" ] || no_time $not_run
+}
+
+sources=$(for file; do case $file in core/run/cuda/* | core/run/mpi/* | tui/main.c | *.h) ;; core/*.c | tui/*.c | viz/*.c | scripts/*.c) echo "$file" ;; esac; done)
+first=$(echo "$sources" | head -n 20)
+tests=$(
+    for file; do case $file in tests/unit/test_*.c) echo "$file" ;; esac; done
+    for file in $first; do grep -lF "\"${file%.c}.h\"" tests/unit/test_*.c; done
+)
+tests=$(echo "$tests" | grep -v '/test_\(cuda\|fake\)' | awk 'NF && !seen[$0]++')
+[ -z "$tests" ] || sanitize debug "core/base/arena.c $first" "$tests"
+if echo "$sources" | grep -qE "$meeting"; then
+    sanitize tsan "$($make print LIST=SOURCES | tr ' ' '\n' | grep -E "$meeting" | grep -vE '/(cuda|mpi)/')" \
+        "$(for name in $meeting_tests; do echo "tests/unit/test_$name.c"; done)"
+fi
 exit $status
