@@ -50,40 +50,49 @@ static bool place(const ExportRequest *request, const Diagram *diagram, Arena *a
            placed_read(arena, buf_str(&json), diagram, out, err);
 }
 
-/* The boxes one below the other; NULL if they are too wide even so. placed: where they are in the
- * way before, which gives their order. */
-static const Diagram *stack_boxes(const ExportRequest *request, const Diagram *diagram,
-                                  Arena *arena, const Placed *placed, bool *absent, Error *err)
+/* The boxes one below the other; no page if they are too wide even so. placed: where they are in
+ * the way before, which gives their order. */
+static PaperPages stack_boxes(const ExportRequest *request, const Diagram *diagram, Arena *arena,
+                              const Placed *placed, double height, bool *absent, Error *err)
 {
-    Diagram *plain = paper_diagram(arena, diagram, PAPER_WAYS - 1, request->paper, NULL);
+    double width = paper_column(request->paper);
+    Diagram *plain = paper_diagram(arena, diagram, PAPER_WAYS - 1, width, NULL);
     const double *room = paper_room(arena, plain, placed, request->paper);
     Placed sizes;
 
-    Diagram *made = paper_diagram(arena, diagram, PAPER_WAYS - 1, request->paper, room);
+    Diagram *made = paper_diagram(arena, diagram, PAPER_WAYS - 1, width, room);
     if (!place(request, made, arena, &sizes, absent, err))
-        return NULL;
-    return paper_stack(arena, made, placed, &sizes, request->paper);
+        return (PaperPages){0};
+    return paper_stack(arena, made, placed, &sizes, request->paper, height);
 }
 
-/* The first way to lay the drawing out that is not wider than the page, else the narrowest. */
-static const Diagram *fit_page(const ExportRequest *request, const Diagram *diagram, Arena *arena,
-                               ExportNotes *notes, bool *absent, Error *err)
+static PaperPages one_page(Diagram *diagram)
 {
-    const Diagram *best = NULL;
+    return (PaperPages){1, diagram};
+}
+
+/* The first way to lay the drawing out that is not larger than the page, else the narrowest. */
+static PaperPages fit_page(const ExportRequest *request, Diagram *diagram, Arena *arena,
+                           double height, ExportNotes *notes, bool *absent, Error *err)
+{
+    Diagram *best = NULL;
     double least = INFINITY;
     Placed placed = {0};
+    bool fits = false;
 
-    for (int way = 0; way < PAPER_WAYS && least > request->paper; way++) {
-        const Diagram *stacked = NULL;
+    for (int way = 0; way < PAPER_WAYS && !fits; way++) {
+        PaperPages stacked = {0};
         if (way + 1 == PAPER_WAYS && !diagram->placed)
-            stacked = stack_boxes(request, diagram, arena, &placed, absent, err);
-        if (stacked)
+            stacked = stack_boxes(request, diagram, arena, &placed, height, absent, err);
+        if (stacked.n > 0)
             return stacked;
         Diagram *made = paper_diagram(arena, diagram, way, request->paper, NULL);
         if (!place(request, made, arena, &placed, absent, err))
-            return NULL;
+            return stacked;
         double width = placed.page.x1 - placed.page.x0;
-        if (width >= least)
+        fits = width <= request->paper &&
+               (diagram->placed || placed.page.y1 - placed.page.y0 <= PAPER_HEIGHT);
+        if (width >= least && !fits)
             continue;
         least = width;
         best = made;
@@ -91,27 +100,46 @@ static const Diagram *fit_page(const ExportRequest *request, const Diagram *diag
     if (least > request->paper + 0.5)
         export_note(notes, "it is %.2f in wide in type of %g pt: --width %.2fin is as wide",
                     least / 72, PAPER_POINTS, ceil(least / 0.72) / 100);
-    return best;
+    return one_page(best);
 }
 
-/* A stack may be longer than a page, which no width helps. */
-static void note_height(const ExportRequest *request, const Diagram *fitted, ExportNotes *notes)
+/* A diagram that is placed and takes more than half a page stands in columns, as wide as they are.
+ */
+static PaperPages cut_page(const ExportRequest *request, Diagram *diagram, Arena *arena,
+                           double height, ExportNotes *notes, bool *absent, Error *err)
 {
-    static const double PAGE = 9.5 * 72;
-    double height = fitted->placed ? diagram_page(fitted).h : 0;
-    DiagramKind kind = request->drawing.kind;
+    bool beside = paper_beside(request->paper) > 1;
+    double high = diagram_page(diagram).h;
+    DiagramRequest wanted = request->drawing;
 
-    if (height <= PAGE || request->drawing.of || kind == DIAGRAM_LAYER)
-        return;
-    export_note(notes, "it is %.1f in high, more than a page of 9.5 in%s", height / 72,
-                request->drawing.session->groups->n_groups > 0
-                    ? ": --kind layer draws one layer, a wider --width is shorter"
-                    : ": a wider --width is shorter");
+    if (high <= (beside ? 0.5 * PAPER_HEIGHT : height + PAPER_SLACK))
+        return fit_page(request, diagram, arena, height, notes, absent, err);
+    wanted.width = paper_column(request->paper);
+    Diagram *narrow = diagram_make(arena, &wanted, err);
+    if (!narrow)
+        return (PaperPages){0};
+    narrow = paper_diagram(arena, narrow, 0, wanted.width, NULL);
+    if (diagram_page(narrow).w > wanted.width + 1)
+        return fit_page(request, diagram, arena, height, notes, absent, err);
+    return paper_cut(arena, narrow, request->paper, height);
 }
 
-/* The diagram of a request, for the page or the screen that it is for. */
-static Diagram *make_diagram(const ExportRequest *request, Arena *arena, ExportNotes *notes,
-                             bool *absent, Error *err)
+/* A picture that is not written into a file is not divided into pages. */
+static void note_height(const Diagram *fitted, double page, ExportNotes *notes)
+{
+    double height = fitted->placed ? diagram_page(fitted).h : 0;
+
+    if (height > PAPER_HEIGHT + PAPER_SLACK)
+        export_note(notes, "it is %.1f in high, more than a page of %d in%s", height / 72,
+                    PAPER_HEIGHT / 72,
+                    page < INFINITY ? ": a wider --width is shorter"
+                                    : ": -o FILE writes it as pages, a wider --width is shorter");
+}
+
+/* The diagram of a request, for the pages or the screen that it is for. Returns no page on failure.
+ * height: of a page; INFINITY: it is not divided. */
+static PaperPages make_pages(const ExportRequest *request, Arena *arena, double height,
+                             ExportNotes *notes, bool *absent, Error *err)
 {
     DiagramRequest wanted = request->drawing;
     wanted.width = request->paper;
@@ -119,22 +147,23 @@ static Diagram *make_diagram(const ExportRequest *request, Arena *arena, ExportN
     Placed placed;
 
     if (!diagram || !fits(diagram, err))
-        return NULL;
+        return (PaperPages){0};
+    PaperPages pages = one_page(diagram);
     if (request->paper > 0) {
-        const Diagram *fitted = fit_page(request, diagram, arena, notes, absent, err);
-        if (!fitted)
-            return NULL;
+        pages = (diagram->placed ? cut_page : fit_page)(request, diagram, arena, height, notes,
+                                                        absent, err);
+        if (pages.n == 0)
+            return pages;
         export_note(notes, "caption: %s", paper_caption(arena, diagram));
         export_note(notes, "legend: %s",
                     paper_legend(arena, diagram, request->drawing.session->mesh));
-        note_height(request, fitted, notes);
-        *diagram = *fitted;
+        note_height(&pages.at[0], height, notes);
     }
     /* Where lines cross the titles of frames is known after a first layout. */
-    if (diagram->n_frames > 0 && !diagram->placed &&
-        place(request, diagram, arena, &placed, absent, &(Error){0}))
-        placed_choose_sides(&placed, diagram);
-    return diagram;
+    if (pages.at->n_frames > 0 && !pages.at->placed &&
+        place(request, pages.at, arena, &placed, absent, &(Error){0}))
+        placed_choose_sides(&placed, pages.at);
+    return pages;
 }
 
 /* Without the program dot, a drawing for paper is as narrow as it can be. */
@@ -144,9 +173,9 @@ static bool write_dot(const ExportRequest *request, Buf *out, ExportNotes *notes
     bool absent = false;
 
     if (request->paper > 0) {
-        Diagram *fitted = make_diagram(request, out->arena, notes, &absent, err);
+        PaperPages pages = make_pages(request, out->arena, INFINITY, notes, &absent, err);
         if (!absent)
-            return fitted && dot_write(fitted, wanted.session->mesh, out, err);
+            return pages.n > 0 && dot_write(pages.at, wanted.session->mesh, out, err);
     }
     wanted.width = request->paper;
     const Diagram *diagram = diagram_make(out->arena, &wanted, err);
@@ -175,40 +204,46 @@ static void put_title(Buf *pdf, const char *title)
     place[put < n ? put : n - 1] = ')';
 }
 
-static bool write_laid_out(const ExportRequest *request, const char *format, Buf *out,
-                           ExportNotes *notes, bool *absent, Error *err)
+static bool write_page(const ExportRequest *request, const char *format, const Diagram *page,
+                       Buf *out, bool *absent, Error *err)
 {
     Buf dot = buf_new(out->arena), drawn = buf_new(out->arena);
-    Diagram *diagram = make_diagram(request, out->arena, notes, absent, err);
 
-    if (!diagram || !dot_write(diagram, request->drawing.session->mesh, &dot, err) ||
+    if (!dot_write(page, request->drawing.session->mesh, &dot, err) ||
         !layout_dot(buf_str(&dot), format, request->progress, &drawn, absent, err))
         return false;
     if (strcmp(format, "svg") == 0) {
         Buf whole = buf_new(out->arena);
-        svg_finish(buf_str(&drawn), diagram, "", &whole);
+        svg_finish(buf_str(&drawn), page, "", &whole);
         text_printable_lines(buf_str(&whole), out);
         return true;
     }
     take_date(&drawn);
-    put_title(&drawn, diagram->title);
+    put_title(&drawn, page->title);
     buf_add(out, buf_str(&drawn));
     return true;
 }
 
+static bool write_laid_out(const ExportRequest *request, const char *format, Buf *out,
+                           ExportNotes *notes, Error *err)
+{
+    PaperPages pages = make_pages(request, out->arena, INFINITY, notes, NULL, err);
+    return pages.n > 0 && write_page(request, format, pages.at, out, NULL, err);
+}
+
 static bool write_svg(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    return write_laid_out(request, "svg", out, notes, NULL, err);
+    return write_laid_out(request, "svg", out, notes, err);
 }
 
 static bool write_pdf(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    return write_laid_out(request, "pdf", out, notes, NULL, err);
+    return write_laid_out(request, "pdf", out, notes, err);
 }
 
 static bool write_png(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    return write_laid_out(request, "png", out, notes, NULL, err);
+    return write_laid_out(request, "png", out, notes, err);
 }
 
 /* ---- formats made elsewhere ---- */
@@ -355,14 +390,47 @@ static bool write_dims(const ExportRequest *request, const char *path, ExportNot
     return true;
 }
 
+/* "step.svg", of the second page "step-2.svg". */
+static const char *page_path(Arena *arena, const char *path, int page)
+{
+    const char *base = path_base(path), *end = strrchr(base, '.');
+    size_t stem = end && end > base ? (size_t)(end - path) : strlen(path);
+
+    return page == 0 ? path
+                     : arena_printf(arena, "%.*s-%d%s", (int)stem, path, page + 1, path + stem);
+}
+
+/* Every page is drawn before the first is written. */
+static bool write_pages(const ExportRequest *request, const ExportFormat *format, const char *path,
+                        ExportNotes *notes, Arena *arena, bool *absent, Error *err)
+{
+    PaperPages pages = make_pages(request, arena, PAPER_HEIGHT, notes, absent, err);
+    Buf *drawn = arena_array(arena, Buf, pages.n + 1);
+
+    for (int i = 0; i < pages.n; i++) {
+        drawn[i] = buf_new(arena);
+        if (!write_page(request, format->name, &pages.at[i], &drawn[i], absent, err))
+            return false;
+    }
+    for (int i = 0; i < pages.n; i++)
+        if (!file_write(page_path(arena, path, i), buf_str(&drawn[i]), err))
+            return false;
+    if (pages.n > 1)
+        export_note(notes, "it goes on in %s%s%s: %d pages of at most %d in",
+                    path_base(page_path(arena, path, 1)), pages.n > 2 ? " to " : "",
+                    pages.n > 2 ? path_base(page_path(arena, path, pages.n - 1)) : "", pages.n,
+                    PAPER_HEIGHT / 72);
+    return pages.n > 0;
+}
+
 static bool write_drawing(const ExportRequest *request, const ExportFormat *format,
                           const char *path, ExportNotes *notes, Buf *text, Error *err)
 {
     bool absent = false;
     Error first = {0};
 
-    if (write_laid_out(request, format->name, text, notes, &absent, &first))
-        return file_write(path, buf_str(text), err);
+    if (write_pages(request, format, path, notes, text->arena, &absent, &first))
+        return true;
     if (!absent) {
         *err = first;
         return false;

@@ -1,242 +1,22 @@
 /* paper_stack.c - boxes of a drawing one below the other in a column, lines that pass others in
- * lanes at the left: what every drawing of a graph can be on a narrow page. */
-#include "viz/paper.h"
+ * lanes at the left: what every drawing of a graph can be on a narrow page. A stack that is longer
+ * than the page goes on in further columns, side by side and on further pages; lines from one
+ * column to another are words, but for the one from its last row to the next. */
+#include "viz/paper_rows.h"
 
-#include "core/base/text.h"
-#include "core/base/vec.h"
 #include "viz/fold.h"
 #include "viz/ids.h"
 
-#include <stdlib.h>
+#include <math.h>
 
-static const double LANE = 3.5, INSET = 5, GAP = 9, SIDE = 3, ADVANCE = 0.603, LEADING = 1.2;
-static const double BESIDE = 8; /* points between the line down the middle and texts beside it */
-enum {
-    LANES_MOST = 8,
-    TITLE = 24,
-    TOLD_COLUMNS = 26
-}; /* TITLE: points above the boxes of a frame */
-
-typedef struct {
-    Arena *arena;
-    const Diagram *diagram;
-    const Placed *order, *sizes;
-    double width, left, line;
-    int n_rows;
-    int *row_of, *box_at; /* per box its row; per row its box */
-    double *lane_x;       /* per line; 0: it goes straight down, or is told */
-    bool *told;           /* per line: it has no way, and is told in words */
-    unsigned *taken;      /* per row: the lanes that pass it */
-    DiagramPlace *place;  /* per box */
-    DiagramPlace *frame;  /* per frame */
-    Text *label, *title;  /* per line what stands above the box it leads to; per frame */
-    Vec(DiagramBox) boxes;
-    Vec(DiagramLine) lines;
-} Stack;
-
-/* ---- the order of rows: as dot has them from the top, what is in one frame together ---- */
-
-typedef struct {
-    double top;
-    int box, frame; /* one of them; the other is -1 */
-} Item;
-
-static int by_top(const void *a, const void *b)
-{
-    const Item *x = a, *y = b;
-    return x->top > y->top ? -1 : x->top < y->top ? 1 : x->box - y->box + x->frame - y->frame;
-}
-
-static void add_rows(Stack *stack, int frame)
-{
-    const Diagram *diagram = stack->diagram;
-    Item *item = arena_array(stack->arena, Item, diagram->n_boxes + diagram->n_frames + 1);
-    int n = 0;
-
-    for (int f = 0; f < diagram->n_frames; f++)
-        if (diagram->frames[f].parent == frame)
-            item[n++] = (Item){stack->order->frame[f].y1 - TITLE, -1, f};
-    for (int b = 0; b < diagram->n_boxes; b++)
-        if (diagram->boxes[b].frame == frame)
-            item[n++] = (Item){stack->order->box[b].y1, b, -1};
-    qsort(item, (size_t)n, sizeof *item, by_top);
-    for (int i = 0; i < n; i++) {
-        if (item[i].frame >= 0) {
-            add_rows(stack, item[i].frame);
-            continue;
-        }
-        stack->row_of[item[i].box] = stack->n_rows;
-        stack->box_at[stack->n_rows++] = item[i].box;
-    }
-}
-
-/* ---- lanes ---- */
-
-static bool is_drawn(const DiagramLine *line)
-{
-    return line->look != LINE_ORDER && line->from != line->to;
-}
-
-/* The rows that a line passes, from the first on; false if it goes straight to the next. */
-static bool rows_of(const Stack *stack, int line, int *first, int *end)
-{
-    int a = stack->row_of[stack->diagram->lines[line].from];
-    int b = stack->row_of[stack->diagram->lines[line].to];
-
-    *first = a < b ? a : b;
-    *end = a < b ? b : a;
-    return is_drawn(&stack->diagram->lines[line]) && b != a + 1;
-}
-
-/* The first lane that is free along those rows; LANES_MOST if none is. */
-static int free_lane(const Stack *stack, int first, int end)
-{
-    unsigned taken = 0;
-    int lane = 0;
-
-    for (int row = first; row < end; row++)
-        taken |= stack->taken[row];
-    while (lane < LANES_MOST && taken >> lane & 1)
-        lane++;
-    return lane;
-}
-
-/* Lines between neighbours go straight; each other one has a lane that is free along its rows:
- * first what is moved, then short ones. Those that find none are told in words. */
-static void give_lanes(Stack *stack)
-{
-    const Diagram *diagram = stack->diagram;
-    int *lane = arena_array(stack->arena, int, diagram->n_lines + 1), most = 0, from, end;
-
-    for (int pass = 0; pass < 2; pass++)
-        for (int length = 1; length < stack->n_rows; length++)
-            for (int i = 0; i < diagram->n_lines; i++) {
-                bool moved = diagram->lines[i].look == LINE_MOVED;
-                if (moved != (pass == 0) || !rows_of(stack, i, &from, &end) || end - from != length)
-                    continue;
-                int k = free_lane(stack, from, end);
-                stack->told[i] = k == LANES_MOST;
-                lane[i] = stack->told[i] ? 0 : k + 1;
-                for (int row = from; row < end && !stack->told[i]; row++)
-                    stack->taken[row] |= 1U << k;
-                most = lane[i] > most ? lane[i] : most;
-            }
-    stack->left = 2 + LANE * most + SIDE;
-    for (int i = 0; i < diagram->n_lines; i++)
-        stack->lane_x[i] = lane[i] ? stack->left - SIDE - LANE * (lane[i] - 1) - 1 : 0;
-}
-
-/* ---- frames ---- */
-
-static int depth_of(const Stack *stack, int frame)
-{
-    int depth = 0;
-    for (; frame >= 0; frame = stack->diagram->frames[frame].parent)
-        depth++;
-    return depth;
-}
-
-/* Whether a frame is around a box. */
-static bool has(const Stack *stack, int frame, int box)
-{
-    int at = box < 0 ? -1 : stack->diagram->boxes[box].frame;
-    while (at >= 0 && at != frame)
-        at = stack->diagram->frames[at].parent;
-    return at == frame;
-}
-
-/* ---- texts: beside the line down the middle, if there is one ---- */
-
-static double middle_of(const Stack *stack)
-{
-    return (stack->left + stack->width - 1) / 2;
-}
-
-/* Whether a line goes straight down from the row above. */
-static bool has_straight(const Stack *stack, int box)
-{
-    int first, end;
-
-    for (int i = 0; i < stack->diagram->n_lines; i++)
-        if (stack->diagram->lines[i].to == box && is_drawn(&stack->diagram->lines[i]) &&
-            !rows_of(stack, i, &first, &end))
-            return true;
-    return false;
-}
-
-/* The left end of texts in a frame, and the right end of those left of the middle, or else of the
- * frame. */
-static double left_of(const Stack *stack, int frame)
-{
-    return stack->left + INSET * depth_of(stack, frame) + 2;
-}
-
-static double right_of(const Stack *stack, int frame, bool straight)
-{
-    return straight ? middle_of(stack) - BESIDE : stack->width - INSET * depth_of(stack, frame) - 2;
-}
-
-static Text fold_between(const Stack *stack, Text text, double left, double right)
-{
-    return fold_text(stack->arena, text, (int)((right - left) / (ADVANCE * PAPER_POINTS)));
-}
-
-/* What stands above a box for a line into it: its label; where it has no way, what it comes from.
- */
-static Text label_of(const Stack *stack, int i)
-{
-    const DiagramLine *line = &stack->diagram->lines[i];
-    const DiagramBox *from = &stack->diagram->boxes[line->from];
-    Buf name = buf_new(stack->arena);
-
-    if (!is_drawn(line) || !stack->told[i])
-        return is_drawn(line) ? line->label : text_from("");
-    text_put_name(str_from(*from->title ? from->title : from->id), TOLD_COLUMNS, &name);
-    if (line->label.str.n > 0)
-        return text_join(stack->arena, "@\nof @", line->label, text_from(name.s));
-    return text_from(arena_printf(stack->arena, "also reads %s", name.s));
-}
-
-/* Beside its line, or at the left for one that comes along a lane. */
-static double label_x(const Stack *stack, int i)
-{
-    const DiagramLine *line = &stack->diagram->lines[i];
-    bool aside = stack->lane_x[i] > 0 || stack->told[i];
-
-    return aside ? left_of(stack, stack->diagram->boxes[line->to].frame)
-                 : middle_of(stack) + BESIDE;
-}
-
-static void write_texts(Stack *stack)
-{
-    const Diagram *diagram = stack->diagram;
-
-    stack->label = arena_array(stack->arena, Text, diagram->n_lines + 1);
-    stack->title = arena_array(stack->arena, Text, diagram->n_frames + 1);
-    for (int i = 0; i < diagram->n_lines; i++) {
-        int to = diagram->lines[i].to, frame = diagram->boxes[to].frame;
-        double left = label_x(stack, i);
-        bool crossed = left < middle_of(stack) && has_straight(stack, to);
-        stack->label[i] =
-            fold_between(stack, label_of(stack, i), left, right_of(stack, frame, crossed));
-    }
-    for (int f = 0; f < diagram->n_frames; f++) {
-        int row = 0;
-        while (row + 1 < stack->n_rows && !has(stack, f, stack->box_at[row]))
-            row++;
-        bool crossed = stack->n_rows > 0 && has_straight(stack, stack->box_at[row]);
-        int parent = diagram->frames[f].parent;
-        stack->title[f] = fold_between(stack, text_from(diagram->frames[f].title),
-                                       left_of(stack, parent), right_of(stack, parent, crossed));
-    }
-}
+static const double GAP = 9, LEADING = 1.2;
 
 /* ---- places ---- */
 
 static double room_of(const Stack *stack, int box)
 {
     return stack->width - stack->left -
-           2 * INSET * depth_of(stack, stack->diagram->boxes[box].frame);
+           2 * STACK_INSET * stack_depth_of(stack, stack->diagram->boxes[box].frame);
 }
 
 static int count_lines(Str text)
@@ -256,45 +36,153 @@ static double label_height(const Stack *stack, int box)
     return n * stack->line;
 }
 
-/* Opens the frames that begin above the row, and closes those that end there. */
-static double pass_frames(Stack *stack, int row, double y)
+static double height_of(const Stack *stack, int row)
 {
-    int before = row > 0 ? stack->box_at[row - 1] : -1;
-    int next = row < stack->n_rows ? stack->box_at[row] : -1;
+    PlacedRect size = stack->sizes->box[stack->box_at[row]];
+    return size.y1 - size.y0;
+}
 
+/* Frames around the box of one row that are not around that of another; -1: of no row. */
+static bool ends(const Stack *stack, int frame, int row, int other)
+{
+    return row >= 0 && stack_has(stack, frame, stack->box_at[row]) &&
+           !(other >= 0 && stack_has(stack, frame, stack->box_at[other]));
+}
+
+static double title_height(const Stack *stack, int frame, int row)
+{
+    bool first = row == 0 || ends(stack, frame, row, row - 1);
+    return GAP / 2 + stack->line * count_lines((first ? stack->title : stack->again)[frame].str) +
+           2;
+}
+
+/* From the bottom of the row before, or the top of a column, to the top of a row. */
+static double above_row(const Stack *stack, int row, bool top)
+{
+    int before = top ? -1 : row - 1;
+    double label = label_height(stack, stack->box_at[row]);
+    double y = row > 0 || label > 0 ? GAP + label : 0;
+
+    for (int f = 0; f < stack->diagram->n_frames; f++) {
+        y += ends(stack, f, before, row) ? STACK_INSET : 0;
+        y += ends(stack, f, row, before) ? title_height(stack, f, row) : 0;
+    }
+    return y;
+}
+
+static double below_row(const Stack *stack, int row)
+{
+    return STACK_INSET * stack_depth_of(stack, stack->diagram->boxes[stack->box_at[row]].frame);
+}
+
+/* Puts rows into columns that are at most so high, where a row is not higher itself. Returns how
+ * many there are. column_of: per row, or NULL. */
+static int count_columns(const Stack *stack, double height, int *column_of)
+{
+    double y = 0;
+    int n = 0;
+
+    for (int row = 0; row < stack->n_rows; row++) {
+        double down = above_row(stack, row, false) + height_of(stack, row);
+        bool next = row > 0 && y + down + below_row(stack, row) + GAP > height;
+        n += next;
+        y = next || row == 0 ? above_row(stack, row, true) + height_of(stack, row) : y + down;
+        if (column_of)
+            column_of[row] = n;
+    }
+    return n + 1;
+}
+
+/* As many columns as pages of that height need, as even as rows allow. */
+static void choose_columns(Stack *stack, double height, int *column_of)
+{
+    enum { HALVINGS = 20 };
+    double all = 0, low = 0;
+
+    for (int row = 0; row < stack->n_rows; row++)
+        all += above_row(stack, row, row == 0) + height_of(stack, row);
+    double high = all + GAP + STACK_INSET < height ? all + GAP + STACK_INSET : height;
+    int n = high < 0.5 * PAPER_HEIGHT ? 1 : count_columns(stack, high, NULL);
+    if (high >= 0.5 * PAPER_HEIGHT)
+        n = (n + stack->n_beside - 1) / stack->n_beside * stack->n_beside;
+    for (int i = 0; i < HALVINGS; i++) {
+        double middle = (low + high) / 2;
+        if (count_columns(stack, middle, NULL) <= n)
+            high = middle;
+        else
+            low = middle;
+    }
+    count_columns(stack, high, column_of);
+}
+
+static double column_x(const Stack *stack, int column)
+{
+    return column % stack->n_beside * (stack->width + PAPER_GUTTER);
+}
+
+/* Closes the frames that end below a row, and opens those that begin above the next. */
+static double pass_frames(Stack *stack, int before, int row, double y)
+{
     for (int f = stack->diagram->n_frames - 1; f >= 0; f--)
-        if (before >= 0 && has(stack, f, before) && !(next >= 0 && has(stack, f, next))) {
-            y += INSET;
-            stack->frame[f].h = y - stack->frame[f].y;
+        if (ends(stack, f, before, row)) {
+            DiagramPlace *place = &stack->parts.at[stack->part[f] - 1].place;
+            y += STACK_INSET;
+            place->h = y - place->y;
         }
     for (int f = 0; f < stack->diagram->n_frames; f++)
-        if (next >= 0 && has(stack, f, next) && !(before >= 0 && has(stack, f, before))) {
-            double inset = INSET * (depth_of(stack, f) - 1);
-            y += GAP / 2;
-            stack->frame[f] = (DiagramPlace){stack->left + inset, y,
-                                             stack->width - stack->left - 2 * inset - 1, 0};
-            y += stack->line * count_lines(stack->title[f].str) + 2;
+        if (ends(stack, f, row, before)) {
+            double inset = STACK_INSET * (stack_depth_of(stack, f) - 1);
+            int column = stack->column_of[row];
+            FramePart part = {.frame = f, .column = column, .again = stack->part[f] > 0};
+            part.place = (DiagramPlace){column_x(stack, column) + stack->left + inset, y + GAP / 2,
+                                        stack->width - stack->left - 2 * inset - 1, 0};
+            vec_push(stack->arena, &stack->parts, part);
+            stack->part[f] = stack->parts.n;
+            y += title_height(stack, f, row);
         }
     return y;
 }
 
 static bool place_rows(Stack *stack)
 {
-    double y = 0, middle = middle_of(stack);
+    double y = 0, middle = stack_middle_of(stack);
 
     for (int row = 0; row < stack->n_rows; row++) {
-        int box = stack->box_at[row];
-        PlacedRect size = stack->sizes->box[box];
-        double w = size.x1 - size.x0, h = size.y1 - size.y0;
-        y = pass_frames(stack, row, y);
-        y += row > 0 || label_height(stack, box) > 0 ? GAP + label_height(stack, box) : 0;
+        int box = stack->box_at[row], column = stack->column_of[row];
+        bool top = row == 0 || stack->column_of[row - 1] < column;
+        double w = stack->sizes->box[box].x1 - stack->sizes->box[box].x0;
         if (w > room_of(stack, box) + 1)
             return false;
-        stack->place[box] = (DiagramPlace){middle - w / 2, y, w, h};
-        y += h;
+        if (top && row > 0)
+            stack->bottom[column - 1] = pass_frames(stack, row - 1, -1, y) + GAP;
+        y = pass_frames(stack, top ? -1 : row - 1, row, top ? 0 : y);
+        y += row > 0 || label_height(stack, box) > 0 ? GAP + label_height(stack, box) : 0;
+        stack->place[box] =
+            (DiagramPlace){column_x(stack, column) + middle - w / 2, y, w, height_of(stack, row)};
+        y += height_of(stack, row);
     }
-    pass_frames(stack, stack->n_rows, y);
+    pass_frames(stack, stack->n_rows - 1, -1, y);
     return true;
+}
+
+/* Words in the place of lines need room themselves: columns are chosen until they stay as they
+ * are, or for the last time a little shorter. */
+static void lay_columns(Stack *stack, double height)
+{
+    enum { PASSES = 6 };
+    int *next = arena_array(stack->arena, int, stack->n_rows + 1);
+    size_t size = (size_t)stack->n_rows * sizeof *next;
+
+    for (int pass = 0; pass < PASSES; pass++) {
+        choose_columns(stack, pass + 1 < PASSES ? height : 0.95 * height, next);
+        if (memcmp(next, stack->column_of, size) == 0)
+            break;
+        memcpy(stack->column_of, next, size);
+        stack_give_lanes(stack);
+        stack_write_texts(stack);
+    }
+    stack->n_columns = stack->n_rows > 0 ? stack->column_of[stack->n_rows - 1] + 1 : 1;
+    stack->bottom = arena_array(stack->arena, double, stack->n_columns + 1);
 }
 
 /* ---- drawing ---- */
@@ -326,7 +214,7 @@ static int put_corner(Stack *stack, double x, double y)
 /* x: its left end. */
 static void put_text(Stack *stack, double x, double y, Text text)
 {
-    double w = ADVANCE * PAPER_POINTS * fold_columns(text.str);
+    double w = STACK_ADVANCE * fold_columns(text.str);
     DiagramBox box =
         new_box(BOX_TEXT, (DiagramPlace){x, y, w, stack->line * count_lines(text.str)});
 
@@ -335,20 +223,29 @@ static void put_text(Stack *stack, double x, double y, Text text)
     put_box(stack, box);
 }
 
-static void put_frames(Stack *stack)
+static void put_frames(Stack *stack, int page)
 {
     static const BoxLook looks[] = {[FRAME_PLAIN] = BOX_OUTLINE,
                                     [FRAME_STAGE] = BOX_OUTLINE,
                                     [FRAME_DEVICES] = BOX_DASHES,
                                     [FRAME_REPEATED] = BOX_DOUBLE};
 
-    for (int f = 0; f < stack->diagram->n_frames; f++) {
-        const DiagramFrame *frame = &stack->diagram->frames[f];
-        DiagramBox box = new_box(looks[frame->look], stack->frame[f]);
+    for (int i = 0; i < stack->parts.n; i++) {
+        const FramePart *part = &stack->parts.at[i];
+        if (part->column / stack->n_beside != page)
+            continue;
+        const DiagramFrame *frame = &stack->diagram->frames[part->frame];
+        DiagramBox box = new_box(looks[frame->look], part->place);
         box.why = frame->why;
         put_box(stack, box);
-        put_text(stack, stack->frame[f].x + 2, stack->frame[f].y + 1, stack->title[f]);
+        put_text(stack, part->place.x + 2, part->place.y + 1,
+                 (part->again ? stack->again : stack->title)[part->frame]);
     }
+}
+
+static int column_at(const Stack *stack, int box)
+{
+    return stack->column_of[stack->row_of[box]];
 }
 
 /* The labels of lines into a box are above it; `used` lines are taken by those before. */
@@ -359,7 +256,7 @@ static void put_label(Stack *stack, int i, int *used)
 
     if (label.str.n == 0)
         return;
-    put_text(stack, label_x(stack, i),
+    put_text(stack, column_x(stack, column_at(stack, to)) + stack_label_x(stack, i),
              stack->place[to].y - label_height(stack, to) - 3 + *used * stack->line, label);
     *used += count_lines(label.str);
 }
@@ -376,20 +273,38 @@ static void put_segment(Stack *stack, const DiagramLine *line, int from, int to,
     vec_push(stack->arena, &stack->lines, copy);
 }
 
-static void put_line(Stack *stack, int i)
+/* A line to the next row: it goes out of the column below and comes into the next one above. */
+static void put_straight(Stack *stack, const DiagramLine *line, int page)
+{
+    DiagramPlace from = stack->place[line->from], to = stack->place[line->to];
+    double x = from.x + from.w / 2, end = to.y;
+    int a = column_at(stack, line->from), b = column_at(stack, line->to);
+
+    if (a != b)
+        end = stack->bottom[a];
+    if (a / stack->n_beside == page)
+        put_segment(stack, line, put_corner(stack, x, from.y + from.h), put_corner(stack, x, end),
+                    a == b);
+    x = to.x + to.w / 2;
+    if (a != b && b / stack->n_beside == page)
+        put_segment(stack, line, put_corner(stack, x, 0), put_corner(stack, x, to.y), true);
+}
+
+static void put_line(Stack *stack, int i, int page)
 {
     const DiagramLine *line = &stack->diagram->lines[i];
     DiagramPlace from = stack->place[line->from], to = stack->place[line->to];
-    double x = stack->lane_x[i];
+    int column = column_at(stack, line->to);
 
-    if (x <= 0) {
-        double middle = from.x + from.w / 2;
-        put_segment(stack, line, put_corner(stack, middle, from.y + from.h),
-                    put_corner(stack, middle, to.y), true);
+    if (stack->lane_x[i] <= 0) {
+        put_straight(stack, line, page);
         return;
     }
-    double out = from.y + from.h - (from.h > 8 ? SIDE : from.h / 2);
-    double in = to.y + (to.h > 8 ? SIDE : to.h / 2);
+    if (column / stack->n_beside != page)
+        return;
+    double x = column_x(stack, column) + stack->lane_x[i];
+    double out = from.y + from.h - (from.h > 8 ? STACK_SIDE : from.h / 2);
+    double in = to.y + (to.h > 8 ? STACK_SIDE : to.h / 2);
     int first = put_corner(stack, from.x, out), turn = put_corner(stack, x, out);
     int back = put_corner(stack, x, in);
     put_segment(stack, line, first, turn, false);
@@ -399,20 +314,37 @@ static void put_line(Stack *stack, int i)
 
 static Stack stack_new(Arena *arena, const Diagram *diagram, const Placed *order, double width)
 {
-    Stack stack = {.arena = arena, .diagram = diagram, .order = order, .width = width};
+    Stack stack = {.arena = arena, .diagram = diagram, .order = order};
 
+    stack.n_beside = paper_beside(width);
+    stack.width = paper_column(width);
     stack.line = LEADING * PAPER_POINTS;
     stack.row_of = arena_array(arena, int, diagram->n_boxes + 1);
     stack.box_at = arena_array(arena, int, diagram->n_boxes + 1);
+    stack.column_of = arena_array(arena, int, diagram->n_boxes + 1);
     stack.lane_x = arena_array(arena, double, diagram->n_lines + 1);
     stack.told = arena_array(arena, bool, diagram->n_lines + 1);
     stack.taken = arena_array(arena, unsigned, diagram->n_boxes + 1);
     stack.place = arena_array(arena, DiagramPlace, diagram->n_boxes + 1);
-    stack.frame = arena_array(arena, DiagramPlace, diagram->n_frames + 1);
-    add_rows(&stack, -1);
-    give_lanes(&stack);
-    write_texts(&stack);
+    stack.part = arena_array(arena, int, diagram->n_frames + 1);
+    stack.label = arena_array(arena, Text, diagram->n_lines + 1);
+    stack.title = arena_array(arena, Text, diagram->n_frames + 1);
+    stack.again = arena_array(arena, Text, diagram->n_frames + 1);
+    stack_order(&stack);
+    stack_give_lanes(&stack);
+    stack_write_texts(&stack);
     return stack;
+}
+
+int paper_beside(double width)
+{
+    return (int)fmax(1, (width + PAPER_GUTTER) / (PAPER_COLUMN + PAPER_GUTTER));
+}
+
+double paper_column(double width)
+{
+    int n = paper_beside(width);
+    return (width - (n - 1) * PAPER_GUTTER) / n;
 }
 
 const double *paper_room(Arena *arena, const Diagram *diagram, const Placed *order, double width)
@@ -425,37 +357,55 @@ const double *paper_room(Arena *arena, const Diagram *diagram, const Placed *ord
     return room;
 }
 
-Diagram *paper_stack(Arena *arena, const Diagram *diagram, const Placed *order, const Placed *sizes,
-                     double width)
+static Diagram put_page(Stack *stack, int page)
 {
-    Stack stack = stack_new(arena, diagram, order, width);
-    Diagram *made = arena_make(arena, Diagram);
-    int *used = arena_array(arena, int, diagram->n_boxes + 1);
+    const Diagram *diagram = stack->diagram;
+    Diagram made = *diagram;
+    int *used = arena_array(stack->arena, int, diagram->n_boxes + 1);
 
-    stack.sizes = sizes;
-    if (!place_rows(&stack))
-        return NULL;
-    put_frames(&stack);
+    memset(&stack->boxes, 0, sizeof stack->boxes);
+    memset(&stack->lines, 0, sizeof stack->lines);
+    put_frames(stack, page);
     for (int b = 0; b < diagram->n_boxes; b++) {
         DiagramBox box = diagram->boxes[b];
-        box.place = stack.place[b];
+        box.place = stack->place[b];
         box.frame = -1;
-        put_box(&stack, box);
+        if (column_at(stack, b) / stack->n_beside == page)
+            put_box(stack, box);
     }
-    for (int i = 0; i < diagram->n_lines; i++)
-        if (is_drawn(&diagram->lines[i])) {
-            put_label(&stack, i, &used[diagram->lines[i].to]);
-            if (!stack.told[i])
-                put_line(&stack, i);
-        }
-    *made = *diagram;
-    made->placed = true;
-    made->frames = NULL;
-    made->n_frames = 0;
-    made->boxes = stack.boxes.at;
-    made->n_boxes = stack.boxes.n;
-    made->lines = stack.lines.at;
-    made->n_lines = stack.lines.n;
-    diagram_name_all(arena, made);
+    for (int i = 0; i < diagram->n_lines; i++) {
+        int to = diagram->lines[i].to;
+        if (!stack_is_drawn(&diagram->lines[i]))
+            continue;
+        if (column_at(stack, to) / stack->n_beside == page)
+            put_label(stack, i, &used[to]);
+        if (!stack->told[i])
+            put_line(stack, i, page);
+    }
+    made.placed = true;
+    made.frames = NULL;
+    made.n_frames = 0;
+    made.boxes = stack->boxes.at;
+    made.n_boxes = stack->boxes.n;
+    made.lines = stack->lines.at;
+    made.n_lines = stack->lines.n;
+    diagram_name_all(stack->arena, &made);
     return made;
+}
+
+PaperPages paper_stack(Arena *arena, const Diagram *diagram, const Placed *order,
+                       const Placed *sizes, double width, double height)
+{
+    Stack stack = stack_new(arena, diagram, order, width);
+    PaperPages pages = {0};
+
+    stack.sizes = sizes;
+    lay_columns(&stack, height);
+    if (!place_rows(&stack))
+        return pages;
+    pages.n = (stack.n_columns + stack.n_beside - 1) / stack.n_beside;
+    pages.at = arena_array(arena, Diagram, pages.n);
+    for (int page = 0; page < pages.n; page++)
+        pages.at[page] = put_page(&stack, page);
+    return pages;
 }

@@ -21,7 +21,7 @@ const StyleMove *style_move(StepKind kind)
     /* ORDER STEP_KIND */
     static const StyleMove moves[] = {
         {"slice", "normal", "forward", "solid", false, "\xe2\x94\x80\xe2\x94\x80\xe2\x96\xb6"},
-        {"all-gather", "crow", "forward", "solid", false, "\xe2\x94\x81\xe2\x94\x81&lt;"},
+        {"all-gather", "crow", "forward", "solid", false, "\xe2\x94\x81\xe2\x94\x81<"},
         {"all-reduce", "normal", "both", "bold", false, "\xe2\x97\x80\xe2\x94\x81\xe2\x96\xb6"},
         {"reduce-scatter", "inv", "forward", "dashed", false,
          "\xe2\x95\x8c\xe2\x95\x8c\xe2\x97\x81"},

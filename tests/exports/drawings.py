@@ -1,16 +1,19 @@
-"""drawings.py - how readable drawings are at the width of a column: smallest type, share of empty
-tiles, labels that lines cross; every kind of a few plans. `python3 tests/exports/drawings.py`
+"""drawings.py - how readable drawings are at the width of a column and of a page: pages, smallest type,
+share of empty tiles, labels that lines cross; every kind of a few plans. `python3 tests/exports/drawings.py`
 prints the measures; with SHEET.html [PROGRAM] it writes a page of all pictures, beside those of
 another build of the program."""
 import html
 import math
 import os
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as xml
 
-COLUMN, TILE, ADVANCE = 234, 18, 0.603  # points; the width of a character of the font in ems
+COLUMN, PAGE, HEIGHT = 234, 486, 648  # points: a column, the width and the height of a page
+TILE, ADVANCE = 18, 0.603  # points; the width of a character of the font in ems
 DIMSCOPE = os.environ.get("DIMSCOPE", "./dimscope")
 GPT2 = ["samples/models/gpt2.onnx", "-m", "dp=2,tp=4", "-p", "megatron"]
 PLANS = {
@@ -25,7 +28,8 @@ PLANS = {
 KINDS = {"overview": None, "layer": None, "block": None, "neighbourhood": "op", "op": "op", "slices": "tensor",
          "device": None, "stage": None, "schedule": None, "memory": None, "step": None, "mesh": None, "torus": None,
          "comm": None, "reshard": None, "why": "tensor"}
-EMPTY_MOST, CROSSED_MOST = 0.45, 0.1
+LONG = "overview", "layer", "block", "device", "comm"  # more than one column, in one of the plans
+EMPTY_MOST, WIDE_MOST, CROSSED_MOST = 0.45, 0.5, 0.1
 HOLLOW_MOST = {"torus": 0.5}  # its rings have nothing in them
 
 
@@ -116,25 +120,40 @@ class Picture:
         return n, len(self.labels)
 
 
+def drawn(call):
+    """The pages that the program writes, and how it ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([*call, "-o", f"{folder}/p.svg"], capture_output=True)
+        files = sorted(os.listdir(folder), key=lambda name: (len(name), name))
+        return [pathlib.Path(folder, name).read_text() for name in files], done
+
+
 def pictures():
-    """Each kind of each plan: its name and its picture; the reason where the plan has none."""
+    """Each kind of each plan: its name, the width it is for, its pages; how it ended, with the reason
+    where the plan has none."""
     for plan, (args, op, tensor) in PLANS.items():
         for kind, of in KINDS.items():
-            call = [DIMSCOPE, "export", *args, "--svg", "--paper", "--kind", kind]
-            done = subprocess.run(call + ([op] if of == "op" else [tensor] if of else []), capture_output=True)
-            yield f"{plan}, {kind}", Picture(done.stdout) if done.returncode == 0 else None, done
+            for width in (COLUMN, PAGE) if kind in LONG else (COLUMN,):
+                call = [DIMSCOPE, "export", *args, f"--width={width}pt", "--kind", kind]
+                pages, done = drawn(call + ([op] if of == "op" else [tensor] if of else []))
+                yield f"{plan}, {kind}" + (", a page" if width == PAGE else ""), width, pages, done
 
 
 def measure(check):
-    for name, picture, done in pictures():
-        if not picture:
+    for name, width, pages, done in pictures():
+        if not pages:
             check(f"{name}: refused in words", done.returncode == 2 and b"error:" in done.stderr, done.stderr)
             continue
-        check(f"{name}: fits the column", picture.width <= COLUMN + 3, picture.width)
-        check(f"{name}: type of 7 pt or more", picture.smallest() >= 7, picture.smallest())
-        most = HOLLOW_MOST.get(name.split(", ")[1], EMPTY_MOST)
-        check(f"{name}: at most {most:.0%} is empty", picture.empty() <= most, picture.empty())
-        crossed, labels = picture.crossed()
+        check(f"{name}: says how many pages", (b"pages of at most" in done.stderr) == (len(pages) > 1), done.stderr)
+        read = [Picture(page) for page in pages]
+        check(f"{name}: fits the width", all(p.width <= width + 3 for p in read), [p.width for p in read])
+        check(f"{name}: fits the height", all(p.height <= HEIGHT + 36 for p in read), [p.height for p in read])
+        check(f"{name}: type of 7 pt or more", min(p.smallest() for p in read) >= 7)
+        most = HOLLOW_MOST.get(name.split(", ")[1], EMPTY_MOST if width == COLUMN else WIDE_MOST)
+        area = sum(p.width * p.height for p in read)
+        empty = sum(p.empty() * p.width * p.height for p in read) / area
+        check(f"{name}: at most {most:.0%} is empty", empty <= most, empty)
+        crossed, labels = (sum(n) for n in zip(*(p.crossed() for p in read)))
         check(f"{name}: lines do not cross labels", crossed <= CROSSED_MOST * labels + 1, (crossed, labels))
 
 
@@ -143,9 +162,9 @@ def sheet(path, programs):
     global DIMSCOPE
     rows = {}
     for DIMSCOPE in programs:
-        for name, picture, done in pictures():
-            svg = done.stdout.decode() if picture else f"<pre>{html.escape(done.stderr.decode())}</pre>"
-            rows.setdefault(name, []).append(svg[svg.index("<svg"):] if picture else svg)
+        for name, _, pages, done in pictures():
+            svgs = [svg[svg.index("<svg"):] for svg in pages] or [f"<pre>{html.escape(done.stderr.decode())}</pre>"]
+            rows.setdefault(name, []).append(" ".join(svgs))
     with open(path, "w") as out:
         out.write("<!DOCTYPE html><meta charset=utf-8><title>every kind in a column</title><style>body{font:12px sans-serif}"
                   "td{vertical-align:top;padding:6px;border:1px solid #ccc}td div{max-height:9.5in;overflow:auto}</style><table>")
@@ -157,9 +176,9 @@ def sheet(path, programs):
 if __name__ == "__main__":
     if len(sys.argv) > 1:  # SHEET.html [PROGRAM-BEFORE]
         sys.exit(sheet(sys.argv[1], [*sys.argv[2:], DIMSCOPE]))
-    for name, picture, _ in pictures():
-        if picture:
+    for name, _, pages, _ in pictures():
+        for number, picture in enumerate(map(Picture, pages), 1):
             crossed, labels = picture.crossed()
-            print(f"{name:28} {picture.width / 72:5.2f} in wide {picture.height / 72:6.2f} high  "
+            print(f"{name:28} {number:2} of {len(pages)} {picture.width / 72:5.2f} in wide {picture.height / 72:6.2f} high  "
                   f"{picture.smallest():.1f} pt  {picture.empty():4.0%} empty  {crossed} of {labels} labels crossed")
     sys.exit()

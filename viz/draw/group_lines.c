@@ -87,13 +87,19 @@ static void draw_given(GroupLines *g)
     }
 }
 
+/* What an update makes of the parameters and the states is the input of the next step. */
+static bool is_state(const Graph *graph, int32_t maker)
+{
+    return graph->phase && graph->phase[maker] == PHASE_UPDATE;
+}
+
 static void draw_out(GroupLines *g)
 {
     Draw *draw = g->draw;
 
     for (int i = 0; i < draw->graph->n_outputs; i++) {
         int32_t t = draw->graph->outputs[i], maker = draw->graph->tensors[t].maker;
-        if (maker >= 0 && draw->box_of[maker] >= 0)
+        if (maker >= 0 && draw->box_of[maker] >= 0 && !is_state(draw->graph, maker))
             vec_push(draw->arena, &g->out, t);
     }
     for (int i = 0, box = -1; i < g->out.n; i++) {
