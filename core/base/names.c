@@ -63,7 +63,8 @@ struct Names {
     NamesLate *late;
     Vec(int32_t) marked;
     uint64_t filter[FILTER_WORDS];
-    uint64_t deep; /* by a hash of "~m": some text of its own is like "T~m~next" */
+    uint64_t deep;                /* by a hash of "~m": some text of its own is like "T~m~next" */
+    uint64_t begun[FILTER_WORDS]; /* by a hash of its first bytes: some text of its own has them */
     /* The table by text: ids; beside it eight bits of the text's hash, 0 for a free slot, so that a
      * wrong slot is passed by without touching the id or the text. */
     uint32_t *slot;
@@ -258,6 +259,16 @@ static uint64_t hash_pair(uint32_t stem, uint8_t end)
     return hash_bytes(pair, sizeof pair);
 }
 
+/* The place in `begun` of a text with at least so many bytes; 0: it is shorter. */
+static uint32_t begin_place(Str text)
+{
+    uint32_t first;
+    if (text.n < sizeof first)
+        return 0;
+    memcpy(&first, text.s, sizeof first);
+    return 1 + first % (FILTER_BITS - 1);
+}
+
 /* The slot of the name with that stem and end, or the free one where it would be. */
 static uint32_t late_slot(const Names *names, uint32_t stem, uint8_t end)
 {
@@ -312,13 +323,22 @@ static int known_place(Str end)
            ENDS_KNOWN;
 }
 
+/* Ends are short: a call takes longer than the comparison. */
+static bool is_same_end(Str a, Str b)
+{
+    size_t i = 0;
+    while (i < a.n && i < b.n && a.s[i] == b.s[i])
+        i++;
+    return i == a.n && i == b.n;
+}
+
 /* The number of the end; 0: it has none. */
 static uint8_t find_end(const Names *names, Str end)
 {
     if (end.n == 0 || !names->late)
         return 0;
     uint8_t known = names->known_end[known_place(end)];
-    if (known != 0 && str_eq(names->ends[known], end))
+    if (known != 0 && is_same_end(names->ends[known], end))
         return known;
     for (int i = 1; i <= names->n_ends; i++)
         if (!names->before[i] && str_eq(names->ends[i], end))
@@ -392,7 +412,8 @@ static void mark_stem(Names *names, Str text)
 /* Of a new text of its own. */
 static void note_text(Names *names, Str text, uint64_t hash, int32_t id)
 {
-    uint64_t bit = hash % FILTER_BITS;
+    uint64_t bit = hash % FILTER_BITS, begin = begin_place(text);
+    names->begun[begin / 64] |= UINT64_C(1) << begin % 64;
     if (names->ends_of && names->filter[bit / 64] >> bit % 64 & 1)
         names->ends_of[id] = ALL_ENDS;
     for (int i = 1; i <= names->n_ends; i++)
@@ -440,6 +461,9 @@ static uint8_t number_of_end(Names *names, Str end)
 
 static bool is_head_of_own(const Names *names, Str head)
 {
+    uint32_t begin = begin_place(head);
+    if (begin != 0 && !(names->begun[begin / 64] >> begin % 64 & 1))
+        return false;
     for (uint32_t id = 0; id < names->n; id++)
         if (!has_end(names, (int32_t)id) && str_starts(own_text(names, (int32_t)id), head))
             return true;

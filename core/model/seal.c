@@ -25,14 +25,18 @@ static bool fail_dangling(const Graph *graph, int32_t tensor, const char *reader
     return false;
 }
 
-static bool check_makers(const Graph *graph, int32_t first, Error *err)
+/* *ordered: no op reads what a later one makes. */
+static bool check_makers(const Graph *graph, int32_t first, bool *ordered, Error *err)
 {
+    *ordered = true;
     for (int32_t op = first; op < graph->n_ops; op++)
-        for (int i = 0; i < graph->ops[op].n_inputs; i++)
-            if (is_dangling(graph, op_inputs(graph, op)[i]))
-                return fail_dangling(graph, op_inputs(graph, op)[i],
-                                     arena_printf(graph->arena, "op '%s'", op_label(graph, op)),
-                                     err);
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t tensor = op_inputs(graph, op)[i];
+            if (is_dangling(graph, tensor))
+                return fail_dangling(
+                    graph, tensor, arena_printf(graph->arena, "op '%s'", op_label(graph, op)), err);
+            *ordered &= tensor < 0 || graph->tensors[tensor].maker < op;
+        }
     for (int i = 0; i < graph->n_outputs; i++)
         if (is_dangling(graph, graph->outputs[i]))
             return fail_dangling(graph, graph->outputs[i], "the graph's list of outputs", err);
@@ -45,15 +49,6 @@ static int32_t input_maker(const Graph *graph, int32_t op, int i)
 {
     int32_t tensor = op_inputs(graph, op)[i];
     return tensor < 0 ? -1 : graph->tensors[tensor].maker;
-}
-
-static bool is_ordered(const Graph *graph, int32_t first)
-{
-    for (int32_t op = first; op < graph->n_ops; op++)
-        for (int i = 0; i < graph->ops[op].n_inputs; i++)
-            if (input_maker(graph, op, i) >= op)
-                return false;
-    return true;
 }
 
 /* The ready ops as a binary heap whose top is the first in the file. */
@@ -85,29 +80,27 @@ static int32_t heap_pop(ReadyHeap *heap)
     return top;
 }
 
-/* Lists the readers of every tensor: graph->uses and tensors[].use, in program order. */
+/* Lists the readers of every tensor: graph->uses and tensors[].use, in program order. A run is
+ * filled from its end, so that `use` is its place meanwhile. */
 static void number_uses(Graph *graph)
 {
-    Arena *scratch = arena_new();
-    int32_t *next = arena_array(scratch, int32_t, graph->n_tensors); /* place in uses */
+    GraphTensor *tensors = graph->tensors;
+    for (int32_t tensor = 0; tensor < graph->n_tensors; tensor++)
+        tensors[tensor].use = 0;
     for (int32_t op = 0; op < graph->n_ops; op++)
         for (int i = 0; i < graph->ops[op].n_inputs; i++)
             if (op_inputs(graph, op)[i] >= 0)
-                next[op_inputs(graph, op)[i]]++;
+                tensors[op_inputs(graph, op)[i]].use++;
     int32_t n = 0;
-    for (int32_t tensor = 0; tensor < graph->n_tensors; tensor++) {
-        int32_t first = n;
-        n += next[tensor];
-        graph->tensors[tensor].use = next[tensor] = first;
-    }
-    graph->tensors[graph->n_tensors].use = n;
+    for (int32_t tensor = 0; tensor < graph->n_tensors; tensor++)
+        n = tensors[tensor].use += n;
+    tensors[graph->n_tensors].use = n;
     if (!graph->uses)
         graph->uses = arena_array(graph->arena, int32_t, n);
-    for (int32_t op = 0; op < graph->n_ops; op++)
-        for (int i = 0; i < graph->ops[op].n_inputs; i++)
+    for (int32_t op = graph->n_ops - 1; op >= 0; op--)
+        for (int i = graph->ops[op].n_inputs - 1; i >= 0; i--)
             if (op_inputs(graph, op)[i] >= 0)
-                graph->uses[next[op_inputs(graph, op)[i]]++] = op;
-    arena_free(scratch);
+                graph->uses[--tensors[op_inputs(graph, op)[i]].use] = op;
 }
 
 /* Reports a cycle: an op whose inputs are never all made waits for another such op, so following
@@ -173,10 +166,8 @@ static void permute_ops(Graph *graph, const int32_t *order, Arena *scratch)
     }
 }
 
-static bool put_in_order(Graph *graph, int32_t first, Error *err)
+static bool put_in_order(Graph *graph, Error *err)
 {
-    if (is_ordered(graph, first))
-        return true;
     Arena *scratch = arena_new();
     int32_t *order = arena_array(scratch, int32_t, graph->n_ops);
     int32_t *n_waiting = arena_array(scratch, int32_t, graph->n_ops);
@@ -373,8 +364,9 @@ Graph *graph_seal(GraphBuilder *builder, Error *err)
         return NULL;
     }
     move_columns(builder);
-    if (!check_makers(graph, builder->n_sealed, err) ||
-        !put_in_order(graph, builder->n_sealed, err))
+    bool ordered;
+    if (!check_makers(graph, builder->n_sealed, &ordered, err) ||
+        (!ordered && !put_in_order(graph, err)))
         return NULL;
     extend_lines(graph, builder->n_sealed);
     number_uses(graph);
