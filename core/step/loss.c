@@ -58,6 +58,23 @@ static int32_t find_loss(const Inferred *model)
     return -1;
 }
 
+/* False of an output 'loss' that is not one float: a cross entropy of it would be no loss of the
+ * model. */
+static bool check_outputs(const Inferred *model, Error *err)
+{
+    int32_t t = graph_find_tensor(model->graph, STR("loss"));
+    const Shape *shape =
+        t < 0 || !model->graph->tensors[t].output ? NULL : inferred_shape(model, t);
+    if (!shape)
+        return true;
+    Buf dims = buf_new(model->arena);
+    shape_format(shape, &dims);
+    error_kind(err, ERROR_USAGE, "the output 'loss' is %s[%s], and a loss is one float",
+               dtype_name((Dtype)model->dtype[t]), dims.s);
+    return error_hint(err, "end the model with its mean, or name another output; loss=NAME trains "
+                           "by a tensor with one float");
+}
+
 static int32_t new_tensor(Adding *a, const char *name)
 {
     Buf text = buf_new(a->arena);
@@ -201,6 +218,8 @@ bool loss_add(Arena *arena, const Inferred *model, const UpdateSpec *spec, Loss 
     bool chosen = strcmp(spec->loss, "auto") != 0;
     *out = (Loss){.loss = chosen ? named_loss(model, spec->loss, err) : find_loss(model)};
     if (chosen && out->loss < 0)
+        return false;
+    if (out->loss < 0 && !check_outputs(model, err))
         return false;
     int32_t scores = out->loss >= 0 ? -1 : find_scores(model);
     if (out->loss < 0 && scores < 0) {

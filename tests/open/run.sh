@@ -56,6 +56,10 @@ expect "the name of a tied parameter in an archive without weights" says "head.w
     "$DIMSCOPE" why tests/open/bare/tied_bare.pt2 tok.weight -m x=2
 expect "styles tie what was one parameter" says "model.head.weight = model.e.weight" \
     "$DIMSCOPE" export tests/open/bare/tied_tp.pt2 -m dp=2,tp=2 -p megatron --to dtensor
+for form in inplace mutations; do # torch.export.export(), and the same after run_decompositions()
+    expect "what a step changes in place" says "'steps' (and 1 more) is changed in place" \
+        "$DIMSCOPE" check tests/open/bare/$form.pt2 -m dp=2 -p dp --train sgd
+done
 expect "no style prepares the first of several arguments" sh -c "! '$DIMSCOPE' export \
     tests/open/bare/tied_tp.pt2 -m dp=2,tp=2 -p megatron --to dtensor | grep PrepareModuleInput"
 expect "buffers are listed apart" says "BUFFERS" "$DIMSCOPE" info tests/open/tied_lm.pt2

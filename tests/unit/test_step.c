@@ -258,6 +258,8 @@ static const struct {
     {"a model of integers has no loss",
      "local x = model:input('x', 'i64', {8, 16})\nmodel:output(model:op('Add', {x, x}), 'y')\n",
      "auto", NULL, "the model has no loss, and no output that can be scores"},
+    {"an output loss with many elements", X W "model:output(model:op('MatMul', {x, w}), 'loss')\n",
+     "auto", NULL, "the output 'loss' is f32[8,16], and a loss is one float"},
     {"a loss that does not exist", X W MEAN("model:op('MatMul', {x, w})"), "loss=nope", NULL,
      "there is no tensor 'nope' to be the loss"},
     {"a loss of several numbers", X W MEAN("model:op('MatMul', {x, w})"), "loss=MatMul", NULL,

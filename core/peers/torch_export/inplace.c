@@ -168,6 +168,16 @@ static void change_dims(Call *c, int32_t id, Term changed)
     value->term.meta = call_result_meta(c, 0);
 }
 
+/* Of a parameter, a buffer or an input that has its first value. */
+static void note_changed(Export *e, const ExportValue *value)
+{
+    if (value->term.kind != TERM_TENSOR)
+        return;
+    const GraphTensor *tensor = &e->builder->tensors.at[value->term.tensor];
+    if (tensor->kind != TENSOR_MADE)
+        vec_push(e->scratch, &e->changed, str_from(names_text(e->graph->names, tensor->name)));
+}
+
 void inplace_change(Call *c, const char *arg, Term changed)
 {
     Export *e = c->e;
@@ -179,6 +189,7 @@ void inplace_change(Call *c, const char *arg, Term changed)
     while (id >= 0 && !export_failed(e)) {
         ExportValue *value = &e->scope->values.at[id];
         int32_t meta = value->term.meta;
+        note_changed(e, value);
         value->term = changed;
         value->term.meta = meta;
         spoil(e, id, but);

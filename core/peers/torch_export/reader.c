@@ -423,6 +423,43 @@ static bool is_mutation(const JsonView *json, int32_t spec)
            json_view_get(json, spec, "parameter_mutation") >= 0;
 }
 
+/* The name in the file of what the output is the new value of; empty: of nothing. */
+static Str mutated_name(const JsonView *json, int32_t spec)
+{
+    static const char *const kind[] = {"buffer_mutation", "parameter_mutation",
+                                       "user_input_mutation"};
+    static const char *const field[] = {"buffer_name", "parameter_name", "user_input_name"};
+    Str name = {0};
+    for (int i = 0; i < 3 && name.n == 0; i++)
+        name =
+            json_view_raw(json, json_view_get(json, json_view_get(json, spec, kind[i]), field[i]));
+    return name;
+}
+
+/* What the program changes, as running means and caches are: by its outputs, or in place. */
+static void note_changed(Program *p)
+{
+    const JsonView *json = p->e.json;
+    json_view_each (spec, json, json_view_get(json, p->signature, "output_specs")) {
+        Str name = mutated_name(json, spec);
+        if (name.n > 0)
+            vec_push(p->e.scratch, &p->e.changed, name);
+    }
+    int n = p->e.changed.n;
+    if (n == 0)
+        return;
+    Buf text = buf_new(p->e.arena);
+    buf_printf(&text, "'%.*s'", STR_ARG(p->e.changed.at[0]));
+    if (n > 1)
+        buf_printf(&text, " (and %d more)", n - 1);
+    add_note(p, LEVEL_NOTE, "changed-in-place",
+             arena_printf(p->e.arena,
+                          "%s is changed in place: the next step of a run reads the "
+                          "old value again",
+                          text.s),
+             "");
+}
+
 /* A tensor of the graph that no output has yet and that an op makes: else a copy of it. */
 static int32_t output_tensor(Export *e, Term t, Str name)
 {
@@ -516,6 +553,7 @@ static bool read_program(Program *p, const ModelFile *file, Error *err)
     if (!read_inputs(p) || !nodes_read(e) || !read_outputs(p, false) || !read_outputs(p, true))
         return false;
     note_weights(p);
+    note_changed(p);
     add_other_names(e);
     return true;
 }
