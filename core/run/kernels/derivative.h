@@ -36,8 +36,10 @@ const Local *part_like(const KernelCall *call, const Local *from, const Local *l
     INLINE double slope_of_lgamma(double x)                                                        \
     {                                                                                              \
         double sum = 0, y = x < 0.5 ? 1 - x : x;                                                   \
-        for (; y < 8; y += 1)                                                                      \
+        while (y < 8) {                                                                            \
             sum -= 1 / y;                                                                          \
+            y += 1;                                                                                \
+        }                                                                                          \
         double z = 1 / (y * y);                                                                    \
         sum += log(y) - 0.5 / y -                                                                  \
                z * (1. / 12 -                                                                      \
