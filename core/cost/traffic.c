@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/cost/cost.h"
 #include "core/plan/edges.h"
+#include "core/reshard/price_choice.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -206,12 +207,7 @@ static void send_on(const GroupTraffic *at)
         send(at, i, (i + 1) % at->n, (double)at->step->bytes * at->step->turns);
 }
 
-static bool starts(const char *text, const char *head)
-{
-    return str_starts(str_from(text), str_from(head));
-}
-
-static void send_group(const GroupTraffic *at, const char *algorithm)
+static void send_group(const GroupTraffic *at, Algorithm algorithm)
 {
     if (at->step->kind == STEP_PERMUTE)
         send_permute(at);
@@ -221,15 +217,15 @@ static void send_group(const GroupTraffic *at, const char *algorithm)
         send_on(at);
     else if (at->step->kind == STEP_ALL_TO_ALL)
         send_pairwise(at);
-    else if (starts(algorithm, "tree"))
+    else if (algorithm == ALGORITHM_TREE)
         send_tree(at);
-    else if (starts(algorithm, "NVLS"))
+    else if (algorithm == ALGORITHM_NVLS || algorithm == ALGORITHM_NVLS_TREE)
         send_switch(at);
-    else if (starts(algorithm, "PAT"))
+    else if (algorithm == ALGORITHM_PAT)
         send_pat(at);
     else
         send_ring(at);
-    if (starts(algorithm, "NVLS tree"))
+    if (algorithm == ALGORITHM_NVLS_TREE)
         send_between_nodes(at);
 }
 
@@ -291,8 +287,8 @@ void traffic_transfers(const Plan *plan, const Reshard *reshard, int s, TrafficV
     GroupMember *members = arena_array(scratch, GroupMember, at.n);
     AtomSet others = submesh_free(mesh, (SubMesh){.fixed = step->atoms | devices.fixed});
     int64_t n_groups = mesh_atoms_size(mesh, others);
-    const char *algorithm =
-        price_step(plan->machine, mesh, step->kind, step->atoms, step->bytes).algorithm;
+    Algorithm algorithm =
+        price_choice(plan->machine, mesh, step->kind, step->atoms, step->bytes).algorithm;
     for (int64_t g = 0; g < n_groups; g++) {
         list_members(&at, members, mesh_group_member(mesh, others, devices.first, g));
         send_group(&at, algorithm);

@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/base/vec.h"
+#include "core/reshard/price_choice.h"
 #include "core/reshard/price_ways.h"
 
 /* ORDER STEP_KIND */
@@ -202,8 +203,18 @@ static bool choose(const Machine *machine, const Mesh *mesh, StepKind kind, Atom
     return true;
 }
 
-void price_explain(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
-                   int64_t bytes, Buf *out)
+PriceChoice price_choice(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
+                         int64_t bytes)
+{
+    Way way;
+    double us;
+    if (!choose(machine, mesh, kind, atoms, bytes, &way, &us))
+        return (PriceChoice){.name = "", .formula = ""};
+    return (PriceChoice){way.algorithm, way.name, way.formula};
+}
+
+void price_sum(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
+               int64_t bytes, Buf *out)
 {
     Way way;
     double us;
@@ -211,10 +222,18 @@ void price_explain(const Machine *machine, const Mesh *mesh, StepKind kind, Atom
         buf_puts(out, "0: nothing moves");
         return;
     }
-    buf_printf(out, "%s: %s\n", way.name, way.formula);
     say_sum(machine, &way, bytes, false, out);
     buf_puts(out, " = ");
     units_format_us(us, out);
+}
+
+void price_explain(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
+                   int64_t bytes, Buf *out)
+{
+    PriceChoice choice = price_choice(machine, mesh, kind, atoms, bytes);
+    if (choice.name[0])
+        buf_printf(out, "%s: %s\n", choice.name, choice.formula);
+    price_sum(machine, mesh, kind, atoms, bytes, out);
 }
 
 LinkUse price_link_use(const Machine *machine, const Mesh *mesh, AtomSet atoms)

@@ -175,6 +175,7 @@ static void add_tree(Ask *ask, Protocol protocol)
                        ask->nodes <= 1
                            ? "base + 2(n-1) hops + 2 * bytes / bandwidth"
                            : "base + 2(p-1) hops + 2 log2(nodes) hops + 2 * bytes / bandwidth");
+    way->algorithm = ALGORITHM_TREE;
     way->by_size = true;
     way->base_us = tuning->base_us[ALGORITHM_TREE][protocol];
     way->inside_us = tuning->inside_us[ALGORITHM_TREE][protocol];
@@ -210,6 +211,7 @@ static void add_nvls(Ask *ask)
         return;
     Way *way = add_way(ask, "NVLS", PROTOCOL_SIMPLE,
                        reduce ? "hop + 2(n-1)/n * bytes / bandwidth" : "hop + bytes / bandwidth");
+    way->algorithm = ALGORITHM_NVLS;
     way->inside_us = hop;
     way->n_inside = 1;
     double bus = tuning->nvls_channel_bytes_per_s * (heads - 1);
@@ -226,6 +228,7 @@ static void add_nvls_tree(Ask *ask)
         return;
     Way *way = add_way(ask, "NVLS tree", PROTOCOL_SIMPLE,
                        "hop + 2 log2(nodes) hops + 2(n-1)/n * bytes / bandwidth");
+    way->algorithm = ALGORITHM_NVLS_TREE;
     way->inside_us = hop;
     way->n_inside = 1;
     way->between_us = tuning->between_us[ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE];
@@ -247,6 +250,7 @@ static void add_pat(Ask *ask)
         return;
     Way *way =
         add_way(ask, "PAT", PROTOCOL_SIMPLE, "base + (log2(n)/3.5 + n/5) hops + bytes / bandwidth");
+    way->algorithm = ALGORITHM_PAT;
     way->base_us = tuning->base_us[ALGORITHM_PAT][PROTOCOL_SIMPLE];
     way->between_us = hop;
     way->n_between = log2_floor(ask->n) * hop_part + ask->n * per_rank;

@@ -34,6 +34,7 @@ typedef struct {
 } WirePass;
 
 typedef struct {
+    Algorithm algorithm; /* ALGORITHM_RING where NCCL has none for it */
     const char *name;    /* "ring LL128" */
     const char *formula; /* in the words above */
     Protocol protocol;

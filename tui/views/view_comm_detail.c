@@ -4,6 +4,7 @@
 
 #include "core/cost/exposed.h"
 #include "core/cost/cost.h"
+#include "core/reshard/price_choice.h"
 #include "core/explain/why_reshard.h"
 #include "core/plan/stage.h"
 #include "tui/state/jobs/job.h"
@@ -88,12 +89,15 @@ static void add_ends(Detail *detail)
 static void add_price(Detail *detail, const Step *step)
 {
     const Session *session = detail->ui->session;
-    Buf text = begin(detail);
+    Buf sum = begin(detail), formula = begin(detail);
+    PriceChoice choice =
+        price_choice(session->machine, session->mesh, step->kind, step->atoms, step->bytes);
 
-    price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
-    Str sum = buf_str(&text), formula = str_take(&sum, '\n');
-    add(detail, 1, "time", ROLE_TEXT, text_of(sum));
-    add(detail, 5, "formula", ROLE_DIM, text_of(formula));
+    price_sum(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &sum);
+    if (choice.name[0])
+        buf_printf(&formula, "%s: %s", choice.name, choice.formula);
+    add_text(detail, 1, "time", &sum);
+    add(detail, 5, "formula", ROLE_DIM, buf_text(&formula));
 }
 
 static void add_step(Detail *detail, int i)

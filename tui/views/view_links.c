@@ -3,6 +3,7 @@
 
 #include "core/plan/edges.h"
 #include "core/cost/traffic.h"
+#include "core/reshard/price_choice.h"
 
 #include <inttypes.h>
 
@@ -67,10 +68,8 @@ typedef struct {
     bool closed;
 } Drawing;
 
-static Drawing drawing_of(const Price *price, StepKind kind)
+static Drawing drawing_of(Algorithm algorithm, StepKind kind)
 {
-    Str algorithm = str_from(price->algorithm);
-
     if (kind == STEP_ALL_TO_ALL)
         return (Drawing){"", both_arrows, "each rank sends a part to every other", false};
     if (kind == STEP_SEND)
@@ -83,13 +82,13 @@ static Drawing drawing_of(const Price *price, StepKind kind)
     if (kind == STEP_RING)
         return (Drawing){"", right_arrow, "each rank sends the part it has computed on to the next",
                          true};
-    if (str_starts(algorithm, STR("tree")))
+    if (algorithm == ALGORITHM_TREE)
         return (Drawing){"", both_arrows, "up a tree and down again", false};
-    if (str_starts(algorithm, STR("NVLS tree")))
+    if (algorithm == ALGORITHM_NVLS_TREE)
         return (Drawing){"", "", "to the switch of each node, over a tree between nodes", false};
-    if (str_starts(algorithm, STR("NVLS")))
+    if (algorithm == ALGORITHM_NVLS)
         return (Drawing){"", "", "each rank sends to the switch, which adds and copies", false};
-    if (str_starts(algorithm, STR("PAT")))
+    if (algorithm == ALGORITHM_PAT)
         return (Drawing){"", "", "to the ranks at distance 1, 2, 4 ..", false};
     return (Drawing){"", right_arrow, "out of each device", true};
 }
@@ -112,19 +111,19 @@ static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen
     SubMesh part = ui_plan(ui)->decided->submeshes[reshard_step_devices(reshard, s)];
     SubMesh source = ui_plan(ui)->decided->submeshes[reshard->from_devices];
     const Mesh *mesh = ui->session->mesh;
-    Price price = price_step(ui_plan(ui)->machine, mesh, step->kind, step->atoms, step->bytes);
-    Drawing drawing = drawing_of(&price, step->kind);
+    PriceChoice choice =
+        price_choice(ui_plan(ui)->machine, mesh, step->kind, step->atoms, step->bytes);
+    Drawing drawing = drawing_of(choice.algorithm, step->kind);
     AtomSet others = submesh_free(mesh, part) & (step->kind == STEP_SEND ? ~0u : ~step->atoms);
     int64_t n = mesh_atoms_size(mesh, others);
     int64_t sent = step->wire_bytes;
     Buf head = buf_marked(ui->frame);
 
-    if (str_starts(str_from(price.algorithm), STR("NVLS")))
+    if (choice.algorithm == ALGORITHM_NVLS || choice.algorithm == ALGORITHM_NVLS_TREE)
         sent = (int64_t)traffic_switch_bytes(step, mesh_atoms_size(mesh, step->atoms));
     buf_printf(&head, " %s ", step_kind_name(step->kind));
     mesh_format_set(mesh, step->atoms, ".", &head);
-    buf_printf(&head, ", %s: %.*s %s", price.algorithm, STR_ARG(label_bytes(ui, sent)),
-               drawing.words);
+    buf_printf(&head, ", %s: %.*s %s", choice.name, STR_ARG(label_bytes(ui, sent)), drawing.words);
     pen_text(pen, buf_text(&head), -1, pen->area.w);
     pen_line(pen);
     for (int64_t g = 0; g < n && g < most; g++) {

@@ -2,6 +2,7 @@
 #include "viz/report/cells.h"
 
 #include "core/cost/cost.h"
+#include "core/reshard/price_choice.h"
 #include "core/plan/edges.h"
 #include "core/summary/label.h"
 #include "core/summary/sheets.h"
@@ -100,16 +101,17 @@ static void put_step(const Session *session, int32_t r, int s, Sheet *out)
 {
     const Reshard *reshard = &session->plan->moved->reshards[r];
     const Step *step = &reshard->path->step[s];
-    Buf axes = buf_new(out->arena), groups = buf_new(out->arena), formula = buf_new(out->arena);
+    Buf axes = buf_new(out->arena), groups = buf_new(out->arena), sum = buf_new(out->arena);
+    PriceChoice choice = {.name = ""};
 
     mesh_format_set(session->mesh, step->atoms, " ", &axes);
     if (step->kind != STEP_SLICE) {
         comm_format_step_groups(session->plan, reshard, s, &groups);
-        price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes,
-                      &formula);
+        choice =
+            price_choice(session->machine, session->mesh, step->kind, step->atoms, step->bytes);
+        if (choice.name[0])
+            price_sum(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &sum);
     }
-    Str line = buf_str(&formula), way = str_take(&line, ':'); /* "ring LL: formula\nsum" */
-    str_take(&line, '\n');
     sheet_number(out, r);
     sheet_number(out, s);
     table_put_text(out, tensor_name(session->graph, reshard->tensor));
@@ -123,8 +125,8 @@ static void put_step(const Session *session, int32_t r, int s, Sheet *out)
     sheet_number(out, (double)step->wire_bytes);
     sheet_number(out, (double)step->padding_bytes);
     sheet_number(out, step->us);
-    sheet_put(out, line.n > 0 ? way : STR(""));
-    sheet_put(out, line);
+    sheet_put(out, str_from(choice.name));
+    sheet_put(out, buf_str(&sum));
 }
 
 static bool rows_steps(const Session *session, Sheet *out, Error *err)
