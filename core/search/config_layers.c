@@ -145,14 +145,11 @@ static void keep_beneath(const ConfigLayers *all, uint32_t axes, Config *told)
 /* A mesh with "xx" for pp, and with `whole` "yy" for dp: names that shard nothing. */
 static const char *mesh_of_layers(Arena *arena, const Config *told, bool whole)
 {
+    const char *const names[CONFIG_AXES] = {"xx", whole ? "yy" : "dp", "cp", "ep", "tp"};
     Buf mesh = buf_new(arena);
-    config_mesh(told, &mesh);
-    char *pp = strstr(mesh.s, "pp="), *dp = whole ? strstr(mesh.s, "dp=") : NULL;
-    if (pp)
-        memcpy(pp, "xx=", 3);
-    if (dp)
-        memcpy(dp, "yy=", 3);
-    bool named = strstr(mesh.s, "dp=") || strstr(mesh.s, "tp=");
+    config_mesh(told, names, &mesh);
+    bool alone = told->size[CONFIG_PP] == 1 && told->size[CONFIG_TP] == 1; /* dp is named then */
+    bool named = told->size[CONFIG_TP] > 1 || (!whole && (told->size[CONFIG_DP] > 1 || alone));
     return named ? mesh.s : arena_printf(arena, "dp=1,%s", mesh.s);
 }
 

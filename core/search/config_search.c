@@ -118,7 +118,7 @@ const ConfigPlan *config_plan(ConfigSearch *search, const Config *config, Error 
     plan->config = *config;
     plan->bound_us = config_bound(search->bounds, config, parts, shards).us;
     config_split(config, parts, layers);
-    config_mesh(config, &mesh);
+    config_mesh(config, NULL, &mesh);
     config_text(config, &text);
     plan->mesh = mesh.s;
     plan->text = text.s;

@@ -91,8 +91,9 @@ int64_t config_stride(const Config *config, ConfigAxis axis)
     return stride;
 }
 
-void config_mesh(const Config *config, Buf *out)
+void config_mesh(const Config *config, const char *const *names, Buf *out)
 {
+    names = names ? names : axis_names;
     const int32_t *size = config->size;
     bool named = size[CONFIG_PP] > 1 || size[CONFIG_DP] > 1 || size[CONFIG_TP] > 1;
     const char *comma = "";
@@ -100,7 +101,7 @@ void config_mesh(const Config *config, Buf *out)
         ConfigAxis axis = axis_at(config->order, i);
         if (size[axis] == 1 && (named || axis != CONFIG_DP))
             continue;
-        buf_printf(out, "%s%s=%" PRId32, comma, axis_names[axis], config->size[axis]);
+        buf_printf(out, "%s%s=%" PRId32, comma, names[axis], config->size[axis]);
         comma = ",";
     }
 }

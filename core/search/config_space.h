@@ -117,8 +117,8 @@ int64_t config_samples_of(const Config *config); /* ranks of the batch: dp * ep 
 int64_t config_stride(const Config *config, ConfigAxis axis);
 
 /* "pp=16,dp=128,tp=8", of axes that have more than one device, and dp where hybrid3d finds
- * none of its own among them. */
-void config_mesh(const Config *config, Buf *out);
+ * none of its own among them. names: of the axes, in the order of ConfigAxis; NULL: those. */
+void config_mesh(const Config *config, const char *const *names, Buf *out);
 /* "mb 2 x 16, 1f1b_interleaved v 4, zero 2, full, sp": the rest, for people. */
 void config_text(const Config *config, Buf *out);
 /* The settings of the policy, on top of those given. layers: of each stage, or NULL. */
