@@ -113,30 +113,32 @@ static Str beside(Str name, Str op)
     return (Str){name.s + n, name.n - n};
 }
 
-void op_format_other_end(const Ui *ui, const OperandAt *operand, Buf *out)
+OtherEnd op_other_end(const Ui *ui, const OperandAt *operand)
 {
     const Graph *graph = ui_graph(ui);
     int32_t maker = graph->tensors[operand->tensor].maker;
     Str here = label_op(ui->session, ui->frame, ui->at.op);
 
-    if (operand->input) {
-        buf_puts(out, "◂ ");
-        if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
-            buf_add(out, beside(label_op(ui->session, ui->frame, maker), here));
-        else
-            buf_puts(out, label_tensor_kind(ui->session, operand->tensor));
-        return;
-    }
+    if (operand->input && maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
+        return (OtherEnd){.arrow = "◂",
+                          .name = beside(label_op(ui->session, ui->frame, maker), here)};
+    if (operand->input)
+        return (OtherEnd){.arrow = "◂",
+                          .name = str_from(label_tensor_kind(ui->session, operand->tensor)),
+                          .kind = true};
     int n = tensor_n_uses(graph, operand->tensor);
-    buf_puts(out, "▸ ");
-    if (n == 0) {
-        buf_puts(out, "output");
-        return;
-    }
+    if (n == 0)
+        return (OtherEnd){.arrow = "▸", .name = STR("output")};
     int32_t user = graph->uses[graph->tensors[operand->tensor].use];
-    buf_add(out, beside(label_op(ui->session, ui->frame, user), here));
-    if (n > 1)
-        buf_printf(out, " +%d", n - 1);
+    return (OtherEnd){
+        .arrow = "▸", .name = beside(label_op(ui->session, ui->frame, user), here), .more = n - 1};
+}
+
+void op_format_other_end(const OtherEnd *end, Buf *out)
+{
+    buf_printf(out, "%s %.*s", end->arrow, STR_ARG(end->name));
+    if (end->more > 0)
+        buf_printf(out, " +%d", end->more);
 }
 
 /* Columns of the list of operands; 0: left out. */
@@ -187,7 +189,8 @@ enum { TWO_ENDS_LEAST = 6 }; /* columns: narrower names keep their end alone */
 
 static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandColumns *at, Pen *pen)
 {
-    Buf other = buf_new(ui->frame);
+    Buf more = buf_new(ui->frame);
+    OtherEnd end = op_other_end(ui, operand);
     Str label = beside(label_tensor(ui->session, ui->frame, operand->tensor),
                        label_op(ui->session, ui->frame, ui->at.op));
     bool moved = operand->input && operand->sharding >= 0 &&
@@ -210,28 +213,17 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
                                                                        operand->sharding)),
               at->bytes);
     pen_puts(pen, moved ? ROLE_NOTE : ROLE_TEXT, moved ? " * " : "   ");
-    op_format_other_end(ui, operand, &other);
-    Str end = buf_str(&other), arrow = str_take(&end, ' ');
-    bool given = operand->input && ui_graph(ui)->tensors[operand->tensor].maker < 0;
-    if (!given || text_columns(end) + 2 <= pen->area.w - pen->x) { /* a kind, not cut like a name */
-        pen_put(pen, ROLE_DIM, arrow);
-        pen_rune(pen, ROLE_DIM, ' ');
-    }
-    Str name = end, more = STR("");
-    if (!given) { /* "Reshape_1 +2": the first of three readers */
-        more = end;
-        name = str_take(&more, ' ');
-    }
-    int after = text_columns(more) + (more.n > 0), room = pen->area.w - pen->x - after;
-    int columns = text_columns(name);
+    int columns = text_columns(end.name);
+    if (!end.kind || columns + 2 <= pen->area.w - pen->x) /* a kind is not cut like a name */
+        pen_printf(pen, ROLE_DIM, "%s ", end.arrow);
+    if (end.more > 0)
+        buf_printf(&more, " +%d", end.more);
+    int room = pen->area.w - pen->x - text_columns(buf_str(&more));
     if (room < TWO_ENDS_LEAST)
-        pen_fit_tail(pen, ROLE_DIM, name, columns < room ? columns : room);
+        pen_fit_tail(pen, ROLE_DIM, end.name, columns < room ? columns : room);
     else
-        pen_fit_name(pen, ROLE_DIM, name, columns < room ? columns : room);
-    if (after > 0) {
-        pen_rune(pen, ROLE_DIM, ' ');
-        pen_put(pen, ROLE_DIM, more);
-    }
+        pen_fit_name(pen, ROLE_DIM, end.name, columns < room ? columns : room);
+    pen_put(pen, ROLE_DIM, buf_str(&more));
 }
 
 void op_draw_indexes(const Ui *ui, int32_t op, Pen *pen, int *selected)

@@ -14,8 +14,16 @@ typedef struct {
 int op_n_operands(const Ui *ui, int32_t op);
 OperandAt op_operand_at(const Ui *ui, int32_t op, int i);
 
-/* "◂ attn.core", "▸ attn.add +2": the op there, by what its name adds to this one's. */
-void op_format_other_end(const Ui *ui, const OperandAt *operand, Buf *out);
+/* What is at the other end of an operand: "◂ attn.core", "▸ attn.add +2". */
+typedef struct {
+    const char *arrow;
+    Str name;  /* of the op, by what it adds to this one's name; or the kind of a given tensor */
+    bool kind; /* it is a kind: no op makes the tensor while the plan runs */
+    int more;  /* further readers */
+} OtherEnd;
+
+OtherEnd op_other_end(const Ui *ui, const OperandAt *operand);
+void op_format_other_end(const OtherEnd *end, Buf *out);
 
 /* The columns are chosen by the pen's width. *selected becomes the line of the cursor's item, which
  * are counted from 0 for index dims and from `first` for operands. */

@@ -440,7 +440,8 @@ static void table(Ui *ui, Sheet *out)
         Buf other = buf_new(out->arena);
         if (operand.tensor < 0)
             continue;
-        op_format_other_end(ui, &operand, &other);
+        OtherEnd end = op_other_end(ui, &operand);
+        op_format_other_end(&end, &other);
         sheet_put(out, operand.input ? STR("in") : STR("out"));
         sheet_put(out, str_from(tensor_name(ui_graph(ui), operand.tensor)));
         sheet_put(out, str_from(dtype_name((Dtype)ui->session->inferred->dtype[operand.tensor])));
