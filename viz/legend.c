@@ -2,6 +2,8 @@
 
 #include "viz/style.h"
 
+#include <ctype.h>
+
 static void put(Legend *legend, const char *sign, const char *meaning)
 {
     LegendRow row = {.sign = text_from(sign), .meaning = text_from(meaning)};
@@ -31,6 +33,35 @@ typedef struct {
     bool part, units;     /* "tp:(2)4", "12.0 MiB" occur */
 } Marks;
 
+/* A text that begins with a unit: "MiB, of", but not "msec". */
+static bool is_unit(Str text)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "ns", "us", "ms", "s"};
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t n = strlen(units[i]);
+        if (str_starts(text, str_from(units[i])) &&
+            (text.n == n || (!isalnum((unsigned char)text.s[n]) && text.s[n] != '_')))
+            return true;
+    }
+    return false;
+}
+
+/* "12.0 MiB", "51.2 us": a number, a blank that may be one at which no line breaks, and a unit. */
+static bool has_unit(Str text)
+{
+    static const char kept[] = "\xc2\xa0";
+
+    for (size_t i = 1; i < text.n; i++) {
+        Str rest = {text.s + i, text.n - i};
+        size_t blank = str_starts(rest, STR(" ")) ? 1 : str_starts(rest, str_from(kept)) ? 2 : 0;
+        if (blank > 0 && isdigit((unsigned char)text.s[i - 1]) &&
+            is_unit((Str){rest.s + blank, rest.n - blank}))
+            return true;
+    }
+    return false;
+}
+
 /* A dim with an axis is "768/tp": the axis alone is named in sentences and steps. */
 static void see_marks(void *context, Text text)
 {
@@ -38,9 +69,8 @@ static void see_marks(void *context, Text text)
     TextRun run;
 
     marks->part |= text_find(text, SPAN_PART) != NULL;
-    marks->units |= str_find(text.str, STR("iB")) >= 0 || str_find(text.str, STR("us")) >= 0 ||
-                    str_find(text.str, STR("ms")) >= 0;
     for (bool sum = false; text_take_run(&text, &run); sum = run.sum) {
+        marks->units |= run.axis < 0 && has_unit(run.str);
         if (run.sum && marks->partial < 0)
             marks->partial = run.axis;
         if (run.axis >= 0 && run.dim >= 0 && !run.sum && !sum && marks->sharded < 0)

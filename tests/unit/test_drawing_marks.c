@@ -94,6 +94,28 @@ static void a_legend_explains_the_marks_that_occur(void **state)
     close_opened(&f);
 }
 
+/* An axis "us" of a model whose modules are "focus" and "ms" is no time. */
+static void a_legend_explains_units_where_numbers_have_them(void **state)
+{
+    static DiagramLine line;
+    static const struct {
+        const char *words;
+        bool unit;
+    } rows[] = {{"32/us, focus ms", false},    {"AR us 4 MiBs", false},
+                {"(2 MiB): all-reduce", true}, {"1,024 B", true},
+                {"12.0 MiB AR us", true},      {"takes 51.2\xc2\xa0us\nand", true}};
+    (void)state;
+    Opened f = open_with("samples/models/tiny-gpt.onnx", "megatron");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        line = (DiagramLine){.label = text_from(rows[i].words)};
+        Diagram diagram = {.lines = &line, .n_lines = 1};
+        Legend legend = legend_of(f.arena, &diagram, f.session->mesh);
+        if (explains(&legend, "us, MiB") != rows[i].unit)
+            fail_msg("%s", rows[i].words);
+    }
+    close_opened(&f);
+}
+
 static void blanks_beside_coloured_axes_are_kept(void **state)
 {
     (void)state;
@@ -156,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_device_box_ends_in_the_value_that_leaves_it),
         cmocka_unit_test(a_tooltip_has_a_cause_for_each_axis),
         cmocka_unit_test(a_legend_explains_the_marks_that_occur),
+        cmocka_unit_test(a_legend_explains_units_where_numbers_have_them),
         cmocka_unit_test(blanks_beside_coloured_axes_are_kept),
         cmocka_unit_test(a_file_of_its_own_has_no_links),
     };
