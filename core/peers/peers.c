@@ -2,6 +2,8 @@
  * defines WITHOUT_NAME for each that PEERS leaves out. */
 #include "core/peers/peers.h"
 
+#include "core/code/known_code.h"
+
 #include <stddef.h>
 
 const Peer *const built_peers[] = {
@@ -41,5 +43,13 @@ const KnownPeer known_peers[] = {
     {"alpa", "", NULL},
     {"stablehlo", "", ".mlir"},
     {"torch_export", "", ".pt2 .graph.json"},
+    {0},
+};
+
+const KnownCode known_code[] = {
+    {"shardy", "shardy"},
+    {"paddle", "paddle"},
+    {"torch", "dtensor dtensor-exact vescale spmd_types"},
+    {"nnscaler", "nnscaler"},
     {0},
 };

@@ -3,6 +3,8 @@
 #include "tests/unit/spreads.h"
 
 #include "core/base/peer.h"
+#include "core/code/code.h"
+#include "core/code/known_code.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 
@@ -368,11 +370,28 @@ static void known_peers_have_the_propagators_of_built_ones(void **state)
     arena_free(arena);
 }
 
+static void known_code_has_the_exports_of_built_peers(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (const Peer *const *peer = built_peers; *peer; peer++) {
+        const KnownCode *known = known_code;
+        while (known->peer && strcmp(known->peer, (*peer)->name) != 0)
+            known++;
+        Buf words = buf_new(arena);
+        for (const ExportFormat *it = (*peer)->code; it && it->name; it++)
+            buf_printf(&words, "%s%s", words.n > 0 ? " " : "", it->name);
+        assert_string_equal(known->peer ? known->formats : "", words.n > 0 ? words.s : "");
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(default_propagator_obeys_every_kind),
-        cmocka_unit_test(known_peers_have_the_propagators_of_built_ones)};
+        cmocka_unit_test(known_peers_have_the_propagators_of_built_ones),
+        cmocka_unit_test(known_code_has_the_exports_of_built_peers)};
     return run_rows("kinds", rows, it_is_obeyed_or_refused_by_name) +
            cmocka_run_group_tests_name("default", tests, NULL, NULL);
 }

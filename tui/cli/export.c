@@ -1,6 +1,7 @@
 /* export.c - `dimscope export`: the plan as a drawing, a report, tables, a trace, or code. */
 #include "tui/cli/cli.h"
 
+#include "core/code/known_code.h"
 #include "viz/export.h"
 #include "viz/paper.h"
 
@@ -17,6 +18,17 @@ static const ExportFormat *format_of_file(const char *path)
     return export_format_find(str_from(strcmp(end, ".gv") == 0 ? "dot" : end + 1), false);
 }
 
+static bool refuse_system(const Cli *cli, const char *to, Error *err)
+{
+    for (const KnownCode *known = known_code; known->peer; known++)
+        if (str_has_word(str_from(known->formats), str_from(to))) {
+            error_kind(err, ERROR_USAGE, "the export to %s is not built in this program", to);
+            return error_hint(err, "it belongs to %s, which PEERS of make left out", known->peer);
+        }
+    error_kind(err, ERROR_USAGE, "there is no system '%s' to export to", to);
+    return error_hint(err, "--to is one of: %s", export_format_names(cli->arena, true, "", ", "));
+}
+
 /* Which of the formats' options is given: one, or none if the name of the file says it. */
 static const ExportFormat *choose(Cli *cli)
 {
@@ -27,9 +39,7 @@ static const ExportFormat *choose(Cli *cli)
     int n = o->to != NULL;
 
     if (o->to && !chosen) {
-        error_kind(&cli->err, ERROR_USAGE, "there is no system '%s' to export to", o->to);
-        error_hint(&cli->err, "--to is one of: %s",
-                   export_format_names(cli->arena, true, "", ", "));
+        refuse_system(cli, o->to, &cli->err);
         return NULL;
     }
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
