@@ -75,7 +75,6 @@ WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)
     WhyReshard out = {.reshard = reshard, .op = -1, .joined = reshard_joins(plan, reshard)};
     const Sharding *from = shardings_at(plan->shardings, reshard->from);
     const Sharding *to = shardings_at(plan->shardings, reshard->to);
-    out.runner_up = why_reshard_other(plan, reshard);
     out.summed = sharding_partials(from) & ~sharding_partials(to);
     if (reshard->n_uses == 0)
         return out;
@@ -293,6 +292,7 @@ void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out)
 {
     Arena *scratch = arena_new();
     WhyReshard why = why_reshard(scratch, plan, reshard);
+    why.runner_up = why_reshard_other(plan, reshard);
     buf_puts(out, "reshard to ");
     sharding_format(shardings_at(plan->shardings, reshard->to), plan->mesh, VIEW_OURS, out, NULL);
     buf_putc(out, ':');

@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
     const Reshard *reshard;
-    const ReshardPath *runner_up; /* NULL if there is no other way */
+    const ReshardPath *runner_up; /* why_reshard_other(), for those who show it; else NULL */
     int32_t op;                   /* the first op that reads the result; -1 for a pin, or if nobody
                                      does */
     int n_wanted, n_dropped;
@@ -35,10 +35,11 @@ typedef struct {
     AtomSet summed; /* the value is partial over these, and the reader needs the sum */
 } WhyReshard;
 
-/* The next best path; NULL if there is none, or if the value is sent to another stage. */
+/* The next best path; NULL if there is none, or if the value is sent to another stage. It is
+ * searched for, and its shardings get ids in the plan: not while another thread reads the plan. */
 const ReshardPath *why_reshard_other(const Plan *plan, const Reshard *reshard);
 
-/* In the arena. */
+/* In the arena, without the runner-up. */
 WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard);
 
 /* The op that makes a value partial over any of the axes: it sums over an index dim that they

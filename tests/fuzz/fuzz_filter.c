@@ -60,7 +60,7 @@ static void try_search(Str text)
     int from = search_from(search, session, 0, 1);
     if ((from < 0) != (n == 0))
         wrong("a hit that is not found");
-    if (how == NEAR_FOUND ? from < 0 || hits[from].place != near.place : n > 0)
+    if (how == NEAR_FOUND ? from < 0 || hits[from].place != near.place : how == NEAR_NONE && n > 0)
         wrong("the nearest hit is another one");
     search_free(search);
 }

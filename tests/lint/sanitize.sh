@@ -1,6 +1,6 @@
 #!/bin/sh
 # sanitize.sh FILE.. - the unit tests that belong to changed files, with sanitizers. All objects but those
-# named here are of build/release. Each of the two takes $SANITIZE_SECONDS (90) at most: what is not built
+# named here are of build/release. Each of the three takes $SANITIZE_SECONDS (60) at most: what is not built
 # or has not ended by then is stopped, and the tests that were not run to their end are named. Prints what
 # fails; exit 1 if something does.
 #   addresses  the address and the undefined behaviour sanitizer in the first 20 changed sources, in the
@@ -8,6 +8,8 @@
 #              header it includes, and to itself.
 #   threads    the thread sanitizer, if a source changed in a folder where threads meet: in all of these
 #              folders, since it must see what they wait for each other with, and in their tests.
+#   fuzz       the fuzzers that include a header of the first 20 changed sources, each 10 s from the inputs
+#              that are kept and 10 s from none.
 #
 # `make test MODE=debug` and `make test MODE=tsan` have the sanitizers in everything.
 cd "$(dirname "$0")/../.." || exit 1
@@ -32,6 +34,18 @@ no_time()
     echo "$mode sanitizers: no time for $*"
 }
 
+# ran STATUS SOURCE
+ran()
+{
+    name=$(basename "$2" .c)
+    rm -f "$folder/$name"
+    case $1 in
+    0) ;;
+    124 | 137) not_run="$not_run $name" ;;
+    *) status=1; echo "--- $name with $mode sanitizers: exit $1"; tail -n 60 "$folder/$name.log" ;;
+    esac
+}
+
 # run_test SOURCE OBJECT..
 run_test()
 {
@@ -41,20 +55,30 @@ run_test()
     eval in_time "$compile" -Wl,--as-needed "$source" "$@" build/release/faces.a -rdynamic \
         build/release/core.a "$libraries" -o "$folder/$name" >"$folder/$name.log" 2>&1 &&
         in_time "$folder/$name" >"$folder/$name.log" 2>&1
-    result=$?
-    rm -f "$folder/$name"
-    case $result in
-    0) ;;
-    124 | 137) not_run="$not_run $name" ;;
-    *) status=1; echo "--- $name with $mode sanitizers: exit $result"; tail -n 60 "$folder/$name.log" ;;
-    esac
+    ran $? "$source"
+}
+
+# run_fuzzer SOURCE OBJECT..
+run_fuzzer()
+{
+    source=$1
+    shift
+    name=$(basename "$source" .c)
+    kept=tests/fuzz/corpus/${name#fuzz_}
+    [ -d "$kept" ] || kept=
+    found=$folder/found-by-$name- log=$folder/$name.log
+    eval in_time "$compile" -fsanitize=fuzzer -Wl,--as-needed "$source" "$@" build/release/faces.a \
+        build/release/core.a "$libraries" -o "$folder/$name" >"$log" 2>&1 &&
+        in_time "$folder/$name" -max_total_time=10 -timeout=30 -artifact_prefix="$found" $kept >"$log" 2>&1 &&
+        in_time "$folder/$name" -max_total_time=10 -timeout=30 -artifact_prefix="$found" >"$log" 2>&1
+    ran $? "$source"
 }
 
 # sanitize MODE SOURCES TESTS
 sanitize()
 {
     mode=$1
-    ends=$(($(date +%s) + ${SANITIZE_SECONDS:-90}))
+    ends=$(($(date +%s) + ${SANITIZE_SECONDS:-60}))
     folder=build/$mode/changed
     mkdir -p "$folder"
     compile=$($make MODE=$mode print LIST=COMPILE)
@@ -67,7 +91,10 @@ sanitize()
     esac
     not_run=
     for test in $3; do
-        run_test "$test" $objects
+        case $mode in
+        fuzz) run_fuzzer "$test" $objects ;;
+        *) run_test "$test" $objects ;;
+        esac
     done
     [ -z "$not_run" ] || no_time $not_run
 }
@@ -84,4 +111,10 @@ if echo "$sources" | grep -qE "$meeting"; then
     sanitize tsan "$($make print LIST=SOURCES | tr ' ' '\n' | grep -E "$meeting" | grep -vE '/(cuda|mpi)/')" \
         "$(for name in $meeting_tests; do echo "tests/unit/test_$name.c"; done)"
 fi
+fuzzers=$(
+    for file; do case $file in tests/fuzz/fuzz_*.c) echo "$file" ;; esac; done
+    for file in $first; do grep -lF "\"${file%.c}.h\"" tests/fuzz/fuzz_*.c; done
+)
+fuzzers=$(echo "$fuzzers" | grep -v '/fuzz_mpi' | awk 'NF && !seen[$0]++')
+[ -z "$fuzzers" ] || ! command -v clang >/dev/null || sanitize fuzz "$first" "$fuzzers"
 exit $status

@@ -111,6 +111,7 @@ static Json *reshard_json(const Plan *plan, const Reshard *reshard)
 {
     Arena *scratch = arena_new();
     WhyReshard why = why_reshard(scratch, plan, reshard);
+    why.runner_up = why_reshard_other(plan, reshard);
     Json *out = path_json(plan, reshard->path);
     json_set(out, "from",
              json_of_sharding(shardings_at(plan->shardings, reshard->from), plan->mesh));

@@ -296,6 +296,8 @@ static void add_why(Detail *detail)
         return;
     }
     WhyReshard why = why_reshard(ui->frame, ui_plan(ui), detail->reshard);
+    if (!job_runs(ui))
+        why.runner_up = why_reshard_other(ui_plan(ui), detail->reshard);
     add_devices(detail, &why);
     if (why.summed)
         add_sum_cause(detail, &why);

@@ -230,7 +230,8 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
     const char *label = " TRIED";
     int32_t r = ui->comm->of_op[op];
 
-    if (r >= 0 && plan->moved->reshards[r].path->us > 0 && plan->mesh->n_atoms <= ATOMS_QUICK) {
+    if (r >= 0 && plan->moved->reshards[r].path->us > 0 && plan->mesh->n_atoms <= ATOMS_QUICK &&
+        !job_runs(ui)) {
         const Reshard *reshard = &plan->moved->reshards[r];
         const ReshardPath *next = why_reshard_other(plan, reshard);
         Buf text = buf_marked(ui->frame);
