@@ -587,6 +587,15 @@ def check_facts():
     check("the boxes' times are those of the step", abs(busy - plan["totals"]["compute_us"]) < 1e-3 * busy, (busy, plan["totals"]))
 
 
+def check_review_order():
+    """What is alive at the peak in a review: the most bytes of equal values come first."""
+    text = run("export", "samples/models/llama-3-8b.json", "-m", "dp=2,tp=4", "-p", "megatron", "--train", "--md").stdout.decode()
+    rows = [line.split("|")[1:-1] for line in text[text.index("**Alive at the peak**"):].split("\n\n")[1].splitlines()]
+    total, unit = [cell.strip() for cell in rows[0]].index("total"), {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+    sizes = [float(n) * unit[of] for n, of in (row[total].split() for row in rows[2:] if " " in row[total].strip())]
+    check("the largest total comes first", len(sizes) > 5 and sizes == sorted(sizes, reverse=True), sizes)
+
+
 NODE = re.compile(r'  n(\d+)(?:\["[^"]*"\]|\[\["[^"]*"\]\]|\(\["[^"]*"\]\))')
 LINK = re.compile(r'  n(\d+) (?:-->|==>|-\.->)(?:\|"[^"]*"\|)? n(\d+)')
 INSIDE = re.compile(r"(?:[^\"<>&`\\#]|#\d+;|<br/>)*")
@@ -666,6 +675,7 @@ check_settings_side_by_side()
 check_onnx_opens()
 check_facts()
 check_mermaid()
+check_review_order()
 drawings.measure(check)
 settings.measure(run, check)
 settings.measure_back(run, check)

@@ -70,4 +70,4 @@ static const char finding[] =
 
 const char *const html_script[] = {sorting, finding, html_folding, html_moving, NULL};
 
-const char html_script_hash[] = "ha7xtqGkIy6gVQTGoUwaa4lcROlVYlYfRhp0a727Y2M=";
+const char html_script_hash[] = "ThpUEboE0zT1LAZqqBUZedQ9wfcZEAj3Wy/WAa09niU=";

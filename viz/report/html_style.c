@@ -135,6 +135,7 @@ static const char pictures[] =
     ".drawing{background:#fff;color:#202124;border:1px solid var(--line);"
     "border-radius:6px;padding:.5rem;overflow:auto}\n"
     ".drawing svg{display:block;max-width:100%;height:auto;margin:0 auto}\n"
+    ".drawing.whole svg{min-width:0!important;max-height:92vh}\n"
     ".drawing svg a:hover text{text-decoration:underline}\n"
     ".drawing.near{cursor:grab;touch-action:none}\n"
     ".drawing .cluster [role=button]{cursor:pointer}\n"

@@ -100,13 +100,17 @@ static void add_row(Page *page, ReportTable *table, int at)
 
 static ReportTable *new_table(Page *page)
 {
+    const char *pass = label_pass(page->session->plan);
+    bool several = strcmp(pass, "step") != 0;
     const char *caption = arena_printf(
         page->arena,
         "%d value%s another sharding in a %s; equal ones of different layers are one row. "
-        "A slice (SL) takes part of what the device already has: no communication.",
+        "A slice (SL) takes part of what the device already has: no communication.%s",
         page->session->plan->moved->n_reshards,
-        page->session->plan->moved->n_reshards == 1 ? " gets" : "s get",
-        label_pass(page->session->plan));
+        page->session->plan->moved->n_reshards == 1 ? " gets" : "s get", pass,
+        several
+            ? " What takes most in all micro-batches of a step comes first; the times are of one."
+            : "");
     ReportTable *table = page_table(page, "collectives-table", "Communication", caption);
 
     table->md_rows = 30;

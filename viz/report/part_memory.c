@@ -6,6 +6,8 @@
 #include "core/summary/sheets.h"
 #include "core/summary/label.h"
 
+#include <stdlib.h>
+
 static const char *class_word(MemoryClass class)
 {
     /* ORDER MEMORY_CLASS */
@@ -84,10 +86,17 @@ static void put_until(Page *page, ReportTable *table, const LiveValue *value, in
             arena_printf(page->arena, "#op-%d", page->session->inferred->program[value->to]));
 }
 
+static int largest_first(const void *a, const void *b)
+{
+    const LiveRow *x = a, *y = b;
+    return x->bytes != y->bytes ? (x->bytes < y->bytes ? 1 : -1) : x->first - y->first;
+}
+
 static void add_live(Page *page, const LiveSet *set, int place)
 {
     LiveRow *rows = arena_array(page->arena, LiveRow, set->n + 1);
     int n = live_rows(page->arena, page->session, set, rows);
+    qsort(rows, (size_t)n, sizeof *rows, largest_first);
     ReportTable *table = page_table(
         page, "live", "Alive at the peak",
         arena_printf(page->arena, "%d value%s while %s runs%s", set->n, set->n == 1 ? "" : "s",
