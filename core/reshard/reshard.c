@@ -2,6 +2,7 @@
 
 #include "core/layout/sharding_find.h"
 #include "core/reshard/lend.h"
+#include "core/reshard/relaxed.h"
 #include "core/reshard/resharder.h"
 
 #include <assert.h>
@@ -167,30 +168,49 @@ static const ReshardPath *make_path(Resharder *resharder, const ReshardQuestion 
     return path;
 }
 
+/* The space in which axes may be split: in as many parts as a search can look at. NULL if all axes
+ * stay whole. */
+static Space *parted_space(Arena *scratch, Space *space)
+{
+    Space *parted = arena_make(scratch, Space);
+    if (space->n_atoms <= RELAXED_ATOMS_MAX || !space_join(space, RELAXED_ATOMS_MAX, parted))
+        return space;
+    space_price(parted, &space->pricing);
+    for (int a = 0; a < parted->n_atoms; a++)
+        if (parted->joined[a])
+            return parted;
+    return NULL;
+}
+
 /* Searches with whole axes first, then for a better path that splits them. NULL if there is none
  * within the limit. */
 static const ReshardPath *route_path(Resharder *resharder, const ReshardQuestion *asked,
                                      Space *space, const Hop *avoid, int n_avoid)
 {
     Arena *scratch = arena_new();
-    Space *joined = arena_make(scratch, Space);
+    Space *joined = arena_make(scratch, Space), *split = space;
     Searcher *searcher = resharder->searcher;
     Route route = {0}, parted = {0};
-    bool apart = space_join(space, joined), found = false;
+    bool apart = space_join(space, 0, joined), found = false;
     double most = INFINITY;
     if (apart) {
         space_price(joined, &space->pricing);
         found = search_route(searcher, scratch, joined, most, avoid, n_avoid, &route);
         most = found ? route.us * (1 - 1e-6) : INFINITY;
-        space->most_offers = found ? PART_OFFERS : OFFERS;
+        split = found ? parted_space(scratch, space) : space;
     }
     const ReshardPath *path = NULL;
-    if (found && (route.bound_us >= most || resharder->options.whole_axes))
-        path = make_path(resharder, asked, joined, &route);
-    else if (search_route(searcher, scratch, space, most, avoid, n_avoid, &parted))
-        path = make_path(resharder, asked, space, &parted);
+    bool done = found && (route.bound_us >= most || resharder->options.whole_axes);
+    bool looks = split && !done, better = false;
+    if (looks) {
+        split->most_offers = found ? PART_OFFERS : OFFERS;
+        better = search_route(searcher, scratch, split, most, avoid, n_avoid, &parted);
+        parted.proven = parted.proven && split == space;
+    }
+    if (better)
+        path = make_path(resharder, asked, split, &parted);
     else if (found) {
-        route.proven = route.proven && parted.proven;
+        route.proven = route.proven && (done || parted.proven);
         path = make_path(resharder, asked, joined, &route);
     }
     arena_free(scratch);

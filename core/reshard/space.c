@@ -141,6 +141,7 @@ static bool side_by_side(const Space *space, const Layout *layout, int a)
 
 static void find_joined(Space *space)
 {
+    memset(space->whole, 0, sizeof space->whole);
     for (int a = 0, first = 0; a < space->n_atoms; a++) {
         space->joined[a] = a > 0 && space->runs_on[a] && side_by_side(space, &space->from, a) &&
                            side_by_side(space, &space->to, a);
@@ -195,8 +196,9 @@ void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSe
     space_set_goal(out);
 }
 
-/* The first atoms of those that are joined, renumbered. */
-static Layout join_layout(const Space *space, const Layout *layout, const int *joined)
+/* The first atoms of those that are one, renumbered. */
+static Layout join_layout(const Space *space, const Layout *layout, AtomSet firsts,
+                          const int *joined)
 {
     Layout out = {.moved = layout->moved};
     Lists lists;
@@ -206,26 +208,55 @@ static Layout join_layout(const Space *space, const Layout *layout, const int *j
             out.place[joined[a]] = ATOM_PARTIAL;
     for (int s = 0; s < space->n_slots; s++)
         for (int i = 0, n = 0; i < lists.n[s]; i++)
-            if (!space->joined[lists.atom[s][i]])
+            if (firsts >> lists.atom[s][i] & 1)
                 out.place[joined[lists.atom[s][i]]] = place_in(s, n++);
     return out;
 }
 
-bool space_join(const Space *space, Space *out)
+/* The middle of the longest row of atoms that are one; -1 if all are apart. */
+static int longest_middle(const Space *space, AtomSet firsts)
+{
+    int middle = -1, most = 1;
+    for (int a = 0, first = 0; a < space->n_atoms; a++) {
+        first = firsts >> a & 1 ? a : first;
+        if (a - first + 1 > most) {
+            most = a - first + 1;
+            middle = first + most / 2;
+        }
+    }
+    return middle;
+}
+
+/* Atoms that are not one with the atom before them. */
+static AtomSet firsts_of(const Space *space, int most)
+{
+    AtomSet firsts = 0;
+    int n = 0;
+    for (int a = 0; a < space->n_atoms; a++)
+        if (!space->joined[a])
+            firsts |= (AtomSet)1 << a, n++;
+    for (int a = 1; a < space->n_atoms && n < most; a++)
+        if (space->joined[a] && (space->far >> a & 1) != (space->far >> (a - 1) & 1))
+            firsts |= (AtomSet)1 << a, n++;
+    for (int middle; n < most && (middle = longest_middle(space, firsts)) >= 0; n++)
+        firsts |= (AtomSet)1 << middle;
+    return firsts;
+}
+
+bool space_join(const Space *space, int most, Space *out)
 {
     int joined[ATOMS_MAX] = {0}, n = 0;
+    AtomSet firsts = firsts_of(space, most);
     *out = *space;
     out->kept = 0;
     for (int a = 0; a < space->n_atoms; a++) {
-        if (space->joined[a] && n > 0) {
+        if (!(firsts >> a & 1) && n > 0) {
             out->size[n - 1] *= space->size[a];
             out->of_mesh[n - 1] |= space->of_mesh[a];
         } else {
             out->size[n] = space->size[a];
             out->of_mesh[n] = space->of_mesh[a];
             out->runs_on[n] = space->runs_on[a];
-            out->joined[n] = false;
-            out->whole[n] = (AtomSet)1 << n;
             out->reduce[n++] = space->reduce[a];
         }
         joined[a] = n > 0 ? n - 1 : 0;
@@ -233,8 +264,9 @@ bool space_join(const Space *space, Space *out)
             out->kept |= (AtomSet)1 << joined[a];
     }
     out->n_atoms = n;
-    out->from = join_layout(space, &space->from, joined);
-    out->to = join_layout(space, &space->to, joined);
+    out->from = join_layout(space, &space->from, firsts, joined);
+    out->to = join_layout(space, &space->to, firsts, joined);
+    find_joined(out);
     space_set_goal(out);
     return n < space->n_atoms;
 }

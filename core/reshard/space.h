@@ -142,9 +142,10 @@ typedef struct {
 void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSet without,
               double element_bytes, Space *out);
 
-/* The same space with fewer layouts, where joined atoms are one. Returns false if none are joined.
- */
-bool space_join(const Space *space, Space *out);
+/* The same space with fewer layouts: atoms that are joined are one, but as many as `most` allows
+ * stay apart, first where far atoms begin, then in the middle of the longest row. Returns false if
+ * none are one. */
+bool space_join(const Space *space, int most, Space *out);
 
 /* The atoms of the mesh that these stand for. */
 AtomSet space_of_mesh(const Space *space, AtomSet atoms);
