@@ -2,15 +2,13 @@
 
 #include "core/base/clock.h"
 #include "core/base/heap.h"
-#include "core/cost/layers.h"
 #include "core/cost/pipeline.h"
-#include "core/rules/roles.h"
 #include "core/search/config_bound.h"
 #include "core/search/config_layers.h"
+#include "core/search/config_model.h"
 #include "core/search/config_parts.h"
 #include "core/search/config_pins.h"
 #include "core/search/config_plan.h"
-#include "core/session/model_settings.h"
 
 #include <math.h>
 
@@ -151,10 +149,17 @@ typedef struct {
     int64_t n_states;                                            /* .. states of a schedule, .. */
     int32_t group;                                               /* .. group and bound */
     double least_us;
-    double group_us; /* the least of its schedules */
+    double group_us;     /* the least of its schedules that fit */
+    Config group_config; /* .. and which has it */
     int64_t group_bytes;
     double deadline_s;
-    double best; /* what is aimed at, of the best plan */
+    double best;         /* what is aimed at, of the best plan */
+    int64_t n_steps;     /* of the search so far; without a plan .. */
+    int guess_zero;      /* the highest level of ZeRO of a guess that is being made; else -1 */
+    int64_t guess_at;    /* .. behind so many one is guessed */
+    bool *guessed;       /* groups, by id */
+    Config state;        /* of a guess, whose level of ZeRO .. */
+    int64_t state_bytes; /* .. needs at least as much */
 } Run;
 
 static double aim_of(const Run *run, double us, int64_t bytes)
@@ -209,13 +214,14 @@ static bool is_split_anew(Run *run, const Config *config)
     return memcmp(layers, layers + n, sizeof *layers * (size_t)n) != 0;
 }
 
-/* Of all orders and levels of ZeRO: the highest needs least memory. */
+/* Of all orders and levels of ZeRO that are looked at: the highest needs least memory. */
 static Node node_of_schedule(Run *run, const Config *config)
 {
     const ConfigSpace *space = &run->search->space;
     const PartCost *stage = stages_of(run, config);
     Config sharded = *config;
-    sharded.zero = space->pin_zero >= 0 ? (uint8_t)space->pin_zero : CONFIG_ZEROS - 1;
+    int zero = run->guess_zero >= 0 ? run->guess_zero : CONFIG_ZEROS - 1;
+    sharded.zero = (uint8_t)(space->pin_zero >= 0 ? space->pin_zero : zero);
     int64_t shards = config_samples_of(config) * config->size[CONFIG_CP];
     return (Node){*config,
                   ROUND_STAGES,
@@ -235,13 +241,22 @@ static void push_schedule(void *context, const Config *config)
         run->out->counts.same += node.n;
 }
 
-/* The least time of those that fit, and the least memory of all. */
+static const double guess_room = .95; /* of the limit: a plan needs more than its bound */
+
+/* The least time of those that fit, and the least memory of all. A guess has none of the schedules
+ * that need many micro-batches. */
 static void bound_schedule(void *context, const Config *config)
 {
     Run *run = context;
+    bool guesses = run->guess_zero >= 0;
+    if (guesses && config_schedules[config->schedule].in_a_v)
+        return;
+    double room = (guesses ? guess_room : 1) * (double)run->question->max_peak_bytes;
     Node node = node_of_schedule(run, config);
-    if (node.bytes <= run->question->max_peak_bytes)
-        run->group_us = fmin(run->group_us, node.us);
+    if ((double)node.bytes <= room && node.us < run->group_us) {
+        run->group_us = node.us;
+        run->group_config = *config;
+    }
     run->group_bytes = run->group_bytes < node.bytes ? run->group_bytes : node.bytes;
 }
 
@@ -294,17 +309,35 @@ static bool push_groups(Run *run, Error *err)
             run->out->counts.same += node.n;
         else
             push(run, &node);
+        run->guessed[i] = same && node.config.recompute == AGAIN_SELECTIVE;
     }
     return !error_is_set(err);
 }
 
-/* A better bound of a group from the parts: of the best of its schedules. */
-static void bound_group(Run *run, Node node)
+/* What is expanded next, from these layers. */
+static void begin_group(Run *run, const Node *node, const ConfigParts *parts)
+{
+    run->parts = parts;
+    run->scratch = arena_new();
+    run->group = node->group;
+    run->n_states = config_count_states(&run->search->space, &node->config);
+    run->least_us = node->us;
+    memset(run->stages, 0, sizeof run->stages);
+}
+
+/* The best of its schedules. */
+static void look_at_schedules(Run *run)
 {
     run->group_us = INFINITY;
     run->group_bytes = INT64_MAX;
-    config_each_schedule(&run->search->space, &run->search->groups.at[node.group], bound_schedule,
+    config_each_schedule(&run->search->space, &run->search->groups.at[run->group], bound_schedule,
                          run);
+}
+
+/* A better bound of a group from the parts. */
+static void bound_group(Run *run, Node node)
+{
+    look_at_schedules(run);
     node.round++;
     node.us = fmax(node.us, run->group_us);
     node.bytes = node.bytes > run->group_bytes ? node.bytes : run->group_bytes;
@@ -315,15 +348,12 @@ static void bound_group(Run *run, Node node)
 static bool expand(Run *run, Node node, Error *err)
 {
     ConfigSearch *search = run->search;
-    run->parts = node.round == ROUND_FLOPS ? config_layers_wide(search->layers, &node.config, err)
-                                           : config_layers_group(search->layers, &node.config, err);
-    if (!run->parts)
+    const ConfigParts *parts = node.round == ROUND_FLOPS
+                                   ? config_layers_wide(search->layers, &node.config, err)
+                                   : config_layers_group(search->layers, &node.config, err);
+    if (!parts)
         return false;
-    run->scratch = arena_new();
-    run->group = node.group;
-    run->n_states = config_count_states(&search->space, &node.config);
-    run->least_us = node.us;
-    memset(run->stages, 0, sizeof run->stages);
+    begin_group(run, &node, parts);
     if (node.round <= ROUND_WIDE)
         bound_group(run, node);
     else if (node.round == ROUND_GROUP)
@@ -370,6 +400,115 @@ static bool refine(Run *run, Node node, Error *err)
         run->out->counts.by_schedule++;
     return true;
 }
+
+/* ---- a first plan, before the bounds lead to one ---- */
+
+enum { GUESS_AT = 500 }; /* steps; searches of few meshes are over by then */
+
+/* A micro-batch is one sample, and what shards it stays within a node, but for what is given. */
+static bool is_usual(const ConfigSpace *space, const Config *config)
+{
+    int64_t inside = 1;
+    for (int a = 0; a < CONFIG_AXES; a++)
+        if (CONFIG_AXES_SHARDING >> a & 1 && !space->pin[a])
+            inside *= config->size[a];
+    return inside <= space->devices_per_node &&
+           (config->micro_batch == 1 || space->pin_micro_batch > 0);
+}
+
+/* The best schedule of a group by these layers. */
+static void guess_schedule(Run *run, const Node *node, const ConfigParts *parts)
+{
+    begin_group(run, node, parts);
+    look_at_schedules(run);
+    arena_free(run->scratch);
+}
+
+/* The usual group of the least bound that was not guessed; -1 if there is none. */
+static int32_t guess_group(Run *run)
+{
+    ConfigSearch *search = run->search;
+    int32_t best = -1;
+    double least = INFINITY;
+    for (int32_t i = 0; i < search->groups.n; i++) {
+        Node node = {.config = search->groups.at[i].first, .group = i};
+        Error failed = {0};
+        const ConfigParts *parts = run->guessed[i] || !is_usual(&search->space, &node.config)
+                                       ? NULL
+                                       : config_layers_wide(search->layers, &node.config, &failed);
+        if (!parts)
+            continue;
+        guess_schedule(run, &node, parts);
+        if (run->group_us < least) {
+            least = run->group_us;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* The level of ZeRO that the guess is made for, or the one that is given. */
+static void guess_state(void *context, const Config *config)
+{
+    Run *run = context;
+    if (run->state.zero < run->guess_zero)
+        run->state = *config;
+}
+
+/* A configuration of a group's best schedule; none if there is none that fits. */
+static bool guess_config(Run *run, int32_t group)
+{
+    ConfigSearch *search = run->search;
+    Node node = {.config = search->groups.at[group].first, .group = group};
+    Error failed = {0};
+    const ConfigParts *parts = config_layers_group(search->layers, &node.config, &failed);
+    if (!parts)
+        return false;
+    guess_schedule(run, &node, parts);
+    if (isinf(run->group_us))
+        return false;
+    run->state = run->group_config;
+    run->state.zero = 0;
+    config_each_state(&search->space, &run->group_config, guess_state, run);
+    return true;
+}
+
+/* Finds a configuration with at most that level of ZeRO. */
+static bool guess_at_most(Run *run, int zero)
+{
+    bool found = false;
+    run->guess_zero = zero;
+    for (int32_t group; !found && (group = guess_group(run)) >= 0;) {
+        run->guessed[group] = true;
+        found = guess_config(run, group);
+    }
+    run->guess_zero = -1;
+    return found;
+}
+
+/* Plans what is usual, so that there is an answer if the search is stopped: with sharded states of
+ * the optimizer, or all that ZeRO shards, which is dear. */
+static void guess_plan(Run *run)
+{
+    int64_t counted = run->out->counts.planned; /* those that the bounds lead to */
+    bool found = guess_at_most(run, 1) || guess_at_most(run, CONFIG_ZEROS - 1);
+    Error failed = {0};
+    const ConfigPlan *plan = found ? config_plan(run->search, &run->state, &failed) : NULL;
+    if (plan)
+        keep_best(run, plan);
+    run->out->counts.planned = counted;
+}
+
+/* Behind some steps without a plan, and again behind twice as many. */
+static void guess_in_time(Run *run)
+{
+    if (++run->n_steps < run->guess_at || run->question->aim != LEAST_TIME || !isinf(run->best))
+        return;
+    run->guess_at *= 2;
+    guess_plan(run);
+}
+
+/* ---- the run ---- */
 
 static bool is_over(const Run *run)
 {
@@ -440,6 +579,7 @@ static void search_on(Run *run, bool *stopped)
             keep_failed(run, &node, &failed);
         if (*stopped)
             return;
+        guess_in_time(run);
         progress_add(run->search->request.progress, 1);
         report(run, top.key);
     }
@@ -452,6 +592,9 @@ bool config_search(ConfigSearch *search, const ConfigQuestion *question, ConfigA
     *out = (ConfigAnswer){.outcome = SEARCH_UNKNOWN};
     Run run = {.search = search, .question = question, .out = out, .best = INFINITY};
     run.arena = arena_new();
+    run.guess_zero = -1;
+    run.guess_at = GUESS_AT;
+    run.guessed = arena_array(run.arena, bool, search->groups.n);
     run.deadline_s = question->seconds > 0 ? begun + question->seconds : 0;
     bool stopped = false;
     begin_with_known(&run);
@@ -464,66 +607,6 @@ bool config_search(ConfigSearch *search, const ConfigQuestion *question, ConfigA
     arena_free(run.arena);
     out->seconds = clock_s() - begun;
     return ok;
-}
-
-/* ---- the model ---- */
-
-static void read_units(const Inferred *model, Arena *scratch, ConfigSpace *space)
-{
-    Roles roles = roles_find(scratch, model);
-    space->experts = 1;
-    for (int i = 0; i < roles.n; i++) {
-        const Role *role = &roles.at[i];
-        const OpSpace *ops = program_space(model, role->op);
-        if (role->expert >= 0 && ops->index[role->expert].size > space->experts)
-            space->experts = ops->index[role->expert].size;
-        if (role->role == WEIGHT_COLUMN && role->unit > 1 && role->units > 1) {
-            int64_t n = role->head > 0 ? role->units * role->unit / role->head : role->units;
-            space->heads = n > space->heads ? n : space->heads;
-        }
-        bool heads = role->role == WEIGHT_COLUMN && role->unit > 1 && role->units > 1;
-        bool known = !heads;
-        for (int u = 0; u < space->n_units; u++)
-            known |= space->units[u] == role->units;
-        if (!known && space->n_units < CONFIG_UNITS_MAX)
-            space->units[space->n_units++] = role->units;
-    }
-}
-
-static void read_sequence(const Session *session, ConfigSpace *space)
-{
-    const Graph *graph = session->graph;
-    for (int i = 0; i < graph->n_inputs && space->sequence == 0; i++) {
-        const Shape *shape = inferred_shape(session->inferred, graph->inputs[i]);
-        if (shape && shape->n_dims >= 2 && shape->dim[1] > 1)
-            space->sequence = shape->dim[1];
-    }
-}
-
-/* alike: some layers tell what all cost. */
-static bool read_model(ConfigSearch *search, bool *alike, Error *err)
-{
-    SessionOptions options = search->options;
-    options.policy = NULL;
-    options.train = NULL;
-    options.settings = model_settings_only(search->arena, &search->options.settings);
-    vec_push(search->arena, &options.dims, ((DimBinding){STR("batch"), 1}));
-    Session *session = session_open_model(&options, search->request.hooks, err);
-    if (!session)
-        return false;
-    Arena *scratch = arena_new();
-    ConfigSpace *space = &search->space;
-    int32_t *part = arena_array(scratch, int32_t, session->graph->n_ops);
-    space->n_layers = layers_of_ops(scratch, session->inferred, part);
-    bool config = options.config || str_ends(str_from(options.model), STR(".json"));
-    *alike = config && layers_are_alike(session->inferred, part, space->n_layers);
-    read_units(session->inferred, scratch, space);
-    read_sequence(session, space);
-    if (space->n_layers == 0)
-        space->n_layers = 1;
-    arena_free(scratch);
-    session_close(session);
-    return true;
 }
 
 ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Error *err)
@@ -539,7 +622,7 @@ ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Erro
     if (!config_pins_take(arena, &search->options, &search->space, err) ||
         !request->hooks->machine(request->hooks->context, arena, search->options.machine,
                                  &search->machine, err) ||
-        !read_model(search, &alike, err))
+        !config_model_read(arena, &search->options, request->hooks, &search->space, &alike, err))
         return NULL;
     search->space.devices_per_node = search->machine.devices_per_node;
     if (!config_groups(arena, &search->space, &search->groups, search->left_out, err))

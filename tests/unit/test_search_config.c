@@ -245,11 +245,62 @@ static void best_is_best_of_all(void **state)
     close_space(opened);
 }
 
+/* ---- stopped ---- */
+
+enum { STEPS_MAX = 1000 }; /* of 100,000 and more without an early plan */
+
+typedef struct {
+    Progress progress;
+    int n;
+} Watched;
+
+/* Stops with the first plan, or when none came in time. */
+static void watch(void *context, double cost, double bound)
+{
+    Watched *watched = context;
+    (void)bound;
+    if (++watched->n == STEPS_MAX || !isinf(cost))
+        progress_stop(&watched->progress);
+}
+
+/* A search of many configurations has a plan long before its bounds lead to one. */
+static void a_plan_comes_early(void **state)
+{
+    (void)state;
+    static const Space space = {.model = "samples/models/llama-3-8b.json",
+                                .machine = "h100x8",
+                                .n_devices = 1024,
+                                .set = {"global_batch=1024", "seq=4096"}};
+    Error err = {0};
+    Opened *opened = open_space(&space, &err);
+    assert_non_null(opened->search);
+    config_search_free(opened->search);
+    Watched watched = {.n = 0};
+    opened->request.progress = &watched.progress;
+    opened->request.report = watch;
+    opened->request.context = &watched;
+    opened->search = config_search_new(opened->arena, &opened->request, &err);
+    assert_non_null(opened->search);
+    ConfigQuestion question = {.max_peak_bytes = config_memory_of(opened->search)};
+    ConfigAnswer answer;
+    assert_true(config_search(opened->search, &question, &answer, &err));
+    assert_int_equal(answer.outcome, SEARCH_PLAN);
+    assert_true(watched.n < STEPS_MAX && !answer.proven);
+    assert_true(answer.best->legal && answer.best->peak_bytes <= question.max_peak_bytes);
+    assert_true(answer.bound > 0 && answer.bound < answer.best->step_us);
+    const ConfigCounts *n = &answer.counts;
+    assert_int_equal(n->all, n->by_memory + n->by_time + n->by_schedule + n->planned + n->same +
+                                 n->failed + n->left);
+    close_space(opened);
+}
+
 int main(void)
 {
     struct CMUnitTest tests[COUNT_OF(spaces)];
     for (size_t i = 0; i < COUNT_OF(spaces); i++)
         tests[i] =
             (struct CMUnitTest){spaces[i].title, best_is_best_of_all, NULL, NULL, &spaces[i]};
-    return cmocka_run_group_tests_name("spaces", tests, NULL, NULL);
+    const struct CMUnitTest stopped[] = {cmocka_unit_test(a_plan_comes_early)};
+    return cmocka_run_group_tests_name("spaces", tests, NULL, NULL) +
+           cmocka_run_group_tests_name("stopped", stopped, NULL, NULL);
 }
