@@ -83,8 +83,7 @@ static bool check_name(const char *name, Error *err)
 {
     if (schedule_kind(str_from(name)) || schedule_is_steps(str_from(name)))
         return true;
-    error_set(err, "there is no schedule '%.*s'", 40, name);
-    return error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());
+    return schedule_refuse(str_from(name), err);
 }
 
 static bool read_micro_batches(lua_State *L, const char *name, int64_t *out, Error *err)

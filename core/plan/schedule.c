@@ -58,7 +58,7 @@ const char *schedule_names(void)
            "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe";
 }
 
-static bool refuse_name(const ScheduleMaking *making, Str name)
+bool schedule_refuse(Str name, Error *err)
 {
     int best = INT_MAX;
     const char *nearest = "";
@@ -69,12 +69,15 @@ static bool refuse_name(const ScheduleMaking *making, Str name)
             nearest = kinds[i].name;
         }
     }
-    error_kind(making->err, ERROR_OUT_OF_RANGE, "there is no schedule '%.*s'", STR_ARG(name));
+    int shown = name.n < 40 ? (int)name.n : 40;
+    error_kind(err, ERROR_OUT_OF_RANGE, "there is no schedule '%.*s'", shown, name.s);
+    if (str_eq(name, STR("dualpipe")))
+        return error_hint(err,
+                          "each group of devices would hold two stages twice: dualpipev is the "
+                          "same with one copy of each");
     if (best <= 3)
-        error_hint(making->err, "did you mean %s?", nearest);
-    else
-        error_hint(making->err, "%s, or steps: 0f0 0f1+1f0 ..", schedule_names());
-    return false;
+        return error_hint(err, "did you mean %s?", nearest);
+    return error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());
 }
 
 bool schedule_is_steps(Str text)
@@ -311,7 +314,8 @@ static bool make_blocks(ScheduleMaking *making, Str name)
         if (str_eq(str_from(kinds[i].name), name))
             return orders[i](making);
     Source source = {"steps", name};
-    return schedule_is_steps(name) ? order_steps(making, &source) : refuse_name(making, name);
+    return schedule_is_steps(name) ? order_steps(making, &source)
+                                   : schedule_refuse(name, making->err);
 }
 
 static bool make_table(ScheduleMaking *making, Arena *arena, Str name)

@@ -138,6 +138,8 @@ typedef struct {
 const ScheduleKind *schedule_kinds(int *n);
 const ScheduleKind *schedule_kind(Str name); /* NULL if there is no such schedule */
 const char *schedule_names(void);            /* separated by blanks */
+/* False, with *err: there is no such schedule, and which one is near. */
+bool schedule_refuse(Str name, Error *err);
 bool schedule_is_steps(Str text); /* the text looks like steps; schedule_make() checks that they fit
                                    */
 

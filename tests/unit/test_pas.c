@@ -471,9 +471,10 @@ static PasRow again_rows[] = {
      "there are 1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
      "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe]\n"},
     {"no_such_schedule", "pp=2", PAS("graph:schedule('gpip', {micro_batches = 4})"),
-     "5: there is no schedule 'gpip' [there are 1f1b 1f1b_interleaved 1f1b_plus "
-     "eager_1f1b gpipe looped_bfs zb1p zb2p interleaved_zero_bubble zbv dualpipev chimera_direct "
-     "infer_pipe; or steps such as \"0f0 0f1+1f0 1f1\"]\n"},
+     "5: there is no schedule 'gpip' [did you mean gpipe?]\n"},
+    {"a_schedule_of_two_copies", "pp=2", PAS("graph:schedule('dualpipe', {micro_batches = 4})"),
+     "5: there is no schedule 'dualpipe' [each group of devices would hold two stages twice: "
+     "dualpipev is the same with one copy of each]\n"},
     {"schedule_without_micro_batches", "pp=2", PAS("graph:schedule('1f1b')"),
      "5: a schedule must have 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = "
      "4}); "

@@ -566,8 +566,9 @@ static Refused refused[] = {
      "there is no schedule '1f1b_interleave'", "did you mean 1f1b_interleaved?"},
     {"no name at all", "zero bubble", 2, 2, 0, 2, ERROR_OUT_OF_RANGE,
      "there is no schedule 'zero bubble'",
-     "1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
-     "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe, or steps: 0f0 0f1+1f0 .."},
+     "there are 1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
+     "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe; or steps such as \"0f0 "
+     "0f1+1f0 1f1\""},
     {"shared devices", "1f1b", 4, 2, 0, 4, ERROR_CONFLICT, "1f1b: stages 0 and 2 share devices",
      "these stages take turns: 1f1b_interleaved, looped_bfs, interleaved_zero_bubble"},
     {"a stage on all", "gpipe", 3, 2, 1, 4, ERROR_CONFLICT, "gpipe: stages 0 and 1 share devices",
