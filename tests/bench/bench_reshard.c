@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The planners in their order: ours, then those of core/peers/torch/planners.h. */
+/* The planners in their order: ours, then those of core/peers/torch/planners.c. */
 typedef enum {
     PLANNED_TORCH_GREEDY = PLANNED_OURS + 1,
     PLANNED_TORCH_GRAPH,

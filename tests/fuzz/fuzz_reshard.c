@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The planners in their order: ours, then those of core/peers/torch/planners.h. */
+/* The planners in their order: ours, then those of core/peers/torch/planners.c. */
 typedef enum {
     PLANNED_TORCH_GREEDY = PLANNED_OURS + 1,
     PLANNED_TORCH_GRAPH,

@@ -1,4 +1,4 @@
-#include "core/peers/torch/code.h"
+#include "core/peers/torch/tables.h"
 
 #include "core/plan/stage.h"
 #include "core/peers/torch/code_state.h"

@@ -8,7 +8,7 @@
  * gradient, so both pass. What a module reads and gives may be moved in it or around it: the value
  * passes as it is made and as it is needed.
  */
-#include "core/peers/torch/code.h"
+#include "core/peers/torch/tables.h"
 
 #include "core/code/modules.h"
 #include "core/code/values.h"

@@ -1,4 +1,4 @@
-#include "core/peers/torch/eval.h"
+#include "core/peers/torch/tables.h"
 
 #include "core/layout/json_read.h"
 #include "core/rules/one_op.h"

@@ -3,11 +3,8 @@
  */
 #include "core/peers/peers.h"
 
-#include "core/peers/torch/pins.h"
+#include "core/peers/torch/tables.h"
 #include "core/peers/torch/plan_strategy.h"
-#include "core/peers/torch/code.h"
-#include "core/peers/torch/eval.h"
-#include "core/peers/torch/planners.h"
 
 static const EvalVerb eval_verbs[] = {
     {"strategy", eval_strategy},

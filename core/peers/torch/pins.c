@@ -13,7 +13,7 @@
  * Both are read as a dict of PartitionSpecs (core/session/pins_text.h).
  */
 #include "core/base/pickle.h"
-#include "core/peers/torch/pins.h"
+#include "core/peers/torch/tables.h"
 #include "core/rules/roles.h"
 
 #include <inttypes.h>

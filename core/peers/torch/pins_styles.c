@@ -9,7 +9,7 @@
  * stages.
  */
 #include "core/peers/torch/code_state.h"
-#include "core/peers/torch/pins.h"
+#include "core/peers/torch/tables.h"
 #include "core/peers/torch/styles.h"
 #include "core/rules/roles.h"
 

@@ -1,4 +1,14 @@
-#include "core/peers/torch/planners.h"
+/* planners.c - plans reshards as torch and veScale do.
+ *
+ *     torch greedy  what torch runs: axis by axis; if a strided shard is an order of axes torch
+ *                   itself uses the graph planner
+ *     torch graph   torch's search over placements and orders of axes
+ *     veScale       each axis separately: wrong data if another axis shards the same dim inside
+ *
+ * A step changes one axis; its layouts are those the planner assumes. Running the steps
+ * (moves_run.h) shows whether they give the target.
+ */
+#include "core/peers/torch/tables.h"
 
 #include "core/peers/torch/moves_run.h"
 #include "core/peers/torch/redistribute_graph.h"

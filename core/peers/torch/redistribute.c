@@ -53,7 +53,7 @@ double redistribute_gib(const Redistribution *redistribution, const Placement *p
     return bytes / (double)n_shards / 1024 / 1024 / 1024;
 }
 
-double redistribute_change_us(const Mesh *mesh, const Change *change, double *gib)
+double redistribute_change_us(const Mesh *mesh, const AxisChange *change, double *gib)
 {
     const Placement *from = &change->from, *to = &change->to;
     if (placement_equal(from, to))
@@ -82,11 +82,11 @@ double redistribute_change_us(const Mesh *mesh, const Change *change, double *gi
 
 /* ---- the greedy planner ---- */
 
-static void add_change(Arena *arena, Changes *out, Placement *current, int axis, Placement to)
+static void add_change(Arena *arena, AxisChanges *out, Placement *current, int axis, Placement to)
 {
     if (placement_equal(&current[axis], &to))
         return;
-    vec_push(arena, out, (Change){axis, current[axis], to});
+    vec_push(arena, out, (AxisChange){axis, current[axis], to});
     current[axis] = to;
 }
 
@@ -102,7 +102,7 @@ static bool is_aligned(const Placement *current, const Placement *target, int ax
     return true;
 }
 
-static void plan_greedy(Arena *arena, const Redistribution *redistribution, Changes *out)
+static void plan_greedy(Arena *arena, const Redistribution *redistribution, AxisChanges *out)
 {
     int n_axes = redistribution->mesh->n_axes;
     const Placement *target = redistribution->to;
@@ -175,7 +175,7 @@ bool redistribute_allowed(const Redistribution *redistribution, Error *err)
            check_blocks(redistribution, redistribution->to, err);
 }
 
-static bool plan_changes(Arena *arena, const Redistribution *redistribution, Changes *out,
+static bool plan_changes(Arena *arena, const Redistribution *redistribution, AxisChanges *out,
                          Error *err)
 {
     if (redistribution->planner == PLANNER_VESCALE) {
@@ -216,11 +216,11 @@ static void add_move(Arena *arena, Moves *out, int axis, Placement from, Placeme
 bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves *out, Error *err)
 {
     const Placement whole = {.kind = PLACE_REPLICATE};
-    Changes changes = {0};
+    AxisChanges changes = {0};
     if (!plan_changes(arena, redistribution, &changes, err))
         return false;
     for (int i = 0; i < changes.n; i++) {
-        Change change = changes.at[i];
+        AxisChange change = changes.at[i];
         bool strided = change.from.kind > PLACE_SHARD && placement_is_shard(&change.from);
         strided |= change.to.kind > PLACE_SHARD && placement_is_shard(&change.to);
         if (!strided || change.from.kind == PLACE_REPLICATE || change.to.kind == PLACE_REPLICATE) {
@@ -241,7 +241,7 @@ static double price_of_strided(Arena *arena, const Redistribution *redistributio
     if ((placements_are_strided(redistribution->from, n_axes) && !redistribution->from_view) ||
         (placements_are_strided(redistribution->to, n_axes) && !redistribution->to_view))
         return INFINITY;
-    Changes changes = {0};
+    AxisChanges changes = {0};
     if (!plan_changes(arena, redistribution, &changes, NULL))
         return INFINITY;
     double us = 0, gib = redistribute_gib(redistribution, redistribution->from);
@@ -261,8 +261,8 @@ double redistribute_us(Arena *arena, const Redistribution *redistribution)
         return 0;
     if (involves_strided(redistribution))
         return price_of_strided(arena, redistribution);
-    Changes changes = {0};
-    Change room[2 * MESH_AXES_MAX];
+    AxisChanges changes = {0};
+    AxisChange room[2 * MESH_AXES_MAX];
     changes.at = room;
     changes.room = 2 * MESH_AXES_MAX;
     plan_greedy(arena, redistribution, &changes);

@@ -140,7 +140,7 @@ static void offer(Search *search, const Entry *from, int axis, Placement to, dou
     const Redistribution *redistribution = search->redistribution;
     const State *current = state_at(search, from->state);
     State next = *current;
-    Change change = {axis, current->place[axis], to};
+    AxisChange change = {axis, current->place[axis], to};
     next.rank[axis] = -1;
     next.place[axis] = canonical(&to);
     if (placement_is_shard(&to))
@@ -246,7 +246,7 @@ static void offer_all(Search *search, const Entry *from, const State *target)
     offer_targets(search, from, target);
 }
 
-static void read_path(Search *search, Arena *arena, Changes *out)
+static void read_path(Search *search, Arena *arena, AxisChanges *out)
 {
     Vec(int32_t) path = {0};
     for (int i = search->visits.n - 1; i >= 0; i = search->visits.at[i].parent)
@@ -255,7 +255,7 @@ static void read_path(Search *search, Arena *arena, Changes *out)
         const State *from = state_at(search, path.at[k]), *to = state_at(search, path.at[k - 1]);
         for (int i = 0; i < search->redistribution->mesh->n_axes; i++)
             if (!placement_equal(&from->place[i], &to->place[i]))
-                vec_push(arena, out, (Change){i, from->place[i], to->place[i]});
+                vec_push(arena, out, (AxisChange){i, from->place[i], to->place[i]});
     }
 }
 
@@ -267,7 +267,7 @@ static void note_reduces(Search *search, const State *state)
 }
 
 static GraphAnswer find_path(Search *search, const State *source, const State *target, Arena *arena,
-                             Changes *out)
+                             AxisChanges *out)
 {
     note_reduces(search, source);
     note_reduces(search, target);
@@ -288,7 +288,7 @@ static GraphAnswer find_path(Search *search, const State *source, const State *t
     return GRAPH_NO_WAY;
 }
 
-GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistribution, Changes *out)
+GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistribution, AxisChanges *out)
 {
     State source, target;
     if (!state_of(redistribution->from, redistribution->mesh, redistribution->from_view, &source) ||

@@ -16,21 +16,21 @@ static int64_t held_size(const Redistribution *redistribution, const Placement *
 
 /* True for a shard that moves to another dim unevenly: it is gathered first. */
 static bool is_uneven(const Redistribution *redistribution, const Placement *current,
-                      const Change *change)
+                      const AxisChange *change)
 {
     int64_t n = redistribution->mesh->axes[change->axis].size;
     return held_size(redistribution, current, change->to.dim) % n != 0 ||
            redistribution->shape->dim[change->from.dim] % n != 0;
 }
 
-static bool is_interleaved(const Change *change)
+static bool is_interleaved(const AxisChange *change)
 {
     return change->from.kind == PLACE_INTERLEAVED || change->to.kind == PLACE_INTERLEAVED;
 }
 
 /* Sort key of a change: shards are removed from the last axis to the first, and added from the
  * first to the last. All others come with those of axis 0. */
-static int turn_of(const Change *change)
+static int turn_of(const AxisChange *change)
 {
     bool from_shard = placement_is_shard(&change->from), to_shard = placement_is_shard(&change->to);
     if (from_shard && !to_shard)
@@ -38,7 +38,7 @@ static int turn_of(const Change *change)
     return !from_shard && to_shard ? change->axis : 0;
 }
 
-static void insert_by_turn(Arena *arena, Changes *changes, Change change)
+static void insert_by_turn(Arena *arena, AxisChanges *changes, AxisChange change)
 {
     vec_push(arena, changes, change);
     int i = changes->n - 1;
@@ -49,7 +49,7 @@ static void insert_by_turn(Arena *arena, Changes *changes, Change change)
 
 /* Adds the steps of one change to the current placements. */
 static void add_steps(Arena *arena, const Redistribution *redistribution, Placement *current,
-                      const Change *change, Changes *out)
+                      const AxisChange *change, AxisChanges *out)
 {
     const Placement *from = &change->from, *to = &change->to;
     bool from_shard = placement_is_shard(from), to_shard = placement_is_shard(to);
@@ -60,18 +60,18 @@ static void add_steps(Arena *arena, const Redistribution *redistribution, Placem
     if (placement_equal(from, to) || same_dim)
         return;
     if (via_whole && to->kind != PLACE_REPLICATE) {
-        vec_push(arena, out, (Change){change->axis, *from, whole});
-        vec_push(arena, out, (Change){change->axis, whole, *to});
+        vec_push(arena, out, (AxisChange){change->axis, *from, whole});
+        vec_push(arena, out, (AxisChange){change->axis, whole, *to});
     } else {
         vec_push(arena, out, *change);
     }
     current[change->axis] = *to;
 }
 
-void redistribute_vescale(Arena *arena, const Redistribution *redistribution, Changes *out)
+void redistribute_vescale(Arena *arena, const Redistribution *redistribution, AxisChanges *out)
 {
     int n_axes = redistribution->mesh->n_axes;
-    Changes sorted = {0};
+    AxisChanges sorted = {0};
     Placement current[MESH_AXES_MAX];
     bool same = true;
     for (int i = 0; i < n_axes; i++) {
@@ -79,11 +79,11 @@ void redistribute_vescale(Arena *arena, const Redistribution *redistribution, Ch
         same &= placement_equal(&redistribution->from[i], &redistribution->to[i]);
     }
     for (int i = 0; i < n_axes && !same; i++) {
-        Change change = {i, redistribution->from[i], redistribution->to[i]};
+        AxisChange change = {i, redistribution->from[i], redistribution->to[i]};
         bool both = placement_is_shard(&change.from) && placement_is_shard(&change.to);
         if (both && is_interleaved(&change)) {
-            insert_by_turn(arena, &sorted, (Change){i, change.from, whole});
-            insert_by_turn(arena, &sorted, (Change){i, whole, change.to});
+            insert_by_turn(arena, &sorted, (AxisChange){i, change.from, whole});
+            insert_by_turn(arena, &sorted, (AxisChange){i, whole, change.to});
         } else {
             insert_by_turn(arena, &sorted, change);
         }

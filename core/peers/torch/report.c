@@ -1,7 +1,7 @@
 /* report.c - `rule OP --profile torch`: an operator's strategies in torch's DTensor or veScale, and
  * the choice for inputs with the placements of --in: the rows of one mesh axis, each candidate's
  * price and moves, the choice, the runner-up, and the size at which the choice changes. */
-#include "core/peers/torch/eval.h"
+#include "core/peers/torch/tables.h"
 
 #include "core/base/table.h"
 #include "core/peers/torch/explain.h"
