@@ -171,11 +171,20 @@ static bool read_by_peer(Session *session, DimBindings *dims, bool *is, Error *e
     return session->graph != NULL;
 }
 
+static bool peer_is_built(const char *name)
+{
+    for (const Peer *const *peer = built_peers; *peer; peer++)
+        if (strcmp((*peer)->name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Names what this program was built without, if that reads such files. */
 static bool check_peer_is_built(const char *path, Error *err)
 {
     for (const KnownPeer *peer = known_peers; peer->name; peer++) {
-        if (peer->endings && model_file_ending(peer->endings, str_from(path)).n > 0)
+        if (peer->endings && !peer_is_built(peer->name) &&
+            model_file_ending(peer->endings, str_from(path)).n > 0)
             return error_kind(err, ERROR_UNREADABLE, "'%s' is read by %s, which is not built in",
                               path, peer->name);
     }
