@@ -64,7 +64,7 @@ typedef struct {
     int n_bodies;             /* ops of a branch or a loop are not shared with those outside */
     Vec(int32_t) other_names; /* names id, tensor, .. */
     Vec(uint8_t) phases; /* per names id of an op: 1 + Phase, as the file says; 0: it does not */
-    Vec(Str) changed; /* names of what the program changes in place, as a running mean */
+    Vec(Str) changed;    /* names of what the program changes in place, as a running mean */
     Vec(Finding) findings;
     int n_nodes;
     Error *err;
