@@ -155,7 +155,7 @@ static void add_marked(Unpickler *p)
 
 static void make_tuple(Unpickler *p, int n)
 {
-    Value *out = new_value(p, VALUE_LIST), *part[3];
+    Value *out = new_value(p, VALUE_LIST), *part[3] = {NULL};
     for (int i = n - 1; i >= 0; i--)
         part[i] = pop(p);
     for (int i = 0; i < n; i++)

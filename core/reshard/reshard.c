@@ -1,6 +1,5 @@
 #include "core/reshard/reshard.h"
 
-#include "core/layout/sharding_find.h"
 #include "core/reshard/lend.h"
 #include "core/reshard/relaxed.h"
 #include "core/reshard/resharder.h"
@@ -40,11 +39,6 @@ Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
 void resharder_options(Resharder *resharder, const ReshardOptions *options)
 {
     resharder->options = *options;
-}
-
-void resharder_borrow(Resharder *resharder, const Resharder *lender)
-{
-    resharder->lender = lender;
 }
 
 /* ---- prices ---- */
@@ -249,62 +243,6 @@ static const ReshardPath *search_path(Resharder *resharder, const ReshardQuestio
     arena_free(scratch);
     assert(path || avoid); /* gathering everything and slicing is always possible */
     return path;
-}
-
-static bool same_options(const ReshardOptions *a, const ReshardOptions *b)
-{
-    return a->cap == b->cap && a->slack == b->slack && a->bytes == b->bytes &&
-           a->whole_axes == b->whole_axes;
-}
-
-/* A copy of a path between shardings of another resharder. */
-static ReshardPath *copy_path(Resharder *resharder, const Resharder *of, const ReshardPath *found,
-                              int32_t from)
-{
-    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
-    Step *steps = arena_array(resharder->arena, Step, found->n_steps);
-    *path = *found;
-    path->step = steps;
-    for (int i = 0; i < found->n_steps; i++) {
-        steps[i] = found->step[i];
-        steps[i].from = i > 0 ? steps[i - 1].to : from;
-        steps[i].to =
-            shardings_put(resharder->shardings, shardings_at(of->shardings, found->step[i].to));
-    }
-    return path;
-}
-
-/* The same as search_path(), which the lender has searched; NULL if it has not. */
-static const ReshardPath *borrowed_path(Resharder *resharder, const ReshardQuestion *asked)
-{
-    const Resharder *lender = resharder->lender;
-    if (!lender || !same_options(&lender->options, &resharder->options))
-        return NULL;
-    ReshardQuestion theirs = *asked;
-    theirs.from =
-        shardings_find(lender->shardings, shardings_at(resharder->shardings, asked->from));
-    theirs.to = shardings_find(lender->shardings, shardings_at(resharder->shardings, asked->to));
-    int32_t id =
-        theirs.from < 0 || theirs.to < 0 ? -1 : intern_find(lender->asked, &theirs, sizeof theirs);
-    const ReshardPath *found = id < 0 ? NULL : lender->answers.at[id].path;
-    return found ? copy_path(resharder, lender, found, asked->from) : NULL;
-}
-
-void resharder_take(Resharder *resharder, const Resharder *from)
-{
-    for (int32_t id = 0; id < from->answers.n; id++) {
-        ReshardQuestion asked = *(const ReshardQuestion *)intern_key(from->asked, id, NULL);
-        const ReshardPath *path = from->answers.at[id].path;
-        if (!path || !same_options(&from->options, &resharder->options))
-            continue;
-        asked.from = shardings_put(resharder->shardings, shardings_at(from->shardings, asked.from));
-        asked.to = shardings_put(resharder->shardings, shardings_at(from->shardings, asked.to));
-        int32_t mine = intern_put(resharder->asked, &asked, sizeof asked);
-        if (mine < resharder->answers.n)
-            continue;
-        const ReshardPath *copy = copy_path(resharder, from, path, asked.from);
-        vec_push(resharder->arena, &resharder->answers, ((ReshardAnswer){.path = copy}));
-    }
 }
 
 /* Keeps a dim of the source where it is that of the target but for axes over which the target is a
@@ -637,7 +575,7 @@ static ReshardAnswer find_answer(Resharder *resharder, const ReshardQuestion *as
                                .looked_for_other = true};
     if (has_blocks(resharder, asked->from) || has_blocks(resharder, asked->to))
         return answer_of_blocks(resharder, asked);
-    const ReshardPath *borrowed = borrowed_path(resharder, asked);
+    const ReshardPath *borrowed = resharder_borrowed_path(resharder, asked);
     return (ReshardAnswer){.path = borrowed ? borrowed : search_path(resharder, asked, NULL)};
 }
 

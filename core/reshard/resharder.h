@@ -1,4 +1,4 @@
-/* resharder.h - private to the files that find paths: reshard.c, halos.c. */
+/* resharder.h - private to the files that find paths: reshard.c, halos.c, lend.c. */
 #ifndef CORE_RESHARD_RESHARDER_H
 #define CORE_RESHARD_RESHARDER_H
 
@@ -56,5 +56,11 @@ const ReshardPath *resharder_path_to_halo(Resharder *resharder, const ReshardQue
 /* From addends that overlap at the borders, which go back to the neighbours and are added, or from
  * running sums that lack those of the ranks before; then on from the parts. */
 const ReshardPath *resharder_path_from_overlaps(Resharder *resharder, const ReshardQuestion *asked);
+
+/* ---- lend.c ---- */
+
+/* The path that a search would find, which the lender has searched; NULL if it has not, or if there
+ * is no lender. */
+const ReshardPath *resharder_borrowed_path(Resharder *resharder, const ReshardQuestion *asked);
 
 #endif
