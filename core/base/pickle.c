@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { DEPTH_MAX = 100, DIGITS_MAX = 40 };
+enum { DEPTH_MAX = 100, DIGITS_MAX = 40, NODES_PER_BYTE = 16 };
 
 typedef enum {
     VALUE_NONE,
@@ -488,6 +488,31 @@ static bool read_memo_op(Unpickler *p, char op)
 
 static Json *written(Unpickler *p, const Value *value, int depth);
 
+/* Whether so much more may be written. A text counts as values too: a few bytes may name it often,
+ * or quote its quotes. */
+static bool may_write(Unpickler *p, int64_t nodes)
+{
+    p->nodes -= nodes;
+    if (p->nodes < 0)
+        fail(p, "it is much larger than its file");
+    return p->nodes >= 0;
+}
+
+static Json *written_text(Unpickler *p, Str text)
+{
+    return may_write(p, (int64_t)text.n / NODES_PER_BYTE) ? json_from_str(text) : json_null();
+}
+
+/* A key that is no text, as JSON. */
+static void write_key(Unpickler *p, const Value *key, int depth, Buf *out)
+{
+    Json *json = written(p, key, depth);
+    if (!error_is_set(p->err))
+        json_write(json, out);
+    may_write(p, (int64_t)out->n / NODES_PER_BYTE);
+    json_free(json);
+}
+
 static Json *written_list(Unpickler *p, const Value *value, int depth)
 {
     Json *out = json_array();
@@ -502,13 +527,10 @@ static Json *written_dict(Unpickler *p, const Value *value, int depth)
     for (int i = 0; i + 1 < value->items.n && !error_is_set(p->err); i += 2) {
         const Value *key = value->items.at[i];
         Buf text = buf_new(p->arena);
-        if (key->kind == VALUE_TEXT) {
+        if (key->kind == VALUE_TEXT)
             buf_add(&text, key->text);
-        } else {
-            Json *of = written(p, key, depth);
-            json_write(of, &text);
-            json_free(of);
-        }
+        else
+            write_key(p, key, depth, &text);
         json_set(out, text.s ? text.s : "", written(p, value->items.at[i + 1], depth));
     }
     return out;
@@ -517,7 +539,7 @@ static Json *written_dict(Unpickler *p, const Value *value, int depth)
 static Json *written_object(Unpickler *p, const Value *value, int depth)
 {
     Json *out = json_object();
-    json_set(out, "class", json_from_str(value->text));
+    json_set(out, "class", written_text(p, value->text));
     json_set(out, "args", written_list(p, value, depth));
     if (value->state)
         json_set(out, "state", written(p, value->state, depth));
@@ -526,11 +548,10 @@ static Json *written_object(Unpickler *p, const Value *value, int depth)
 
 static Json *written(Unpickler *p, const Value *value, int depth)
 {
-    if (depth > DEPTH_MAX || --p->nodes < 0) {
-        fail(p, depth > DEPTH_MAX ? "it is nested too deep, or inside of itself"
-                                  : "it is much larger than its file");
+    if (depth > DEPTH_MAX)
+        fail(p, "it is nested too deep, or inside of itself");
+    if (depth > DEPTH_MAX || !may_write(p, 1))
         return json_null();
-    }
     switch ((ValueKind)value->kind) {
     case VALUE_BOOL:
         return json_from_bool(value->i != 0);
@@ -540,7 +561,7 @@ static Json *written(Unpickler *p, const Value *value, int depth)
         return json_from_real(value->f);
     case VALUE_TEXT:
     case VALUE_NAME:
-        return json_from_str(value->text);
+        return written_text(p, value->text);
     case VALUE_LIST:
         return written_list(p, value, depth + 1);
     case VALUE_DICT:
@@ -563,7 +584,7 @@ bool pickle_is(Str bytes)
 
 Json *pickle_read(const Source *source, Error *err)
 {
-    enum { NODES_LEAST = 1 << 16, NODES_PER_BYTE = 16 };
+    enum { NODES_LEAST = 1 << 16 };
     Arena *arena = arena_new();
     Unpickler p = {.arena = arena, .source = source, .err = err};
     p.at = source->text.s;

@@ -84,6 +84,13 @@ static void it_is_read_as_data(void **state)
     arena_free(arena);
 }
 
+static Json *read_bytes(const Buf *bytes, Error *err)
+{
+    Source source = {"p", {bytes->s, 0}};
+    source.text = buf_str(bytes);
+    return pickle_read(&source, err);
+}
+
 /* Sixteen lists, each twice the one before: a megabyte of values in a hundred bytes. */
 static void it_is_not_written_larger_than_its_file(void **state)
 {
@@ -94,15 +101,54 @@ static void it_is_not_written_larger_than_its_file(void **state)
     for (int i = 0; i < 24; i++)
         buf_printf(&bytes, "]\x94(h%ch%c%s", i, i, "e");
     buf_putc(&bytes, '.');
-    Source source = {"p", {bytes.s, 0}};
-    source.text = buf_str(&bytes);
     Error err = {0};
-    assert_null(pickle_read(&source, &err));
+    assert_null(read_bytes(&bytes, &err));
+    arena_free(arena);
+}
+
+/* A dict whose key is a dict whose key ..: each quotes the quotes of the one within. */
+static void keys_of_keys_do_not_grow_without_end(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Buf bytes = buf_new(arena);
+    buf_puts(&bytes, "\x80\x02");
+    for (int i = 0; i < 90; i++)
+        buf_puts(&bytes, "}");
+    buf_puts(&bytes, "U\x01k");
+    for (int i = 0; i < 90; i++)
+        buf_puts(&bytes, "Ns");
+    buf_putc(&bytes, '.');
+    Error err = {0};
+    assert_null(read_bytes(&bytes, &err));
+    assert_string_equal(err.text, "pickle: it is much larger than its file");
+    arena_free(arena);
+}
+
+/* A text of 64 KiB, 60,000 times. */
+static void a_text_is_not_repeated_without_end(void **state)
+{
+    (void)state;
+    enum { LENGTH = 1 << 16, TIMES = 60000 };
+    Arena *arena = arena_new();
+    Buf bytes = buf_new(arena);
+    buf_add(&bytes, (Str){"\x80\x02](X\x00\x00\x01\x00", 9});
+    for (int i = 0; i < LENGTH; i++)
+        buf_putc(&bytes, 'a');
+    buf_add(&bytes, (Str){"q\x00", 2});
+    for (int i = 0; i < TIMES; i++)
+        buf_add(&bytes, (Str){"h\x00", 2});
+    buf_puts(&bytes, "e.");
+    Error err = {0};
+    assert_null(read_bytes(&bytes, &err));
+    assert_string_equal(err.text, "pickle: it is much larger than its file");
     arena_free(arena);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_not_written_larger_than_its_file)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_not_written_larger_than_its_file),
+                                       cmocka_unit_test(keys_of_keys_do_not_grow_without_end),
+                                       cmocka_unit_test(a_text_is_not_repeated_without_end)};
     return run_rows("pickle", rows, it_is_read_as_data) + cmocka_run_group_tests(tests, NULL, NULL);
 }
