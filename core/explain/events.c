@@ -68,7 +68,9 @@ static Moment begin(Arena *arena, const Plan *plan)
     Moment moment = {.plan = plan};
     moment.tensor = arena_array(arena, int32_t, n_tensors);
     moment.op = arena_array(arena, int32_t, n_ops);
-    for (int t = 0; t < n_tensors; t++)
+    /* of a training step the forward part was propagated alone */
+    const Inferred *forward = plan->inferred->forward;
+    for (int t = 0; t < (forward ? forward->graph->n_tensors : n_tensors); t++)
         moment.tensor[t] = log->start[t];
     return moment;
 }
