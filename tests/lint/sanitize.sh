@@ -67,9 +67,10 @@ run_fuzzer()
     kept=tests/fuzz/corpus/${name#fuzz_}
     [ -d "$kept" ] || kept=
     found=$folder/found-by-$name- log=$folder/$name.log
+    mkdir -p "$folder/new" # what it keeps, not beside what is kept
     eval in_time "$compile" -fsanitize=fuzzer -Wl,--as-needed "$source" "$@" build/release/faces.a \
         build/release/core.a "$libraries" -o "$folder/$name" >"$log" 2>&1 &&
-        in_time "$folder/$name" -seed=1 -max_total_time=10 -timeout=30 -artifact_prefix="$found" $kept >"$log" 2>&1 &&
+        in_time "$folder/$name" -seed=1 -max_total_time=10 -timeout=30 -artifact_prefix="$found" "$folder/new" $kept >"$log" 2>&1 &&
         in_time "$folder/$name" -seed=1 -max_total_time=10 -timeout=30 -artifact_prefix="$found" >"$log" 2>&1
     ran $? "$source"
 }
