@@ -117,5 +117,5 @@ fuzzers=$(
     for file in $first; do grep -lF "\"${file%.c}.h\"" tests/fuzz/fuzz_*.c; done
 )
 fuzzers=$(echo "$fuzzers" | grep -v '/fuzz_mpi' | awk 'NF && !seen[$0]++')
-[ -z "$fuzzers" ] || ! command -v clang >/dev/null || sanitize fuzz "$first" "$fuzzers"
+[ -z "$fuzzers" ] || ! command -v clang >/dev/null || sanitize fuzz "core/base/arena.c $first" "$fuzzers"
 exit $status
