@@ -36,6 +36,7 @@ typedef struct {
     const char *name;
     const char *propagators; /* "strategy:torch strategy:vescale"; "" if it has none */
     const char *endings;     /* of model files that it reads, ".pt2 .graph.json"; NULL: of none */
+    const char *exports;     /* names of its ExportFormats, "dtensor vescale"; "" if it has none */
 } KnownPeer;
 extern const KnownPeer known_peers[];
 

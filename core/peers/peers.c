@@ -2,8 +2,6 @@
  * defines WITHOUT_NAME for each that PEERS leaves out. */
 #include "core/peers/peers.h"
 
-#include "core/code/known_code.h"
-
 #include <stddef.h>
 
 const Peer *const built_peers[] = {
@@ -35,21 +33,14 @@ const Peer *const built_peers[] = {
 };
 
 const KnownPeer known_peers[] = {
-    {"shardy", "factor:shardy factor:shardy-basic factor:shardy-basic-then-aggressive", NULL},
-    {"paddle", "spmd:paddle", NULL},
-    {"torch", "strategy:torch strategy:vescale", NULL},
-    {"nnscaler", "", NULL},
-    {"tapestry", "", NULL},
-    {"alpa", "", NULL},
-    {"stablehlo", "", ".mlir"},
-    {"torch_export", "", ".pt2 .graph.json"},
-    {0},
-};
-
-const KnownCode known_code[] = {
-    {"shardy", "shardy"},
-    {"paddle", "paddle"},
-    {"torch", "dtensor dtensor-exact vescale spmd_types"},
-    {"nnscaler", "nnscaler"},
+    {"shardy", "factor:shardy factor:shardy-basic factor:shardy-basic-then-aggressive", NULL,
+     "shardy"},
+    {"paddle", "spmd:paddle", NULL, "paddle"},
+    {"torch", "strategy:torch strategy:vescale", NULL, "dtensor dtensor-exact vescale spmd_types"},
+    {"nnscaler", "", NULL, "nnscaler"},
+    {"tapestry", "", NULL, ""},
+    {"alpa", "", NULL, ""},
+    {"stablehlo", "", ".mlir", ""},
+    {"torch_export", "", ".pt2 .graph.json", ""},
     {0},
 };

@@ -1,7 +1,7 @@
 /* export.c - `dimscope export`: the plan as a drawing, a report, tables, a trace, or code. */
 #include "tui/cli/cli.h"
 
-#include "core/code/known_code.h"
+#include "core/base/peer.h"
 #include "viz/export.h"
 #include "viz/paper.h"
 
@@ -20,10 +20,10 @@ static const ExportFormat *format_of_file(const char *path)
 
 static bool refuse_system(const Cli *cli, const char *to, Error *err)
 {
-    for (const KnownCode *known = known_code; known->peer; known++)
-        if (str_has_word(str_from(known->formats), str_from(to))) {
+    for (const KnownPeer *peer = known_peers; peer->name; peer++)
+        if (str_has_word(str_from(peer->exports), str_from(to))) {
             error_kind(err, ERROR_USAGE, "the export to %s is not built in this program", to);
-            return error_hint(err, "it belongs to %s, which PEERS of make left out", known->peer);
+            return error_hint(err, "it belongs to %s, which PEERS of make left out", peer->name);
         }
     error_kind(err, ERROR_USAGE, "there is no system '%s' to export to", to);
     return error_hint(err, "--to is one of: %s", export_format_names(cli->arena, true, "", ", "));
