@@ -416,33 +416,33 @@ static bool read_inputs(Program *p)
 /* ---- outputs ---- */
 
 /* Outputs of the user come first; then what the file calls mutations. */
-static bool is_mutation(const JsonView *json, int32_t spec)
-{
-    return json_view_get(json, spec, "buffer_mutation") >= 0 ||
-           json_view_get(json, spec, "user_input_mutation") >= 0 ||
-           json_view_get(json, spec, "parameter_mutation") >= 0;
-}
+static const struct {
+    const char *kind,
+        *field; /* of an output that is the new value of something; its name in that */
+} mutations[] = {{"buffer_mutation", "buffer_name"},
+                 {"parameter_mutation", "parameter_name"},
+                 {"user_input_mutation", "user_input_name"}};
 
-/* The name in the file of what the output is the new value of; empty: of nothing. */
-static Str mutated_name(const JsonView *json, int32_t spec)
+/* Whether the output is one of them; *name: of what. */
+static bool is_mutation(const JsonView *json, int32_t spec, Str *name)
 {
-    static const char *const kind[] = {"buffer_mutation", "parameter_mutation",
-                                       "user_input_mutation"};
-    static const char *const field[] = {"buffer_name", "parameter_name", "user_input_name"};
-    Str name = {0};
-    for (int i = 0; i < 3 && name.n == 0; i++)
-        name =
-            json_view_raw(json, json_view_get(json, json_view_get(json, spec, kind[i]), field[i]));
-    return name;
+    for (size_t i = 0; i < sizeof mutations / sizeof *mutations; i++) {
+        int32_t of = json_view_get(json, spec, mutations[i].kind);
+        if (of < 0)
+            continue;
+        *name = json_view_raw(json, json_view_get(json, of, mutations[i].field));
+        return true;
+    }
+    return false;
 }
 
 /* What the program changes, as running means and caches are: by its outputs, or in place. */
-static void note_changed(Program *p)
+static void add_changed_note(Program *p)
 {
     const JsonView *json = p->e.json;
     json_view_each (spec, json, json_view_get(json, p->signature, "output_specs")) {
-        Str name = mutated_name(json, spec);
-        if (name.n > 0)
+        Str name;
+        if (is_mutation(json, spec, &name) && name.n > 0)
             vec_push(p->e.scratch, &p->e.changed, name);
     }
     int n = p->e.changed.n;
@@ -473,19 +473,19 @@ static int32_t output_tensor(Export *e, Term t, Str name)
     return out;
 }
 
-static bool read_outputs(Program *p, bool mutations)
+static bool read_outputs(Program *p, bool of_mutations)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
     int32_t specs = json_view_get(json, p->signature, "output_specs");
     int32_t spec = json_view_first(json, specs);
     json_view_each (item, json, json_view_get(json, p->graph, "outputs")) {
-        bool mutation = spec >= 0 && is_mutation(json, spec);
+        bool mutation = spec >= 0 && is_mutation(json, spec, &(Str){0});
         if (spec >= 0)
             spec = json_view_next(json, specs, spec);
         int32_t at = json_view_get(json, json_view_get(json, item, "as_tensor"), "name");
         Str name = json_view_raw(json, at);
-        if (mutation != mutations || name.n == 0)
+        if (mutation != of_mutations || name.n == 0)
             continue;
         ExportValue *value = export_value(e, at, name);
         if (!value)
@@ -553,7 +553,7 @@ static bool read_program(Program *p, const ModelFile *file, Error *err)
     if (!read_inputs(p) || !nodes_read(e) || !read_outputs(p, false) || !read_outputs(p, true))
         return false;
     note_weights(p);
-    note_changed(p);
+    add_changed_note(p);
     add_other_names(e);
     return true;
 }
