@@ -34,45 +34,42 @@ no_time()
     echo "$mode sanitizers: no time for $*"
 }
 
-# ran STATUS SOURCE
-ran()
+# link SOURCE OPTION_OR_OBJECT..: $folder/$name, its log is $log
+link()
 {
-    name=$(basename "$2" .c)
+    source=$1
+    shift
+    eval in_time "$compile" -Wl,--as-needed "$source" "$@" build/release/faces.a -rdynamic \
+        build/release/core.a "$libraries" -o "$folder/$name" >"$log" 2>&1
+}
+
+# fuzz INPUTS..: what it finds new goes into the first folder, which is not that of kept inputs.
+fuzz()
+{
+    new=$folder/new-by-$name
+    rm -rf "$new"
+    mkdir "$new"
+    in_time "$folder/$name" -seed=1 -max_total_time=10 -timeout=30 \
+        -artifact_prefix="$folder/found-by-$name-" "$new" "$@" >"$log" 2>&1
+}
+
+# run SOURCE OBJECT..
+run()
+{
+    name=$(basename "$1" .c)
+    log=$folder/$name.log
+    kept=tests/fuzz/corpus/${name#fuzz_}
+    case $mode in
+    fuzz) link "$@" -fsanitize=fuzzer && fuzz $([ ! -d "$kept" ] || echo "$kept") && fuzz ;;
+    *) link "$@" && in_time "$folder/$name" >"$log" 2>&1 ;;
+    esac
+    result=$?
     rm -f "$folder/$name"
-    case $1 in
+    case $result in
     0) ;;
     124 | 137) not_run="$not_run $name" ;;
-    *) status=1; echo "--- $name with $mode sanitizers: exit $1"; tail -n 60 "$folder/$name.log" ;;
+    *) status=1; echo "--- $name with $mode sanitizers: exit $result"; tail -n 60 "$log" ;;
     esac
-}
-
-# run_test SOURCE OBJECT..
-run_test()
-{
-    source=$1
-    shift
-    name=$(basename "$source" .c)
-    eval in_time "$compile" -Wl,--as-needed "$source" "$@" build/release/faces.a -rdynamic \
-        build/release/core.a "$libraries" -o "$folder/$name" >"$folder/$name.log" 2>&1 &&
-        in_time "$folder/$name" >"$folder/$name.log" 2>&1
-    ran $? "$source"
-}
-
-# run_fuzzer SOURCE OBJECT..
-run_fuzzer()
-{
-    source=$1
-    shift
-    name=$(basename "$source" .c)
-    kept=tests/fuzz/corpus/${name#fuzz_}
-    [ -d "$kept" ] || kept=
-    found=$folder/found-by-$name- log=$folder/$name.log
-    mkdir -p "$folder/new" # what it keeps, not beside what is kept
-    eval in_time "$compile" -fsanitize=fuzzer -Wl,--as-needed "$source" "$@" build/release/faces.a \
-        build/release/core.a "$libraries" -o "$folder/$name" >"$log" 2>&1 &&
-        in_time "$folder/$name" -seed=1 -max_total_time=10 -timeout=30 -artifact_prefix="$found" "$folder/new" $kept >"$log" 2>&1 &&
-        in_time "$folder/$name" -seed=1 -max_total_time=10 -timeout=30 -artifact_prefix="$found" >"$log" 2>&1
-    ran $? "$source"
 }
 
 # sanitize MODE SOURCES TESTS
@@ -92,30 +89,32 @@ sanitize()
     esac
     not_run=
     for test in $3; do
-        case $mode in
-        fuzz) run_fuzzer "$test" $objects ;;
-        *) run_test "$test" $objects ;;
-        esac
+        run "$test" $objects
     done
     [ -z "$not_run" ] || no_time $not_run
 }
 
+# those_of PATTERN FILE..: the files of tests that changed, and those that include the header of the first
+# 20 changed sources.
+those_of()
+{
+    pattern=$1
+    shift
+    {
+        for file; do case $file in $pattern) echo "$file" ;; esac; done
+        for file in $first; do grep -lF "\"${file%.c}.h\"" $pattern; done
+    } | grep -vE '/(test_(cuda|fake)|fuzz_mpi)' | awk '!seen[$0]++'
+}
+
 sources=$(for file; do case $file in core/run/cuda/* | core/run/mpi/* | tui/main.c | *.h) ;; core/*.c | tui/*.c | viz/*.c | scripts/*.c) echo "$file" ;; esac; done)
 first=$(echo "$sources" | head -n 20)
-tests=$(
-    for file; do case $file in tests/unit/test_*.c) echo "$file" ;; esac; done
-    for file in $first; do grep -lF "\"${file%.c}.h\"" tests/unit/test_*.c; done
-)
-tests=$(echo "$tests" | grep -v '/test_\(cuda\|fake\)' | awk 'NF && !seen[$0]++')
-[ -z "$tests" ] || sanitize debug "core/base/arena.c $first" "$tests"
+guarded="core/base/arena.c $first"
+tests=$(those_of 'tests/unit/test_*.c' "$@")
+fuzzers=$(those_of 'tests/fuzz/fuzz_*.c' "$@")
+[ -z "$tests" ] || sanitize debug "$guarded" "$tests"
 if echo "$sources" | grep -qE "$meeting"; then
     sanitize tsan "$($make print LIST=SOURCES | tr ' ' '\n' | grep -E "$meeting" | grep -vE '/(cuda|mpi)/')" \
         "$(for name in $meeting_tests; do echo "tests/unit/test_$name.c"; done)"
 fi
-fuzzers=$(
-    for file; do case $file in tests/fuzz/fuzz_*.c) echo "$file" ;; esac; done
-    for file in $first; do grep -lF "\"${file%.c}.h\"" tests/fuzz/fuzz_*.c; done
-)
-fuzzers=$(echo "$fuzzers" | grep -v '/fuzz_mpi' | awk 'NF && !seen[$0]++')
-[ -z "$fuzzers" ] || ! command -v clang >/dev/null || sanitize fuzz "core/base/arena.c $first" "$fuzzers"
+[ -z "$fuzzers" ] || ! command -v clang >/dev/null || sanitize fuzz "$guarded" "$fuzzers"
 exit $status
