@@ -101,22 +101,14 @@ static bool is_backward(const ChainSearch *s, int32_t site, int32_t op)
                      : inferred->graph->tensors[to].maker != op;
 }
 
-/* What happens behind the forward part of a training step is no reason for it. */
-static bool is_back_into_model(const ChainSearch *s, int32_t site)
-{
-    const Inferred *forward = s->plan->inferred->forward;
-    int32_t from = site_owner(s->sites, s->at), to = site_owner(s->sites, site);
-    return forward && from < 0 && ~from >= forward->graph->n_ops && to >= 0 &&
-           to < forward->graph->n_tensors;
-}
-
 /* From a parameter, only pinned dims propagate to its maker. */
 static void leave(void *context, int32_t site, int32_t op)
 {
     ChainSearch *s = context;
     int32_t owner = site_owner(s->sites, s->at);
     bool to_reader = owner >= 0 && op != s->plan->inferred->graph->tensors[owner].maker;
-    if ((s->plan->propagator->by_op && is_backward(s, site, op)) || is_back_into_model(s, site))
+    if ((s->plan->propagator->by_op && is_backward(s, site, op)) ||
+        !site_takes_from(s->plan, s->sites, site, s->at, op))
         return;
     bool passes = s->through && site_owner(s->sites, site) < 0;
     if ((passes || site_has(s->plan, s->sites, site, s->atoms)) &&
@@ -315,17 +307,30 @@ static void add_step(Arena *arena, ReasonChain *chain, ReasonStep step)
     chain->step = steps;
 }
 
+/* dim -1: of an assumption about the tensor. */
+static ReasonChain chain_of_pin(Arena *arena, int axis, int32_t tensor, int dim,
+                                const Decision *pin)
+{
+    ReasonChain chain = {.axis = axis};
+    add_step(arena, &chain,
+             (ReasonStep){.kind = REASON_PIN, .tensor = tensor, .op = -1, .dim = dim, .pin = pin});
+    return chain;
+}
+
 /* The nearest index dim that explains a tensor dim whose own site was not reached: of a parameter
- * that takes the sharding its uses need, or of an op's output that is resharded after propagation.
- */
+ * that takes the sharding its uses need, or of an op's output that is resharded after propagation;
+ * behind the model, of the op that makes it. */
 static int32_t nearest_index(const Plan *plan, const AxisReach *walk, AtomSet atoms, int32_t tensor,
                              int dim)
 {
     const Graph *graph = plan->inferred->graph;
     const Sites *sites = plan->reasons->sites;
-    int32_t best = -1, first = graph->tensors[tensor].use - 1;
-    for (int32_t u = first; u < graph->tensors[tensor + 1].use; u++) {
-        int32_t op = u == first ? graph->tensors[tensor].maker : graph->uses[u];
+    const Inferred *forward = plan->inferred->forward;
+    int32_t best = -1, maker = graph->tensors[tensor].maker, first = graph->tensors[tensor].use - 1;
+    bool by_maker = forward && tensor >= forward->graph->n_tensors && maker >= 0;
+    int32_t end = by_maker ? first + 1 : graph->tensors[tensor + 1].use;
+    for (int32_t u = first; u < end; u++) {
+        int32_t op = u == first ? maker : graph->uses[u];
         const OpSpace *space = op < 0 ? NULL : inferred_space(plan->inferred, op);
         for (int o = 0; space && o < space->n_inputs + space->n_outputs; o++) {
             if (op_operand(graph, op, o) != tensor)
@@ -344,6 +349,36 @@ static int32_t nearest_index(const Plan *plan, const AxisReach *walk, AtomSet at
 }
 
 static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tensor, int dim,
+                         ReasonChain *out);
+static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t tensor,
+                             ReasonChain *out);
+
+/* Where an op of the update has the axis from: the pin by which a value of its parameter is stored,
+ * else the parameter. */
+static bool chain_of_update(Arena *arena, const Plan *plan, int axis, int32_t op, int dim,
+                            ReasonChain *out)
+{
+    AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
+    int32_t parameter = op < 0 ? -1 : stored_updated(plan->inferred->graph, op);
+    for (int i = 0; parameter >= 0 && i < STORED_KINDS; i++) {
+        const Decision *pin = plan_store_pin_for(plan, parameter, dim, (Stored)(1 << i));
+        if (!pin || !(cut_atoms(decision_cut(pin)) & atoms))
+            continue;
+        *out = chain_of_pin(arena, axis, parameter, dim, pin);
+        return true;
+    }
+    return parameter >= 0 && chain_of_dim(arena, plan, axis, parameter, dim, out);
+}
+
+/* The op of the update that makes a value, or that keeps it as a state; -1 if none. */
+static int32_t updater_of(const Graph *graph, int32_t tensor)
+{
+    int32_t maker = graph->tensors[tensor].maker, of;
+    bool state = maker < 0 && stored_value(graph, tensor, &of) == STORED_STATES;
+    return state ? graph->uses[graph->tensors[tensor].use] : maker;
+}
+
+static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tensor, int dim,
                          ReasonChain *out)
 {
     const AxisReach *walk = walk_axis(plan, axis);
@@ -351,10 +386,7 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
     int32_t site = site_of_tensor(plan->reasons->sites, tensor, dim);
     const Decision *stored = plan_store_pin_of(plan, tensor, dim);
     if (stored && cut_atoms(decision_cut(stored)) & atoms) {
-        *out = (ReasonChain){.axis = axis};
-        add_step(arena, out,
-                 (ReasonStep){
-                     .kind = REASON_PIN, .tensor = tensor, .op = -1, .dim = dim, .pin = stored});
+        *out = chain_of_pin(arena, axis, tensor, dim, stored);
         return true;
     }
     if (was_reached(walk, site)) {
@@ -362,10 +394,12 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
         return true;
     }
     int32_t index = nearest_index(plan, walk, atoms, tensor, dim);
-    if (index < 0)
-        return false;
-    *out = chain_to(arena, plan, axis, index);
-    int32_t op = ~site_owner(plan->reasons->sites, index);
+    int32_t op = index < 0 ? updater_of(plan->inferred->graph, tensor)
+                           : ~site_owner(plan->reasons->sites, index);
+    if (index >= 0)
+        *out = chain_to(arena, plan, axis, index);
+    else if (!chain_of_update(arena, plan, axis, op, dim, out)) /* or windows that overlap: */
+        return chain_of_partial(arena, plan, axis, tensor, out);
     bool made = plan->inferred->graph->tensors[tensor].maker == op;
     add_step(arena, out,
              (ReasonStep){.kind = made ? REASON_FORWARD : REASON_BACKWARD,
@@ -373,6 +407,27 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
                           .op = op,
                           .dim = dim});
     return true;
+}
+
+/* Of an op of the update, the dim of what it reads first. */
+static bool chain_of_index(Arena *arena, const Plan *plan, int axis, int32_t op, int index,
+                           ReasonChain *out)
+{
+    const AxisReach *walk = walk_axis(plan, axis);
+    const Operand *first = &program_space(plan->inferred, op)->operand[0];
+    int32_t site = site_of_op(plan->reasons->sites, op, index);
+    if (was_reached(walk, site)) {
+        *out = chain_to(arena, plan, axis, site);
+        return true;
+    }
+    for (int d = 0; d < first->shape.n_dims; d++)
+        if (first->factors[d].n == 1 && first->factors[d].index[0] == index &&
+            chain_of_update(arena, plan, axis, op, d, out)) {
+            add_step(arena, out,
+                     (ReasonStep){.kind = REASON_USE, .tensor = -1, .op = op, .dim = index});
+            return true;
+        }
+    return false;
 }
 
 /* Why a value is partial over an axis: the op that sums over an index dim which the axis shards,
@@ -388,21 +443,15 @@ static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t t
     if (!space)
         return false;
     if (assumed) {
-        *out = (ReasonChain){.axis = axis};
-        add_step(arena, out,
-                 (ReasonStep){
-                     .kind = REASON_PIN, .tensor = tensor, .op = -1, .dim = -1, .pin = assumed});
+        *out = chain_of_pin(arena, axis, tensor, -1, assumed);
         return true;
     }
     for (int i = 0; i < space->n_index; i++) {
         if (space->index[i].role != ROLE_REDUCE ||
             !(cut_atoms(&program_cut(plan, op)->index[i]) & atoms))
             continue;
-        const AxisReach *walk = walk_axis(plan, axis);
-        int32_t site = site_of_op(plan->reasons->sites, op, i);
-        if (!was_reached(walk, site))
+        if (!chain_of_index(arena, plan, axis, op, i, out))
             return false;
-        *out = chain_to(arena, plan, axis, site);
         add_step(arena, out,
                  (ReasonStep){.kind = REASON_PARTIAL, .tensor = tensor, .op = op, .dim = -1});
         return true;
@@ -427,7 +476,8 @@ int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, Reas
         return 0;
     const Sharding *sharding = plan_sharding(plan, tensor);
     const Sharding *made = shardings_at(plan->shardings, plan->moved->made[tensor]);
-    AtomSet atoms = dim < 0 ? sharding_partials(made) : cut_atoms(&sharding->dim[dim]);
+    AtomSet atoms = dim < 0 ? sharding_partials(made)
+                            : cut_atoms(&sharding->dim[dim]) | cut_atoms(&made->dim[dim]);
     int n = 0;
     for (int axis = 0; axis < plan->mesh->n_axes; axis++) {
         if (!(atoms & mesh_axis_atoms(plan->mesh, axis)))

@@ -63,8 +63,8 @@ typedef struct {
 
 enum { REASON_STEPS_MAX = 64 };
 
-/* Chains for each axis that shards one dim of a tensor (dim -1: its partial axes). Returns the
- * number of chains. */
+/* Chains for each axis that shards one dim of a tensor, as it lies or as its op makes it (dim -1:
+ * its partial axes). Returns the number of chains. */
 int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, ReasonChain **out);
 /* Chains for each axis that shards an index dim of an op. */
 int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonChain **out);
@@ -85,6 +85,9 @@ const char *reason_root(const ReasonChain *chain);
 
 /* One line of text for a step: "fwd  h.0.attn.c_attn  n/tp -> q 8/dp,1024,768/tp". */
 void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out);
+
+/* An op, as the lines of a chain name it. */
+void reason_put_op(const Graph *graph, int32_t op, Buf *out);
 
 /* The chain as numbered lines, from the site back to the pin, each after `indent`. */
 void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char *indent, Buf *out);

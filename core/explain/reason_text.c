@@ -38,9 +38,11 @@ static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
     if (step->tensor >= 0 && step->dim < 0)
         buf_printf(out, "%s assumed %s", tensor_name(graph, step->tensor),
                    assumed_name(step->pin->assumed));
-    else if (step->tensor >= 0)
+    else if (step->tensor >= 0) {
         buf_printf(out, "%s dim %d", tensor_name(graph, step->tensor), step->dim);
-    else
+        if (step->pin)
+            decision_format_store(step->pin, out);
+    } else
         buf_printf(out, "%s %s", op_path_or_name(plan->inferred->graph, step->op),
                    program_space(plan->inferred, step->op)->index[step->dim].name);
     if (!step->pin) {
@@ -74,7 +76,7 @@ static void format_choice(const OpChoice *choice, Buf *out)
 
 /* "MatMul_2 h.0", the second part the module: its own name in it where that is the operator with a
  * number, which tells it from its neighbours; else "MatMul h.0", by the operator. */
-static void put_op(const Graph *graph, int32_t op, Buf *out)
+void reason_put_op(const Graph *graph, int32_t op, Buf *out)
 {
     const char *type = op_operator(graph, op), *own = path_base(op_name(graph, op));
     size_t n = strlen(type);
@@ -91,7 +93,7 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
         format_pin(plan, step, out);
         return;
     }
-    put_op(graph, step->op, out);
+    reason_put_op(graph, step->op, out);
     buf_puts(out, "  ");
     if (step->kind == REASON_USE || step->kind == REASON_CHOSEN || step->kind == REASON_GRADIENT) {
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
@@ -99,7 +101,7 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
         mesh_put_axis(plan->mesh, axis, out);
         if (step->kind == REASON_GRADIENT) {
             buf_puts(out, " as in ");
-            put_op(graph, graph->of[step->op], out);
+            reason_put_op(graph, graph->of[step->op], out);
         }
         if (step->kind == REASON_CHOSEN)
             format_choice(&plan->propagated->choice[step->op], out);
@@ -157,15 +159,23 @@ static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
     }
 }
 
+static const Cut *made_cut(const Plan *plan, int32_t tensor, int dim)
+{
+    return &shardings_at(plan->shardings, plan->moved->made[tensor])->dim[dim];
+}
+
 static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
 {
+    const Cut *made = made_cut(plan, tensor, dim);
     ReasonChain *chains;
     Arena *scratch = arena_new();
     int n = why_tensor_dim(scratch, plan, tensor, dim, &chains);
     for (int i = 0; i < n; i++) {
         buf_printf(out, "dim %d  ", dim);
-        cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
-        buf_puts(out, "  sharded by ");
+        AtomSet atoms = mesh_axis_atoms(plan->mesh, chains[i].axis);
+        bool lies = cut_atoms(&plan_sharding(plan, tensor)->dim[dim]) & atoms;
+        cut_format(lies ? &plan_sharding(plan, tensor)->dim[dim] : made, plan->mesh, out);
+        buf_puts(out, lies ? "  sharded by " : "  as its op makes it, sharded by ");
         mesh_put_axis(plan->mesh, chains[i].axis, out);
         buf_printf(out, ", back to %s:\n", reason_root(&chains[i]));
         reason_format_chain(plan, &chains[i], "  ", out);
@@ -184,10 +194,12 @@ static void format_dims(const Plan *plan, int32_t tensor, int dim, Buf *out)
     const Sharding *sharding = plan_sharding(plan, tensor);
     const char *between = "";
     for (int d = 0; d < sharding->n_dims; d++)
-        if ((dim == -2 || dim == d) && !cut_is_whole(&sharding->dim[d]))
+        if ((dim == -2 || dim == d) &&
+            !(cut_is_whole(&sharding->dim[d]) && cut_is_whole(made_cut(plan, tensor, d))))
             format_dim(plan, tensor, d, out);
     for (int d = 0; d < sharding->n_dims; d++)
-        if ((dim == -2 || dim == d) && cut_is_whole(&sharding->dim[d])) {
+        if ((dim == -2 || dim == d) && cut_is_whole(&sharding->dim[d]) &&
+            cut_is_whole(made_cut(plan, tensor, d))) {
             buf_puts(out, between);
             format_whole(plan, tensor, d, out);
             between = "   ";

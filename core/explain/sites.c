@@ -120,19 +120,31 @@ static void joined_with_index(const Joints *j, int32_t op, int index)
     }
 }
 
-/* Gradient ops have the partition of their op. */
+bool op_copies_partition(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    return graph->phase && graph->of[op] >= 0 &&
+           (graph->phase[op] == PHASE_AGAIN || program_space(plan->inferred, op)->gradient);
+}
+
+/* Index dims of one name, of an op and of one that copies its partition. */
+static void joined_by_name(const Joints *j, Str name, int32_t other)
+{
+    int same = opspace_find_index(program_space(j->plan->inferred, other), name);
+    if (same >= 0)
+        j->found(j->context, site_of_op(j->sites, other, same), -1);
+}
+
 static void joined_with_gradients(const Joints *j, int32_t op, int index)
 {
-    const Inferred *inferred = j->plan->inferred;
     if (!j->sites->gradient_op)
         return;
-    Str name = str_from(program_space(inferred, op)->index[index].name);
-    for (int32_t g = j->sites->gradient_op[op]; g >= 0; g = j->sites->next_gradient_op[g]) {
-        const OpSpace *space = program_space(inferred, g);
-        int same = opspace_find_index(space, name);
-        if (same >= 0 && (space->gradient || inferred->graph->phase[g] == PHASE_AGAIN))
-            j->found(j->context, site_of_op(j->sites, g, same), -1);
-    }
+    Str name = str_from(program_space(j->plan->inferred, op)->index[index].name);
+    for (int32_t g = j->sites->gradient_op[op]; g >= 0; g = j->sites->next_gradient_op[g])
+        if (op_copies_partition(j->plan, g))
+            joined_by_name(j, name, g);
+    if (op_copies_partition(j->plan, op))
+        joined_by_name(j, name, j->plan->inferred->graph->of[op]);
 }
 
 void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound *found,
@@ -146,4 +158,25 @@ void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound 
         joined_with_index(&joints, ~owner, site_dim(sites, site));
         joined_with_gradients(&joints, ~owner, site_dim(sites, site));
     }
+}
+
+/* The op updates the parameter by that gradient, and is partitioned as the parameter is stored. */
+static bool is_updated_with(const Plan *plan, int32_t op, int32_t gradient)
+{
+    const Graph *graph = plan->inferred->graph;
+    return gradient >= 0 && graph->gradient_of[gradient] >= 0 && graph->ops[op].n_inputs > 1 &&
+           stored_updated(graph, op) == graph->gradient_of[gradient];
+}
+
+bool site_takes_from(const Plan *plan, const Sites *sites, int32_t site, int32_t from, int32_t op)
+{
+    const Inferred *forward = plan->inferred->forward;
+    if (!forward)
+        return true;
+    int32_t to = site_owner(sites, site), owner = site_owner(sites, from);
+    if (to >= forward->graph->n_tensors)
+        return op >= 0 && plan->inferred->graph->tensors[to].maker == op;
+    if (to < 0 && ~to >= forward->graph->n_ops)
+        return op < 0 || !(op_copies_partition(plan, ~to) || is_updated_with(plan, ~to, owner));
+    return owner >= 0 ? owner < forward->graph->n_tensors : ~owner < forward->graph->n_ops;
 }

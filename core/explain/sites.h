@@ -5,6 +5,9 @@
  * the tensor and in those that read it; a value that a loop carries is linked with what the
  * iteration leaves for the next. Propagation moves axes along these links, so reasons are found
  * along them. In a training step an index dim is linked with that of the gradient ops of its op.
+ *
+ * Behind the forward part of a step nothing propagates (core/propagate/step_cuts.h): there a link
+ * has a direction, which site_takes_from() says.
  */
 #ifndef CORE_EXPLAIN_SITES_H
 #define CORE_EXPLAIN_SITES_H
@@ -67,5 +70,15 @@ bool site_has(const Plan *plan, const Sites *sites, int32_t site, AtomSet atoms)
 typedef void SiteFound(void *context, int32_t site, int32_t op);
 void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound *found,
                   void *context);
+
+/* Whether a site can have an axis from another one that op links it with. In a training step a site
+ * of the model has none from behind the model, a value behind it has what its maker gives it, an op
+ * there that copies what the op has that it is of, and the update of a parameter nothing from its
+ * gradient. */
+bool site_takes_from(const Plan *plan, const Sites *sites, int32_t site, int32_t from, int32_t op);
+
+/* Of a training step: whether the op has, but for pins, the partition of the op that it is of, as
+ * gradient ops and those have that run again. */
+bool op_copies_partition(const Plan *plan, int32_t op);
 
 #endif

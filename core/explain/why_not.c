@@ -15,7 +15,7 @@ typedef struct {
 static void found_site(void *context, int32_t site, int32_t op)
 {
     StopSearch *walk = context;
-    if (walk->parent[site] >= 0)
+    if (walk->parent[site] >= 0 || !site_takes_from(walk->plan, walk->sites, walk->at, site, op))
         return;
     walk->parent[site] = walk->at;
     walk->by[site] = op;
@@ -193,6 +193,16 @@ static Stop wall_of(const Plan *plan, int32_t op, int operand, int dim, AtomSet 
     return stop == STOP_TAKEN || stop == STOP_FROZEN || stop == STOP_BLOCKED ? stop : STOP_NONE;
 }
 
+bool why_not_at(const Plan *plan, int32_t op, int operand, int dim, AtomSet atoms, WhyNotStop *out)
+{
+    StopRecord at = {.op = op, .operand = operand, .dim = dim, .other = -1, .atoms = atoms};
+    at.leaving = operand < plan->inferred->graph->ops[op].n_inputs;
+    at.stop = wall_of(plan, op, operand, dim, atoms, &at);
+    *out = (WhyNotStop){
+        .at = at, .tensor = op_operand(plan->inferred->graph, op, operand), .beside = true};
+    return at.stop != STOP_NONE;
+}
+
 /* Where the axis is nowhere near: the ops beside the tensor through which the dim cannot be
  * sharded. */
 static void find_walls(const Plan *plan, int32_t tensor, AtomSet atoms, WhyNotDim *out)
@@ -203,12 +213,9 @@ static void find_walls(const Plan *plan, int32_t tensor, AtomSet atoms, WhyNotDi
         int32_t op = u == first ? tensors->maker : plan->inferred->graph->uses[u];
         if (op < 0 || inferred_is_host(plan->inferred, op))
             continue;
-        StopRecord at = {.op = op, .dim = out->dim, .other = -1, .atoms = atoms};
-        at.operand = operand_of(plan, op, tensor);
-        at.leaving = u != first;
-        at.stop = at.operand < 0 ? STOP_NONE : wall_of(plan, op, at.operand, out->dim, atoms, &at);
-        if (at.stop != STOP_NONE)
-            out->stop[out->n_stops++] = (WhyNotStop){.at = at, .tensor = tensor, .beside = true};
+        int operand = operand_of(plan, op, tensor);
+        out->n_stops += operand >= 0 &&
+                        why_not_at(plan, op, operand, out->dim, atoms, &out->stop[out->n_stops]);
     }
 }
 
@@ -251,7 +258,9 @@ static void ask_dim(Arena *arena, const Plan *plan, const Sites *sites, int32_t 
                     AtomSet atoms, WhyNotDim *out)
 {
     const Sharding *made = shardings_at(plan->shardings, plan->moved->made[tensor]);
-    out->here = cut_atoms(&made->dim[out->dim]) & atoms;
+    out->here =
+        (cut_atoms(&made->dim[out->dim]) | cut_atoms(&plan_sharding(plan, tensor)->dim[out->dim])) &
+        atoms;
     atoms &= ~out->here;
     int other;
     if (atoms == 0)

@@ -28,8 +28,8 @@ typedef struct {
 
 typedef struct {
     int dim;
-    AtomSet here;  /* the part of the axis that does shard the dim; the question is about the rest
-                    */
+    AtomSet here;  /* the part of the axis that does shard the dim, as it lies or as its op makes
+                      it; the question is about the rest */
     int other_dim; /* the axis shards that other dim of the tensor, and may shard one only; -1 */
     int n_stops;   /* 0 if no pin leads the axis to anything linked with this dim */
     WhyNotStop stop[WHY_NOT_STOPS];
@@ -45,6 +45,11 @@ typedef struct {
 
 /* dim -1 means all dims. In the arena. */
 WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis);
+
+/* The reason that the op alone gives why the axes do not shard a dim of an operand there: it has no
+ * rule, takes the dim whole, or is sharded along another index dim by them. Returns false if it
+ * gives none. */
+bool why_not_at(const Plan *plan, int32_t op, int operand, int dim, AtomSet atoms, WhyNotStop *out);
 
 /* What stopped it, as a clause. */
 void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out);

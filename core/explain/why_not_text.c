@@ -42,11 +42,17 @@ static const char *index_name(const Plan *plan, const StopRecord *at)
 
 static void say_taken(const Plan *plan, const WhyNotStop *stop, Buf *out)
 {
+    const Graph *graph = plan->inferred->graph;
     const StopRecord *at = &stop->at;
-    if ((at->leaving || stop->beside) && at->other >= 0)
-        buf_printf(out, "the axis shards %s there, and can shard only one index dim of an op",
+    if ((at->leaving || stop->beside) && at->other >= 0) {
+        buf_printf(out, "the axis shards %s there",
                    program_space(plan->inferred, at->op)->index[at->other].name);
-    else if (at->other >= 0)
+        if (op_copies_partition(plan, at->op)) {
+            buf_puts(out, " as in ");
+            reason_put_op(graph, graph->of[at->op], out);
+        }
+        buf_puts(out, ", and can shard only one index dim of an op");
+    } else if (at->other >= 0)
         buf_printf(out,
                    "the axis shards dim %d of that tensor, and can shard only one dim of a tensor",
                    at->other);
@@ -189,8 +195,8 @@ static void say_place(const Plan *plan, const WhyNotStop *stop, int axis, Buf *o
     }
     const char *op_type = op_operator(graph, at->op), *label = op_path_or_name(graph, at->op);
     if (stop->beside) {
-        buf_printf(out, " is not near; at %s %s, %s", op_type, label,
-                   at->leaving ? "which reads it" : "which makes it");
+        buf_printf(out, " is %s %s %s, %s", at->stop == STOP_TAKEN ? "at" : "not near; at", op_type,
+                   label, at->leaving ? "which reads it" : "which makes it");
         if (at->index >= 0)
             buf_printf(out, " along %s", index_name(plan, at));
         return;
@@ -306,9 +312,9 @@ void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *ou
         buf_puts(out, " has size 1: it shards nothing\n");
     } else {
         if (answer.partial) {
-            buf_puts(out, "it is partial over ");
+            buf_puts(out, "its op makes it partial over ");
             mesh_put_axis(plan->mesh, axis, out);
-            buf_puts(out, ": `why` says which sum left it so\n");
+            buf_puts(out, ": `why` says by which sum\n");
         }
         int nearest = nearest_dim(&answer);
         for (int i = 0; i < answer.n_dims; i++)

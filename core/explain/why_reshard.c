@@ -57,6 +57,8 @@ static void find_dropped(const Plan *plan, int operand, int dim, AtomSet gone,
         if (record->stop == STOP_CLOSED)
             at->stop.pin = plan_pin_of(plan, PIN_INDEX_DIM, out->op, record->index);
     }
+    if (!at->found)
+        at->found = why_not_at(plan, out->op, operand, dim, gone, &at->stop);
 }
 
 const ReshardPath *why_reshard_other(const Plan *plan, const Reshard *reshard)

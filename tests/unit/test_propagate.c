@@ -316,9 +316,9 @@ static void every_axis_on_every_dim_ends_at_a_pin(void **state)
             continue;
         const Sharding *sharding = plan_sharding(plan, t);
         for (int d = -1; d < sharding->n_dims; d++) {
-            AtomSet atoms =
-                d < 0 ? sharding_partials(shardings_at(plan->shardings, plan->moved->made[t]))
-                      : cut_atoms(&sharding->dim[d]);
+            const Sharding *made = shardings_at(plan->shardings, plan->moved->made[t]);
+            AtomSet atoms = d < 0 ? sharding_partials(made)
+                                  : cut_atoms(&sharding->dim[d]) | cut_atoms(&made->dim[d]);
             int want = 0;
             for (int axis = 0; axis < p->mesh->n_axes; axis++)
                 want += (atoms & mesh_axis_atoms(p->mesh, axis)) != 0;
