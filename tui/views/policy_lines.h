@@ -62,6 +62,7 @@ typedef struct {
 typedef struct {
     PolicyLines *lines; /* NULL: to be made */
     bool shows_all;     /* lines that decide nothing too */
+    bool placed;        /* the cursor was put where a line decides */
 } PolicyState;
 
 /* Of the session's plan; kept until the plan is another or the policy has run again. */

@@ -331,7 +331,7 @@ void chart_draw_legend(const Ui *ui, const ScheduleState *state, Pen *pen)
 {
     /* ORDER WORK_OF */
     static const char *const names[N_WORK_OF] = {"forward of micro-batch 3", "backward",
-                                                 "of it gradients of weights"};
+                                                 "gradients of weights"};
     int n = !state->table->trains ? 1 : has_weights(ui, state) ? N_WORK_OF : OF_WEIGHTS;
     pen_puts(pen, ROLE_DIM, " ");
     for (WorkOf work = 0; work < (WorkOf)n; work++) {

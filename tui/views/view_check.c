@@ -1,6 +1,7 @@
 /* view_check.c - what a run came to: against one device, by rank, by kind of operator. */
 #include "core/cost/memory.h"
 #include "core/run/block_sums.h"
+#include "tui/screen/folded.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
 #include "tui/views/step/run_steps.h"
@@ -12,7 +13,8 @@
 enum {
     SLOW_PERCENT = 5,
     STEPS_SHARE = 2,
-    BESIDE_BLOCKS = 8 /* lines for steps and values, else they are brief */
+    FOLDED_LEAST_H = 18, /* lines from which on every sentence takes as many as it needs */
+    BESIDE_BLOCKS = 8    /* lines for steps and values, else they are brief */
 };
 
 /* ---- the verdict ---- */
@@ -45,7 +47,10 @@ static void draw_lines(Style style, Str text, Pen *pen)
 {
     while (text.n > 0) {
         pen_rune(pen, ROLE_TEXT, ' ');
-        pen_fit(pen, style, str_take(&text, '\n'), pen->area.w - 2);
+        if (style == ROLE_ERROR || pen->area.h >= FOLDED_LEAST_H)
+            pen_put_folded(pen, style, str_take(&text, '\n'), 1);
+        else
+            pen_fit(pen, style, str_take(&text, '\n'), pen->area.w - 2);
         pen_line(pen);
         style = ROLE_TEXT;
     }

@@ -329,7 +329,7 @@ static void draw(Ui *ui, Pen *pen)
     draw_legend(ui, pen);
     draw_over(ui, pen);
     int left = h - pen->y, notes = h < NOTE_LEAST ? 0 : w >= NOTES_WIDE ? 4 : 7;
-    if (left - notes >= GRAPH_LEAST + 1 && mem_is_listed(ui) && mem->step.n > 0)
+    if (left - notes >= GRAPH_LEAST && mem_is_listed(ui) && mem->step.n > 0)
         mem_strip_draw(ui, left - notes, pen);
     else if (left - notes >= GRAPH_LEAST + 1)
         draw_graph(ui, left - notes < GRAPH_MOST ? left - notes : GRAPH_MOST, pen);

@@ -4,6 +4,7 @@
 #include "core/summary/diff.h"
 #include "tui/state/menu.h"
 #include "tui/views/label.h"
+#include "tui/views/policy_decided.h"
 #include "tui/views/policy_lines.h"
 #include "tui/views/policy_try.h"
 #include "tui/views/rows.h"
@@ -19,6 +20,7 @@ enum {
     LIST_AT = 2,
     DETAIL_LEAST_H = 9,
     DETAIL_MOST = 7,
+    FOLDED_LEAST_H = 20, /* lines from which on the options take as many as they need */
     PRICE_LEAST_W = 56,
     BAR_LEAST_W = 76,
     BAR = 6
@@ -99,68 +101,6 @@ static int64_t place_in(const int *rows, int n, int64_t row)
     return at;
 }
 
-/* ---- what a line decided, folded ---- */
-
-typedef struct {
-    const Decision *first;
-    Str name;
-    Text sharding;
-    int n;
-} Fold;
-
-static Str fold_name(const Ui *ui, const Decision *decision)
-{
-    Buf name = buf_new(ui->frame);
-    if (decision_is_on_ops(decision->kind)) {
-        decision_format(ui->session, decision, &name);
-        return buf_str(&name);
-    }
-    Str whole = decision_is_on_tensor(decision->kind)
-                    ? str_from(naming_label(ui->session->naming, decision->place))
-                    : label_op(ui->session, ui->frame, decision->place);
-
-    text_wildcard(whole, &name);
-    return buf_str(&name);
-}
-
-static Text fold_sharding(const Ui *ui, const Decision *decision)
-{
-    const Plan *plan = ui_plan(ui);
-    const OpSpace *space;
-    Buf text = buf_marked(ui->frame);
-
-    if (decision_is_on_ops(decision->kind))
-        return (Text){0};
-    if (decision_is_on_tensor(decision->kind))
-        return label_value(ui, decision->place, plan->moved->sharding[decision->place]);
-    space = inferred_space(ui->session->inferred, decision->place);
-    buf_printf(&text, "%s = ", space ? space->index[decision->dim].name : "?");
-    cut_format(decision_cut(decision), plan->mesh, &text);
-    return buf_text(&text);
-}
-
-/* Folds decisions on places whose names differ only in numbers and whose shardings are equal. */
-static int fold_decisions(Ui *ui, int line, Fold **out)
-{
-    const Decision **all;
-    Vec(Fold) folds = {0};
-    int n = policy_line_decisions(ui, line, &all);
-
-    for (int i = 0; i < n; i++) {
-        Fold fold = {all[i], fold_name(ui, all[i]), fold_sharding(ui, all[i]), 1};
-        int at = 0;
-        while (at < folds.n && !(str_eq(folds.at[at].name, fold.name) &&
-                                 str_eq(folds.at[at].sharding.str, fold.sharding.str)))
-            at++;
-        if (at == folds.n)
-            vec_push(ui->frame, &folds, fold);
-        else
-            folds.at[at].n++;
-    }
-    *out = folds.at;
-    return folds.n;
-}
-
 /* ---- drawing ---- */
 
 typedef struct {
@@ -175,14 +115,22 @@ static void draw_options(const Ui *ui, Pen *pen)
 
     if (options->n == 0)
         return;
-    pen_puts(pen, ROLE_DIM, " options");
+    bool folds = pen->area.h >= FOLDED_LEAST_H;
+    pen_puts(pen, ROLE_DIM, " options  ");
     for (int i = 0; i < options->n; i++) {
         const PolicyOption *option = &options->at[i];
         bool changed = strcmp(option->value, option->fallback) != 0;
-        pen_printf(pen, ROLE_DIM, "%s%s ", i > 0 ? ", " : "  ", option->name);
+        int need = (int)(strlen(option->name) + strlen(option->value)) + 3;
+        pen_puts(pen, ROLE_DIM, i > 0 ? ", " : "");
+        if (folds && pen->x + need > pen->area.w) {
+            pen_line(pen);
+            pen_tab(pen, 10);
+        }
+        pen_printf(pen, ROLE_DIM, "%s ", option->name);
         pen_printf(pen, changed ? ROLE_NOTE : ROLE_TEXT, "%s", option->value);
     }
-    pen_puts(pen, ROLE_DIM, "   :set policy.NAME=VALUE");
+    if (!folds || pen->x + 28 < pen->area.w)
+        pen_puts(pen, ROLE_DIM, "   :set policy.NAME=VALUE");
     pen_line(pen);
 }
 
@@ -253,14 +201,6 @@ static void draw_source(const Ui *ui, Str text, Pen *pen)
         pen_fit(pen, ROLE_DIM, comment.str, columns - wide);
 }
 
-/* The time that shares are of: of a training step, what its devices have in all stages. */
-static double whole_us(const Ui *ui)
-{
-    const Pipeline *pipeline = ui_plan(ui)->priced->pipeline;
-    return !ui_graph(ui)->phase ? ui_plan(ui)->priced->totals.step_us
-                                : plan_step_us(ui_plan(ui)) * (pipeline ? pipeline->lanes->n : 1);
-}
-
 static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const Columns *columns,
                       Pen *pen)
 {
@@ -279,7 +219,7 @@ static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const 
                    "%6d", line->hits);
     pen_tab(pen, 13);
     if (columns->us && line->us > 0) {
-        bool dear = line->us > whole_us(ui) * 0.05;
+        bool dear = line->us > policy_whole_us(ui) * 0.05;
         pen_right(pen, dear ? ROLE_DEAR : ROLE_TEXT, label_us(ui, line->us), columns->us);
         pen_rune(pen, ROLE_TEXT, ' ');
         if (columns->bar)
@@ -298,7 +238,8 @@ static void draw_edit(const PolicyEdit *edit, const Columns *columns, Pen *pen)
     pen_fit(pen, ROLE_TEXT, str_from(edit->text), pen->area.w - pen->x);
 }
 
-static void draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
+/* Returns whether all lines of the file are listed and shown. */
+static bool draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
 {
     int64_t *at = &ui->list[SHOW_POLICY].at, *top = &ui->list[SHOW_POLICY].top;
     Columns columns = {lines->priced && pen->area.w >= PRICE_LEAST_W ? 10 : 0,
@@ -322,87 +263,7 @@ static void draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
             rows_mark(ui, SHOW_POLICY, pen, pen->y);
         pen_line(pen);
     }
-}
-
-static void draw_finding(const PolicyLine *line, Pen *pen)
-{
-    const Finding *finding = line->finding;
-
-    draw_field(pen, finding->level == LEVEL_NOTE ? "  NOTE" : "! NOTE", 10);
-    pen_printf(pen, finding->level == LEVEL_NOTE ? ROLE_NOTE : ROLE_ERROR, "%s%s%s", finding->text,
-               *finding->hint ? "; " : "", finding->hint);
-    pen_line(pen);
-}
-
-static void draw_cost(const Ui *ui, const PolicyLine *line, Pen *pen)
-{
-    bool trains = ui_graph(ui)->phase;
-    pen_puts(pen, ROLE_HEAD, "         causes");
-    pen_tab(pen, 18);
-    pen_put(pen, ROLE_TEXT, label_us(ui, line->us));
-    pen_printf(pen, ROLE_TEXT, " of reshards%s, %.1f%% of %s", trains ? " a step" : "",
-               100 * line->us / whole_us(ui), trains ? "the devices' time" : "the step");
-    pen_line(pen);
-    if (!trains)
-        return;
-    pen_tab(pen, 18);
-    for (CommPass pass = 0; pass < COMM_PASS_COUNT; pass++)
-        if (line->pass_us[pass] > 0)
-            pen_printf(pen, ROLE_TEXT, "%s %.*s ×%d  ", comm_pass_name(pass),
-                       STR_ARG(label_us(ui, line->pass_us[pass])),
-                       pass == COMM_UPDATE ? 1 : plan_micro_batches(ui_plan(ui)));
-    pen_line(pen);
-}
-
-static void draw_decided(Ui *ui, int number, int h, Pen *pen)
-{
-    const PolicyLine *line = &policy_lines(ui)->line[number - 1];
-    Fold *folds;
-    int n = fold_decisions(ui, number, &folds);
-
-    pen_printf(pen, ROLE_HEAD, " LINE %d decided", number);
-    for (int i = 0; i < n; i++) {
-        int below = line->us > 0 ? 1 + (ui_graph(ui)->phase != NULL) : 0;
-        if (pen->y == h - below - 1 && i < n - 1) {
-            pen_tab(pen, 18);
-            pen_printf(pen, ROLE_DIM, "and %d more kinds: Enter lists them", n - i);
-            pen_line(pen);
-            break;
-        }
-        pen_tab(pen, 18);
-        pen_printf(pen, ROLE_TEXT, "%4d × ", folds[i].n);
-        pen_put(pen, ROLE_TEXT, folds[i].name);
-        pen_puts(pen, ROLE_TEXT, "  ");
-        pen_text(pen, folds[i].sharding, -1, -1);
-        pen_line(pen);
-    }
-    if (line->us <= 0)
-        return;
-    draw_cost(ui, line, pen);
-}
-
-/* What the line under the cursor did, or why it did nothing. */
-static void draw_detail(Ui *ui, int number, Pen *pen)
-{
-    const PolicyLine *line = &policy_lines(ui)->line[number - 1];
-
-    if (error_is_set(&ui->changes.policy_failed)) {
-        pen_puts(pen, ROLE_DIM,
-                 " hits are from the last successful run, the source is as it is now");
-        return;
-    }
-    if (line->finding)
-        draw_finding(line, pen);
-    if (line->hits > 0)
-        draw_decided(ui, number, pen->area.h, pen);
-    else if (line->made > 0)
-        pen_printf(pen, ROLE_NOTE, " LINE %d: all %d decisions of it were undone or replaced",
-                   number, line->made);
-    else if (policy_line_is_unused(line))
-        pen_printf(pen, ROLE_NOTE, " LINE %d was not reached, or its decisions were made before it",
-                   number);
-    else if (!line->finding)
-        pen_printf(pen, ROLE_DIM, " line %d decides nothing by itself", number);
+    return n == n_rows(lines) && n <= h;
 }
 
 static void draw_none(Ui *ui, Pen *pen)
@@ -439,6 +300,31 @@ static void draw_around(const Ui *ui, const PolicyLines *lines, int number, Pen 
     }
 }
 
+/* If no line belongs to the selection, the cursor goes to the error, else to the first line that
+ * made a decision.
+ */
+static void enter(Ui *ui, ShowId from)
+{
+    (void)from;
+    const PolicyLines *lines = policy_lines(ui);
+    int64_t *at = &ui->list[SHOW_POLICY].at;
+    int first = -1;
+
+    state_of(ui)->placed = true;
+    if (*at < n_rows(lines) && is_telling(ui, lines, (int)*at))
+        return;
+    for (int i = lines->n_lines - 1; i >= 0; i--)
+        if (lines->line[i].hits > 0)
+            first = i;
+    for (int i = lines->n_lines - 1; i >= 0; i--)
+        if (policy_line_is_idle(&lines->line[i]))
+            first = i;
+    if (failed_line(ui, lines) > 0)
+        first = failed_line(ui, lines) - 1;
+    if (first >= 0)
+        *at = first;
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     const PolicyLines *lines = policy_lines(ui);
@@ -455,14 +341,17 @@ static void draw(Ui *ui, Pen *pen)
     }
     if (n_rows(lines) == 0)
         return;
-    draw_rows(ui, lines, h - detail, pen);
+    if (!state_of(ui)->placed)
+        enter(ui, SHOW_POLICY);
+    bool whole = draw_rows(ui, lines, h - detail, pen);
     int number = line_at(ui);
     if (number == 0 || detail == 0)
         return;
     int from = pen->y < h - detail ? pen->y + 1 : h - detail + 1;
     Pen below = pen_new(pen->grid, (Rect){pen->area.x, pen->area.y + from, pen->area.w, h - from});
-    draw_detail(ui, number, &below);
-    draw_around(ui, lines, number, &below);
+    policy_draw_decided(ui, number, &below);
+    if (!whole)
+        draw_around(ui, lines, number, &below);
 }
 
 /* ---- acting ---- */
@@ -486,9 +375,9 @@ static void show_place(Ui *ui, const Decision *decision)
 
 static void chosen(Ui *ui, int value)
 {
-    Fold *folds;
+    PolicyFold *folds;
 
-    if (line_at(ui) > 0 && value < fold_decisions(ui, line_at(ui), &folds))
+    if (line_at(ui) > 0 && value < policy_folds(ui, line_at(ui), &folds))
         show_place(ui, folds[value].first);
 }
 
@@ -533,8 +422,8 @@ static void open_edit(Ui *ui, const PolicyEdit *edit)
 static void open_line(Ui *ui)
 {
     int number = line_at(ui);
-    Fold *folds = NULL;
-    int n = number > 0 ? fold_decisions(ui, number, &folds) : 0;
+    PolicyFold *folds = NULL;
+    int n = number > 0 ? policy_folds(ui, number, &folds) : 0;
 
     if (n == 0)
         ui_say(ui, "line %d holds no decision", number);
@@ -548,30 +437,6 @@ static void open_line(Ui *ui)
         buf_add_text(&text, folds[i].sharding);
         menu_add_text(ui, 0, buf_text(&text), i);
     }
-}
-
-/* If no line belongs to the selection, the cursor goes to the error, else to the first line that
- * made a decision.
- */
-static void enter(Ui *ui, ShowId from)
-{
-    (void)from;
-    const PolicyLines *lines = policy_lines(ui);
-    int64_t *at = &ui->list[SHOW_POLICY].at;
-    int first = -1;
-
-    if (*at < n_rows(lines) && is_telling(ui, lines, (int)*at))
-        return;
-    for (int i = lines->n_lines - 1; i >= 0; i--)
-        if (lines->line[i].hits > 0)
-            first = i;
-    for (int i = lines->n_lines - 1; i >= 0; i--)
-        if (policy_line_is_idle(&lines->line[i]))
-            first = i;
-    if (failed_line(ui, lines) > 0)
-        first = failed_line(ui, lines) - 1;
-    if (first >= 0)
-        *at = first;
 }
 
 static bool act(Ui *ui, ActId act)

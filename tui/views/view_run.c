@@ -289,23 +289,28 @@ static void draw_cursor(const Ui *ui, const RunState *run, Pen *pen)
     int w = pen->area.w - LABEL - 1;
     int x = (int)((span->start_us + span->us / 2 - run->from_us) / run->len_us * w);
     const char *mark = ui->look.ascii ? "^" : "▲";
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_new(ui->frame), time = buf_new(ui->frame);
     Str name = span->op >= 0 ? label_op(ui->session, ui->frame, span->op) : str_from(row->label);
 
-    text_put_name(name, pen->area.w / 2, &text);
     if (span->op >= 0)
-        buf_printf(&text, " %s", label_operator(ui_graph(ui), span->op));
-    buf_printf(&text, ", %.*s at %.*s", STR_ARG(label_us(ui, span->us)),
+        buf_printf(&time, " %s", label_operator(ui_graph(ui), span->op));
+    buf_printf(&time, ", %.*s at %.*s", STR_ARG(label_us(ui, span->us)),
                STR_ARG(label_us(ui, span->start_us)));
-    int need = text_columns(buf_str(&text)) + 2, at = LABEL + (x < 0 ? 0 : x < w ? x : w - 1);
-    if (at + need >= pen->area.w && at > pen->area.w / 2) { /* its text to the left */
-        pen_tab(pen, at - (at - 1 < need ? at - 1 : need));
-        pen_fit(pen, ROLE_NOTE, buf_str(&text), at - pen->x);
+    int at = LABEL + (x < 0 ? 0 : x < w ? x : w - 1);
+    int left = at - 3, right = pen->area.w - at - 3; /* columns beside the mark */
+    int room = left > right ? left : right, tail = text_columns(buf_str(&time));
+    text_put_name(name, room > tail ? room - tail : 1, &text);
+    buf_printf(&text, "%.*s", STR_ARG(buf_str(&time)));
+    int need = text_columns(buf_str(&text));
+    if (need > right && left > right) {
+        pen_tab(pen, at - 2 - (left < need ? left : need));
+        pen_fit(pen, ROLE_NOTE, buf_str(&text), at - 2 - pen->x);
+        pen_tab(pen, at);
         pen_puts(pen, ROLE_FOCUS, mark);
     } else {
         pen_tab(pen, at);
         pen_printf(pen, ROLE_TEXT, "%s ", mark);
-        pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w - 1 - pen->x);
+        pen_fit(pen, ROLE_TEXT, buf_str(&text), right);
     }
     pen_line(pen);
 }

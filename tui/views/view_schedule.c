@@ -44,10 +44,11 @@ static void draw_head(const Ui *ui, const ScheduleState *state, Pen *pen)
         pen_printf(pen, ROLE_DIM, ": %s", kind->bubble);
     pen_line(pen);
     if (table->trains) {
-        pen_printf(pen, ROLE_NOTE, " %s", pipeline_backward_note(ui_plan(ui)));
         double step_us = plan_step_us(ui_plan(ui));
+        pen_puts(pen, ROLE_TEXT, " ");
         if (step_us > table->us)
-            pen_printf(pen, ROLE_TEXT, "; with the update %.*s", STR_ARG(label_us(ui, step_us)));
+            pen_printf(pen, ROLE_TEXT, "with the update %.*s; ", STR_ARG(label_us(ui, step_us)));
+        pen_put_folded(pen, ROLE_NOTE, str_from(pipeline_backward_note(ui_plan(ui))), 1);
         pen_line(pen);
     }
 }

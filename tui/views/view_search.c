@@ -8,6 +8,7 @@
 #include "tui/state/compare.h"
 #include "tui/state/jobs/plan_search.h"
 #include "tui/state/jobs/whatif.h"
+#include "tui/screen/folded.h"
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 
@@ -441,9 +442,10 @@ static void draw_plans(Ui *ui, const PlanSearch *search, Pen *pen)
     if (search->point[0].outcome == SEARCH_PLAN) {
         draw_points(ui, search, search->pins.n > 0 && room > 4 ? room / 2 : room, pen);
     } else {
-        pen_printf(pen, ROLE_ERROR, " %s",
-                   search->point[0].conflict ? search->point[0].conflict
-                                             : "no plan within the limit was found");
+        const char *conflict = search->point[0].conflict;
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_put_folded(pen, ROLE_ERROR,
+                       str_from(conflict ? conflict : "no plan within the limit was found"), 1);
         pen_line(pen);
     }
     draw_pins(ui, search, pen);
@@ -481,6 +483,21 @@ static void draw_found(Ui *ui, const PlanSearch *search, Pen *pen)
     if (chart > 0)
         draw_chart(ui, search, chart, pen);
     draw_plans(ui, search, pen);
+    draw_live(ui, pen->area.h - pen->y, pen);
+}
+
+/* What is known so far, and beside or below it what the search begins from. */
+static void draw_search(const Ui *ui, const PlanSearch *search, Pen *pen)
+{
+    Rect area = pen->area;
+    bool wide = area.w >= WIDE;
+
+    draw_running(ui, &search->watch, pen);
+    int top = pen->y, left = wide ? area.w / 2 : 0;
+    draw_steps(ui, &search->watch, wide ? area.h - top : (area.h - top) / 2, pen);
+    int from = wide ? top : pen->y, h = area.h - from;
+    Pen now = pen_new(pen->grid, (Rect){area.x + left, area.y + from, area.w - left, h});
+    draw_layers(ui, h, &now);
 }
 
 static void draw(Ui *ui, Pen *pen)
@@ -488,8 +505,7 @@ static void draw(Ui *ui, Pen *pen)
     const PlanSearch *search = ui->plan_search;
 
     if (search && search->running) {
-        draw_running(ui, &search->watch, pen);
-        draw_steps(ui, &search->watch, pen->area.h - pen->y, pen);
+        draw_search(ui, search, pen);
     } else if (!search || !search->point) {
         draw_nothing(ui, pen);
     } else {

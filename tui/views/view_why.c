@@ -289,25 +289,32 @@ const View view_why = {
     .hints = why_hints,
 };
 
+static void put_finding(const Finding *finding, int id, Buf *out)
+{
+    size_t from = out->n;
+
+    buf_puts(out, finding->level == LEVEL_NOTE ? "i" : "!");
+    buf_mark(out, from, SPAN_ITEM, id);
+    buf_printf(out, " %s: %s", finding->code, finding->text);
+    if (finding->file && *finding->file) {
+        buf_puts(out, "  ");
+        origin_put_place(&(Origin){.file = finding->file, .line = finding->line}, out);
+    }
+    buf_putc(out, '\n');
+    if (finding->hint && *finding->hint)
+        buf_printf(out, "    %s\n", finding->hint);
+}
+
+/* The gravest first, so that what makes a plan illegal does not stand below a page of notes. */
 static void draw_findings(Ui *ui, Pen *pen)
 {
     const Findings *findings = &ui_plan(ui)->findings;
     Buf text = buf_marked(ui->frame);
 
-    for (int i = 0; i < findings->n; i++) {
-        const Finding *finding = &findings->at[i];
-        size_t from = text.n;
-        buf_puts(&text, finding->level == LEVEL_NOTE ? "i" : "!");
-        buf_mark(&text, from, SPAN_ITEM, i);
-        buf_printf(&text, " %s: %s", finding->code, finding->text);
-        if (finding->file && *finding->file) {
-            buf_puts(&text, "  ");
-            origin_put_place(&(Origin){.file = finding->file, .line = finding->line}, &text);
-        }
-        buf_putc(&text, '\n');
-        if (finding->hint && *finding->hint)
-            buf_printf(&text, "    %s\n", finding->hint);
-    }
+    for (int level = LEVEL_ERROR; level >= LEVEL_NOTE; level--)
+        for (int i = 0; i < findings->n; i++)
+            if (findings->at[i].level == (Level)level)
+                put_finding(&findings->at[i], i, &text);
     if (findings->n == 0)
         buf_puts(&text, "no findings: nothing to warn of\n");
     page_draw(ui, SHOW_FINDINGS, buf_text(&text), pen);

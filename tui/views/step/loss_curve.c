@@ -4,17 +4,52 @@
 
 enum { LABEL = 9 };
 
-/* The mean of the losses in a column of w; NAN where no step has one. */
-static double mean_in(const RunReport *report, int column, int w)
+/* Losses over the columns of a curve: of the plan, and of one device where it ran too. */
+typedef struct {
+    const RunReport *report;
+    int w;
+    double least, most;
+} Curve;
+
+static double loss_of(const RunStep *step, bool one_device)
 {
-    int first = (int)((int64_t)column * report->n_steps / w);
-    int end = (int)((int64_t)(column + 1) * report->n_steps / w), n = 0;
-    double sum = 0;
-    for (int i = first; i < end || i == first; i++) {
-        sum += report->steps[i].loss;
-        n++;
+    return one_device ? step->one_device : step->loss;
+}
+
+/* The mean of the losses in a column; between steps that are wider than one, on the line through
+ * them. NAN where no step has one. */
+static double loss_in(const Curve *curve, int column, bool one_device)
+{
+    const RunStep *steps = curve->report->steps;
+    int n = curve->report->n_steps, w = curve->w;
+    if (n < w) {
+        double at = (double)column * (n - 1) / (w - 1);
+        int i = at < n - 2 ? (int)at : n - 2;
+        double from = loss_of(&steps[i], one_device), to = loss_of(&steps[i + 1], one_device);
+        return from + (to - from) * (at - i);
     }
-    return sum / n;
+    int first = (int)((int64_t)column * n / w), end = (int)((int64_t)(column + 1) * n / w);
+    double sum = 0;
+    for (int i = first; i < end; i++)
+        sum += loss_of(&steps[i], one_device);
+    return sum / (end - first);
+}
+
+/* Whether a step stands in the column, not only the line between two. */
+static bool has_step(const Curve *curve, int column)
+{
+    int n = curve->report->n_steps, w = curve->w;
+    int step = (int)lround((double)column * (n - 1) / (w - 1));
+    return n >= w || (int)lround((double)step * (w - 1) / (n - 1)) == column;
+}
+
+/* -1: the loss is not a number */
+static int row_of(const Curve *curve, double loss, int h)
+{
+    bool flat = curve->most <= curve->least;
+    if (!isfinite(loss))
+        return -1;
+    return flat ? 0 : (int)lround((curve->most - loss) / (curve->most - curve->least) * (h - 1));
 }
 
 static void draw_words(const RunReport *report, bool verified, Pen *pen)
@@ -23,36 +58,47 @@ static void draw_words(const RunReport *report, bool verified, Pen *pen)
     double drift = 0;
     for (int i = 0; i < report->n_steps; i++)
         drift = fmax(drift, report->steps[i].drift);
-    pen_printf(pen, ROLE_TEXT, " loss %.5g at step 1, ", first->loss);
+    pen_printf(pen, ROLE_TEXT, " loss %.5g, after %d steps ", first->loss, report->n_steps);
     pen_printf(pen, ROLE_HEAD, "%.5g", last->loss);
-    pen_printf(pen, ROLE_TEXT, " at step %d", report->n_steps);
     if (verified)
-        pen_printf(pen, ROLE_NOTE, "; on one device %.5g, parameters and states drift by %.2g",
-                   last->one_device, drift);
+        pen_printf(pen, ROLE_NOTE, "; o one device %.5g, states drift by %.2g", last->one_device,
+                   drift);
     pen_line(pen);
+}
+
+/* The plan's loss as `*`, that of one device as `o` where it stands in another row. */
+static void draw_row(const Curve *curve, int y, int h, bool verified, Pen *pen)
+{
+    for (int c = 0; c < curve->w; c++) {
+        bool step = has_step(curve, c);
+        if (row_of(curve, loss_in(curve, c, false), h) == y)
+            pen_rune(pen, step ? ROLE_TEXT : ROLE_DIM, step ? '*' : 0xb7);
+        else if (verified && step && row_of(curve, loss_in(curve, c, true), h) == y)
+            pen_rune(pen, ROLE_NOTE, 'o');
+        else
+            pen_rune(pen, ROLE_TEXT, ' ');
+    }
 }
 
 void loss_curve_draw(const RunReport *report, bool verified, int h, Pen *pen)
 {
-    int w = pen->area.w - LABEL - 1;
-    double least = INFINITY, most = -INFINITY;
+    Curve curve = {report, pen->area.w - LABEL - 1, INFINITY, -INFINITY};
     draw_words(report, verified, pen);
-    w = w < report->n_steps ? w : report->n_steps;
-    for (int c = 0; c < w; c++) {
-        least = fmin(least, mean_in(report, c, w));
-        most = fmax(most, mean_in(report, c, w));
-    }
-    if (w < 1 || !isfinite(least) || !isfinite(most))
+    if (curve.w < 2 || report->n_steps < 2)
+        return;
+    for (int c = 0; c < curve.w; c++)
+        for (int one = 0; one <= verified; one++) {
+            curve.least = fmin(curve.least, loss_in(&curve, c, one));
+            curve.most = fmax(curve.most, loss_in(&curve, c, one));
+        }
+    if (!isfinite(curve.least) || !isfinite(curve.most))
         return;
     for (int y = 0; y < h; y++) {
         if (y == 0 || y == h - 1)
-            pen_printf(pen, ROLE_DIM, "%*.4g ", LABEL - 1, y == 0 ? most : least);
+            pen_printf(pen, ROLE_DIM, "%*.4g ", LABEL - 1, y == 0 ? curve.most : curve.least);
         else
             pen_printf(pen, ROLE_DIM, "%*s", LABEL, "");
-        for (int c = 0; c < w; c++) {
-            double part = most > least ? (most - mean_in(report, c, w)) / (most - least) : 0;
-            pen_puts(pen, ROLE_TEXT, (int)lround(part * (h - 1)) == y ? "*" : " ");
-        }
+        draw_row(&curve, y, h, verified, pen);
         pen_line(pen);
     }
 }

@@ -5,8 +5,9 @@
 #include "core/run/run.h"
 #include "tui/screen/grid.h"
 
-/* A line in words, then h lines of curve, whose scale is from the least to the greatest loss. Where
- * columns are fewer than steps a column has the mean of its steps. */
+/* A line in words, then h lines of curve over the whole width, whose scale is from the least to the
+ * greatest loss: `*` the plan's steps, `o` those of one device where they stand in another row.
+ * Where columns are fewer than steps a column has the mean of its steps. */
 void loss_curve_draw(const RunReport *report, bool verified, int h, Pen *pen);
 
 #endif

@@ -4,7 +4,7 @@
 #include "tui/views/label.h"
 #include "tui/views/mem.h"
 
-enum { SCALE_W = 11, LABEL_EVERY = 4, ROWS_LEAST = 2 };
+enum { SCALE_W = 11, LABEL_EVERY = 4, ROWS_LEAST = 1 };
 
 typedef struct {
     const Ui *ui;
@@ -192,13 +192,14 @@ static void draw_head(const Strip *strip, Pen *pen)
     const MemoryMoment *peak = &strip->step->at[strip->step->peak];
     pen_puts(pen, ROLE_HEAD, " OVER THE STEP  ");
     Buf text = buf_new(ui->frame);
-    if (strip->table)
-        buf_printf(&text, "%d micro-batches, ", strip->table->n_micro_batches);
-    buf_printf(&text, "a column is %.*s; ^ the peak %.*s at %.*s",
-               STR_ARG(label_us(ui, strip->step->us / strip->columns)),
-               STR_ARG(label_bytes(ui, peak->bytes)), STR_ARG(label_us(ui, peak->from_us)));
+    buf_printf(&text, "^ the peak %.*s at %.*s", STR_ARG(label_bytes(ui, peak->bytes)),
+               STR_ARG(label_us(ui, peak->from_us)));
     if (strip->table && peak->block >= 0)
         buf_printf(&text, ", %d in flight", peak->in_flight);
+    buf_printf(&text, "; a column is %.*s",
+               STR_ARG(label_us(ui, strip->step->us / strip->columns)));
+    if (strip->table)
+        buf_printf(&text, " of %d micro-batches", strip->table->n_micro_batches);
     pen_fit(pen, ROLE_DIM, buf_str(&text), pen->area.w - pen->x);
     pen_line(pen);
 }

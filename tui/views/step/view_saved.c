@@ -70,9 +70,9 @@ static void draw_top(const Ui *ui, Pen *pen)
     Buf text = buf_new(ui->frame);
     buf_puts(&text, " on ");
     mem_format_devices(mem, mem->at, ui->session->mesh->n_devices, 16, &text);
-    buf_printf(
-        &text, ": %.*s a micro-batch, %.*s at the peak; AGAIN: a step's time to make it again",
-        STR_ARG(label_bytes(ui, mem->saved.bytes)), STR_ARG(label_bytes(ui, mem->saved.held)));
+    buf_printf(&text, ": %.*s a micro-batch, %.*s at the peak; AGAIN a step",
+               STR_ARG(label_bytes(ui, mem->saved.bytes)),
+               STR_ARG(label_bytes(ui, mem->saved.held)));
     pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w);
     pen_line(pen);
 }
