@@ -292,6 +292,15 @@ def make_transformer(kind):
             hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=8,
             num_key_value_heads=4, vocab_size=512)  # fmt: skip
         return transformers.LlamaForCausalLM(config)
+    if kind == "torchvision":
+        from torchvision.models import VisionTransformer
+
+        model = VisionTransformer(
+            image_size=32, patch_size=8, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=128,
+            num_classes=10)  # fmt: skip
+        torch.nn.init.normal_(model.heads.head.weight, std=0.1)  # else nothing behind it trains
+        model.config = transformers.ViTConfig(image_size=32, num_labels=10)
+        return model
     if kind.endswith(".json"):
         config = transformers.AutoConfig.from_pretrained(kind)
         if config.model_type == "vit":
@@ -322,7 +331,8 @@ def train_plain(model, batches):
 
     optimizer, losses = optimizer_of(model.parameters()), []
     for ids, labels in batches:
-        logits = model(ids, **({} if ids.is_floating_point() else {"use_cache": False})).logits
+        out = model(ids, **({} if ids.is_floating_point() else {"use_cache": False}))
+        logits = getattr(out, "logits", out)
         with loss_parallel() if isinstance(logits, DTensor) else contextlib.nullcontext():
             loss = loss_of(logits, labels)
             loss.backward()

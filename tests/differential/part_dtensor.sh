@@ -2,7 +2,7 @@
 # exact placements, and models that four processes really run: transformers' own trained under torch's
 # styles, fully_shard and pipelines, beside one process.
 . tests/differential/lib.sh
-venv torch torch==2.15.0 transformers==5.24.0
+venv torch torch==2.15.0 transformers==5.24.0 torchvision==0.29.2
 
 # WHAT EXPORT-ARGUMENTS...: the module, and the plan's own parts
 export_plan() {
@@ -70,6 +70,7 @@ train "GPT-2 megatron" gpt2 $models/gpt2.onnx -m dp=2,tp=2 -p megatron
 train "GPT-2 megatron_sp, tied" gpt2-tied $models/gpt2-dynamo.onnx -m dp=2,tp=2 -p megatron_sp
 train "GPT-2 fsdp" gpt2-tied $models/gpt2.onnx -m dp=4 -p fsdp
 train "ViT megatron" tests/differential/configs/vit.json tests/differential/configs/vit.json --dim batch=4 -m dp=2,tp=2 -p megatron
+train "ViT of torchvision, megatron" torchvision $models/vit_b_16.onnx -m dp=2,tp=2 -p megatron
 train "GPT-2 stages" gpt2 $models/tiny-gpt.onnx -m pp=2,dp=2 -p hybrid3d --set micro_batches=2
 
 # Models of configs/, which transformers reads too. A mixture of experts drops no token there.

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 import drawings  # noqa: E402
 import settings  # noqa: E402
 import steps  # noqa: E402
+import views  # noqa: E402
 from make_models import field, value  # noqa: E402
 
 DIMSCOPE = os.path.abspath(os.environ.get("DIMSCOPE") or "./dimscope")
@@ -628,6 +629,7 @@ def check_styles_read_back():
     for model, mesh, policy, lost in [("samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron", ""), (configs + "mixtral.json", "tp=2", "megatron", ""),
                                       (configs + "mixtral.json", "dp=2,ep=2", "expert", ""), (configs + "qwen2_moe.json", "tp=2", "megatron", ""),
                                       (configs + "vit.json", "dp=2,tp=2", "megatron", ""),
+                                      ("samples/models/vit_b_16.onnx", "dp=2,tp=4", "megatron", ""),
                                       ("samples/models/llama-3-tiny.json", "dp=2", "dp", ""),
                                       ("samples/models/llama-tiny.onnx", "dp=2,tp=2", "megatron_sp", "SequenceParallel are not pinned"),
                                       ("samples/models/llama-3-tiny.json", "dp=2", "fsdp", "fully_shard stores in parts is not pinned")]:
@@ -671,6 +673,7 @@ def check_onnx_opens():
 
 
 check_styles_read_back()
+views.measure(run, check, SCRATCH)
 check_settings_side_by_side()
 check_onnx_opens()
 check_facts()

@@ -2,7 +2,7 @@
 
 #include "core/code/python_fold.h"
 #include "core/peers/torch/code_text.h"
-#include "core/peers/torch/styles.h"
+#include "core/peers/torch/styling.h"
 #include "core/plan/stage.h"
 #include "core/session/system_settings.h"
 
@@ -107,7 +107,7 @@ static Str group_pattern(Writer *it, int group)
         Str path = str_from(op_path(it->w->graph, op));
         common = common.n ? code_common_path(common, path) : path;
     }
-    return code_pattern(it->w->arena, common);
+    return torch_pattern(it->w->arena, common, false);
 }
 
 static void find_recomputed(Writer *it)
@@ -147,14 +147,19 @@ static bool gives_logits(const Writer *it)
 static void write_usage(Writer *it)
 {
     const Mesh *mesh = it->w->mesh;
+    const Graph *graph = it->w->graph;
+    const char *argument = graph->n_inputs > 0 ? tensor_name(graph, graph->inputs[0]) : "";
+    bool bare = strcmp(argument, "x") == 0; /* torchvision's models give a tensor */
     buf_puts(it->out, "#\n#     mesh = make_mesh()               # in each process of torchrun\n");
     if (it->stage_axis >= 0)
         buf_puts(it->out, "#     schedule = pipeline(model, mesh, loss_fn)\n"
                           "#     schedule.step(input_ids, target=labels)  # on a middle stage: "
                           "step()\n");
     else
-        buf_puts(it->out, "#     parallelize(model, mesh)         # in place\n"
-                          "#     loss = loss_fn(model(input_ids).logits, labels)\n");
+        buf_printf(it->out,
+                   "#     parallelize(model, mesh)         # in place\n"
+                   "#     loss = loss_fn(model(%s)%s, labels)\n",
+                   argument, bare ? "" : ".logits");
     if (gives_logits(it))
         buf_puts(it->out, "# Logits are a DTensor: use loss_parallel(), or their full_tensor().\n");
     const char *before = "# A rank gets its own part of the batch along ";
@@ -164,6 +169,7 @@ static void write_usage(Writer *it)
             before = ", ";
         }
     buf_puts(it->out, strcmp(before, ", ") == 0 ? ".\n" : "");
+    torch_write_views(it->w, &it->styles, it->out, it->notes);
     if (it->n_experts > 0)
         buf_puts(it->out,
                  "# Experts drop no token, whatever the capacity that the plan counts with.\n");
@@ -189,13 +195,18 @@ static void write_mesh(Writer *it)
 
 /* ---- the plan of a tensor axis ---- */
 
+static bool has_pattern(const StyledModule *m, Str pattern)
+{
+    return str_eq(m->pattern, pattern) || str_eq(m->layer, pattern);
+}
+
 /* Whether the model has modules of the pattern that the plan gives no style to: a layer whose
  * mlp is a block of experts has one of the same name. */
 static bool has_others(const Writer *it, Str pattern)
 {
     int n = 0, n_paths = 0;
     for (int i = 0; i < it->styles.modules.n; i++)
-        n += str_eq(it->styles.modules.at[i].pattern, pattern);
+        n += has_pattern(&it->styles.modules.at[i], pattern);
     for (int i = 0; i < it->styles.blocks.n; i++)
         n_paths += str_eq(it->styles.blocks.at[i].pattern, pattern);
     return n_paths > 0 && n != n_paths;
@@ -208,7 +219,7 @@ static bool all_alike(const Writer *it, Str pattern, int axis, const char *style
     for (int i = 0; i < it->styles.modules.n; i++) {
         const StyledModule *m = &it->styles.modules.at[i];
         const char *other = m->style[axis] ? m->style[axis] : m->inputs[axis];
-        if (str_eq(m->pattern, pattern) && (!other || strcmp(other, style) != 0))
+        if (has_pattern(m, pattern) && (!other || strcmp(other, style) != 0))
             return false;
     }
     return true;
@@ -250,8 +261,9 @@ static void add_style(Writer *it, AxisPlan *plan, const StyledModule *m)
     const char *style = m->style[plan->axis] ? m->style[plan->axis] : m->inputs[plan->axis];
     if (!style)
         return;
-    bool folds = !str_eq(m->name, m->pattern) && all_alike(it, m->pattern, plan->axis, style);
-    Str key = folds ? m->pattern : m->name;
+    bool alike = all_alike(it, m->pattern, plan->axis, style);
+    bool layers = alike || all_alike(it, m->layer, plan->axis, style);
+    Str key = alike ? m->pattern : layers ? m->layer : m->name;
     int n = intern_count(plan->seen);
     if (intern_put(plan->seen, key.s, key.n) == n)
         vec_push(it->w->arena, &plan->plan, (PythonEntry){key, folded(it, key, style), NULL});
@@ -320,7 +332,8 @@ static void write_ties(Writer *it)
     for (int i = 0; i < graph->n_also; i++) {
         Str name = str_from(names_text(graph->names, graph->also[i].name));
         int32_t t = graph->also[i].tensor;
-        if (!tensor_is_parameter(inferred, t) || str_find(name, STR(".")) < 0)
+        if (!tensor_is_parameter(inferred, t) || str_find(name, STR(".")) < 0 ||
+            !torch_styles_change(&it->styles, t))
             continue;
         buf_puts(it->out, "    ");
         python_parameter(name, it->out);
@@ -443,8 +456,7 @@ static void write_arguments(Writer *it, Buf *arguments)
 /* "model.model.layers": those of a unit "model.layers.*". */
 static void put_layers(Writer *it, int unit)
 {
-    Str key = it->units.at[unit].key;
-    python_module((Str){key.s, key.n - 2}, it->out);
+    python_module(styling_parent(it->units.at[unit].key), it->out);
 }
 
 static void write_batch_axes(Writer *it)
@@ -616,25 +628,16 @@ static bool write_pipeline(Writer *it, Error *err)
 
 /* ---- the file ---- */
 
-/* Whether a style of this name is given to some module. */
-static bool gives_style(const Writer *it, const char *name)
-{
-    for (int k = 0; k < it->styles.modules.n; k++)
-        for (int a = 0; a < it->w->mesh->n_axes; a++) {
-            const char *style = it->styles.modules.at[k].style[a];
-            if (style && str_starts(str_from(style), str_from(name)))
-                return true;
-        }
-    return false;
-}
-
 static void write_classes(Writer *it)
 {
-    bool shared = gives_style(it, "SharedExperts("), sent = gives_style(it, "DispatchedExperts(");
+    bool shared = torch_styles_give(&it->styles, "SharedExperts("),
+         sent = torch_styles_give(&it->styles, "DispatchedExperts(");
 
     if (it->styles.places)
         buf_puts(it->out, torch_placed_text);
-    if (gives_style(it, "PartsOfExperts("))
+    if (torch_styles_give(&it->styles, "SplitAttention("))
+        buf_puts(it->out, torch_attention_text);
+    if (torch_styles_give(&it->styles, "PartsOfExperts("))
         buf_puts(it->out, torch_parts_text);
     if (shared || sent)
         buf_puts(it->out, torch_experts_text);

@@ -23,9 +23,10 @@ extern const char dtensor_plan_text[];  /* up to the plan in parallelize_plan() 
 enum { TORCH_COLUMNS = 100 }; /* of a line */
 /* Of what the rest of the module names; schedule: a class of torch's pipelining, or NULL. */
 void torch_write_imports(Str body, const char *schedule, Buf *out);
-extern const char torch_placed_text[];  /* the style of what torch has none for */
-extern const char torch_parts_text[];   /* that of stacked experts that are sharded inside */
-extern const char torch_experts_text[]; /* what the styles of whole experts share, and those */
+extern const char torch_placed_text[];    /* the style of what torch has none for */
+extern const char torch_attention_text[]; /* that of nn.MultiheadAttention */
+extern const char torch_parts_text[];     /* that of stacked experts that are sharded inside */
+extern const char torch_experts_text[];   /* what the styles of whole experts share, and those */
 extern const char torch_shared_experts_text[], torch_dispatched_experts_text[];
 extern const char torch_present_text[]; /* a plan of the modules that a stage has */
 extern const char torch_stage_text[];   /* a model's part, up to how it is called */

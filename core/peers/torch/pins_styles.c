@@ -38,12 +38,13 @@ static Str take_to(Str *rest, Str end)
     return out;
 }
 
-/* "model.layers.*.mlp": by parts, where "*" is any one. */
+/* "model.layers.*.mlp", "layers.encoder_layer_*": by parts, where "*" is any end of one. */
 static bool matches(Str pattern, Str path)
 {
     while (pattern.n > 0 && path.n > 0) {
         Str want = str_take(&pattern, '.'), have = str_take(&path, '.');
-        if (!str_eq(want, STR("*")) && !str_eq(want, have))
+        bool any = str_ends(want, STR("*"));
+        if (any ? !str_starts(have, (Str){want.s, want.n - 1}) : !str_eq(want, have))
             return false;
     }
     return pattern.n == 0 && path.n == 0;
@@ -110,6 +111,18 @@ static void read_experts(const Styles *s, int32_t tensor, Str style, Placement *
             *out = shard(s->roles.at[i].role == WEIGHT_COLUMN ? 1 : 2);
 }
 
+/* Parts of q, k and v in one; of out_proj what takes the heads. */
+static void read_attention(const Styles *s, int32_t tensor, Str path, bool out_proj, int n_dims,
+                           Placement *out)
+{
+    enum { FUSED_PARTS = 3 };
+    int dim = n_dims == 2 ? dim_of(s, tensor, path, !out_proj) : 0;
+    if (!out_proj)
+        *out = (Placement){.kind = PLACE_STRIDED, .dim = dim, .factor = FUSED_PARTS};
+    else if (n_dims == 2)
+        *out = shard(dim);
+}
+
 /* What a style of a module does to one of its parameters. */
 static void read_style(Styles *s, int32_t tensor, Str pattern, Str style, int axis)
 {
@@ -121,7 +134,10 @@ static void read_style(Styles *s, int32_t tensor, Str pattern, Str style, int ax
     Str leaf = {name.s + path.n, name.n - path.n};
     path.n--;
     bool experts = str_find(style, STR("Experts(")) >= 0;
+    bool fused = str_starts(style, STR("SplitAttention("));
+    bool out_proj = fused && str_ends(path, STR(".out_proj"));
     Str module = path;
+    module.n -= out_proj ? strlen(".out_proj") : 0;
     if (experts && str_eq(leaf, STR("weight")))
         while (module.n > 0 && module.s[--module.n] != '.')
             ;
@@ -132,6 +148,8 @@ static void read_style(Styles *s, int32_t tensor, Str pattern, Str style, int ax
     Placement *out = lies_at(s, tensor, axis);
     if (experts)
         read_experts(s, tensor, style, out);
+    else if (fused && shape)
+        read_attention(s, tensor, path, out_proj, (int)shape->n_dims, out);
     else if (str_starts(style, STR("Placed")))
         read_placed(s, tensor, leaf, style, out);
     else if ((columns || str_starts(style, STR("RowwiseParallel"))) && shape && shape->n_dims == 2)

@@ -31,7 +31,7 @@ Placement styling_made(const Styling *s, int32_t tensor)
     return styling_lies(s, s->w->plan->moved->made[tensor]);
 }
 
-static int rank_of(const Styling *s, int32_t tensor)
+int styling_rank(const Styling *s, int32_t tensor)
 {
     const Shape *shape = inferred_shape(s->w->session->inferred, tensor);
     return shape ? (int)shape->n_dims : 0;
@@ -60,7 +60,7 @@ static int32_t read_as(const Styling *s, int32_t tensor)
     return all;
 }
 
-static Placement used(const Styling *s, int32_t parameter)
+Placement styling_used(const Styling *s, int32_t parameter)
 {
     int32_t id = read_as(s, parameter);
     return id == -2 ? (Placement){.kind = OTHER} : styling_lies(s, id);
@@ -104,7 +104,7 @@ static bool reduced_as(const Styling *s, int32_t tensor, Placement *to)
                 next = next == -1 ? graph->uses[u] : -2;
         if (next < 0 ||
             !str_has_word(STR("Add Mul Identity Cast"), str_from(op_operator(graph, next))) ||
-            rank_of(s, op_outputs(graph, next)[0]) != rank_of(s, tensor))
+            styling_rank(s, op_outputs(graph, next)[0]) != styling_rank(s, tensor))
             return false;
         for (int i = 0; i < graph->ops[next].n_inputs; i++)
             if (op_inputs(graph, next)[i] != tensor &&
@@ -135,7 +135,7 @@ static AxisUse use_of(const Styling *s)
         if (plan->moved->made[t] < 0 || tensor_is_known(s->w->session->inferred, t))
             continue;
         if (tensor_is_parameter(s->w->session->inferred, t)) {
-            if (read_as(s, t) != -1 && !styling_is_whole(used(s, t)))
+            if (read_as(s, t) != -1 && !styling_is_whole(styling_used(s, t)))
                 return AXIS_TENSOR;
         } else {
             any |= !styling_is_whole(styling_made(s, t));
@@ -202,7 +202,8 @@ StyledModule *styling_module(Styling *s, Str path)
     int32_t id = intern_put(s->paths, path.s, path.n);
     if (id == modules->n) {
         Str name = torch_module_name(s->w->arena, path);
-        StyledModule it = {path, name, code_pattern(s->w->arena, name), .stage = -1};
+        StyledModule it = {path, name, torch_pattern(s->w->arena, name, false),
+                           torch_pattern(s->w->arena, name, true), .stage = -1};
         if (!code_module_at(s->w->session, path, &it.at))
             it.at = (CodeModule){path, -1, -1, -1, -1, -1, -1};
         int32_t op = it.at.reader >= 0 ? it.at.reader
@@ -265,7 +266,7 @@ static void put_place(const Styling *s, Placement it, Buf *out)
         torch_put_placement(s->w, &it, out);
 }
 
-static void put_argument(const Styling *s, const char *name, Placement it, Buf *out)
+void styling_put_argument(const Styling *s, const char *name, Placement it, Buf *out)
 {
     buf_puts(out, out->s[out->n - 1] == '(' ? "" : ", ");
     buf_printf(out, "%s=", name);
@@ -286,20 +287,10 @@ static const char *closed(Buf *out)
 
 /* ---- styles ---- */
 
-/* A module on one axis: how its first argument arrives and is read, how its result is computed and
- * what it is given on as. */
-typedef struct {
-    Placement arrives, reads, makes, gives;
-    bool last; /* its result is sharded in its last dim, or given whole: the code around it sees a
-                  plain tensor */
-    bool is_output;
-    bool parts; /* its parameters are sharded as in the plan; else they stay whole */
-} Passage;
-
-static bool passage_of(Styling *s, const StyledModule *m, Passage *out)
+bool styling_passage(Styling *s, const StyledModule *m, StylePassage *out)
 {
     const CodeModule *at = &m->at;
-    *out = (Passage){.last = true, .parts = true};
+    *out = (StylePassage){.last = true, .parts = true};
     if (at->reads < 0 && at->in >= 0 && at->in < s->out->n_values)
         s->explained[at->in] = true; /* a constant, as positions are */
     if (at->reads >= 0) {
@@ -319,7 +310,7 @@ static bool passage_of(Styling *s, const StyledModule *m, Passage *out)
     out->makes = out->gives = styling_made(s, at->out);
     if (is_sum(out->makes) && !reduced_as(s, at->out, &out->gives))
         return false;
-    out->last = !placement_is_shard(&out->gives) || out->gives.dim == rank_of(s, at->out) - 1;
+    out->last = !placement_is_shard(&out->gives) || out->gives.dim == styling_rank(s, at->out) - 1;
     for (int i = 0; i < s->w->graph->n_outputs; i++)
         out->is_output |= s->w->graph->outputs[i] == at->out && !styling_is_whole(out->gives);
     return out->makes.kind != OTHER && out->reads.kind != OTHER && out->arrives.kind != OTHER;
@@ -332,7 +323,7 @@ static int out_dim(const Styling *s, int32_t weight, bool *linear, bool *turned)
     MatrixOrder order = naming_matrix(s->w->session->inferred, weight);
     Str name = torch_parameter_name(s->w, weight);
     bool copied = !str_eq(name, str_from(tensor_name(s->w->graph, weight)));
-    if (order == MATRIX_UNKNOWN || rank_of(s, weight) != 2)
+    if (order == MATRIX_UNKNOWN || styling_rank(s, weight) != 2)
         return -1;
     *linear = copied || order == MATRIX_OUT_IN;
     *turned = copied && order == MATRIX_IN_OUT; /* the exporter transposed it */
@@ -353,35 +344,35 @@ static bool looks_up(const Styling *s, const StyledModule *m)
 }
 
 /* "output_layouts=Shard(1), use_local_output=False)" */
-static const char *ended(const Styling *s, const Passage *p, bool is_default, Buf *out)
+static const char *ended(const Styling *s, const StylePassage *p, bool is_default, Buf *out)
 {
     if (!is_default)
-        put_argument(s, "output_layouts", p->gives, out);
+        styling_put_argument(s, "output_layouts", p->gives, out);
     if (!p->last || p->is_output)
         put_flag("use_local_output=False", out);
     return closed(out);
 }
 
-static const char *linear_style(const Styling *s, const StyledModule *m, const Passage *p, int dim,
-                                int outs, Buf *out)
+static const char *linear_style(const Styling *s, const StyledModule *m, const StylePassage *p,
+                                int dim, int outs, Buf *out)
 {
-    int last = m->at.out < 0 ? -1 : rank_of(s, m->at.out) - 1;
+    int last = m->at.out < 0 ? -1 : styling_rank(s, m->at.out) - 1;
     if (dim == outs && styling_is_whole(p->reads) && is_shard(p->makes, last)) {
         buf_puts(out, "ColwiseParallel(");
         if (!styling_is_whole(p->arrives))
-            put_argument(s, "input_layouts", p->arrives, out);
+            styling_put_argument(s, "input_layouts", p->arrives, out);
         return ended(s, p, true, out);
     }
     if (dim == 1 - outs && placement_is_shard(&p->reads) && !is_sum(p->gives)) {
         buf_puts(out, "RowwiseParallel(");
         if (styling_is_whole(p->arrives))
-            put_argument(s, "input_layouts", p->arrives, out);
+            styling_put_argument(s, "input_layouts", p->arrives, out);
         return ended(s, p, styling_is_whole(p->gives), out);
     }
     return NULL;
 }
 
-static const char *lookup_style(const Styling *s, const Passage *p, int dim, Buf *out)
+static const char *lookup_style(const Styling *s, const StylePassage *p, int dim, Buf *out)
 {
     if (dim == 0 && is_sum(p->makes)) {
         buf_puts(out, "RowwiseParallel(input_layouts=Replicate()");
@@ -402,42 +393,42 @@ static Placement turned_over(Placement it)
 }
 
 /* Placed(..): parameters, first argument and result. */
-static const char *placed_style(Styling *s, const StyledModule *m, const Passage *p, bool turned,
-                                bool gives, Buf *out)
+static const char *placed_style(Styling *s, const StyledModule *m, const StylePassage *p,
+                                bool turned, bool gives, Buf *out)
 {
     buf_puts(out, "Placed(");
     if (!styling_is_whole(p->arrives))
-        put_argument(s, "arrives", p->arrives, out);
+        styling_put_argument(s, "arrives", p->arrives, out);
     if (!placement_equal(&p->reads, &p->arrives))
-        put_argument(s, "reads", p->reads, out);
+        styling_put_argument(s, "reads", p->reads, out);
     if (gives)
-        put_argument(s, "gives", p->gives, out);
+        styling_put_argument(s, "gives", p->gives, out);
     if (!p->last || p->is_output)
         put_flag("local=False", out);
     for (int i = 0; i < m->n_parameters && p->parts; i++) {
         Str name = torch_parameter_name(s->w, m->parameter[i]);
-        Placement it = used(s, m->parameter[i]);
+        Placement it = styling_used(s, m->parameter[i]);
         if (styling_is_whole(it))
             continue;
         s->out->splits |= it.kind == PLACE_STRIDED;
-        if (turned && rank_of(s, m->parameter[i]) == 2)
+        if (turned && styling_rank(s, m->parameter[i]) == 2)
             it = turned_over(it);
-        put_argument(s,
-                     arena_str(s->w->arena, (Str){name.s + m->path.n + 1, name.n - m->path.n - 1}),
-                     it, out);
+        styling_put_argument(
+            s, arena_str(s->w->arena, (Str){name.s + m->path.n + 1, name.n - m->path.n - 1}), it,
+            out);
     }
     s->out->places = true;
     return closed(out);
 }
 
 /* Parameters are whole, what is read and made may be sharded. */
-static const char *whole_style(Styling *s, const StyledModule *m, const Passage *p, Buf *out)
+static const char *whole_style(Styling *s, const StyledModule *m, const StylePassage *p, Buf *out)
 {
     Placement next = m->at.out < 0 ? (Placement){0} : styling_lies(s, read_as(s, m->at.out));
     if (styling_is_whole(p->reads) && styling_is_whole(p->arrives) && styling_is_whole(p->makes)) {
-        if (!placement_is_shard(&next) || next.dim == rank_of(s, m->at.out) - 1)
+        if (!placement_is_shard(&next) || next.dim == styling_rank(s, m->at.out) - 1)
             return "";
-        Passage given = *p;
+        StylePassage given = *p;
         given.gives = next, given.last = given.parts = false;
         s->explained[m->at.out] = true;
         return placed_style(s, m, &given, false, true, out);
@@ -447,23 +438,24 @@ static const char *whole_style(Styling *s, const StyledModule *m, const Passage 
     buf_puts(out, "SequenceParallel(");
     if (p->reads.dim != 1)
         put_flag(arena_printf(s->w->arena, "sequence_dim=%d", p->reads.dim), out);
-    if (rank_of(s, m->at.in) > 3) /* heads, in the code of an attention on plain tensors */
+    if (styling_rank(s, m->at.in) > 3) /* heads, in the code of an attention on plain tensors */
         put_flag("use_local_output=True", out);
     return closed(out);
 }
 
 /* A lookup of positions, of which each rank takes those of its part of the sequence. Which rows
  * these are depends on the length of the sequence, so the weight stays whole. */
-static bool is_positions(const StyledModule *m, const Passage *p)
+static bool is_positions(const StyledModule *m, const StylePassage *p)
 {
     bool sliced =
         m->at.reads < 0 || (styling_is_whole(p->arrives) && placement_is_shard(&p->reads));
     return sliced && p->makes.kind == PLACE_SHARD && !p->last;
 }
 
-static const char *positions_style(Styling *s, const StyledModule *m, const Passage *p, Buf *out)
+static const char *positions_style(Styling *s, const StyledModule *m, const StylePassage *p,
+                                   Buf *out)
 {
-    Passage whole = *p;
+    StylePassage whole = *p;
     whole.reads = whole.arrives, whole.parts = false;
     return placed_style(s, m, &whole, false, true, out);
 }
@@ -472,19 +464,19 @@ static const char *positions_style(Styling *s, const StyledModule *m, const Pass
 static const char *style_of(Styling *s, const StyledModule *m)
 {
     Buf out = buf_new(s->w->arena);
-    Passage p;
+    StylePassage p;
     int cut = -1;
     bool linear = false, turned = false;
     for (int i = 0; i < m->n_parameters; i++)
-        if (!styling_is_whole(used(s, m->parameter[i])))
-            cut = rank_of(s, m->parameter[i]) > 1 || cut < 0 ? i : cut;
-    if (!passage_of(s, m, &p))
+        if (!styling_is_whole(styling_used(s, m->parameter[i])))
+            cut = styling_rank(s, m->parameter[i]) > 1 || cut < 0 ? i : cut;
+    if (!styling_passage(s, m, &p))
         return NULL;
     if (is_positions(m, &p) && looks_up(s, m))
         return positions_style(s, m, &p, &out);
     if (cut < 0)
         return whole_style(s, m, &p, &out);
-    Placement weight = used(s, m->parameter[cut]);
+    Placement weight = styling_used(s, m->parameter[cut]);
     if (!placement_is_shard(&weight))
         return NULL;
     if (looks_up(s, m))
@@ -513,7 +505,7 @@ static bool gathers(const Styling *s, const StyledModule *m)
     if (m->at.reads < 0 || !styling_is_whole(styling_lies(s, m->at.reads)))
         return false;
     for (int i = 0; i < m->n_parameters; i++)
-        cut |= !styling_is_whole(used(s, m->parameter[i]));
+        cut |= !styling_is_whole(styling_used(s, m->parameter[i]));
     Placement arrives = styling_lies(s, s->w->plan->moved->sharding[m->at.in]);
     return arrives.kind == PLACE_SHARD || (cut && styling_is_whole(arrives));
 }
@@ -613,7 +605,7 @@ static bool is_explained(const Styling *s, const Reshard *reshard)
 static bool fail_style(const Styling *s, const StyledModule *m)
 {
     for (int i = 0; i < m->n_parameters; i++)
-        if (used(s, m->parameter[i]).kind == OTHER)
+        if (styling_used(s, m->parameter[i]).kind == OTHER)
             return error_set(s->err, "no placement says how %s is sharded",
                              tensor_name(s->w->graph, m->parameter[i]));
     return error_set(s->err, "what %s does to %.*s", s->w->mesh->axes[s->axis].name,
@@ -630,7 +622,7 @@ static bool stays_whole(Styling *s, const StyledModule *m)
     if (m->n_parameters == 0)
         return true;
     for (int i = 0; i < m->n_parameters; i++)
-        if (!styling_is_whole(used(s, m->parameter[i])))
+        if (!styling_is_whole(styling_used(s, m->parameter[i])))
             return false;
     return prepared || s->out->use[s->axis] == AXIS_EXPERTS;
 }
@@ -644,9 +636,10 @@ static bool style_axis(Styling *s)
         return false;
     if (s->out->use[s->axis] == AXIS_TENSOR)
         find_gathered(s);
+    styling_attentions(s);
     for (int i = 0; i < s->out->modules.n; i++) {
         StyledModule *m = &s->out->modules.at[i];
-        if (m->style[s->axis])
+        if (m->style[s->axis] || m->within)
             continue;
         const char *style = stays_whole(s, m) ? "" : style_of(s, m);
         if (!style)

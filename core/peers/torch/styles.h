@@ -24,10 +24,12 @@ enum { STYLED_PARAMETERS = 6 };
 typedef struct {
     Str path;      /* in the graph: "model.layers.0.block_sparse_moe.gate" */
     Str name;      /* as transformers has it: "model.layers.0.mlp.gate"; numbers are '*' in: */
-    Str pattern;   /* "model.layers.*.mlp.gate" */
+    Str pattern;   /* "model.layers.*.mlp.gate"; of "h.0.mlp.3" "h.*.mlp.*", and as layer: */
+    Str layer;     /* "h.*.mlp.3": only the first number is '*' */
     CodeModule at; /* its `weight` may be a view of the parameter */
     int n_parameters;
     int32_t parameter[STYLED_PARAMETERS];
+    bool within;                       /* the style of a module around it is its own too */
     int stage;                         /* -1 without stages */
     const char *style[MESH_AXES_MAX];  /* per axis; NULL: stays as it is */
     const char *inputs[MESH_AXES_MAX]; /* of a module around several that read one value:
@@ -61,6 +63,21 @@ typedef struct {
 
 /* The path as transformers has it: "model.layers.0.mlp" of "model.layers.0.block_sparse_moe". */
 Str torch_module_name(Arena *arena, Str path);
+
+/* The name of equal layers: "model.layers.*.mlp", "encoder.layers.encoder_layer_*.mlp"; with
+ * `first` numbers behind the first one stay. */
+Str torch_pattern(Arena *arena, Str path, bool first);
+
+/* Whether a style makes another parameter of this one; whether one of this name, "Placed(", is
+ * given to some module. */
+bool torch_styles_change(const TorchStyles *styles, int32_t parameter);
+bool torch_styles_give(const TorchStyles *styles, const char *name);
+
+/* Where a model of torch's own code says sizes that an axis shards as numbers, as a number of heads
+ * in view(): a comment of each such line, and a note. Ranks have a part of them, so -1 is needed.
+ */
+void torch_write_views(const TorchWriting *w, const TorchStyles *styles, Buf *out,
+                       ExportNotes *notes);
 
 /* False with the reason if styles do not express the plan. Everything is in w->arena. */
 bool torch_styles(const TorchWriting *w, TorchStyles *out, Error *err);

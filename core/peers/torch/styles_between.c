@@ -60,7 +60,7 @@ static bool add_matmul(Styling *s, const Role *role)
                          tensor_name(s->w->graph, weight));
     if (n == 0 || !str_eq(s->out->blocks.at[n - 1].experts, experts)) {
         ExpertBlock block = {path, experts, .in = -1, .out = -1};
-        block.pattern = code_pattern(s->w->arena, torch_module_name(s->w->arena, path));
+        block.pattern = torch_pattern(s->w->arena, torch_module_name(s->w->arena, path), false);
         vec_push(s->w->arena, &s->out->blocks, block);
         n++;
     }

@@ -1,4 +1,5 @@
-/* styles_names.c - what transformers calls a module of a checkpoint. */
+/* styles_names.c - what transformers calls a module of a checkpoint, and what equal layers are
+ * called together. */
 #include "core/peers/torch/styling.h"
 
 /* Modules that transformers 5 calls otherwise than its checkpoints do: parts of a path that begins
@@ -49,4 +50,58 @@ Str torch_module_name(Arena *arena, Str path)
         path = buf_str(&out);
     }
     return path;
+}
+
+/* How much of "encoder_layer_0" under "layers" is the name of all of them, as torchvision has it; 0
+ * of other names. */
+static size_t shared_name(Str parent, Str part)
+{
+    size_t n = part.n;
+    while (n > 0 && part.s[n - 1] >= '0' && part.s[n - 1] <= '9')
+        n--;
+    if (n == part.n || n < 2 || part.s[n - 1] != '_' || parent.n < 2)
+        return 0;
+    Str one = {parent.s, parent.n - 1}, name = {part.s, n - 1};
+    return parent.s[one.n] == 's' && str_ends(name, one) ? n : 0;
+}
+
+Str torch_pattern(Arena *arena, Str path, bool first)
+{
+    Buf out = buf_new(arena);
+    bool found = false;
+    for (Str parent = {0}; path.n > 0;) {
+        Str part = str_take(&path, '.');
+        size_t shared = found ? 0 : shared_name(parent, part);
+        int64_t number;
+        buf_puts(&out, out.n ? "." : "");
+        bool numbered = shared > 0 || (!(first && found) && str_to_int(part, &number));
+        buf_add(&out, numbered ? (Str){part.s, shared} : part);
+        buf_puts(&out, numbered ? "*" : "");
+        found |= numbered;
+        parent = part;
+    }
+    return buf_str(&out);
+}
+
+bool torch_styles_change(const TorchStyles *styles, int32_t parameter)
+{
+    for (int i = 0; i < styles->modules.n; i++) {
+        const StyledModule *m = &styles->modules.at[i];
+        for (int k = 0; k < m->n_parameters; k++)
+            for (int a = 0; a < MESH_AXES_MAX && m->parameter[k] == parameter; a++)
+                if (m->style[a])
+                    return true;
+    }
+    return false;
+}
+
+bool torch_styles_give(const TorchStyles *styles, const char *name)
+{
+    for (int i = 0; i < styles->modules.n; i++)
+        for (int a = 0; a < MESH_AXES_MAX; a++) {
+            const char *style = styles->modules.at[i].style[a];
+            if (style && str_starts(str_from(style), str_from(name)))
+                return true;
+        }
+    return false;
 }
