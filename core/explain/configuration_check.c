@@ -60,6 +60,18 @@ static void find_uneven_rounds(Plan *plan, const Schedule *table)
         plan_found_at(plan, &plan->decided->stages->scheduled->origin);
 }
 
+static void find_forward_only(Plan *plan, const Schedule *table)
+{
+    if (table->trains || !plan->inferred->forward)
+        return;
+    plan_find(plan, LEVEL_ERROR, "schedule-without-backward", -1, -1,
+              "a schedule with backwards, such as 1f1b; or leave the training step out",
+              "schedule %s runs forwards alone: of this step there are no gradients and no update",
+              table->name);
+    if (plan->decided->stages->scheduled)
+        plan_found_at(plan, &plan->decided->stages->scheduled->origin);
+}
+
 /* ---- parameters gathered again ---- */
 
 /* Of one stage, in one micro-batch. */
@@ -121,6 +133,7 @@ void configuration_check(Plan *plan)
     const Schedule *table = plan_schedule(plan);
     if (!table)
         return;
+    find_forward_only(plan, table);
     find_few_micro_batches(plan, table);
     find_uneven_rounds(plan, table);
     find_gathered_again(plan);

@@ -1,13 +1,14 @@
 /* configuration_check.h - findings about how a step's stages, micro-batches and stored parameters
  * go together.
  *
- * code                       level     when
- * few-micro-batches          warning   a pipeline that trains has fewer micro-batches than devices
- *                                      in a row; with the bubble, and that of four times as many
- *                                      micro-batches as devices, both of the schedule as it is
- * timed uneven-rounds              note      1f1b_interleaved with micro-batches that are no
- * multiple of the devices in a row gathered-each-micro-batch  warning   stages gather stored
- * parameters (ZeRO-3) again for each micro-batch; with what a step sends and takes beyond once
+ * - few-micro-batches, a warning: a pipeline that trains has fewer micro-batches than devices in a
+ *   row. It has the bubble, and that of four times as many micro-batches as devices, both of the
+ *   schedule as it is timed.
+ * - schedule-without-backward, an error: the schedule of a training step runs forwards alone.
+ * - uneven-rounds, a note: 1f1b_interleaved with micro-batches that are no multiple of the devices
+ *   in a row.
+ * - gathered-each-micro-batch, a warning: stages gather stored parameters (ZeRO-3) again for each
+ *   micro-batch. It has what a step sends and takes beyond once.
  */
 #ifndef CORE_EXPLAIN_CONFIGURATION_CHECK_H
 #define CORE_EXPLAIN_CONFIGURATION_CHECK_H
