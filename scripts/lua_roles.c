@@ -10,7 +10,7 @@ static void set_index(lua_State *L, const OpSpace *space, const char *field, int
 }
 
 /* The weight as the matmul reads it: a view has the name of its parameter. */
-static void set_weight(lua_State *L, const Policy *policy, const Role *role)
+static void set_weight(lua_State *L, const Policy *policy, const MatmulRole *role)
 {
     const Session *session = policy->session;
     int32_t tensor = op_inputs(session->graph, role->op)[role->weight];
@@ -19,7 +19,7 @@ static void set_weight(lua_State *L, const Policy *policy, const Role *role)
     lua_setfield(L, -2, "weight");
 }
 
-static void set_parts(lua_State *L, const Role *role)
+static void set_parts(lua_State *L, const MatmulRole *role)
 {
     lua_createtable(L, role->n_parts, 0);
     for (int p = 0; p < role->n_parts; p++) {
@@ -29,7 +29,7 @@ static void set_parts(lua_State *L, const Role *role)
     lua_setfield(L, -2, "parts");
 }
 
-static void push_role(lua_State *L, const Policy *policy, const Role *role)
+static void push_role(lua_State *L, const Policy *policy, const MatmulRole *role)
 {
     const OpSpace *space = program_space(policy->session->inferred, role->op);
     lua_createtable(L, 0, 13);
@@ -66,7 +66,7 @@ static int graph_roles(lua_State *L)
     const Inferred *inferred = policy->session->inferred;
     Arena *scratch = policy->arena;
     sandbox_spend(L, (int64_t)inferred->n_program * OP_INSTRUCTIONS);
-    Roles roles = roles_find(scratch, inferred);
+    MatmulRoles roles = roles_find(scratch, inferred);
     lua_createtable(L, roles.n, 0);
     for (int i = 0; i < roles.n; i++) {
         sandbox_spend(L, ROLE_INSTRUCTIONS);

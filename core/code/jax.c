@@ -13,7 +13,7 @@ typedef struct {
     const Session *session;
     const Plan *plan;
     Arena *arena;
-    Values values;
+    CodeValues values;
     JaxAxes axes;
     int n_simplified, n_left;
     Buf *out;
@@ -95,7 +95,7 @@ static void put_rows(const Jax *jax, const char *table, const char *says, const 
 /* The weights that are [out, in], where Flax and Haiku have [in, out]. */
 static void put_turned(Jax *jax)
 {
-    Roles roles = roles_find(jax->arena, jax->session->inferred);
+    MatmulRoles roles = roles_find(jax->arena, jax->session->inferred);
     Intern *known = intern_new(jax->arena);
     PythonEntries rows = {0};
 

@@ -60,7 +60,7 @@ const char jax_trees_text[] =
     "        return NamedSharding(mesh, P())\n"
     "    return jax.tree_util.tree_map_with_path(sharding, state)\n";
 
-int32_t jax_turned(const Session *session, const Role *role)
+int32_t jax_turned(const Session *session, const MatmulRole *role)
 {
     const Graph *graph = session->graph;
     const OpSpace *space = inferred_space(session->inferred, role->op);

@@ -11,6 +11,6 @@ extern const char jax_trees_text[];
 
 /* The parameter that a matmul reads as [out, in], itself or by a transposition; -1 if it is [in,
  * out], or none. */
-int32_t jax_turned(const Session *session, const Role *role);
+int32_t jax_turned(const Session *session, const MatmulRole *role);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct {
     const Session *session;
     const Plan *plan;
     const Mesh *mesh;
-    Roles roles;
+    MatmulRoles roles;
     Parallel *out;
 } Reading;
 
@@ -43,7 +43,7 @@ static void use_axes(Reading *f, AtomSet atoms, ParallelUse use)
 }
 
 /* The index dim that tensor parallelism shards: columns, or rows; -1: none. */
-static int tensor_dim(const Role *role)
+static int tensor_dim(const MatmulRole *role)
 {
     switch (role->role) {
     case WEIGHT_COLUMN:
@@ -65,7 +65,7 @@ static void find_weights(Reading *f)
     bool told = false;
 
     for (int i = 0; i < f->roles.n; i++) {
-        const Role *role = &f->roles.at[i];
+        const MatmulRole *role = &f->roles.at[i];
         const OpCut *cut = plan_cut(f->plan, role->op);
         int tensor = tensor_dim(role);
         AtomSet other = 0;
@@ -167,7 +167,7 @@ static void find_whole(Reading *f)
     for (int a = 0; a < f->mesh->n_axes; a++)
         tensor |= f->out->use[a] == PARALLEL_TENSOR ? mesh_axis_atoms(f->mesh, a) : 0;
     for (int i = 0; i < f->roles.n; i++) {
-        const Role *role = &f->roles.at[i];
+        const MatmulRole *role = &f->roles.at[i];
         int index = tensor_dim(role);
         AtomSet own = index < 0 ? tensor : cut_at(plan_cut(f->plan, role->op), index);
         if ((own & tensor) == tensor)
@@ -251,7 +251,7 @@ static void find_recomputed(Reading *f)
 static void find_type(Reading *f)
 {
     for (int i = 0; i < f->roles.n && !f->out->low; i++) {
-        const Role *role = &f->roles.at[i];
+        const MatmulRole *role = &f->roles.at[i];
         uint8_t type =
             f->session->inferred->dtype[op_inputs(f->session->graph, role->op)[role->weight]];
         f->out->low = type == DT_BF16 ? "bf16" : type == DT_F16 ? "fp16" : NULL;

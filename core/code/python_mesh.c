@@ -53,7 +53,7 @@ void python_part_name(const Plan *plan, int part, Buf *out)
     python_string(buf_str(&name), out);
 }
 
-int python_parts(const Plan *plan, const Values *values, Arena *arena, PythonEntries *out)
+int python_parts(const Plan *plan, const CodeValues *values, Arena *arena, PythonEntries *out)
 {
     enum { PARTS_MOST = 64 };
     const Graph *graph = plan->inferred->graph;

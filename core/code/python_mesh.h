@@ -20,6 +20,6 @@ void python_part_name(const Plan *plan, int part, Buf *out);
 
 /* For each name, writes the parts of the mesh that hold it, as ("pp=0", "pp=1"), unless it is on
  * the whole mesh. Returns how many names are on several parts. */
-int python_parts(const Plan *plan, const Values *values, Arena *arena, PythonEntries *out);
+int python_parts(const Plan *plan, const CodeValues *values, Arena *arena, PythonEntries *out);
 
 #endif

@@ -26,7 +26,7 @@ static void find_parameters(Arena *arena, const Session *model, const Session *s
                             StepValues *out)
 {
     const Graph *graph = step->graph;
-    Values values = values_of(model, arena);
+    CodeValues values = values_of(model, arena);
     int32_t *place = arena_array(arena, int32_t, graph->n_tensors + 1); /* 1 + in out->at */
 
     for (int i = 0; i < values.n_parameters; i++) {

@@ -65,7 +65,7 @@ static UsedIds list_made(const Session *session, Arena *arena)
     return out;
 }
 
-Values values_of(const Session *session, Arena *arena)
+CodeValues values_of(const Session *session, Arena *arena)
 {
     const Graph *graph = session->graph;
     UsedIds parameters = list_parameters(session, arena), made = list_made(session, arena);
@@ -82,7 +82,7 @@ Values values_of(const Session *session, Arena *arena)
     for (int i = 0; i < graph->n_outputs; i++)
         if (is_shown(session, graph->outputs[i]) && !name[graph->outputs[i]])
             name[graph->outputs[i]] = free_name(session, taken, arena, graph->outputs[i]);
-    return (Values){parameters.n, made.n, parameters.at, made.at, name};
+    return (CodeValues){parameters.n, made.n, parameters.at, made.at, name};
 }
 
 static int by_number(const void *a, const void *b)

@@ -14,9 +14,9 @@ typedef struct {
     const int32_t *parameter; /* read by the program, or an output; in the file's order */
     const int32_t *made;      /* in program order; without known constants */
     const char **name;        /* per tensor; NULL if its shape is unknown */
-} Values;
+} CodeValues;
 
-Values values_of(const Session *session, Arena *arena);
+CodeValues values_of(const Session *session, Arena *arena);
 
 /* The parts of the mesh that hold a value: indices into plan->submeshes, ascending. */
 int values_parts(const Plan *plan, int32_t tensor, int *part, int room);

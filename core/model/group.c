@@ -136,7 +136,7 @@ static int32_t add_group(Arena *arena, Groups *groups, const OutlineMaker *outli
                          const GroupPiece *piece, int32_t parent)
 {
     int32_t id = groups->n_groups++;
-    const Node *node = &outline->tree->nodes.at[piece->node];
+    const GroupNode *node = &outline->tree->nodes.at[piece->node];
     Str text = names_str(outline->tree->paths, piece->node);
     const Names *names = outline->tree->graph->names;
     int32_t known = names_find(names, text); /* most paths are those of ops */

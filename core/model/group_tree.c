@@ -32,7 +32,7 @@ static int32_t add_node(GroupTree *tree, Str path, size_t name, int32_t parent)
     int32_t id = names_intern(tree->paths, path);
     if (id == tree->nodes.n) {
         int32_t depth = tree->nodes.at[parent].depth + 1;
-        vec_push(tree->arena, &tree->nodes, (Node){parent, depth, name});
+        vec_push(tree->arena, &tree->nodes, (GroupNode){parent, depth, name});
     }
     return id;
 }
@@ -52,7 +52,7 @@ static int32_t add_path(GroupTree *tree, Str path)
 
 static int32_t common_node(const GroupTree *tree, int32_t a, int32_t b)
 {
-    const Node *nodes = tree->nodes.at;
+    const GroupNode *nodes = tree->nodes.at;
     while (a != b)
         if (nodes[a].depth >= nodes[b].depth)
             a = nodes[a].parent;
@@ -391,7 +391,7 @@ GroupTree *group_tree_new(Arena *arena, const Graph *graph, const int32_t *shown
         tree->shown[k] = shown[k];
         tree->place[shown[k]] = k;
     }
-    vec_push(arena, &tree->nodes, (Node){.parent = -1}); /* of the empty path, whose id is 0 */
+    vec_push(arena, &tree->nodes, (GroupNode){.parent = -1}); /* of the empty path, whose id is 0 */
     find_nodes(tree);
     if (tree->nodes.n == 1) {
         find_blocks(tree);

@@ -16,7 +16,7 @@ typedef struct {
     int32_t parent; /* -1: the root, node 0 */
     int32_t depth;
     size_t name; /* where the last part of the path begins */
-} Node;
+} GroupNode;
 
 typedef struct {
     Arena *arena;
@@ -26,7 +26,7 @@ typedef struct {
     int32_t *shown; /* ops, in the order they are placed; k below is a place in it */
     int32_t *place; /* per op: its k, or -1 */
     Names *paths;   /* the path of node n has the id n */
-    Vec(Node) nodes;
+    Vec(GroupNode) nodes;
     int32_t *node; /* per k */
 } GroupTree;
 

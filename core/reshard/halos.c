@@ -60,7 +60,7 @@ static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int
 
 /* A path to a target with halos: to the same without them, then one exchange with the neighbours.
  */
-const ReshardPath *resharder_path_to_halo(Resharder *resharder, const ReshardQuestion *asked)
+const ReshardPath *resharder_path_to_halo(Resharder *resharder, const ReshardKey *asked)
 {
     Sharding target = sharding_without_halo(shardings_at(resharder->shardings, asked->to));
     int32_t plain = shardings_put(resharder->shardings, &target);
@@ -76,7 +76,7 @@ const ReshardPath *resharder_path_to_halo(Resharder *resharder, const ReshardQue
 
 /* A path from addends that overlap at the borders, which go back to the neighbours and are added,
  * or from running sums that lack those of the ranks before; then on from the parts. */
-const ReshardPath *resharder_path_from_overlaps(Resharder *resharder, const ReshardQuestion *asked)
+const ReshardPath *resharder_path_from_overlaps(Resharder *resharder, const ReshardKey *asked)
 {
     Dtype dtype = (Dtype)asked->dtype;
     const Sharding *from = shardings_at(resharder->shardings, asked->from);

@@ -84,12 +84,12 @@ static ReshardPath *copy_path(Resharder *resharder, const Resharder *of, const R
     return path;
 }
 
-const ReshardPath *resharder_borrowed_path(Resharder *resharder, const ReshardQuestion *asked)
+const ReshardPath *resharder_borrowed_path(Resharder *resharder, const ReshardKey *asked)
 {
     const Resharder *lender = resharder->lender;
     if (!lender || !same_options(&lender->options, &resharder->options))
         return NULL;
-    ReshardQuestion theirs = *asked;
+    ReshardKey theirs = *asked;
     theirs.from =
         shardings_find(lender->shardings, shardings_at(resharder->shardings, asked->from));
     theirs.to = shardings_find(lender->shardings, shardings_at(resharder->shardings, asked->to));
@@ -102,7 +102,7 @@ const ReshardPath *resharder_borrowed_path(Resharder *resharder, const ReshardQu
 void resharder_take(Resharder *resharder, const Resharder *from)
 {
     for (int32_t id = 0; id < from->answers.n; id++) {
-        ReshardQuestion asked = *(const ReshardQuestion *)intern_key(from->asked, id, NULL);
+        ReshardKey asked = *(const ReshardKey *)intern_key(from->asked, id, NULL);
         const ReshardPath *path = from->answers.at[id].path;
         if (!path || !same_options(&from->options, &resharder->options))
             continue;

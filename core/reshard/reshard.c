@@ -48,10 +48,10 @@ static double step_us(void *context, StepKind kind, AtomSet atoms, double payloa
     Resharder *resharder = context;
     int64_t bytes = (int64_t)ceil(payload * (1 - 1e-12)); /* a product of quotients */
     uint64_t mixed = ((uint64_t)bytes * 31 + atoms) * 8 + kind;
-    PricedStep *priced = &resharder->prices[mixed * 0x9e3779b97f4a7c15u >> 54];
+    StepPrice *priced = &resharder->prices[mixed * 0x9e3779b97f4a7c15u >> 54];
     if (priced->bytes != bytes || priced->atoms != atoms || priced->kind != kind)
         *priced =
-            (PricedStep){kind, atoms, bytes, pricer_step(resharder->pricer, kind, atoms, bytes).us};
+            (StepPrice){kind, atoms, bytes, pricer_step(resharder->pricer, kind, atoms, bytes).us};
     return priced->us;
 }
 
@@ -84,7 +84,7 @@ static void prepare(Resharder *resharder)
         return;
     resharder->floor = floor_of(resharder->arena, resharder->pricer, resharder->mesh);
     resharder->searcher = searcher_new(resharder->arena);
-    resharder->prices = arena_array(resharder->arena, PricedStep, PRICES);
+    resharder->prices = arena_array(resharder->arena, StepPrice, PRICES);
     for (int i = 0; i < PRICES; i++)
         resharder->prices[i].bytes = -1;
 }
@@ -136,7 +136,7 @@ static Step make_step(const Resharder *resharder, Dtype dtype, const Hop *hop, c
     return step;
 }
 
-static const ReshardPath *make_path(Resharder *resharder, const ReshardQuestion *asked,
+static const ReshardPath *make_path(Resharder *resharder, const ReshardKey *asked,
                                     const Space *space, const Route *route)
 {
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
@@ -178,8 +178,8 @@ static Space *parted_space(Arena *scratch, Space *space)
 
 /* Searches with whole axes first, then for a better path that splits them. NULL if there is none
  * within the limit. */
-static const ReshardPath *route_path(Resharder *resharder, const ReshardQuestion *asked,
-                                     Space *space, const Hop *avoid, int n_avoid)
+static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *asked, Space *space,
+                                     const Hop *avoid, int n_avoid)
 {
     Arena *scratch = arena_new();
     Space *joined = arena_make(scratch, Space), *split = space;
@@ -212,7 +212,7 @@ static const ReshardPath *route_path(Resharder *resharder, const ReshardQuestion
 }
 
 /* avoid: a path that the result must differ from, or NULL. */
-static const ReshardPath *search_path(Resharder *resharder, const ReshardQuestion *asked,
+static const ReshardPath *search_path(Resharder *resharder, const ReshardKey *asked,
                                       const ReshardPath *avoid)
 {
     prepare(resharder);
@@ -271,7 +271,7 @@ ReshardPath *resharder_path_begun(Resharder *resharder, const ReshardPath *there
 
 /* A path to a target that is partial over axes that the source is not partial over: the path
  * without them, then one more step in which each rank keeps or blanks what it holds. */
-static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQuestion *asked,
+static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardKey *asked,
                                           AtomSet made)
 {
     Sharding target = *shardings_at(resharder->shardings, asked->to);
@@ -283,7 +283,7 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQue
         target.partial[a] = REDUCE_NONE;
     }
     keep_shards(resharder, shardings_at(resharder->shardings, asked->from), sums, &target);
-    ReshardQuestion before = *asked;
+    ReshardKey before = *asked;
     before.to = shardings_put(resharder->shardings, &target);
     const ReshardPath *there =
         reshard_inside(resharder, (Dtype)asked->dtype, before.from, before.to, asked->fixed);
@@ -386,8 +386,8 @@ static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sha
 /* From one end's lists to a plain layout, the search from there to a plain layout of the other
  * end, and to its lists. NULL if the search moves data along a dim with the same list at both
  * ends. */
-static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardQuestion *asked,
-                                        bool gather, bool slice)
+static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardKey *asked, bool gather,
+                                        bool slice)
 {
     Sharding from = *shardings_at(resharder->shardings, asked->from);
     Sharding to = *shardings_at(resharder->shardings, asked->to);
@@ -422,7 +422,7 @@ static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardQuest
 
 /* If the dims that differ are sharded by the same axes before and after: one all-to-all. Else
  * NULL. */
-static const ReshardPath *path_at_once(Resharder *resharder, const ReshardQuestion *asked)
+static const ReshardPath *path_at_once(Resharder *resharder, const ReshardKey *asked)
 {
     const Sharding *from = shardings_at(resharder->shardings, asked->from);
     const Sharding *to = shardings_at(resharder->shardings, asked->to);
@@ -502,7 +502,7 @@ static bool reorder_dim(const Resharder *resharder, const Cut *list, Cut *at)
 
 /* The path between the plain cuts, with the lists in their places; what the search proved of it
  * holds. NULL if the lists do more than reorder, or the path has other cuts of their dims. */
-static const ReshardPath *path_reordered(Resharder *resharder, const ReshardQuestion *asked)
+static const ReshardPath *path_reordered(Resharder *resharder, const ReshardKey *asked)
 {
     Sharding from = *shardings_at(resharder->shardings, asked->from);
     Sharding to = *shardings_at(resharder->shardings, asked->to);
@@ -532,7 +532,7 @@ static const ReshardPath *path_reordered(Resharder *resharder, const ReshardQues
 }
 
 /* The cheapest of the paths from and to a block list, and the second. */
-static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardQuestion *asked)
+static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardKey *asked)
 {
     Dtype dtype = (Dtype)asked->dtype;
     ReshardAnswer answer = {.looked_for_other = true};
@@ -561,7 +561,7 @@ static bool has_blocks(const Resharder *resharder, int32_t id)
     return false;
 }
 
-static ReshardAnswer find_answer(Resharder *resharder, const ReshardQuestion *asked)
+static ReshardAnswer find_answer(Resharder *resharder, const ReshardKey *asked)
 {
     if (sharding_has_halo(shardings_at(resharder->shardings, asked->from)))
         return (ReshardAnswer){.path = resharder_path_from_overlaps(resharder, asked),
@@ -579,7 +579,7 @@ static ReshardAnswer find_answer(Resharder *resharder, const ReshardQuestion *as
     return (ReshardAnswer){.path = borrowed ? borrowed : search_path(resharder, asked, NULL)};
 }
 
-static int32_t answer_id(Resharder *resharder, const ReshardQuestion *asked)
+static int32_t answer_id(Resharder *resharder, const ReshardKey *asked)
 {
     int32_t id = intern_put(resharder->asked, asked, sizeof *asked);
     if (id < resharder->answers.n)
@@ -598,7 +598,7 @@ const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int3
 const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                   AtomSet fixed)
 {
-    ReshardQuestion asked = {(int32_t)dtype, from, to, fixed, (float)resharder->fill};
+    ReshardKey asked = {(int32_t)dtype, from, to, fixed, (float)resharder->fill};
     int32_t id = answer_id(resharder, &asked);
     return resharder->answers.at[id].path;
 }
@@ -612,7 +612,7 @@ const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t fro
     return path;
 }
 
-static const ReshardPath *find_runner_up(Resharder *resharder, const ReshardQuestion *asked)
+static const ReshardPath *find_runner_up(Resharder *resharder, const ReshardKey *asked)
 {
     int32_t id = answer_id(resharder, asked);
     ReshardAnswer *answer = &resharder->answers.at[id];
@@ -632,7 +632,7 @@ static const ReshardPath *find_runner_up(Resharder *resharder, const ReshardQues
 const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                      double fill)
 {
-    ReshardQuestion asked = {(int32_t)dtype, from, to, 0, (float)fill};
+    ReshardKey asked = {(int32_t)dtype, from, to, 0, (float)fill};
     resharder->fill = asked.fill;
     const ReshardPath *path = find_runner_up(resharder, &asked);
     resharder->fill = 1;

@@ -13,7 +13,7 @@ typedef struct {
     AtomSet atoms;
     int64_t bytes; /* -1: empty */
     double us;
-} PricedStep;
+} StepPrice;
 
 typedef struct {
     const ReshardPath *path, *runner_up;
@@ -28,7 +28,7 @@ struct Resharder {
     Pricer *pricer;
     Floor *floor; /* NULL until the first search */
     Searcher *searcher;
-    PricedStep *prices; /* PRICES of them, the most recent by hash */
+    StepPrice *prices; /* PRICES of them, the most recent by hash */
     Intern *asked;
     Vec(ReshardAnswer) answers; /* by id in asked */
     const Resharder *lender;    /* NULL: none */
@@ -39,7 +39,7 @@ typedef struct {
     int32_t dtype, from, to;
     uint32_t fixed; /* atoms that no step may be over */
     float fill;     /* the share of the elements that is there */
-} ReshardQuestion;
+} ReshardKey;
 
 /* The most that a rank holds. */
 int64_t resharder_local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding);
@@ -52,15 +52,15 @@ void resharder_add_step(const Resharder *resharder, ReshardPath *path, Step *ste
 /* ---- halos.c ---- */
 
 /* To a target with halos: to the same without them, then one exchange with the neighbours. */
-const ReshardPath *resharder_path_to_halo(Resharder *resharder, const ReshardQuestion *asked);
+const ReshardPath *resharder_path_to_halo(Resharder *resharder, const ReshardKey *asked);
 /* From addends that overlap at the borders, which go back to the neighbours and are added, or from
  * running sums that lack those of the ranks before; then on from the parts. */
-const ReshardPath *resharder_path_from_overlaps(Resharder *resharder, const ReshardQuestion *asked);
+const ReshardPath *resharder_path_from_overlaps(Resharder *resharder, const ReshardKey *asked);
 
 /* ---- lend.c ---- */
 
 /* The path that a search would find, which the lender has searched; NULL if it has not, or if there
  * is no lender. */
-const ReshardPath *resharder_borrowed_path(Resharder *resharder, const ReshardQuestion *asked);
+const ReshardPath *resharder_borrowed_path(Resharder *resharder, const ReshardKey *asked);
 
 #endif

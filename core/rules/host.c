@@ -7,7 +7,7 @@
 
 /* ---- results ---- */
 
-bool host_put(Host *host, int output, const Value *value, Error *err)
+bool host_put(HostCall *host, int output, const Value *value, Error *err)
 {
     if (!shape_check(&value->shape, err))
         return false;
@@ -20,7 +20,7 @@ bool host_is_held(const Value *value)
     return value->ints || value->floats;
 }
 
-bool host_fits(const Host *host, const Shape *shape)
+bool host_fits(const HostCall *host, const Shape *shape)
 {
     return shape_check(shape, NULL) && shape_elements(shape) <= values_limit(host->values);
 }
@@ -218,7 +218,7 @@ const Value *host_list(Values *values, const Graph *graph, int32_t tensor)
 
 /* ---- values from nothing but shapes and attributes ---- */
 
-static bool put_ints(Host *host, const int64_t *ints, int n, bool scalar, Error *err)
+static bool put_ints(HostCall *host, const int64_t *ints, int n, bool scalar, Error *err)
 {
     Value value = {.dtype = DT_I64, .ints = ints};
     if (!scalar)
@@ -226,7 +226,7 @@ static bool put_ints(Host *host, const int64_t *ints, int n, bool scalar, Error 
     return host_put(host, 0, &value, err);
 }
 
-static bool shape_of(Host *host, Error *err)
+static bool shape_of(HostCall *host, Error *err)
 {
     const Shape *shape = host->call->shape[0];
     int64_t n = shape->n_dims;
@@ -236,7 +236,7 @@ static bool shape_of(Host *host, Error *err)
     return put_ints(host, shape->dim + start, (int)(end - start), false, err);
 }
 
-static bool size_of(Host *host, Error *err)
+static bool size_of(HostCall *host, Error *err)
 {
     int64_t size = shape_elements(host->call->shape[0]);
     return put_ints(host, &size, 1, true, err);
@@ -244,7 +244,7 @@ static bool size_of(Host *host, Error *err)
 
 /* The value of a Constant, by whichever attribute has it. Tensors of floats, and strings, have no
  * value here. */
-static bool constant(Host *host, Error *err)
+static bool constant(HostCall *host, Error *err)
 {
     const RuleCall *call = host->call;
     const Attr *attr = op_attr(call->graph, call->op, "value");
@@ -286,7 +286,7 @@ static bool fill_element(const Attr *attr, Value *value, int64_t *cell)
     return true;
 }
 
-static bool constant_of_shape(Host *host, Error *err)
+static bool constant_of_shape(HostCall *host, Error *err)
 {
     const Value *sizes = host->call->value[0];
     const Attr *attr = op_attr(host->call->graph, host->call->op, "value");
@@ -317,7 +317,7 @@ static bool constant_of_shape(Host *host, Error *err)
 }
 
 /* The place of each element along one dim. */
-static bool iota(Host *host, Error *err)
+static bool iota(HostCall *host, Error *err)
 {
     Ints sizes;
     int axis;
@@ -334,7 +334,7 @@ static bool iota(Host *host, Error *err)
 }
 
 /* start, start + delta, .. up to but not including limit. */
-static bool range_ints(Host *host, Error *err)
+static bool range_ints(HostCall *host, Error *err)
 {
     const Value *const *in = host->call->value;
     int64_t n;
@@ -348,7 +348,7 @@ static bool range_ints(Host *host, Error *err)
     return host_put(host, 0, &value, err);
 }
 
-static bool range_floats(Host *host, Error *err)
+static bool range_floats(HostCall *host, Error *err)
 {
     const Value *const *in = host->call->value;
     double start = in[0]->floats[0], delta = in[2]->floats[0];
@@ -364,7 +364,7 @@ static bool range_floats(Host *host, Error *err)
     return host_put(host, 0, &value, err);
 }
 
-static bool range(Host *host, Error *err)
+static bool range(HostCall *host, Error *err)
 {
     const Value *const *in = host->call->value;
     int n_ints = 0, n_floats = 0;
@@ -414,6 +414,6 @@ bool host_evaluate(Values *values, const RuleCall *call, const Value **out, Erro
         if (call->shape[i] && !call->value[i] && !row->host->shape_only)
             return false;
     }
-    Host host = {values, call, row, out, values_arena(values)};
+    HostCall host = {values, call, row, out, values_arena(values)};
     return row->host->fn(&host, err);
 }

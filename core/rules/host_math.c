@@ -217,7 +217,7 @@ static bool combine_rows(IntFn *fn, const Value *a, const Value *b, Value *made)
 
 /* made = fn(a, b); its shape and dtype are set. Returns false without an error if it cannot be
  * evaluated. */
-static bool combine(Host *host, const Value *a, const Value *b, IntFn *ints, RealFn *reals,
+static bool combine(HostCall *host, const Value *a, const Value *b, IntFn *ints, RealFn *reals,
                     Value *made, Error *err)
 {
     if (!host_fits(host, &made->shape) || !host_is_held(a) || !host_is_held(b)) {
@@ -233,7 +233,7 @@ static bool combine(Host *host, const Value *a, const Value *b, IntFn *ints, Rea
     return a->floats && b->floats && reals && combine_reals(a, b, &by, made, cells, reals);
 }
 
-static bool keep(Host *host)
+static bool keep(HostCall *host)
 {
     host->out[0] = host->call->value[0];
     return true;
@@ -241,7 +241,7 @@ static bool keep(Host *host)
 
 /* Folds the operands from the left; a single operand is combined with itself, by a function that
  * reads one argument. */
-static bool fold_operands(Host *host, IntFn *ints, RealFn *reals, Error *err)
+static bool fold_operands(HostCall *host, IntFn *ints, RealFn *reals, Error *err)
 {
     const RuleCall *call = host->call;
     const Value *left = call->value[0];
@@ -262,12 +262,12 @@ static bool fold_operands(Host *host, IntFn *ints, RealFn *reals, Error *err)
     return true;
 }
 
-static bool elementwise(Host *host, Error *err)
+static bool elementwise(HostCall *host, Error *err)
 {
     return fold_operands(host, host->row->host->ints, host->row->host->reals, err);
 }
 
-static bool mod(Host *host, Error *err)
+static bool mod(HostCall *host, Error *err)
 {
     bool trunc = args_int(host->call, "fmod", 0) != 0;
     return fold_operands(host, trunc ? int_mod_trunc : int_mod_floor, trunc ? fmod : NULL, err);
@@ -275,7 +275,7 @@ static bool mod(Host *host, Error *err)
 
 /* ---- the rest ---- */
 
-static bool where(Host *host, Error *err)
+static bool where(HostCall *host, Error *err)
 {
     const Value *const *in = host->call->value;
     Value made = {.dtype = in[1]->dtype};
@@ -325,7 +325,7 @@ static void cast_cells(const Value *in, Dtype to, int64_t n, int64_t *cells)
     }
 }
 
-static bool cast(Host *host, Error *err)
+static bool cast(HostCall *host, Error *err)
 {
     const Value *in = host->call->value[0];
     Value made = {.shape = in->shape};
@@ -348,7 +348,7 @@ static bool cast(Host *host, Error *err)
     return host_put(host, 0, &made, err);
 }
 
-static void reduce_cell(const Host *host, const Value *in, int64_t i, bool first, int64_t *cell)
+static void reduce_cell(const HostCall *host, const Value *in, int64_t i, bool first, int64_t *cell)
 {
     double sum, next;
     if (first) {
@@ -364,7 +364,7 @@ static void reduce_cell(const Host *host, const Value *in, int64_t i, bool first
 }
 
 /* Reductions of held elements, which models use to count elements or to find the largest size. */
-static bool reduce(Host *host, Error *err)
+static bool reduce(HostCall *host, Error *err)
 {
     const Value *in = host->call->value[0];
     Value made = {.dtype = in->dtype};

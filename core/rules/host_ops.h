@@ -16,9 +16,9 @@ typedef struct {
     const Operator *row; /* row->host is what computes it */
     const Value **out;
     Arena *arena; /* of the values */
-} Host;
+} HostCall;
 
-typedef bool HostFn(Host *host, Error *err);
+typedef bool HostFn(HostCall *host, Error *err);
 
 typedef bool IntFn(int64_t a, int64_t b, int64_t *out); /* false: division by zero */
 typedef double RealFn(double a, double b);
@@ -35,9 +35,9 @@ Arena *values_arena(const Values *values);
 int64_t values_limit(const Values *values);
 
 /* ---- making results ---- */
-bool host_put(Host *host, int output, const Value *value, Error *err); /* checks the shape */
-bool host_is_held(const Value *value);                                 /* elements are there */
-bool host_fits(const Host *host, const Shape *shape);                  /* within the limit */
+bool host_put(HostCall *host, int output, const Value *value, Error *err); /* checks the shape */
+bool host_is_held(const Value *value);                                     /* elements are there */
+bool host_fits(const HostCall *host, const Shape *shape);                  /* within the limit */
 const void *host_cells(const Value *value);                  /* ints or floats: 8 bytes each */
 void host_set_cells(Value *value, Dtype dtype, void *cells); /* as ints or as floats */
 int64_t host_wrap(Dtype dtype, int64_t value); /* as an integer or bool of this type */

@@ -53,7 +53,7 @@ static bool view_row(const StridedView *view, const Value *in, Affine *row)
     return true;
 }
 
-static bool put_view(Host *host, int output, const StridedView *view, Error *err)
+static bool put_view(HostCall *host, int output, const StridedView *view, Error *err)
 {
     const Value *in = host->call->value[0];
     Value made = {.dtype = in->dtype, .shape = view->out};
@@ -79,7 +79,7 @@ static StridedView view_all(const Shape *shape)
     return view;
 }
 
-static bool transpose(Host *host, Error *err)
+static bool transpose(HostCall *host, Error *err)
 {
     const Shape *from = host->call->shape[0];
     StridedView view = view_all(from);
@@ -90,7 +90,7 @@ static bool transpose(Host *host, Error *err)
     return put_view(host, 0, &view, err);
 }
 
-static bool slice(Host *host, Error *err)
+static bool slice(HostCall *host, Error *err)
 {
     const Shape *from = host->call->shape[0];
     StridedView view = view_all(from);
@@ -105,7 +105,7 @@ static bool slice(Host *host, Error *err)
     return put_view(host, 0, &view, err);
 }
 
-static bool split(Host *host, Error *err)
+static bool split(HostCall *host, Error *err)
 {
     const RuleCall *call = host->call;
     int64_t *sizes = arena_array(host->arena, int64_t, call->n_outputs);
@@ -122,7 +122,7 @@ static bool split(Host *host, Error *err)
     return true;
 }
 
-static bool expand(Host *host, Error *err)
+static bool expand(HostCall *host, Error *err)
 {
     const Shape *from = host->call->shape[0];
     StridedView view = {0};
@@ -137,7 +137,7 @@ static bool expand(Host *host, Error *err)
     return put_view(host, 0, &view, err);
 }
 
-static bool broadcast_in_dim(Host *host, Error *err)
+static bool broadcast_in_dim(HostCall *host, Error *err)
 {
     const Shape *from = host->call->shape[0];
     StridedView view = {0};
@@ -203,7 +203,7 @@ static bool reshape_row(const Affine *in, const Shape *from, const Shape *to, Af
     return true;
 }
 
-static bool reshaped(Host *host, const Shape *to, Error *err)
+static bool reshaped(HostCall *host, const Shape *to, Error *err)
 {
     const Value *in = host->call->value[0];
     Value made = {.dtype = in->dtype, .shape = *to, .ints = in->ints, .floats = in->floats};
@@ -212,31 +212,31 @@ static bool reshaped(Host *host, const Shape *to, Error *err)
     return host_put(host, 0, &made, err);
 }
 
-static bool reshape(Host *host, Error *err)
+static bool reshape(HostCall *host, Error *err)
 {
     Shape to;
     return args_reshape(host->call, &to, err) && reshaped(host, &to, err);
 }
 
-static bool flatten(Host *host, Error *err)
+static bool flatten(HostCall *host, Error *err)
 {
     Shape to;
     return args_flatten(host->call, &to, err) && reshaped(host, &to, err);
 }
 
-static bool squeeze(Host *host, Error *err)
+static bool squeeze(HostCall *host, Error *err)
 {
     Shape to;
     return args_squeeze(host->call, &to, err) && reshaped(host, &to, err);
 }
 
-static bool unsqueeze(Host *host, Error *err)
+static bool unsqueeze(HostCall *host, Error *err)
 {
     Shape to;
     return args_unsqueeze(host->call, &to, err) && reshaped(host, &to, err);
 }
 
-static bool identity(Host *host, Error *err)
+static bool identity(HostCall *host, Error *err)
 {
     (void)err;
     host->out[0] = host->call->value[0];
@@ -245,7 +245,7 @@ static bool identity(Host *host, Error *err)
 
 /* ---- gather ---- */
 
-static bool gather_cells(Host *host, int axis, Value *made, Error *err)
+static bool gather_cells(HostCall *host, int axis, Value *made, Error *err)
 {
     const Value *data = host->call->value[0], *indices = host->call->value[1];
     int64_t size = data->shape.dim[axis], n = shape_elements(&indices->shape), inner = 1, outer = 1;
@@ -290,7 +290,7 @@ static bool gather_row(const Value *data, const Value *indices, int axis, Affine
     return true;
 }
 
-static bool gather(Host *host, Error *err)
+static bool gather(HostCall *host, Error *err)
 {
     const Value *data = host->call->value[0], *indices = host->call->value[1];
     Value made = {.dtype = data->dtype};
@@ -308,7 +308,7 @@ static bool gather(Host *host, Error *err)
 
 /* ---- concat ---- */
 
-static void concat_cells(Host *host, int axis, Value *made)
+static void concat_cells(HostCall *host, int axis, Value *made)
 {
     const RuleCall *call = host->call;
     char *cells = arena_alloc(host->arena, (size_t)shape_elements(&made->shape) * 8), *to = cells;
@@ -326,7 +326,7 @@ static void concat_cells(Host *host, int axis, Value *made)
 }
 
 /* Concatenates coordinates on the last dim, as components. */
-static void concat_components(Host *host, Value *made)
+static void concat_components(HostCall *host, Value *made)
 {
     const RuleCall *call = host->call;
     int64_t last = made->shape.n_dims - 1, n = made->shape.dim[last];
@@ -341,7 +341,7 @@ static void concat_components(Host *host, Value *made)
     made->component = component;
 }
 
-static bool concat(Host *host, Error *err)
+static bool concat(HostCall *host, Error *err)
 {
     const RuleCall *call = host->call;
     Value made = {.dtype = call->value[0]->dtype};
@@ -373,7 +373,7 @@ static int64_t unpadded(const Padding *padding, const Shape *from, const int64_t
     return at;
 }
 
-static bool pad(Host *host, Error *err)
+static bool pad(HostCall *host, Error *err)
 {
     const RuleCall *call = host->call;
     const Value *in = call->value[0], *fill = call->n_inputs > 2 ? call->value[2] : NULL;

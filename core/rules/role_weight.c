@@ -47,7 +47,7 @@ static bool is_window(const Inferred *inferred, int32_t op, const OpSpace *space
 
 /* Sorts an index dim of the weight into rows, columns or experts. Returns false if it is none of
  * these: the dim of a window. */
-static bool sort_index(const Inferred *inferred, const OpSpace *space, int index, Role *role)
+static bool sort_index(const Inferred *inferred, const OpSpace *space, int index, MatmulRole *role)
 {
     const IndexDim *dim = &space->index[index];
     bool given = activation_has(inferred, role->op, space, index), made = output_has(space, index);
@@ -70,7 +70,7 @@ static bool sort_index(const Inferred *inferred, const OpSpace *space, int index
 }
 
 /* Reads input i as the weight of a matmul or the table of a lookup. */
-static bool read_weight(const Inferred *inferred, const OpSpace *space, int i, Role *role)
+static bool read_weight(const Inferred *inferred, const OpSpace *space, int i, MatmulRole *role)
 {
     const Operand *weight = &space->operand[i];
     role->weight = i;
@@ -88,7 +88,7 @@ static bool read_weight(const Inferred *inferred, const OpSpace *space, int i, R
 }
 
 /* The index dim that is dim 0 of the activation, if it is the batch. */
-static int batch_of(const Inferred *inferred, const OpSpace *space, const Role *role)
+static int batch_of(const Inferred *inferred, const OpSpace *space, const MatmulRole *role)
 {
     for (int i = 0; i < space->n_inputs; i++) {
         const Operand *operand = &space->operand[i];
@@ -101,7 +101,7 @@ static int batch_of(const Inferred *inferred, const OpSpace *space, const Role *
     return -1;
 }
 
-bool role_read(const Inferred *inferred, int32_t op, Role *out)
+bool role_read(const Inferred *inferred, int32_t op, MatmulRole *out)
 {
     const OpSpace *space = inferred_space(inferred, op);
     bool acts = false;
@@ -110,7 +110,7 @@ bool role_read(const Inferred *inferred, int32_t op, Role *out)
     for (int i = 0; i < space->n_inputs; i++)
         acts |= role_is_activation(inferred, op_inputs(inferred->graph, op)[i]);
     for (int i = 0; acts && i < space->n_inputs; i++) {
-        Role role = {.op = op, .reader = -1, .stream = -1, .n_parts = 1, .unit = 1};
+        MatmulRole role = {.op = op, .reader = -1, .stream = -1, .n_parts = 1, .unit = 1};
         if (space->operand[i].absent || space->operand[i].projection.n_dims < 2 ||
             !is_weight(inferred, op_inputs(inferred->graph, op)[i]) ||
             !read_weight(inferred, space, i, &role))
@@ -124,7 +124,7 @@ bool role_read(const Inferred *inferred, int32_t op, Role *out)
     return false;
 }
 
-bool role_sums_activation(const Inferred *inferred, const Role *role)
+bool role_sums_activation(const Inferred *inferred, const MatmulRole *role)
 {
     return activation_has(inferred, role->op, program_space(inferred, role->op), role->k);
 }

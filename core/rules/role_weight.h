@@ -13,9 +13,9 @@ bool role_is_activation(const Inferred *inferred, int32_t tensor);
 
 /* The first such input of the op, with its index dims; WEIGHT_EMBEDDING for a table. Returns false
  * if the op has none. */
-bool role_read(const Inferred *inferred, int32_t op, Role *out);
+bool role_read(const Inferred *inferred, int32_t op, MatmulRole *out);
 
 /* Whether an activation has the rows of the weight, as in a matmul but not in a lookup. */
-bool role_sums_activation(const Inferred *inferred, const Role *role);
+bool role_sums_activation(const Inferred *inferred, const MatmulRole *role);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct {
     Arena *arena;
     const Inferred *inferred;
     const Graph *graph;
-    Vec(Role) roles;
+    Vec(MatmulRole) roles;
     int32_t *role_of; /* per op, -1 */
     int32_t *slot;    /* per tensor: the first of its dims in the next two */
     int32_t *whole;   /* per slot: the first mark of digits that are needed whole, or -1 */
@@ -63,7 +63,7 @@ const char *weight_role_name(WeightRole role)
 
 static void add_role(Finder *f, int32_t op)
 {
-    Role role;
+    MatmulRole role;
     if (!role_read(f->inferred, op, &role))
         return;
     f->role_of[op] = f->roles.n;
@@ -353,7 +353,7 @@ static void note_reader(Finder *f)
     static const char *const choices[] = {"TopK", "Softmax", "ArgMax", "Hardmax", NULL};
     bool choice = is_norm_or_choice(f, f->reader, choices);
     for (int i = 0; i < f->met.n; i++) {
-        Role *role = &f->roles.at[f->met.at[i].matmul];
+        MatmulRole *role = &f->roles.at[f->met.at[i].matmul];
         const Place *digit = &f->met.at[i].place;
         if (role->role != WEIGHT_WHOLE || digit->inner * digit->size != digit->length ||
             digit->inner > 1)
@@ -390,7 +390,7 @@ static void follow_needs(Finder *f, int32_t op)
 
 static void follow_rows(Finder *f, int m)
 {
-    const Role *role = &f->roles.at[m];
+    const MatmulRole *role = &f->roles.at[m];
     const OpSpace *space = program_space(f->inferred, role->op);
     Place all = {.inner = 1, .size = space->index[role->k].size};
     all.length = all.size;
@@ -447,7 +447,7 @@ static int32_t before_views(const Finder *f, int32_t tensor)
     return tensor;
 }
 
-static void note_head(Role *role, const Place *place)
+static void note_head(MatmulRole *role, const Place *place)
 {
     if (place->head > 0 && (role->head == 0 || place->head < role->head))
         role->head = place->head;
@@ -455,7 +455,7 @@ static void note_head(Role *role, const Place *place)
 
 static void decide_row(Finder *f, int m)
 {
-    Role *role = &f->roles.at[m];
+    MatmulRole *role = &f->roles.at[m];
     const OpSpace *space = program_space(f->inferred, role->op);
     if (role->role == WEIGHT_EMBEDDING)
         return;
@@ -497,7 +497,7 @@ static bool same_piece(const Place *a, const Place *b)
 
 /* Joins parts that follow each other and together are all columns. unit: of each part, the number
  * of elements that stay together. */
-static bool join_pieces(Role *role, const Met *met, int n, int64_t columns, int64_t *unit)
+static bool join_pieces(MatmulRole *role, const Met *met, int n, int64_t columns, int64_t *unit)
 {
     int64_t end = 0;
     int first = 0; /* part of the piece */
@@ -525,7 +525,7 @@ static bool join_pieces(Role *role, const Met *met, int n, int64_t columns, int6
 }
 
 /* As many units as each part can be divided into; false if that is one. */
-static bool count_units(Role *role, const int64_t *unit)
+static bool count_units(MatmulRole *role, const int64_t *unit)
 {
     role->units = 0;
     role->unit = unit[0];
@@ -539,7 +539,7 @@ static bool count_units(Role *role, const int64_t *unit)
 
 static void shape_columns(Finder *f, int m)
 {
-    Role *role = &f->roles.at[m];
+    MatmulRole *role = &f->roles.at[m];
     int64_t columns = program_space(f->inferred, role->op)->index[role->n].size;
     if (role->role != WEIGHT_COLUMN)
         return;
@@ -569,14 +569,14 @@ static void follow_outputs(Finder *f)
     }
 }
 
-static int64_t size_of(const Finder *f, const Role *role, int index)
+static int64_t size_of(const Finder *f, const MatmulRole *role, int index)
 {
     return program_space(f->inferred, role->op)->index[index].size;
 }
 
 /* Whether the op is a lookup whose ids are computed from the inputs, in a table that its name does
  * not identify as positions. */
-static bool is_vocabulary(const Finder *f, const Role *role)
+static bool is_vocabulary(const Finder *f, const MatmulRole *role)
 {
     const OpSpace *space = program_space(f->inferred, role->op);
     int32_t table = op_inputs(f->graph, role->op)[role->weight];
@@ -592,9 +592,9 @@ static void decide_vocabulary(Finder *f)
     int64_t largest = 0;
     bool has_head = false;
     for (int h = 0; h < f->roles.n; h++) {
-        Role *head = &f->roles.at[h];
+        MatmulRole *head = &f->roles.at[h];
         for (int i = 0; head->output && head->role == WEIGHT_WHOLE && i < f->roles.n; i++) {
-            const Role *table = &f->roles.at[i];
+            const MatmulRole *table = &f->roles.at[i];
             if (table->role != WEIGHT_EMBEDDING ||
                 size_of(f, head, head->n) != size_of(f, table, table->k))
                 continue;
@@ -603,7 +603,7 @@ static void decide_vocabulary(Finder *f)
         }
     }
     for (int i = 0; i < f->roles.n; i++) {
-        const Role *role = &f->roles.at[i];
+        const MatmulRole *role = &f->roles.at[i];
         int64_t size = role->role == WEIGHT_HEAD ? role->units
                        : role->role == WEIGHT_EMBEDDING && is_vocabulary(f, role)
                            ? size_of(f, role, role->k)
@@ -613,7 +613,7 @@ static void decide_vocabulary(Finder *f)
         largest = better ? size : largest;
     }
     for (int i = 0; i < f->roles.n; i++) {
-        Role *role = &f->roles.at[i];
+        MatmulRole *role = &f->roles.at[i];
         if (role->role != WEIGHT_EMBEDDING)
             continue;
         role->units = size_of(f, role, role->k);
@@ -646,11 +646,11 @@ static Finder new_finder(Arena *arena, const Inferred *inferred)
 }
 
 /* Removes lookups that are not of the vocabulary. */
-static Roles keep_roles(Arena *arena, const Finder *f)
+static MatmulRoles keep_roles(Arena *arena, const Finder *f)
 {
-    Roles roles = {.at = arena_array(arena, Role, f->roles.n)};
+    MatmulRoles roles = {.at = arena_array(arena, MatmulRole, f->roles.n)};
     for (int i = 0; i < f->roles.n; i++) {
-        const Role *role = &f->roles.at[i];
+        const MatmulRole *role = &f->roles.at[i];
         if (role->role == WEIGHT_WHOLE && !role_sums_activation(f->inferred, role))
             continue;
         roles.at[roles.n++] = *role;
@@ -664,7 +664,7 @@ static bool is_model(const Inferred *inferred, int32_t op)
     return !inferred->on_parameters[op] && op_phase(inferred->graph, op) == PHASE_FORWARD;
 }
 
-Roles roles_find(Arena *arena, const Inferred *inferred)
+MatmulRoles roles_find(Arena *arena, const Inferred *inferred)
 {
     Arena *scratch = arena_new();
     Finder f = new_finder(scratch, inferred);
@@ -681,7 +681,7 @@ Roles roles_find(Arena *arena, const Inferred *inferred)
         shape_columns(&f, m);
     follow_outputs(&f);
     decide_vocabulary(&f);
-    Roles roles = keep_roles(arena, &f);
+    MatmulRoles roles = keep_roles(arena, &f);
     arena_free(scratch);
     return roles;
 }

@@ -50,15 +50,15 @@ typedef struct {
     int64_t units; /* how many of these each part, or the rows of a row matmul, can be divided
                       into: at most so many shards */
     int64_t head;  /* elements of a head; 0: unknown */
-} Role;
+} MatmulRole;
 
 typedef struct {
-    Role *at; /* in program order */
+    MatmulRole *at; /* in program order */
     int n;
-} Roles;
+} MatmulRoles;
 
 /* Finds the roles, in the arena. The time is linear in the size of the graph. */
-Roles roles_find(Arena *arena, const Inferred *inferred);
+MatmulRoles roles_find(Arena *arena, const Inferred *inferred);
 
 const char *weight_role_name(WeightRole role); /* "column" */
 

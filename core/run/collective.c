@@ -11,11 +11,11 @@ static bool can_make(ReduceOp reduce)
     return reduce >= REDUCE_SUM && reduce <= REDUCE_MIN;
 }
 
-bool collective_roles(const Collective *collective, Roles *out, Error *err)
+bool collective_roles(const Collective *collective, AtomRoles *out, Error *err)
 {
     const Sharding *from = collective->from, *to = collective->to;
     AtomSet partial = sharding_partials(from), kept = sharding_partials(to);
-    *out = (Roles){.summed = partial & ~kept};
+    *out = (AtomRoles){.summed = partial & ~kept};
     for (int a = 0; a < ATOMS_MAX; a++) {
         ReduceOp reduce = from->partial[a];
         if (kept & partial & (AtomSet)1 << a && to->partial[a] != reduce)
@@ -67,7 +67,7 @@ static PartUse use_of_carried(const Collective *collective, int dim, int64_t pos
     return before && lo < hi && member_lo < member_hi ? PART_CARRIED : PART_UNREAD;
 }
 
-PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
+PartUse collective_use(const Collective *collective, const AtomRoles *roles, int64_t position,
                        int64_t member)
 {
     if (!agree_on(collective->mesh, roles->own, member, position))
@@ -127,7 +127,7 @@ bool collective_pads(const Collective *collective)
            adds_overlaps(collective);
 }
 
-void collective_clear(const Roles *roles, Local *target)
+void collective_clear(const AtomRoles *roles, Local *target)
 {
     const double real = 1;
     const float single = 1;
@@ -149,7 +149,7 @@ bool collective_is_blank(const Collective *collective, int64_t position)
     return !mesh_stands_first(collective->mesh, made, position);
 }
 
-bool collective_finish(const Collective *collective, const Roles *roles, int64_t position,
+bool collective_finish(const Collective *collective, const AtomRoles *roles, int64_t position,
                        int64_t n_copied, Local *target, Error *err)
 {
     int64_t n_held = collective_pads(collective)
@@ -169,7 +169,7 @@ bool collective_finish(const Collective *collective, const Roles *roles, int64_t
 bool collective_run(const Collective *collective, int64_t position, const Local *const *held,
                     Local *target, Arena *scratch, Error *err)
 {
-    Roles roles;
+    AtomRoles roles;
     if (!collective_roles(collective, &roles, err))
         return false;
 

@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     AtomSet summed, own;
     ReduceOp reduce; /* of the summed atoms */
-} Roles;
+} AtomRoles;
 
 /* What a member's part contributes to another's target. Carried: its last element along the dim
  * that carries, or its first if that runs from the end, is added to all. */
@@ -35,19 +35,19 @@ typedef enum { PART_UNREAD, PART_COPIED, PART_ADDED, PART_CARRIED } PartUse;
 
 /* ERROR_RUN: addends are outside the group, or a whole value cannot be made partial by that
  * reduction. */
-bool collective_roles(const Collective *collective, Roles *out, Error *err);
-PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
+bool collective_roles(const Collective *collective, AtomRoles *out, Error *err);
+PartUse collective_use(const Collective *collective, const AtomRoles *roles, int64_t position,
                        int64_t member);
 
 /* Whether the target is zeroed before the parts: a shard becomes an addend, with zeros around it,
  * or addends overlap. */
 bool collective_pads(const Collective *collective);
 /* Fills it with what a reduction starts from: 0, or 1 for a product. */
-void collective_clear(const Roles *roles, Local *target);
+void collective_clear(const AtomRoles *roles, Local *target);
 
 /* Call after all parts: checks that n_copied covers the target, divides a mean, and where a whole
  * value becomes a partial sum, zeroes the target on all ranks but one. */
-bool collective_finish(const Collective *collective, const Roles *roles, int64_t position,
+bool collective_finish(const Collective *collective, const AtomRoles *roles, int64_t position,
                        int64_t n_copied, Local *target, Error *err);
 
 /* Whether collective_finish() zeroes the target on this rank. */

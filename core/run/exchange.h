@@ -41,7 +41,7 @@ typedef struct {
 
 typedef struct {
     Collective collective;
-    Roles roles;
+    AtomRoles roles;
     int64_t position;
     int n_sends, n_receives;
     Message *send;    /* in the order of receivers */

@@ -21,7 +21,7 @@ typedef struct {
     const Plan *plan;
     const Graph *graph;
     Program *out;
-    Vec(Slot) slots;
+    Vec(ProgramSlot) slots;
     Vec(Instr) instrs;
     Vec(ProgramMove) moves;
     Vec(Region) regions;
@@ -38,9 +38,9 @@ typedef struct {
 
 /* ---- program.c ---- */
 int32_t lower_instr(Lowering *l, Instr instr); /* appends it; returns its place */
-int32_t lower_slot(Lowering *l, Slot slot, int32_t region);
+int32_t lower_slot(Lowering *l, ProgramSlot slot, int32_t region);
 /* The slot to read a value from; adds the reshard to it if needed. -1 with *err on failure. */
-int32_t lower_read(Lowering *l, Slot wanted, Error *err);
+int32_t lower_read(Lowering *l, ProgramSlot wanted, Error *err);
 bool lower_find_kernel(Lowering *l, int32_t op, Error *err);
 bool lower_reads(const Lowering *l, int32_t op, int input); /* reads a slot that no given value
                                                              * replaces */

@@ -37,7 +37,7 @@ static int devices_of(const Lowering *l, const GraphBody *body)
 static int32_t read_whole(Lowering *l, const GraphBody *body, int32_t tensor, Error *err)
 {
     const Shape *shape = inferred_shape(l->plan->inferred, tensor);
-    Slot wanted = {tensor, -1, devices_of(l, body), 0};
+    ProgramSlot wanted = {tensor, -1, devices_of(l, body), 0};
     if (shape) {
         Sharding whole = sharding_whole(shape);
         wanted.sharding = shardings_put(l->plan->shardings, &whole);
@@ -167,7 +167,7 @@ static int32_t read_next(Lowering *l, const GraphBody *body, const GraphCarry *c
                    tensor_name(l->graph, carry->in));
         return -1;
     }
-    return lower_read(l, (Slot){carry->next, made, devices_of(l, body), 0}, err);
+    return lower_read(l, (ProgramSlot){carry->next, made, devices_of(l, body), 0}, err);
 }
 
 /* A loop may carry a value from outside of it: its devices get the value before the loop starts. */
@@ -242,7 +242,8 @@ static bool lower_collects(Lowering *l, int32_t first, int32_t end, Error *err)
             return false;
         collect.from = l->out->operand[at->input];
         collect.slot = lower_slot(
-            l, (Slot){op_outputs(l->graph, op)[0], -1, plan_devices(l->plan, op), 0}, outside);
+            l, (ProgramSlot){op_outputs(l->graph, op)[0], -1, plan_devices(l->plan, op), 0},
+            outside);
         l->out->operand[at->input] = collect.slot;
         if (l->out->copying_op < 0)
             l->out->copying_op = op;

@@ -29,7 +29,7 @@ static Instr instr_of(InstrKind kind)
     return (Instr){.kind = kind, .slot = -1, .from = -1, .op = -1, .reshard = -1, .body = -1};
 }
 
-static int32_t add_slot(Lowering *l, Slot slot, int32_t next)
+static int32_t add_slot(Lowering *l, ProgramSlot slot, int32_t next)
 {
     vec_push(l->arena, &l->slots, slot);
     vec_push(l->arena, &l->next, next);
@@ -37,7 +37,7 @@ static int32_t add_slot(Lowering *l, Slot slot, int32_t next)
     return l->slots.n - 1;
 }
 
-int32_t lower_slot(Lowering *l, Slot slot, int32_t region)
+int32_t lower_slot(Lowering *l, ProgramSlot slot, int32_t region)
 {
     int32_t made = add_slot(l, slot, -1);
     l->slot_region.at[made] = region;
@@ -52,7 +52,7 @@ static bool is_seen(const Lowering *l, int32_t slot)
     return region >= 0;
 }
 
-static int32_t find_slot(const Lowering *l, Slot wanted)
+static int32_t find_slot(const Lowering *l, ProgramSlot wanted)
 {
     int32_t slot = l->first_slot[wanted.tensor];
     assert(slot < 0 || (l->slots.at && l->next.at));
@@ -65,13 +65,13 @@ static int32_t find_slot(const Lowering *l, Slot wanted)
     return slot;
 }
 
-static int32_t named_slot(Lowering *l, Slot slot)
+static int32_t named_slot(Lowering *l, ProgramSlot slot)
 {
     l->first_slot[slot.tensor] = add_slot(l, slot, l->first_slot[slot.tensor]);
     return l->first_slot[slot.tensor];
 }
 
-static int32_t load(Lowering *l, Slot slot)
+static int32_t load(Lowering *l, ProgramSlot slot)
 {
     Instr instr = instr_of(INSTR_LOAD);
     instr.slot = named_slot(l, slot);
@@ -99,14 +99,14 @@ static void blame_plan(const Lowering *l, int32_t tensor, Error *err)
 
 /* Appends the steps that fill a slot after the steps that fill their source; slots between steps
  * are not shared. */
-static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
+static int32_t reshard_slot(Lowering *l, ProgramSlot wanted, Error *err)
 {
     int32_t r =
         reshard_filling(&l->reshards, wanted.tensor, wanted.sharding, wanted.devices, wanted.phase);
     const Reshard *reshard = r < 0 ? NULL : &l->plan->moved->reshards[r];
     int32_t slot = -1;
     if (reshard) {
-        Slot from = {wanted.tensor, reshard->from, reshard->from_devices, wanted.phase};
+        ProgramSlot from = {wanted.tensor, reshard->from, reshard->from_devices, wanted.phase};
         slot = find_slot(l, from);
         if (slot < 0 && reshard->from_devices != wanted.devices)
             slot = reshard_slot(l, from, err);
@@ -121,7 +121,7 @@ static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
         instr.from = slot;
         instr.reshard = r;
         instr.step = &reshard->path->step[i];
-        Slot filled = {wanted.tensor, instr.step->to, reshard_step_devices(reshard, i), 0};
+        ProgramSlot filled = {wanted.tensor, instr.step->to, reshard_step_devices(reshard, i), 0};
         slot = i + 1 == reshard->path->n_steps ? named_slot(l, wanted) : add_slot(l, filled, -1);
         instr.slot = slot;
         lower_instr(l, instr);
@@ -129,13 +129,13 @@ static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
     return slot;
 }
 
-int32_t lower_read(Lowering *l, Slot wanted, Error *err)
+int32_t lower_read(Lowering *l, ProgramSlot wanted, Error *err)
 {
     int32_t slot = find_slot(l, wanted);
     if (slot >= 0)
         return slot;
     if (tensor_is_known(l->plan->inferred, wanted.tensor))
-        return load(l, (Slot){wanted.tensor, wanted.sharding, wanted.devices, 0});
+        return load(l, (ProgramSlot){wanted.tensor, wanted.sharding, wanted.devices, 0});
     return reshard_slot(l, wanted, err);
 }
 
@@ -265,7 +265,7 @@ bool lower_input(Lowering *l, int32_t op, int input, Error *err)
         return false;
     note_late(l, op, tensor);
     l->out->operand[place] = lower_read(
-        l, (Slot){tensor, need, plan_devices(l->plan, op), plan_phase(l->plan, op)}, err);
+        l, (ProgramSlot){tensor, need, plan_devices(l->plan, op), plan_phase(l->plan, op)}, err);
     return l->out->operand[place] >= 0;
 }
 
@@ -300,7 +300,7 @@ bool lower_op_alone(Lowering *l, int32_t op, Error *err)
             return false;
         note_late(l, op, tensor);
         l->out->operand[op_output_place(at) + i] = named_slot(
-            l, (Slot){tensor, l->plan->moved->made[tensor], plan_devices(l->plan, op), 0});
+            l, (ProgramSlot){tensor, l->plan->moved->made[tensor], plan_devices(l->plan, op), 0});
     }
     Instr instr = instr_of(INSTR_OP);
     instr.op = op;
@@ -329,7 +329,7 @@ bool lower_pins(Lowering *l, int32_t op, Error *err)
         int32_t tensor = op_outputs(l->graph, op)[i];
         if (tensor < 0)
             continue;
-        Slot pinned = {tensor, plan->moved->sharding[tensor], plan_devices(plan, op), 0};
+        ProgramSlot pinned = {tensor, plan->moved->sharding[tensor], plan_devices(plan, op), 0};
         if (plan->moved->made[tensor] != pinned.sharding && reshard_slot(l, pinned, err) < 0)
             return false;
         if (reshards_at_once(plan, tensor) && !lower_at_once(l, tensor, err))
@@ -348,7 +348,7 @@ bool lower_op(Lowering *l, int32_t op, Error *err)
 /* Loads a parameter or graph input in its stored layout; skipped when nobody reads it. */
 static bool load_source(Lowering *l, int32_t tensor, Error *err)
 {
-    Slot slot = {tensor, l->plan->moved->sharding[tensor], 0, 0};
+    ProgramSlot slot = {tensor, l->plan->moved->sharding[tensor], 0, 0};
     for (int at = 0; (slot.devices = stage_given_on(l->plan, tensor, &at)) >= 0;) {
         if (find_slot(l, slot) >= 0)
             continue;
@@ -389,7 +389,7 @@ static bool find_outputs(Lowering *l, Error *err)
         int devices = maker < 0 || tensor_is_known(l->plan->inferred, tensor)
                           ? 0
                           : plan_devices(l->plan, maker);
-        l->out->output[i] = lower_read(l, (Slot){tensor, sharding, devices, 0}, err);
+        l->out->output[i] = lower_read(l, (ProgramSlot){tensor, sharding, devices, 0}, err);
         if (l->out->output[i] < 0)
             return false;
     }
@@ -430,7 +430,7 @@ static bool is_next_on(const Lowering *l, int output, int devices)
 static int32_t output_on(Lowering *l, int output, int devices, Error *err)
 {
     int32_t slot = l->out->output[output];
-    Slot wanted = l->slots.at[slot];
+    ProgramSlot wanted = l->slots.at[slot];
     wanted.devices = devices;
     return is_made_on(l, output, devices) ? slot : lower_read(l, wanted, err);
 }

@@ -68,7 +68,7 @@ typedef struct {
     int devices;      /* its sub-mesh: place in plan->submeshes */
     int phase; /* Reshard.phase of what fills it; of a slot that is asked for, plan_phase() of
                   its reader */
-} Slot;
+} ProgramSlot;
 
 /* ORDER INSTR_KIND */
 typedef enum {
@@ -116,7 +116,7 @@ typedef struct {
 typedef struct Program {
     int n_slots, n_instrs;
     int n_once; /* leading instructions executed once; their slots are kept */
-    Slot *slots;
+    ProgramSlot *slots;
     Instr *instrs;
     ProgramLoop *loops; /* per body of the graph; unset for branches */
     ProgramMove *moves;

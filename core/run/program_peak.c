@@ -31,7 +31,7 @@ static void hold(Filling *f, int32_t slot, int64_t bytes)
 
 static void fill(Filling *f, int32_t slot)
 {
-    const Slot *at = &f->program->slots[slot];
+    const ProgramSlot *at = &f->program->slots[slot];
     const Plan *plan = f->plan;
     const Shape *shape = inferred_shape(plan->inferred, at->tensor);
     int64_t n = 0;

@@ -156,7 +156,7 @@ Local *rank_remove(Rank *rank, int32_t slot)
     return local;
 }
 
-static const Sharding *sharding_of(const Rank *rank, const Slot *slot, Sharding *whole,
+static const Sharding *sharding_of(const Rank *rank, const ProgramSlot *slot, Sharding *whole,
                                    const Shape *shape)
 {
     if (slot->sharding >= 0)
@@ -168,7 +168,7 @@ static const Sharding *sharding_of(const Rank *rank, const Slot *slot, Sharding 
 Local *rank_make(Rank *rank, int32_t slot)
 {
     const Plan *plan = rank->team->plan;
-    const Slot *at = &rank->team->program->slots[slot];
+    const ProgramSlot *at = &rank->team->program->slots[slot];
     const Shape *known = inferred_shape(plan->inferred, at->tensor);
     const Shape *shape = known ? known : &rank->runtime[slot].shape;
     Dtype dtype = known ? (Dtype)plan->inferred->dtype[at->tensor] : rank->runtime[slot].dtype;

@@ -7,10 +7,10 @@
 
 static void read_units(const Inferred *model, Arena *scratch, ConfigSpace *space)
 {
-    Roles roles = roles_find(scratch, model);
+    MatmulRoles roles = roles_find(scratch, model);
     space->experts = 1;
     for (int i = 0; i < roles.n; i++) {
-        const Role *role = &roles.at[i];
+        const MatmulRole *role = &roles.at[i];
         const OpSpace *ops = program_space(model, role->op);
         if (role->expert >= 0 && ops->index[role->expert].size > space->experts)
             space->experts = ops->index[role->expert].size;

@@ -81,7 +81,7 @@ static bool same_dims_without(Making *m, const Sharding *has, const Sharding *ne
 
 /* Over which atoms the reader reads it partial, as the rules of core/plan/partial_values.h have
  * it; false: the choice says otherwise. */
-static bool passes_as(Making *m, const Read *read, int32_t has, int32_t need, AtomSet used,
+static bool passes_as(Making *m, const InstanceRead *read, int32_t has, int32_t need, AtomSet used,
                       AtomSet passed, AtomSet *out)
 {
     const Sharding *as = shardings_at(m->to->as->shardings, has);
@@ -99,7 +99,7 @@ static bool passes_as(Making *m, const Read *read, int32_t has, int32_t need, At
     return passed == 0 || passed == atoms;
 }
 
-static void ask(Making *m, const Read *read, int32_t has, int32_t choice, Demands *out)
+static void ask(Making *m, const InstanceRead *read, int32_t has, int32_t choice, Demands *out)
 {
     const SearchNode *node = &m->to->nodes.at[read->node];
     const OpSpace *space = m->to->inferred->spaces[read->space];
@@ -188,7 +188,7 @@ static Classes found_classes(Making *m, const Carried *value)
 typedef struct {
     int32_t node, role;
     int n;
-    const Read **read;
+    const InstanceRead **read;
     Classes classes;
 } Reader;
 
@@ -201,7 +201,7 @@ static Classes need_classes(Making *m, const Reader *reader)
     for (int32_t c = 0; c < node->n; c++) {
         int n = 0;
         for (int i = 0; i < reader->n; i++) {
-            const Read *r = reader->read[i];
+            const InstanceRead *r = reader->read[i];
             const DimFactors *factors =
                 m->to->inferred->spaces[r->space]->operand[r->operand].factors;
             bool by_cut = false;
@@ -231,7 +231,7 @@ static Reader *readers_of(Making *m, const Carried *value, const int32_t *nodes,
             out[(*n)++] = (Reader){.node = value->reads[i].node};
             while (nodes[out[at].role] != out[at].node)
                 out[at].role++;
-            out[at].read = arena_array(m->scratch, const Read *, value->n_reads);
+            out[at].read = arena_array(m->scratch, const InstanceRead *, value->n_reads);
         }
         out[at].read[out[at].n++] = &value->reads[i];
     }
@@ -260,7 +260,7 @@ static bool agrees(Making *m, const Carried *value, const Reader *reader, bool a
     bool same = true;
     int32_t first = -1;
     for (int i = 0; i < reader->n; i++) {
-        const Read *r = reader->read[i];
+        const InstanceRead *r = reader->read[i];
         int32_t need = instance_layouts(m->to, r->node, r->space, r->operand)[choice];
         if (stored->agreed && need != stored->used)
             return false;

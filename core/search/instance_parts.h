@@ -45,9 +45,9 @@ static inline bool making_goes_on(Making *m, Error *err)
 typedef struct {
     int32_t node, space, operand, phase, slot; /* slot: making_slot(), or -1: nothing passes */
     int32_t linear, leaf, sum;
-} Read;
+} InstanceRead;
 
-enum { READ_WORDS = sizeof(Read) / sizeof(int32_t) };
+enum { READ_WORDS = sizeof(InstanceRead) / sizeof(int32_t) };
 
 /* A value, and where it is from: what equal layers share. */
 typedef struct {
@@ -55,7 +55,7 @@ typedef struct {
     int32_t node, space, operand, slot, how;
     int32_t pins; /* how it is pinned, a number in the memo */
     int n_reads;
-    const Read *reads;
+    const InstanceRead *reads;
     double weight, least; /* as in PlacedTable */
     bool joins;           /* the least is that of moves joined with others */
 } Carried;

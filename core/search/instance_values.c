@@ -19,19 +19,20 @@ static int32_t slot_of(const SearchNode *node, int32_t slot)
     return -1;
 }
 
-static Read read_of(const Making *m, int32_t op, int operand)
+static InstanceRead read_of(const Making *m, int32_t op, int operand)
 {
     const Inferred *inferred = m->to->inferred;
     const SearchNode *node = &m->to->nodes.at[m->to->node_of_op[op]];
     bool leaf;
-    Read read = {.node = m->to->node_of_op[op],
-                 .space = inferred->space[op],
-                 .operand = operand,
-                 .phase = inferred->graph->phase ? 1 + (inferred->graph->phase[op] == PHASE_AGAIN
-                                                            ? PHASE_BACKWARD
-                                                            : inferred->graph->phase[op])
-                                                 : 0,
-                 .slot = -1};
+    InstanceRead read = {.node = m->to->node_of_op[op],
+                         .space = inferred->space[op],
+                         .operand = operand,
+                         .phase = inferred->graph->phase
+                                      ? 1 + (inferred->graph->phase[op] == PHASE_AGAIN
+                                                 ? PHASE_BACKWARD
+                                                 : inferred->graph->phase[op])
+                                      : 0,
+                         .slot = -1};
     if (making_may_pass(m, op, operand, &leaf)) {
         read.slot = slot_of(node, making_slot(inferred, op));
         read.linear = program_space(inferred, op)->operand[operand].linear;
@@ -41,12 +42,12 @@ static Read read_of(const Making *m, int32_t op, int operand)
     return read;
 }
 
-static const Read *reads_of(Making *m, int32_t tensor, int *n)
+static const InstanceRead *reads_of(Making *m, int32_t tensor, int *n)
 {
     const Inferred *inferred = m->to->inferred;
     const Graph *graph = inferred->graph;
     const int32_t *use = graph->uses + graph->tensors[tensor].use;
-    Vec(Read) reads = {0};
+    Vec(InstanceRead) reads = {0};
     for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
         if ((u > 0 && use[u] == use[u - 1]) || inferred_is_host(inferred, use[u]) ||
             m->to->node_of_op[use[u]] < 0)
@@ -191,7 +192,7 @@ static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes,
     memcpy(key, head, sizeof head);
     *n = HEAD;
     for (int i = 0; i < value->n_reads; i++) {
-        Read read = value->reads[i];
+        InstanceRead read = value->reads[i];
         int32_t node = read.node;
         read.node = 0;
         while (nodes[read.node] != node)

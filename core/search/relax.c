@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double *priced(Arena *scratch, const Relaxed *relaxed, const double *price,
+static const double *priced(Arena *scratch, const RelaxedInstance *relaxed, const double *price,
                             int32_t node)
 {
     const SearchNode *at = &relaxed->instance->nodes.at[node];
@@ -21,7 +21,7 @@ static const double *priced(Arena *scratch, const Relaxed *relaxed, const double
     return cost ? cost : at->cost;
 }
 
-static double amount_at(const Relaxed *relaxed, int point, const int32_t *choice)
+static double amount_at(const RelaxedInstance *relaxed, int point, const int32_t *choice)
 {
     double sum = 0;
     for (int32_t i = 0; i < relaxed->instance->nodes.n; i++) {
@@ -31,7 +31,7 @@ static double amount_at(const Relaxed *relaxed, int point, const int32_t *choice
     return sum;
 }
 
-double relaxed_bound(const Relaxed *relaxed, const double *price, double *over)
+double relaxed_bound(const RelaxedInstance *relaxed, const double *price, double *over)
 {
     Arena *scratch = arena_new();
     SolveProblem problem = instance_problem(scratch, relaxed->instance);
@@ -55,7 +55,8 @@ double relaxed_bound(const Relaxed *relaxed, const double *price, double *over)
 }
 
 /* The bound is concave in a price, and `over` is its slope. */
-static void raise_price(const Relaxed *relaxed, double *price, int p, double first, double *over)
+static void raise_price(const RelaxedInstance *relaxed, double *price, int p, double first,
+                        double *over)
 {
     enum { HALVINGS = 14, DOUBLINGS = 24 };
     double low = 0, high = first;
@@ -78,7 +79,7 @@ static void raise_price(const Relaxed *relaxed, double *price, int p, double fir
     price[p] = at[bound[1] > bound[0]];
 }
 
-void relaxed_prices(const Relaxed *relaxed, double *price)
+void relaxed_prices(const RelaxedInstance *relaxed, double *price)
 {
     Arena *scratch = arena_new();
     double *over = arena_array(scratch, double, relaxed->n);

@@ -22,13 +22,13 @@ typedef struct {
     int n;
     double limit; /* bytes, of what choices tell */
     const SolveOptions *how;
-} Relaxed;
+} RelaxedInstance;
 
 /* The bound with prices [n], in microseconds a byte; 0 if it was stopped before there was one.
  * over: [n], by how many bytes the choice that it leads to passes the limit; may be NULL. */
-double relaxed_bound(const Relaxed *relaxed, const double *price, double *over);
+double relaxed_bound(const RelaxedInstance *relaxed, const double *price, double *over);
 
 /* Raises prices [n] to where the bound is greatest, one after another. */
-void relaxed_prices(const Relaxed *relaxed, double *price);
+void relaxed_prices(const RelaxedInstance *relaxed, double *price);
 
 #endif

@@ -507,7 +507,7 @@ static bool unfold_choices(Search *s, bool *over, Error *err)
     double price[POINTS_MAX] = {0};
     int n = s->n_points;
     SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
-    Relaxed relaxed = {s->instance, s->point, n, (double)s->request->max_peak_bytes, &how};
+    RelaxedInstance relaxed = {s->instance, s->point, n, (double)s->request->max_peak_bytes, &how};
     bool relax = n > 0 && !s->paths && !s->allowed;
     if (relax)
         relaxed_prices(&relaxed, price);

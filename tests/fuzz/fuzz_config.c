@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Arena *arena = arena_new();
     Source source = {.name = "config",
                      .text = {arena_str(arena, (Str){(const char *)data, size}), size}};
-    Config *config = config_parse(arena, &source);
+    UserConfig *config = config_parse(arena, &source);
     check_settings(&config->settings);
     config_theme(config, &config->settings);
     check_keys(config_keys(config, &(const Action *){explorer_actions}, 1));

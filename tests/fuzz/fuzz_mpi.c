@@ -438,36 +438,36 @@ int MPI_Cancel(MPI_Request *request)
 
 /* ---- watch.h, which is about processes and not about messages ---- */
 
-bool host_open(MPI_Comm world, Host *out, Error *err)
+bool host_open(MPI_Comm world, MpiHost *out, Error *err)
 {
     (void)world, (void)err;
-    *out = (Host){.n = 1};
+    *out = (MpiHost){.n = 1};
     return true;
 }
 
-void host_close(Host *host)
+void host_close(MpiHost *host)
 {
     (void)host;
 }
 
-void host_say(Host *host, Str text)
+void host_say(MpiHost *host, Str text)
 {
     (void)host, (void)text;
 }
 
-bool watch_open(Arena *arena, Host *host, const Team *team, Watch *out, Error *err)
+bool watch_open(Arena *arena, MpiHost *host, const Team *team, RankWatch *out, Error *err)
 {
     (void)arena, (void)err;
-    *out = (Watch){.host = host, .team = team};
+    *out = (RankWatch){.host = host, .team = team};
     return true;
 }
 
-void watch_close(Watch *watch)
+void watch_close(RankWatch *watch)
 {
     (void)watch;
 }
 
-void watch_note(Watch *watch)
+void watch_note(RankWatch *watch)
 {
     (void)watch;
 }

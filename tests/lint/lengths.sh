@@ -1,6 +1,6 @@
 #!/bin/sh
-# lengths.sh FILE... - files have at most 700 lines, functions at most 70, no TODO is left, and
-# each header's guard is its path in capitals.
+# lengths.sh FILE... - files have at most 700 lines, functions at most 70, no TODO is left, each
+# header's guard is its path in capitals, and no two headers define a type of one name.
 failed=0
 wc -l "$@" | awk '$2 != "total" && $1 > 700 { print $2 ": " $1 " lines, more than 700"; bad = 1 }
     END { exit bad }' || failed=1
@@ -16,7 +16,14 @@ ctags --languages=C --langmap=C:.c.h --kinds-C=f --fields=+ne --sort=no -o - "$@
 if grep -nE '\b(TODO|FIXME|XXX)\b' "$@"; then
     failed=1
 fi
-for header in $(echo "$@" | tr ' ' '\n' | grep '[.]h$'); do
+headers=$(echo "$@" | tr ' ' '\n' | grep '[.]h$')
+[ -z "$headers" ] || ctags --languages=C --langmap=C:.h --kinds-C=t --fields=+t --sort=no -o - $headers | awk -F'\t' '
+    $0 ~ "typeref:(struct|union):" $1 "$" { declared[$1] = declared[$1] " " $2; next }
+    { defined[$1] = defined[$1] " " $2; n[$1]++ }
+    END { for (name in defined) if (n[name] > 1 || declared[name] != "") {
+              print name ": a type of this name is defined by" defined[name] declared[name]; bad = 1 }
+          exit bad }' || failed=1
+for header in $headers; do
     guard=$(echo "$header" | tr 'a-z/.' 'A-Z__')
     grep -qx "#ifndef $guard" "$header" || { echo "$header: its guard is not $guard"; failed=1; }
 done

@@ -155,7 +155,8 @@ static void put_where(const Opened *opened, int32_t tensor, Buf *out)
 }
 
 /* The line that Python prints of a tensor; as it is without placements where said is false. */
-static const char *line_of(const Opened *opened, const Values *values, int32_t tensor, bool said)
+static const char *line_of(const Opened *opened, const CodeValues *values, int32_t tensor,
+                           bool said)
 {
     Buf out = buf_new(opened->arena);
     const Shape *shape = inferred_shape(opened->session->inferred, tensor);
@@ -199,7 +200,7 @@ static void tables_hold_the_plan(void **state)
     Opened opened = open_plan(row->model, row->dims, row->mesh, row->policy);
     ExportNotes notes;
     Str said = python(opened.arena, export(&opened, &notes));
-    Values values = values_of(opened.session, opened.arena);
+    CodeValues values = values_of(opened.session, opened.arena);
     const Graph *graph = opened.session->graph;
     int n_unsaid = 0, n = 0;
     for (int i = 0; i < values.n_parameters + graph->n_inputs + values.n_made; i++) {
@@ -269,7 +270,7 @@ static void hostile_names_stay_names(void **state)
     unlink(path);
     ExportNotes notes;
     Str said = python(opened.arena, export(&opened, &notes));
-    Values values = values_of(opened.session, opened.arena);
+    CodeValues values = values_of(opened.session, opened.arena);
     assert_int_equal(values.n_parameters, 8);
     for (int i = 0; i < values.n_parameters; i++)
         assert_true(

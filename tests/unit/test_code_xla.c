@@ -24,7 +24,7 @@ static void check_cut(const char *name, const Cut *said, const Cut *plan, const 
     arena_free(arena);
 }
 
-static int32_t tensor_of(const Values *values, const Graph *graph, Str name)
+static int32_t tensor_of(const CodeValues *values, const Graph *graph, Str name)
 {
     for (int32_t t = 0; t < graph->n_tensors; t++)
         if (values->name[t] && str_eq(str_from(values->name[t]), name))
@@ -108,7 +108,7 @@ static int read_atoms(const Axes *axes, Str names, uint8_t *atom)
 
 typedef struct {
     const PlanFixture *f;
-    Values values;
+    CodeValues values;
     Axes axes;
     bool *seen; /* per tensor */
     int n, less;
@@ -269,7 +269,7 @@ static void check_mlir(PlanFixture *f, const char *what)
     const Session *session = f->session;
     ExportNotes notes;
     Str text = plan_export(f, "shardy", &notes);
-    Values values = values_of(session, f->arena);
+    CodeValues values = values_of(session, f->arena);
     int n = 0, less = 0, depth = 0;
 
     while (text.n > 0) {

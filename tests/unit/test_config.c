@@ -8,14 +8,14 @@
 
 static Arena *arena;
 
-static Config *parse(const char *text)
+static UserConfig *parse(const char *text)
 {
     Source source = {.name = "config", .text = str_from(text)};
     return config_parse(arena, &source);
 }
 
 /* All settings that are not as shipped, then all warnings. */
-static const char *said(Config *config)
+static const char *said(UserConfig *config)
 {
     Buf out = buf_new(arena);
     Settings standard = settings_standard();
@@ -131,7 +131,7 @@ static void bound_keys_act_and_are_named(void **state)
     (void)state;
     arena = arena_new();
     const Action *table = explorer_actions, *found = NULL;
-    Config *config = parse("[keys]\nundo = \"U gU\"\nfind-next = <\n");
+    UserConfig *config = parse("[keys]\nundo = \"U gU\"\nfind-next = <\n");
     KeyMap *map = config_keys(config, &table, 1);
     const Key undo[] = {'g', 'U'};
     assert_int_equal(keymap_match(map, undo, 2, &found), KEYS_ACTION);

@@ -48,7 +48,7 @@ typedef struct {
 static Local *make(Model *model, int32_t slot)
 {
     const Plan *plan = model->plan;
-    const Slot *at = &model->program.slots[slot];
+    const ProgramSlot *at = &model->program.slots[slot];
     const Sharding *sharding = shardings_at(plan->shardings, at->sharding);
     Dtype dtype = (Dtype)plan->inferred->dtype[at->tensor];
     const Shape *whole = inferred_shape(plan->inferred, at->tensor);

@@ -100,7 +100,7 @@ static void panes_of_a_size(void **state)
                        .alone = row->alone};
     for (int i = 0; i < 2; i++)
         look.wants[row->wants[i][0]] = row->wants[i][1];
-    Layout layout = layout_make(row->w, row->h, row->show, &look, NULL);
+    PaneLayout layout = layout_make(row->w, row->h, row->show, &look, NULL);
     char text[200] = "too small";
     int n = 0;
     for (int i = 0; i < layout.n_panes; i++) {
@@ -122,7 +122,7 @@ static void nothing_overlaps_at_any_size(void **state)
     for (int w = 1; w <= 300; w++) {
         for (int h = 1; h <= 100; h++) {
             for (int show = 0; show < SHOW_COUNT; show++) {
-                Layout layout =
+                PaneLayout layout =
                     layout_make(w, h, (ShowId)show, &(LayoutLook){.zoomed = false}, NULL);
                 bool shown = layout.too_small;
                 for (int i = 0; i < layout.n_panes; i++) {
@@ -148,7 +148,7 @@ static void borders_move(void **state)
     (void)state;
     Splits splits = {0};
     Border border;
-    Layout layout = layout_make(160, 50, SHOW_GRAPH, &(LayoutLook){.zoomed = false}, &splits);
+    PaneLayout layout = layout_make(160, 50, SHOW_GRAPH, &(LayoutLook){.zoomed = false}, &splits);
     int x = layout.pane[1].frame.x;
     assert_true(layout_border(&layout, x, 10, &border));
     assert_true(layout_border(&layout, x - 1, 10, &border));

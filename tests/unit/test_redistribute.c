@@ -27,7 +27,7 @@ static void random_placements(const Mesh *mesh, const Shape *shape, int kinds, P
 static MovesOutcome outcome(const Redistribution *move, int *n_moves)
 {
     Arena *arena = arena_new();
-    Moves moves = {0};
+    TorchMoves moves = {0};
     assert_true(redistribute_plan(arena, move, &moves, NULL));
     MovesOutcome out = moves_run(move, &moves);
     *n_moves += moves.n;

@@ -327,7 +327,7 @@ static void takes_steps(void **state)
                            .from = placements(arena, mesh, str_from(row->from)),
                            .to = placements(arena, mesh, str_from(row->to)),
                            .planner = row->planner};
-    Moves moves = {0};
+    TorchMoves moves = {0};
     Buf text = buf_new(arena);
     assert_true(redistribute_plan(arena, &move, &moves, NULL));
     for (int i = 0; i < moves.n; i++) {

@@ -244,7 +244,7 @@ static bool write_screen(App *app, Str args, Error *err)
 
 static void next_pane(App *app, int by)
 {
-    const Layout *layout = &app->layout;
+    const PaneLayout *layout = &app->layout;
     Ui *ui = &app->ui;
 
     if (layout->n_panes < 2) {

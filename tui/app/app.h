@@ -30,7 +30,7 @@ typedef struct {
     ColorMode color;
     bool no_mouse;
     int width, height;      /* of a screen without a terminal; 0: 80x24 */
-    Config *config;         /* NULL for the defaults */
+    UserConfig *config;     /* NULL for the defaults */
     bool restore;           /* begin where the last session ended, and keep where this one does */
     bool fresh;             /* .. but begin anew */
     bool one_pane;          /* never panes beside each other */
@@ -73,7 +73,7 @@ typedef struct {
     AppOptions options;
     Term *term; /* NULL without a terminal */
     Grid *grid;
-    Layout layout;
+    PaneLayout layout;
     ShowId lead, shown; /* the view that was opened, and the one with the focus since */
     Prompt prompt;
     Crumb crumb[OUTLINE_DEPTH_MAX];
@@ -91,7 +91,7 @@ typedef struct {
     bool quit;
     const Action *tables[APP_TABLES_MAX]; /* ours, then the commands' */
     int n_tables;
-    Config *config;
+    UserConfig *config;
     Settings applied; /* the settings that the screen and the terminal use now */
 } App;
 

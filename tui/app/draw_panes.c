@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-bool panes_show(const Layout *layout, ShowId show)
+bool panes_show(const PaneLayout *layout, ShowId show)
 {
     for (int i = 0; i < layout->n_panes; i++)
         if (layout->pane[i].show == show)
@@ -94,7 +94,7 @@ void panes_lay_out(App *app, int h)
     app->layout = layout_make(app->grid->w, h, ui->at.show, &look, &app->splits);
 }
 
-static bool same_panes(const Layout *a, const Layout *b)
+static bool same_panes(const PaneLayout *a, const PaneLayout *b)
 {
     if (a->n_panes != b->n_panes)
         return false;
@@ -108,7 +108,7 @@ void panes_draw(App *app, int h)
 {
     for (int i = 0; i < app->layout.n_panes; i++)
         draw_pane(app, &app->layout.pane[i]);
-    Layout drawn = app->layout;
+    PaneLayout drawn = app->layout;
     panes_lay_out(app, h);
     if (same_panes(&drawn, &app->layout))
         return;

@@ -9,7 +9,7 @@
 
 #include "tui/app/app.h"
 
-bool panes_show(const Layout *layout, ShowId show);
+bool panes_show(const PaneLayout *layout, ShowId show);
 void panes_lay_out(App *app, int h); /* app->layout, by what is known of its views; h: rows */
 void panes_draw(App *app, int h);
 

@@ -195,7 +195,7 @@ static void draw_status(const App *app, Pen *pen)
 }
 
 /* Whether a view is shown that says where axes come from. */
-static bool asks_why(const Layout *layout)
+static bool asks_why(const PaneLayout *layout)
 {
     static const ShowId asking[] = {SHOW_OP,   SHOW_TENSOR, SHOW_COMM, SHOW_COMM_DETAIL,
                                     SHOW_LIVE, SHOW_WHY,    SHOW_FORK};

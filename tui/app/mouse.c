@@ -82,7 +82,7 @@ static void click_pane(App *app, const LayoutPane *pane, int x, int y)
 
 static void click(App *app, int x, int y, bool twice)
 {
-    const Layout *layout = &app->layout;
+    const PaneLayout *layout = &app->layout;
     const LayoutPane *pane = pane_at(app, x, y);
     int tab = rect_has(layout->tabs, x, y) ? app_tab(app, x) : -1;
 

@@ -178,7 +178,7 @@ static const Stack *stack_of(ShowId show, ShowId lead, unsigned have)
 }
 
 /* Where it was moved to, in percent; -1 if it was not. */
-static int moved_to(const Layout *layout, bool upright, int percent)
+static int moved_to(const PaneLayout *layout, bool upright, int percent)
 {
     const Splits *splits = &layout->splits;
 
@@ -192,7 +192,7 @@ static int moved_to(const Layout *layout, bool upright, int percent)
 }
 
 /* Where a border stands, in columns or rows of the body. */
-static int border_at(const Layout *layout, bool upright, int percent)
+static int border_at(const PaneLayout *layout, bool upright, int percent)
 {
     int of = upright ? layout->body.w : layout->body.h;
     int moved = moved_to(layout, upright, percent);
@@ -232,7 +232,7 @@ static int lower_by(const Side *above, const Side *below)
 }
 
 /* Level borders that nobody moved, from the top. */
-static void lend_lines(Layout *layout, const Workspace *workspace, const LayoutLook *look)
+static void lend_lines(PaneLayout *layout, const Workspace *workspace, const LayoutLook *look)
 {
     for (int percent = 1; percent < 100; percent++) {
         Side above = no_pane, below = no_pane;
@@ -252,7 +252,8 @@ static void lend_lines(Layout *layout, const Workspace *workspace, const LayoutL
 }
 
 /* Borders at equal percents meet, whatever the size. */
-static void spread(Layout *layout, const Workspace *workspace, const LayoutLook *look, Rect body)
+static void spread(PaneLayout *layout, const Workspace *workspace, const LayoutLook *look,
+                   Rect body)
 {
     layout->workspace = (int)(workspace - workspaces);
     lend_lines(layout, workspace, look);
@@ -269,7 +270,7 @@ static void spread(Layout *layout, const Workspace *workspace, const LayoutLook 
 }
 
 /* Panes but for the first begin with a line that names them. */
-static void pile(Layout *layout, const Stack *stack, const LayoutLook *look, Rect body)
+static void pile(PaneLayout *layout, const Stack *stack, const LayoutLook *look, Rect body)
 {
     int height[LAYOUT_PANES], left = body.h, flexible = 0;
 
@@ -301,15 +302,15 @@ static void pile(Layout *layout, const Stack *stack, const LayoutLook *look, Rec
     }
 }
 
-Layout layout_make(int w, int h, ShowId show, const LayoutLook *look, const Splits *splits)
+PaneLayout layout_make(int w, int h, ShowId show, const LayoutLook *look, const Splits *splits)
 {
-    Layout layout = {.status = {0, 0, w, 1},
-                     .tabs = {0, 1, w, 1},
-                     .path = {0, 2, w, 1},
-                     .note = {0, h - 2, w, 1},
-                     .keys = {0, h - 1, w, 1},
-                     .body = {0, 3, w, h - 5},
-                     .workspace = -1};
+    PaneLayout layout = {.status = {0, 0, w, 1},
+                         .tabs = {0, 1, w, 1},
+                         .path = {0, 2, w, 1},
+                         .note = {0, h - 2, w, 1},
+                         .keys = {0, h - 1, w, 1},
+                         .body = {0, 3, w, h - 5},
+                         .workspace = -1};
     Rect body = layout.body;
     unsigned have = (look->trains ? ONLY_TRAINS : 0u) | (look->alone ? ONLY_ALONE : 0u) |
                     (!look->trains && !look->staged ? ONLY_WHOLE : 0u) |
@@ -332,7 +333,7 @@ Layout layout_make(int w, int h, ShowId show, const LayoutLook *look, const Spli
     return layout;
 }
 
-bool layout_border(const Layout *layout, int x, int y, Border *out)
+bool layout_border(const PaneLayout *layout, int x, int y, Border *out)
 {
     if (layout->workspace < 0)
         return false;
@@ -355,7 +356,7 @@ bool layout_border(const Layout *layout, int x, int y, Border *out)
 enum { PERCENT_MIN = 12, PERCENT_MAX = 88 };
 
 /* The nearest borders of the workspace around one, as they stand: a pane between keeps a part. */
-static void bounds(const Layout *layout, const Border *border, int *least, int *most)
+static void bounds(const PaneLayout *layout, const Border *border, int *least, int *most)
 {
     const Workspace *workspace = &workspaces[border->workspace];
     int of = border->upright ? layout->body.w : layout->body.h;
@@ -375,7 +376,7 @@ static void bounds(const Layout *layout, const Border *border, int *least, int *
     }
 }
 
-void layout_drag(const Layout *layout, Splits *splits, const Border *border, int x, int y)
+void layout_drag(const PaneLayout *layout, Splits *splits, const Border *border, int x, int y)
 {
     int of = border->upright ? layout->body.w : layout->body.h;
     int to = (border->upright ? x - layout->body.x : y - layout->body.y) * 100 / of;

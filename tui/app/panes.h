@@ -65,7 +65,7 @@ typedef struct {
     int lower[101]; /* rows by which the level border at that percent stands lower than there */
     int n_panes;
     LayoutPane pane[LAYOUT_PANES];
-} Layout;
+} PaneLayout;
 
 typedef struct {
     bool zoomed;           /* the view that has the focus alone */
@@ -79,12 +79,12 @@ typedef struct {
 
 /* splits: NULL: as the table has them. show: the view that has the focus; it is always in a pane.
  */
-Layout layout_make(int w, int h, ShowId show, const LayoutLook *look, const Splits *splits);
+PaneLayout layout_make(int w, int h, ShowId show, const LayoutLook *look, const Splits *splits);
 
 /* The border between frames that is drawn there. */
-bool layout_border(const Layout *layout, int x, int y, Border *out);
+bool layout_border(const PaneLayout *layout, int x, int y, Border *out);
 
 /* Moves a border to there, as far as panes stay large enough to read. */
-void layout_drag(const Layout *layout, Splits *splits, const Border *border, int x, int y);
+void layout_drag(const PaneLayout *layout, Splits *splits, const Border *border, int x, int y);
 
 #endif

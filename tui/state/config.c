@@ -149,7 +149,7 @@ void setting_format(const Settings *settings, const Setting *setting, Buf *out)
     }
 }
 
-static Error *warn(Config *config, size_t at)
+static Error *warn(UserConfig *config, size_t at)
 {
     Error *err = arena_make(config->arena, Error);
 
@@ -184,7 +184,7 @@ static Str without_quotes(Str value)
 typedef enum { SECTION_NONE, SECTION_EXPLORER, SECTION_THEME, SECTION_KEYS, SECTION_BAD } Section;
 static const char *const section_names[] = {NULL, "explorer", "theme", "keys"};
 
-static Section read_section(Config *config, Str line)
+static Section read_section(UserConfig *config, Str line)
 {
     Str name = str_trim((Str){line.s + 1, line.n - 1});
     size_t at = (size_t)(line.s - config->source.text.s);
@@ -203,7 +203,7 @@ static Section read_section(Config *config, Str line)
     return SECTION_BAD;
 }
 
-static void read_setting(Config *config, const ConfigLine *line)
+static void read_setting(UserConfig *config, const ConfigLine *line)
 {
     const Setting *setting = setting_find(line->name);
     Error err = {0};
@@ -217,7 +217,7 @@ static void read_setting(Config *config, const ConfigLine *line)
     }
 }
 
-static void read_line(Config *config, Section section, Str text)
+static void read_line(UserConfig *config, Section section, Str text)
 {
     ConfigLine line = {.at = (size_t)(text.s - config->source.text.s), .value = text};
     bool has_value = memchr(text.s, '=', text.n) != NULL;
@@ -236,9 +236,9 @@ static void read_line(Config *config, Section section, Str text)
         vec_push(config->arena, &config->keys, line);
 }
 
-Config *config_parse(Arena *arena, const Source *source)
+UserConfig *config_parse(Arena *arena, const Source *source)
 {
-    Config *config = arena_make(arena, Config);
+    UserConfig *config = arena_make(arena, UserConfig);
     Section section = SECTION_NONE;
 
     config->arena = arena;
@@ -265,7 +265,7 @@ const char *config_path(Arena *arena)
     return home && *home ? path_join(arena, home, ".config/dimscope/config") : NULL;
 }
 
-Config *config_read(Arena *arena, const char *path)
+UserConfig *config_read(Arena *arena, const char *path)
 {
     const char *own = path ? path : config_path(arena);
     Source source = {.name = own ? own : "config"};
@@ -276,12 +276,12 @@ Config *config_read(Arena *arena, const char *path)
     if (file_read(arena, own, CONFIG_BYTES_MAX, &source, err))
         return config_parse(arena, &source);
     source.text = (Str){"", 0};
-    Config *config = config_parse(arena, &source);
+    UserConfig *config = config_parse(arena, &source);
     vec_push(arena, &config->warnings, err);
     return config;
 }
 
-Theme config_theme(Config *config, const Settings *settings)
+Theme config_theme(UserConfig *config, const Settings *settings)
 {
     const Setting *setting = setting_find(STR("theme"));
     Buf name = buf_new(config->arena);
@@ -307,7 +307,7 @@ Theme config_theme(Config *config, const Settings *settings)
     return theme;
 }
 
-KeyMap *config_keys(Config *config, const Action *const *tables, int n_tables)
+KeyMap *config_keys(UserConfig *config, const Action *const *tables, int n_tables)
 {
     KeyMap *map = keymap_new(config->arena, tables, n_tables);
     Error none;

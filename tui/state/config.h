@@ -75,18 +75,18 @@ typedef struct {
     Settings settings;
     Vec(ConfigLine) theme, keys;
     Vec(const Error *) warnings;
-} Config;
+} UserConfig;
 
 /* All of a file. Never fails: what is wrong is in its warnings. */
-Config *config_parse(Arena *arena, const Source *source);
+UserConfig *config_parse(Arena *arena, const Source *source);
 
 /* Reads path, or where it is NULL the user's own file, which may be missing; "none" reads none. */
-Config *config_read(Arena *arena, const char *path);
+UserConfig *config_read(Arena *arena, const char *path);
 const char *config_path(Arena *arena); /* the user's own; NULL: there is no home */
 
 /* The set theme with the file's looks over it; the user's keys over those of the tables. What is
  * wrong goes to the warnings. */
-Theme config_theme(Config *config, const Settings *settings);
-KeyMap *config_keys(Config *config, const Action *const *tables, int n_tables);
+Theme config_theme(UserConfig *config, const Settings *settings);
+KeyMap *config_keys(UserConfig *config, const Action *const *tables, int n_tables);
 
 #endif

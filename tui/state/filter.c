@@ -117,7 +117,7 @@ static bool read_value(const Filter *filter, FilterKey key, Str text, Choice *va
 }
 
 /* ">=1.5" after ms, us, comm or mib. */
-static bool read_limit(Str key, Str text, Term *term, Error *err)
+static bool read_limit(Str key, Str text, FilterTerm *term, Error *err)
 {
     char number[32] = "";
     char *end;
@@ -136,7 +136,7 @@ static bool read_limit(Str key, Str text, Term *term, Error *err)
     return true;
 }
 
-static bool read_values(Filter *filter, Term *term, Str text, Error *err)
+static bool read_values(Filter *filter, FilterTerm *term, Str text, Error *err)
 {
     while (text.n > 0) {
         Str one = str_take(&text, '|');
@@ -154,7 +154,7 @@ static bool read_values(Filter *filter, Term *term, Str text, Error *err)
 
 static bool read_term(Filter *filter, Str word, Error *err)
 {
-    Term term = {0};
+    FilterTerm term = {0};
 
     term.not = word.s[0] == '!' && word.n > 1;
     if (term.not )
@@ -214,7 +214,7 @@ static uint8_t *find_pinned(Arena *arena, const Session *session)
     return pinned;
 }
 
-static void make_memos(Filter *filter, Term *term)
+static void make_memos(Filter *filter, FilterTerm *term)
 {
     const Session *session = filter->source->session;
 

@@ -33,7 +33,7 @@ static bool is_operator(const char *op_type, const Choice *value)
 }
 
 /* A name of an op, a path or an operator, by its id. */
-static bool name_fits(const Term *term, const Graph *graph, int32_t name, bool op_type)
+static bool name_fits(const FilterTerm *term, const Graph *graph, int32_t name, bool op_type)
 {
     uint8_t *known = &term->by_name[name];
 
@@ -51,7 +51,7 @@ static AtomSet cut_uses(const OpCut *cut)
     return cuts_used(cut->index, cut->n, -1);
 }
 
-static bool sharding_fits(const Term *term, const Session *session, int32_t id)
+static bool sharding_fits(const FilterTerm *term, const Session *session, int32_t id)
 {
     uint8_t *known = &term->by_sharding[id];
     const Sharding *sharding = shardings_at(session->plan->shardings, id);
@@ -69,7 +69,7 @@ static bool sharding_fits(const Term *term, const Session *session, int32_t id)
     return *known == 2;
 }
 
-static bool cut_fits(const Term *term, const Plan *plan, int32_t id)
+static bool cut_fits(const FilterTerm *term, const Plan *plan, int32_t id)
 {
     uint8_t *known = &term->by_cut[id];
 
@@ -101,7 +101,7 @@ static bool tensor_has_shape(const Session *session, int32_t tensor, const Shape
 }
 
 /* Terms that are about a value: an output, or an input of the graph. */
-static bool tensor_fits(const Term *term, const Session *session, int32_t tensor)
+static bool tensor_fits(const FilterTerm *term, const Session *session, int32_t tensor)
 {
     int32_t made = session->plan->moved->made[tensor];
 
@@ -115,7 +115,7 @@ static bool tensor_fits(const Term *term, const Session *session, int32_t tensor
     return term->by_sharding && made >= 0 && sharding_fits(term, session, made);
 }
 
-static bool any_output(const Term *term, const Session *session, int32_t op)
+static bool any_output(const FilterTerm *term, const Session *session, int32_t op)
 {
     const Graph *graph = session->graph;
 
@@ -125,7 +125,7 @@ static bool any_output(const Term *term, const Session *session, int32_t op)
     return false;
 }
 
-static bool path_has_kind(const Term *term, const ReshardPath *path)
+static bool path_has_kind(const FilterTerm *term, const ReshardPath *path)
 {
     for (int s = 0; s < path->n_steps; s++)
         for (int i = 0; i < term->n; i++)
@@ -134,7 +134,7 @@ static bool path_has_kind(const Term *term, const ReshardPath *path)
     return false;
 }
 
-static bool op_has_kind(const Filter *filter, const Term *term, int32_t op)
+static bool op_has_kind(const Filter *filter, const FilterTerm *term, int32_t op)
 {
     const Comm *comm = filter->source->comm;
 
@@ -168,7 +168,7 @@ static int64_t op_bytes(const Session *session, int32_t op)
     return bytes;
 }
 
-static bool compares(const Term *term, double value)
+static bool compares(const FilterTerm *term, double value)
 {
     switch (term->compare) {
     case MORE:
@@ -185,7 +185,7 @@ static bool compares(const Term *term, double value)
     return !(value < term->limit) && !(value > term->limit);
 }
 
-static bool op_is(const Filter *filter, const Term *term, int32_t op)
+static bool op_is(const Filter *filter, const FilterTerm *term, int32_t op)
 {
     const FilterSource *source = filter->source;
     const Plan *plan = source->session->plan;
@@ -206,7 +206,7 @@ static bool op_is(const Filter *filter, const Term *term, int32_t op)
 
 /* Of a forward plan all ops are of the forward pass; those that run again are of the backward one.
  */
-static bool op_has_pass(const Term *term, const Plan *plan, int32_t op)
+static bool op_has_pass(const FilterTerm *term, const Plan *plan, int32_t op)
 {
     Phase phase = op_phase(plan->inferred->graph, op);
     CommPass pass = phase == PHASE_FORWARD  ? COMM_FORWARD
@@ -218,7 +218,7 @@ static bool op_has_pass(const Term *term, const Plan *plan, int32_t op)
     return false;
 }
 
-static bool op_fits(const Filter *filter, const Term *term, int32_t op)
+static bool op_fits(const Filter *filter, const FilterTerm *term, int32_t op)
 {
     const Session *session = filter->source->session;
     const Graph *graph = session->graph;
@@ -270,7 +270,7 @@ bool filter_op(const Filter *filter, int32_t op)
     return true;
 }
 
-static bool input_fits(const Filter *filter, const Term *term, int32_t tensor)
+static bool input_fits(const Filter *filter, const FilterTerm *term, int32_t tensor)
 {
     const Session *session = filter->source->session;
     int32_t made = session->plan->moved->made[tensor];
@@ -297,7 +297,7 @@ bool filter_input(const Filter *filter, int32_t tensor)
     return true;
 }
 
-static bool reshard_fits(const Filter *filter, const Term *term, int32_t reshard)
+static bool reshard_fits(const Filter *filter, const FilterTerm *term, int32_t reshard)
 {
     const Plan *plan = filter->source->session->plan;
     const ReshardPath *path = plan->moved->reshards[reshard].path;

@@ -48,25 +48,25 @@ typedef struct {
     Shape shape;
 } Choice;
 
-typedef enum { MORE, MORE_EQUAL, LESS, LESS_EQUAL, EQUAL } Compare;
+typedef enum { MORE, MORE_EQUAL, LESS, LESS_EQUAL, EQUAL } FilterCompare;
 
 /* memo: 0 not asked yet, 1 no, 2 yes; by name, by OpCut and by sharding. */
 typedef struct {
     FilterKey key;
     bool not ;
-    Compare compare;
+    FilterCompare compare;
     double limit;
     int n;
     Choice value[CHOICES_MAX];
     uint8_t *by_name, *by_cut, *by_sharding;
-} Term;
+} FilterTerm;
 
 struct Filter {
     Arena *arena;
     const FilterSource *source;
     const char *text;
     uint8_t *pinned; /* per op; NULL if not needed */
-    Vec(Term) terms;
+    Vec(FilterTerm) terms;
 };
 
 #endif

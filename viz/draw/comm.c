@@ -100,7 +100,7 @@ static const char *frame_text(const Picture *picture, int first)
 static int draw_move(Picture *picture, int i, int frame)
 {
     Draw *draw = picture->draw;
-    const Move *move = &picture->moves.at.at[i];
+    const DrawnMove *move = &picture->moves.at.at[i];
     double all_us = moves_us(&picture->moves);
     Buf title = buf_new(draw->arena), bytes = buf_new(draw->arena);
 
@@ -121,7 +121,7 @@ static int draw_move(Picture *picture, int i, int frame)
 
 static DiagramLine line_of(const Picture *picture, int i, int from, int to)
 {
-    const Move *move = &picture->moves.at.at[i];
+    const DrawnMove *move = &picture->moves.at.at[i];
     DiagramLine line = draw_new_line(LINE_MOVED, from, to);
     uint8_t atom[ATOMS_MAX];
 

@@ -38,12 +38,12 @@ static bool *members_of(const Draw *draw, int64_t position)
     return member;
 }
 
-static const RankMemory *memory_of(const DevicePicture *picture, const Team *team)
+static const RankMemory *memory_of(const DevicePicture *picture, const DrawnTeam *team)
 {
     return &picture->ranks.at[picture->ranks.of_rank[team->position[0]]];
 }
 
-static bool teams_alike(const DevicePicture *picture, const Team *a, const Team *b)
+static bool teams_alike(const DevicePicture *picture, const DrawnTeam *a, const DrawnTeam *b)
 {
     return memory_of(picture, a)->use.peak_bytes == memory_of(picture, b)->use.peak_bytes &&
            runs_alike(picture->draw, &a->runs, &b->runs);
@@ -56,7 +56,7 @@ static void add_team(DevicePicture *picture, AtomSet atoms, int64_t first)
     const Mesh *mesh = picture->plan->mesh;
     AtomSet others = ((AtomSet)1 << mesh->n_atoms) - 1;
     others &= ~atoms;
-    Team team = {
+    DrawnTeam team = {
         .n_positions = mesh_atoms_size(mesh, others), .n_alike = 1, .like = -1, .frame = -1};
     int64_t *position = arena_array(draw->arena, int64_t, team.n_positions);
 
@@ -96,7 +96,7 @@ static int hide_teams(DevicePicture *picture)
     for (int i = 0; i < picture->teams.n; i++)
         n_drawn += picture->teams.at[i].like < 0;
     for (int i = 0; i < picture->teams.n && n_drawn > TEAMS_DRAWN; i++) {
-        Team *team = &picture->teams.at[i];
+        DrawnTeam *team = &picture->teams.at[i];
         if (team->like >= 0) {
             team->hidden = picture->teams.at[team->like].hidden;
             n_hidden += team->hidden;
@@ -179,7 +179,7 @@ static void add_class(const Draw *draw, Cells *cells, const char *name, int64_t 
     cells_put(cells, CELL_HEAD, draw_bytes(draw, bytes));
 }
 
-static void add_largest(const DevicePicture *picture, const Team *team, const LiveSet *live,
+static void add_largest(const DevicePicture *picture, const DrawnTeam *team, const LiveSet *live,
                         Cells *cells)
 {
     const Draw *draw = picture->draw;
@@ -205,7 +205,7 @@ static void add_largest(const DevicePicture *picture, const Team *team, const Li
 }
 
 /* Devices of the team whose shards have other sizes. */
-static void add_others(const DevicePicture *picture, const Team *team, Cells *cells)
+static void add_others(const DevicePicture *picture, const DrawnTeam *team, Cells *cells)
 {
     enum { LISTED = 3 };
     const Draw *draw = picture->draw;
@@ -241,7 +241,7 @@ static const char *peak_place_text(const DevicePicture *picture, int place)
     return arena_printf(draw->arena, "while %.*s runs", STR_ARG(op));
 }
 
-static void device_draw_holds(DevicePicture *picture, Team *team)
+static void device_draw_holds(DevicePicture *picture, DrawnTeam *team)
 {
     Draw *draw = picture->draw;
     const RankMemory *memory = memory_of(picture, team);
@@ -265,7 +265,7 @@ static void device_draw_holds(DevicePicture *picture, Team *team)
 
 /* ---- the whole drawing ---- */
 
-static void draw_team(DevicePicture *picture, Team *team)
+static void draw_team(DevicePicture *picture, DrawnTeam *team)
 {
     Draw *draw = picture->draw;
     const Plan *plan = picture->plan;

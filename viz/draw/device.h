@@ -23,7 +23,7 @@ typedef struct {
     int32_t *layer;      /* per op: index of its layer among equal layers, from 0 */
     int frame;           /* its frame, or -1 */
     int holds;           /* the box of what it holds */
-} Team;
+} DrawnTeam;
 
 typedef struct {
     Draw *draw;
@@ -31,14 +31,14 @@ typedef struct {
     const MemoryAccount *account;
     RankMemories ranks;
     int64_t only; /* position of the single device that is drawn; -1 for all */
-    Vec(Team) teams;
+    Vec(DrawnTeam) teams;
     int hidden_box; /* the box for teams that are not drawn, or -1 */
     int last_box;   /* last box of the previous team, or -1 */
 } DevicePicture;
 
 /* Splits the ops of all drawn teams into segments, as fine as the number of boxes allows. */
 void device_cut(DevicePicture *picture);
-void device_draw_runs(DevicePicture *picture, Team *team);
+void device_draw_runs(DevicePicture *picture, DrawnTeam *team);
 void device_draw_moves(DevicePicture *picture);
 Text device_local_text(const DevicePicture *picture, int64_t position, int32_t tensor,
                        int32_t sharding);

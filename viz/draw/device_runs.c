@@ -15,16 +15,16 @@ enum { BOXES_MAX = 48, FINE_MAX = 20, ROWS = 14 };
 
 /* ---- splitting into segments ---- */
 
-static bool is_drawn(const Team *team)
+static bool is_drawn(const DrawnTeam *team)
 {
     return !team->hidden && team->like < 0;
 }
 
 /* Ops of equal teams map to the same segments. */
-static void index_ops(DevicePicture *picture, Team *team)
+static void index_ops(DevicePicture *picture, DrawnTeam *team)
 {
     const Draw *draw = picture->draw;
-    const Team *as = team->like < 0 ? team : &picture->teams.at[team->like];
+    const DrawnTeam *as = team->like < 0 ? team : &picture->teams.at[team->like];
     Arena *arena = draw->arena;
 
     team->segment_of = arena_array(arena, int32_t, draw->graph->n_ops);
@@ -55,7 +55,7 @@ void device_cut(DevicePicture *picture)
     for (int cut = layers ? CUT_WAITS : CUT_ITEMS; cut < SEGMENT_CUT_COUNT; cut++) {
         int n = 0;
         for (int i = 0; i < picture->teams.n; i++) {
-            Team *team = &picture->teams.at[i];
+            DrawnTeam *team = &picture->teams.at[i];
             if (is_drawn(team)) {
                 team->segments = segments_of(picture->draw, team->runs, &waits, (SegmentCut)cut);
                 n += 1 + team->segments.n;
@@ -118,7 +118,7 @@ static int by_us(const void *a, const void *b)
 /* The least time for which an op gets a row: limits the number of rows, and leaves out views. */
 static double least_shown(const DevicePicture *picture, const Segments *segments, int s)
 {
-    const Segment *segment = &segments->at[s];
+    const DrawnSegment *segment = &segments->at[s];
     double *us = arena_array(picture->draw->arena, double, segment->n);
 
     for (int i = 0; i < segment->n; i++)
@@ -128,11 +128,11 @@ static double least_shown(const DevicePicture *picture, const Segments *segments
 }
 
 /* The ops of a segment with their local shapes on the single device. */
-static void add_ops(const DevicePicture *picture, const Team *team, int s, DiagramBox *box)
+static void add_ops(const DevicePicture *picture, const DrawnTeam *team, int s, DiagramBox *box)
 {
     const Draw *draw = picture->draw;
     const Segments *segments = &team->segments;
-    const Segment *segment = &segments->at[s];
+    const DrawnSegment *segment = &segments->at[s];
     int32_t group = segments->runs.at[segment->item].group;
     const char *inside = group < 0 ? "" : group_prefix(draw->groups, group);
     double least = least_shown(picture, segments, s), rest_us = 0;
@@ -165,11 +165,11 @@ static void add_ops(const DevicePicture *picture, const Team *team, int s, Diagr
         cells_give(&cells, box);
 }
 
-static int draw_segment(DevicePicture *picture, const Team *team, int s, int frame)
+static int draw_segment(DevicePicture *picture, const DrawnTeam *team, int s, int frame)
 {
     Draw *draw = picture->draw;
     const Segments *segments = &team->segments;
-    const Segment *segment = &segments->at[s];
+    const DrawnSegment *segment = &segments->at[s];
     int32_t head = segments->op[segment->first];
     bool layers = segments->runs.at[segment->item].repeats > 1;
     DiagramBox box = draw_new_box(BOX_OP, segment_title(draw, segments, s));
@@ -194,14 +194,14 @@ static int draw_segment(DevicePicture *picture, const Team *team, int s, int fra
     return draw_box(draw, box);
 }
 
-void device_draw_runs(DevicePicture *picture, Team *team)
+void device_draw_runs(DevicePicture *picture, DrawnTeam *team)
 {
     Draw *draw = picture->draw;
     int frame = team->frame, item = -1;
 
     team->box = arena_array(draw->arena, int, team->segments.n);
     for (int s = 0; s < team->segments.n; s++) {
-        const Segment *segment = &team->segments.at[s];
+        const DrawnSegment *segment = &team->segments.at[s];
         const RunItem *runs = &team->runs.at[segment->item];
         if (segment->item != item && runs->layer) {
             FrameLook look = runs->repeats > 1 ? FRAME_REPEATED : FRAME_PLAIN;
@@ -245,19 +245,19 @@ static void add_way(Ways *ways, Way way, int32_t reshard)
 }
 
 /* The box of the op in a team; -1 if the team does not run it, or is not drawn. */
-static int box_of(const DevicePicture *picture, const Team *team, int32_t op)
+static int box_of(const DevicePicture *picture, const DrawnTeam *team, int32_t op)
 {
     if (team->hidden)
         return op >= 0 ? picture->hidden_box : -1;
     if (op < 0 || team->segment_of[op] == 0)
         return -1;
-    const Team *as = team->like < 0 ? team : &picture->teams.at[team->like];
+    const DrawnTeam *as = team->like < 0 ? team : &picture->teams.at[team->like];
     return as->box[team->segment_of[op] - 1];
 }
 
-static int item_of(const DevicePicture *picture, const Team *team, int32_t op)
+static int item_of(const DevicePicture *picture, const DrawnTeam *team, int32_t op)
 {
-    const Team *as = team->like < 0 ? team : &picture->teams.at[team->like];
+    const DrawnTeam *as = team->like < 0 ? team : &picture->teams.at[team->like];
     return as->segments.at[team->segment_of[op] - 1].item;
 }
 
@@ -274,7 +274,7 @@ static int32_t reader_of(const Plan *plan, const Reshard *reshard)
 }
 
 /* Moves within a team. Of equal layers only the first is drawn. */
-static void add_inside(Ways *ways, const Team *team, int32_t r)
+static void add_inside(Ways *ways, const DrawnTeam *team, int32_t r)
 {
     const DevicePicture *picture = ways->picture;
     const Reshard *reshard = &picture->plan->moved->reshards[r];
@@ -316,13 +316,13 @@ static int outside_box(Ways *ways, int devices)
 }
 
 /* A team in that part of the mesh, preferably one that runs the op. */
-static const Team *team_in(const DevicePicture *picture, int devices, int32_t op)
+static const DrawnTeam *team_in(const DevicePicture *picture, int devices, int32_t op)
 {
     SubMesh part = picture->plan->decided->submeshes[devices];
-    const Team *found = NULL;
+    const DrawnTeam *found = NULL;
 
     for (int i = 0; i < picture->teams.n; i++) {
-        const Team *team = &picture->teams.at[i];
+        const DrawnTeam *team = &picture->teams.at[i];
         if (!submesh_has(picture->plan->mesh, part, team->position[0]))
             continue;
         if (box_of(picture, team, op) >= 0)
@@ -333,10 +333,10 @@ static const Team *team_in(const DevicePicture *picture, int devices, int32_t op
 }
 
 /* Where a team that only relays a value sends from, or receives at: its last, or its first ops. */
-static int end_of(const DevicePicture *picture, const Team *team, int32_t op, bool last)
+static int end_of(const DevicePicture *picture, const DrawnTeam *team, int32_t op, bool last)
 {
     int box = box_of(picture, team, op);
-    const Team *as = team->like < 0 ? team : &picture->teams.at[team->like];
+    const DrawnTeam *as = team->like < 0 ? team : &picture->teams.at[team->like];
 
     if (box >= 0)
         return box;
@@ -351,8 +351,8 @@ static void add_sent(Ways *ways, int32_t r)
     const Reshard *reshard = &picture->plan->moved->reshards[r];
     int32_t maker = picture->draw->graph->tensors[reshard->tensor].maker;
     int32_t reader = reshard->n_uses > 0 ? picture->plan->moved->reshard_uses[reshard->use] : -1;
-    const Team *a = team_in(picture, reshard->from_devices, maker);
-    const Team *b = team_in(picture, reshard->to_devices, reader);
+    const DrawnTeam *a = team_in(picture, reshard->from_devices, maker);
+    const DrawnTeam *b = team_in(picture, reshard->to_devices, reader);
 
     if (!a && !b)
         return;
@@ -371,7 +371,7 @@ static void add_sent(Ways *ways, int32_t r)
 static int parameters_box(DevicePicture *picture, int beside, const Moves *moves)
 {
     Draw *draw = picture->draw;
-    const Move *dearest = &moves->at.at[0];
+    const DrawnMove *dearest = &moves->at.at[0];
     int32_t tensor =
         dearest->dearest < 0 ? -1 : picture->plan->moved->reshards[dearest->dearest].tensor;
     DiagramBox box = draw_new_box(BOX_PARAMETER,
@@ -408,7 +408,7 @@ static void draw_ways(Ways *ways)
 }
 
 /* Keeps segments in order: a line for a value that is not moved, or an invisible one. */
-static void draw_order(const Ways *ways, const Team *team)
+static void draw_order(const Ways *ways, const DrawnTeam *team)
 {
     Draw *draw = ways->picture->draw;
 

@@ -35,7 +35,7 @@ typedef struct {
 
 typedef struct {
     Canvas canvas;
-    Layer *layer;
+    LayerDrawing *layer;
     Session *step;                /* of the training step, if it is our own */
     const Plan *backward;         /* NULL: no backward pass is known */
     double left, line, circle, y; /* y: the top of what is drawn next */
@@ -97,7 +97,7 @@ static void find_moves(const Figure *figure, LayerMove out[2])
  * is added. */
 static void moves_of_value(const Figure *figure, int v, LayerMove out[2])
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
     const Graph *graph = figure->canvas.draw->graph;
     int maker = layer->values.at[v].maker;
     bool first = true;
@@ -183,7 +183,7 @@ static int count_lines(Text text)
 /* The width of a module's box. */
 static double width_of(const Figure *figure, int m)
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
     const LayerModule *module = &layer->modules.at[m];
     double width = (module->to - module->from) * (figure->canvas.width - figure->left) - 2 * BESIDE;
     double most = 16 * figure->canvas.points;
@@ -252,7 +252,7 @@ static bool is_stream(const Figure *figure, const LayerValue *value)
 /* The share of the width that a value has below its module, and where that begins. */
 static double share_of(const Figure *figure, const LayerValue *value, int v, double *from)
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
     const LayerModule *maker = value->maker < 0 ? NULL : &layer->modules.at[value->maker];
     double share = maker ? maker->to - maker->from : 1;
     int n = 0, at = 0; /* of the values of one module */
@@ -269,7 +269,7 @@ static double share_of(const Figure *figure, const LayerValue *value, int v, dou
 /* Where modules and values are across the page. */
 static void place_across(Figure *figure)
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
     double width = figure->canvas.width - figure->left;
 
     for (int m = 0; m < layer->modules.n; m++) {
@@ -442,7 +442,7 @@ static double lowest_outlet(const Figure *figure, double y)
  * below the other. */
 static void turn_values(Figure *figure, int rank)
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
     int n = 0;
 
     for (int v = 0; v < layer->values.n; v++) {
@@ -461,7 +461,7 @@ static void turn_values(Figure *figure, int rank)
 /* The values of one rank share its width. */
 static void put_values(Figure *figure, int rank)
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
     double width = figure->canvas.width - figure->left, top = figure->y, from;
 
     for (int v = 0; v < layer->values.n; v++) {
@@ -482,7 +482,7 @@ static void put_values(Figure *figure, int rank)
 
 static void put_rank(Figure *figure, int rank)
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
     double height = 0, top = figure->y + 0.7 * figure->line;
 
     for (int m = 0; m < layer->modules.n; m++)
@@ -499,7 +499,7 @@ static void put_rank(Figure *figure, int rank)
 
 static void put_lines(Figure *figure)
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
 
     for (int v = 0; v < layer->values.n; v++) {
         const LayerValue *value = &layer->values.at[v];
@@ -513,7 +513,7 @@ static void put_lines(Figure *figure)
 /* Gives each value that passes modules a lane, and as much room at the left as they take. */
 static void give_lanes(Figure *figure)
 {
-    const Layer *layer = figure->layer;
+    const LayerDrawing *layer = figure->layer;
 
     figure->left = SIDE + LANE;
     place_across(figure);
@@ -585,7 +585,7 @@ bool draw_layer(Draw *draw, Error *err)
     if (!draw->request->of) /* a typical one: the first may read what the others do not */
         group = groups_member(draw->groups, group, draw->groups->groups[group].fold_n / 2);
     figure.layer = layer_of(draw, group);
-    const Layer *layer = figure.layer;
+    const LayerDrawing *layer = figure.layer;
     figure.line = canvas_line_height(&figure.canvas);
     figure.circle = 1.5 * figure.line;
     figure.marked = arena_array(draw->arena, bool, draw->graph->n_tensors + 1);

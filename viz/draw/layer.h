@@ -16,9 +16,9 @@ typedef struct {
     const char *title; /* "q_proj"; "+" for an add of two values of the layer */
     int32_t op;        /* its first */
     bool adds;
-    const Role *role; /* of its matmul or convolution; NULL if it has none */
-    int rank;         /* one more than the largest of the modules that it reads from */
-    double from, to;  /* share of the width that it has, 0 to 1 */
+    const MatmulRole *role; /* of its matmul or convolution; NULL if it has none */
+    int rank;               /* one more than the largest of the modules that it reads from */
+    double from, to;        /* share of the width that it has, 0 to 1 */
 } LayerModule;
 
 /* A value that a module makes and another one, or the next layer, reads. */
@@ -38,18 +38,20 @@ typedef struct {
     Vec(LayerModule) modules; /* in program order */
     Vec(LayerValue) values;
     int n_ranks;
-} Layer;
+} LayerDrawing;
 
 /* How a line reaches a reader. */
 typedef enum { LAYER_STRAIGHT, LAYER_TURN, LAYER_LANE } LayerWay;
 
 /* place: per module, where it is across the page. x: where the value comes from above; of all
  * values below zero for one that is not drawn. */
-LayerWay layer_way(const Layer *layer, const DiagramPlace *place, double x, int v, int reader);
+LayerWay layer_way(const LayerDrawing *layer, const DiagramPlace *place, double x, int v,
+                   int reader);
 /* Per value its lane at the left, from 0 next to the modules; -1 if it needs none. Returns how many
  * lanes there are. */
-int layer_lanes(const Layer *layer, const DiagramPlace *place, const double *x, int *lane);
-int layer_rank(const Layer *layer, const LayerValue *value); /* of its maker; -1 from outside */
+int layer_lanes(const LayerDrawing *layer, const DiagramPlace *place, const double *x, int *lane);
+int layer_rank(const LayerDrawing *layer,
+               const LayerValue *value); /* of its maker; -1 from outside */
 
 /* The parameter that the matmul or convolution of a module reads; -1 if it is none. turned: it is
  * read as its transpose. */
@@ -65,6 +67,6 @@ Text layer_weight_text(const Draw *draw, const LayerModule *module);
 int32_t draw_choose_group(const Draw *draw, Error *err);
 
 /* ops: those of the group, in program order. */
-Layer *layer_of(Draw *draw, int32_t group);
+LayerDrawing *layer_of(Draw *draw, int32_t group);
 
 #endif

@@ -8,12 +8,12 @@
 /* ---- joining ops ---- */
 
 typedef struct {
-    Layer *layer;
+    LayerDrawing *layer;
     const char *inside; /* path of the layer */
     int *of;            /* per op of the layer: the first op of its module */
     int32_t *place;     /* per op of the graph: its place among those of the layer, -1 */
     bool *seen;         /* scratch */
-    const Roles *roles;
+    const MatmulRoles *roles;
 } Joining;
 
 static int find(const Joining *j, int i)
@@ -70,7 +70,7 @@ static const char *path_of(const Joining *j, int i)
     return op_path(j->layer->draw->graph, j->layer->op[i]);
 }
 
-static const Role *role_of(const Roles *roles, int32_t op)
+static const MatmulRole *role_of(const MatmulRoles *roles, int32_t op)
 {
     for (int i = 0; i < roles->n; i++)
         if (roles->at[i].op == op)
@@ -96,7 +96,7 @@ static bool is_add(const Joining *j, int i)
     return n == 2 && (strcmp(name, "Add") == 0 || strcmp(name, "Sum") == 0);
 }
 
-static const Role *op_role(const Joining *j, int i)
+static const MatmulRole *op_role(const Joining *j, int i)
 {
     return role_of(j->roles, j->layer->op[i]);
 }
@@ -186,7 +186,7 @@ static const char *last_part(Arena *arena, Str name)
 }
 
 /* A matmul has the name of its weight: "in_proj" of "self_attention.in_proj_weight". */
-static const char *weight_title(const Joining *j, const Role *role)
+static const char *weight_title(const Joining *j, const MatmulRole *role)
 {
     static const char *const ends[] = {".weight", "_weight", ".w"};
     const Draw *draw = j->layer->draw;
@@ -220,7 +220,7 @@ static bool is_alone(const Joining *j, int first, const char *path)
     return true;
 }
 
-static const char *title_of(const Joining *j, int first, const Role *role)
+static const char *title_of(const Joining *j, int first, const MatmulRole *role)
 {
     const Draw *draw = j->layer->draw;
     double most = -1;
@@ -253,14 +253,14 @@ static const char *title_of(const Joining *j, int first, const Role *role)
     return last_part(draw->arena, below);
 }
 
-static void add_modules(Joining *j, const Roles *roles)
+static void add_modules(Joining *j, const MatmulRoles *roles)
 {
-    Layer *layer = j->layer;
+    LayerDrawing *layer = j->layer;
     int *number = arena_array(layer->draw->arena, int, layer->n_ops + 1);
 
     for (int i = 0; i < layer->n_ops; i++) {
         int first = find(j, i);
-        const Role *role = role_of(roles, layer->op[i]);
+        const MatmulRole *role = role_of(roles, layer->op[i]);
         if (first == i) {
             LayerModule module = {.op = layer->op[i], .adds = is_add(j, i), .to = 1};
             number[i] = layer->modules.n;
@@ -281,7 +281,7 @@ static void add_modules(Joining *j, const Roles *roles)
 
 /* ---- values ---- */
 
-static LayerValue *value_of(Layer *layer, int32_t tensor, int maker)
+static LayerValue *value_of(LayerDrawing *layer, int32_t tensor, int maker)
 {
     for (int i = 0; i < layer->values.n; i++)
         if (layer->values.at[i].tensor == tensor)
@@ -291,7 +291,7 @@ static LayerValue *value_of(Layer *layer, int32_t tensor, int maker)
     return &layer->values.at[layer->values.n - 1];
 }
 
-static void add_reader(Layer *layer, LayerValue *value, int reader, int32_t need)
+static void add_reader(LayerDrawing *layer, LayerValue *value, int reader, int32_t need)
 {
     for (int i = 0; i < value->readers.n; i++)
         if (value->readers.at[i] == reader)
@@ -305,7 +305,7 @@ static bool is_forward(const Graph *graph, int32_t op)
     return !graph->phase || graph->phase[op] == PHASE_FORWARD;
 }
 
-static void add_values(Layer *layer)
+static void add_values(LayerDrawing *layer)
 {
     const Draw *draw = layer->draw;
     const Graph *graph = draw->graph;
@@ -337,7 +337,7 @@ static void add_values(Layer *layer)
 
 /* ---- ranks and shares of the width ---- */
 
-static void rank_modules(Layer *layer)
+static void rank_modules(LayerDrawing *layer)
 {
     for (int pass = 0; pass < layer->modules.n; pass++) {
         bool moved = false;
@@ -359,7 +359,7 @@ static void rank_modules(Layer *layer)
 }
 
 /* What it reads from the rank before it spans this share; readers of one value divide its share. */
-static void share_width(Layer *layer, int m)
+static void share_width(LayerDrawing *layer, int m)
 {
     LayerModule *module = &layer->modules.at[m];
     double from = 1, to = 0;
@@ -387,7 +387,7 @@ static void share_width(Layer *layer, int m)
 }
 
 /* Modules of one rank that cover each other divide the whole width. */
-static void part_rank(Layer *layer, int rank)
+static void part_rank(LayerDrawing *layer, int rank)
 {
     Vec(int) in = {0};
     bool covered = false;
@@ -405,7 +405,7 @@ static void part_rank(Layer *layer, int rank)
     }
 }
 
-static void place_modules(Layer *layer)
+static void place_modules(LayerDrawing *layer)
 {
     rank_modules(layer);
     for (int rank = 0; rank < layer->n_ranks; rank++) {
@@ -417,10 +417,10 @@ static void place_modules(Layer *layer)
 }
 
 /* Convolutions have weights as matmuls do: rows are channels in, columns channels out. */
-static void add_convolutions(const Layer *layer, Roles *roles)
+static void add_convolutions(const LayerDrawing *layer, MatmulRoles *roles)
 {
     const Draw *draw = layer->draw;
-    Vec(Role) all = {0};
+    Vec(MatmulRole) all = {0};
 
     for (int i = 0; i < roles->n; i++)
         vec_push(draw->arena, &all, roles->at[i]);
@@ -434,24 +434,24 @@ static void add_convolutions(const Layer *layer, Roles *roles)
         bool plain = dims[0].n == 1 && dims[1].n == 1; /* not in groups */
         if (plain && tensor_is_parameter(draw->plan->inferred, weight))
             vec_push(draw->arena, &all,
-                     ((Role){.op = op,
-                             .weight = 1,
-                             .k = dims[1].index[0],
-                             .n = dims[0].index[0],
-                             .expert = -1,
-                             .reader = -1,
-                             .stream = -1}));
+                     ((MatmulRole){.op = op,
+                                   .weight = 1,
+                                   .k = dims[1].index[0],
+                                   .n = dims[0].index[0],
+                                   .expert = -1,
+                                   .reader = -1,
+                                   .stream = -1}));
     }
-    *roles = (Roles){all.at, all.n};
+    *roles = (MatmulRoles){all.at, all.n};
 }
 
-Layer *layer_of(Draw *draw, int32_t group)
+LayerDrawing *layer_of(Draw *draw, int32_t group)
 {
     const Group *g = &draw->groups->groups[group];
-    Layer *layer = arena_make(draw->arena, Layer);
+    LayerDrawing *layer = arena_make(draw->arena, LayerDrawing);
     int32_t *op = arena_array(draw->arena, int32_t, g->n + 1);
     Joining j = {.layer = layer, .inside = group_prefix(draw->groups, group)};
-    Roles *roles = arena_make(draw->arena, Roles);
+    MatmulRoles *roles = arena_make(draw->arena, MatmulRoles);
 
     layer->draw = draw;
     layer->op = op;

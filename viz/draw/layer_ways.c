@@ -3,7 +3,7 @@
 #include "viz/draw/layer.h"
 
 /* Whether a vertical line at x between two ranks meets no module. */
-static bool is_free(const Layer *layer, const DiagramPlace *place, double x, int from_rank,
+static bool is_free(const LayerDrawing *layer, const DiagramPlace *place, double x, int from_rank,
                     int to_rank)
 {
     for (int m = 0; m < layer->modules.n; m++) {
@@ -15,7 +15,8 @@ static bool is_free(const Layer *layer, const DiagramPlace *place, double x, int
     return true;
 }
 
-LayerWay layer_way(const Layer *layer, const DiagramPlace *place, double x, int v, int reader)
+LayerWay layer_way(const LayerDrawing *layer, const DiagramPlace *place, double x, int v,
+                   int reader)
 {
     const LayerValue *value = &layer->values.at[v];
     DiagramPlace at = place[reader];
@@ -26,13 +27,13 @@ LayerWay layer_way(const Layer *layer, const DiagramPlace *place, double x, int 
     return rank == from + 1 ? LAYER_TURN : LAYER_LANE;
 }
 
-int layer_rank(const Layer *layer, const LayerValue *value)
+int layer_rank(const LayerDrawing *layer, const LayerValue *value)
 {
     return value->maker < 0 ? -1 : layer->modules.at[value->maker].rank;
 }
 
 /* The last rank to which a value goes by a lane; -1 if it needs none. */
-static int lane_end(const Layer *layer, const DiagramPlace *place, const double *x, int v)
+static int lane_end(const LayerDrawing *layer, const DiagramPlace *place, const double *x, int v)
 {
     const LayerValue *value = &layer->values.at[v];
     int end = -1;
@@ -46,7 +47,7 @@ static int lane_end(const Layer *layer, const DiagramPlace *place, const double 
 }
 
 /* The first lane in which no value is between those ranks. */
-static int free_lane(const Layer *layer, const int *lane, const int *end, int from, int to)
+static int free_lane(const LayerDrawing *layer, const int *lane, const int *end, int from, int to)
 {
     for (int k = 0;; k++) {
         bool taken = false;
@@ -57,7 +58,7 @@ static int free_lane(const Layer *layer, const int *lane, const int *end, int fr
     }
 }
 
-int layer_lanes(const Layer *layer, const DiagramPlace *place, const double *x, int *lane)
+int layer_lanes(const LayerDrawing *layer, const DiagramPlace *place, const double *x, int *lane)
 {
     int n = 0, *end = arena_array(layer->draw->arena, int, layer->values.n + 1);
 

@@ -42,11 +42,11 @@ void moves_add(Moves *moves, int32_t reshard, StepKind kind, AtomSet atoms, int6
     int32_t key[2] = {(int32_t)kind, (int32_t)atoms};
     int32_t id = intern_put(moves->keys, key, sizeof key);
     if (id == moves->at.n) {
-        Move made = {
+        DrawnMove made = {
             .kind = kind, .atoms = atoms, .least_bytes = bytes, .dearest = -1, .dearest_us = -1};
         vec_push(moves->arena, &moves->at, made);
     }
-    Move *move = &moves->at.at[id];
+    DrawnMove *move = &moves->at.at[id];
     move->n += times;
     move->us += times * us;
     move->bytes += times * (double)bytes;
@@ -92,7 +92,7 @@ Moves moves_of_plan(Arena *arena, const Plan *plan)
 
 static int by_time(const void *a, const void *b)
 {
-    const Move *x = a, *y = b;
+    const DrawnMove *x = a, *y = b;
 
     if (x->us != y->us)
         return x->us < y->us ? 1 : -1;
@@ -128,13 +128,13 @@ bool path_moves(const ReshardPath *path)
 
 /* ---- texts ---- */
 
-void move_format_name(const Mesh *mesh, const Move *move, Buf *out)
+void move_format_name(const Mesh *mesh, const DrawnMove *move, Buf *out)
 {
     buf_printf(out, "%s ", step_kind_mark(move->kind));
     mesh_format_set(mesh, move->atoms, ".", out);
 }
 
-void move_format_bytes(const Move *move, Buf *out)
+void move_format_bytes(const DrawnMove *move, Buf *out)
 {
     if (move->least_bytes != move->most_bytes) {
         units_format_bytes(move->least_bytes, out);
@@ -148,7 +148,7 @@ Text moves_format(const Draw *draw, const Moves *moves)
     Buf text = buf_marked(draw->arena);
 
     for (int i = 0; i < moves->at.n; i++) {
-        const Move *move = &moves->at.at[i];
+        const DrawnMove *move = &moves->at.at[i];
         if (i > 0)
             buf_putc(&text, '\n');
         if (move->n > 1)
@@ -172,7 +172,7 @@ Text moves_format(const Draw *draw, const Moves *moves)
 DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
 {
     DiagramLine line = draw_new_line(LINE_MOVED, from, to);
-    const Move *dearest = &moves->at.at[0];
+    const DrawnMove *dearest = &moves->at.at[0];
     uint8_t atom[ATOMS_MAX];
 
     for (int i = 1; i < moves->at.n; i++)

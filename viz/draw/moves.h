@@ -18,13 +18,13 @@ typedef struct {
     int64_t least_bytes, most_bytes; /* payload of one rank in one run */
     int32_t dearest;   /* the reshard with the longest one; -1 if that is inside an operator */
     double dearest_us; /* time of that step in one run */
-} Move;
+} DrawnMove;
 
 typedef struct {
     Arena *arena;
     const Mesh *mesh;
     Intern *keys;
-    Vec(Move) at;
+    Vec(DrawnMove) at;
 } Moves;
 
 Moves moves_new(Arena *arena, const Mesh *mesh);
@@ -41,9 +41,9 @@ bool kind_sends(StepKind kind);           /* between two parts of the mesh */
 bool path_moves(const ReshardPath *path); /* it has a step that is not a slice */
 
 /* "AR tp". */
-void move_format_name(const Mesh *mesh, const Move *move, Buf *out);
+void move_format_name(const Mesh *mesh, const DrawnMove *move, Buf *out);
 /* "12.0 MiB", "2.0 to 12.0 MiB". */
-void move_format_bytes(const Move *move, Buf *out);
+void move_format_bytes(const DrawnMove *move, Buf *out);
 /* "AR tp 12.0 MiB 0.101 ms"; for several "4 AG dp 0.300 ms", and below it "6.8 MiB each". */
 Text moves_format(const Draw *draw, const Moves *moves);
 

@@ -34,7 +34,7 @@ typedef struct {
     RunList runs;
     Vec(int32_t) op;
     Vec(int) item;
-    Vec(Segment) made;
+    Vec(DrawnSegment) made;
 } Cutting;
 
 /* Of equal layers the second may wait where the first does not, so both are checked. */
@@ -72,7 +72,7 @@ Segments segments_of(const Draw *draw, RunList runs, const Waits *waits, Segment
     for (int i = 0; i < runs.n; i++)
         for (int place = 0; place < runs.at[i].n; place++) {
             if (begins_at(&cutting, i, place, waited)) {
-                Segment segment = {.item = i, .first = cutting.op.n};
+                DrawnSegment segment = {.item = i, .first = cutting.op.n};
                 vec_push(draw->arena, &cutting.made, segment);
             }
             vec_push(draw->arena, &cutting.op, run_op(draw, &runs.at[i], 0, place));
@@ -110,7 +110,7 @@ static Str part_of(const Draw *draw, const Segments *segments, int place, bool *
 static void list_parts(const Draw *draw, const Segments *segments, int i, bool want_weak, Buf *out)
 {
     enum { NAMED = 3 };
-    const Segment *segment = &segments->at[i];
+    const DrawnSegment *segment = &segments->at[i];
     Str named[NAMED] = {{0}};
     int n = 0;
 

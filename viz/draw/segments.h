@@ -16,14 +16,14 @@ typedef enum { CUT_ITEMS, CUT_WAITS, CUT_LAYERS, SEGMENT_CUT_COUNT } SegmentCut;
 typedef struct {
     int item;     /* its first item; a segment of a layer has no other item */
     int first, n; /* ops: Segments.op[first ..) */
-} Segment;
+} DrawnSegment;
 
 typedef struct {
     RunList runs;
     const int32_t *op; /* ops of the first members */
     const int *item;   /* per index of `op` */
     int n;
-    const Segment *at;
+    const DrawnSegment *at;
 } Segments;
 
 /* Per op: whether the device waits before it, or after it. */

@@ -13,7 +13,7 @@ typedef struct {
     const Session *session;
     const Plan *plan;
     const Mesh *mesh;
-    Values values;
+    CodeValues values;
     int n_inexpressible,
         n_several; /* shardings without placements; values on several parts of the mesh */
 } Writing;

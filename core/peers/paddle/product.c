@@ -130,10 +130,10 @@ SpmdTensor product_need(const SpmdTensor *given, const char *letters, const Spmd
     return need;
 }
 
-bool product_of(SpmdCall *call, const Factors *factors, Product *out, Error *err)
+bool product_of(SpmdCall *call, const Factors *factors, SpmdProduct *out, Error *err)
 {
     SpmdLetters merged;
-    *out = (Product){0};
+    *out = (SpmdProduct){0};
     if (!product_letters(call, factors, &out->letters, err))
         return false;
     spmd_trace(call, "letters: %s, %s -> %s", out->letters.x, out->letters.y, out->letters.out);

@@ -32,9 +32,9 @@ typedef struct {
     ProductLetters letters;
     SpmdTensor x, y, out; /* needed factors, stored as given; out without partial */
     SpmdAxes m, n, k;
-} Product;
+} SpmdProduct;
 
 /* ERROR_CONFLICT if sizes of k or of a batch dim differ. */
-bool product_of(SpmdCall *call, const Factors *factors, Product *out, Error *err);
+bool product_of(SpmdCall *call, const Factors *factors, SpmdProduct *out, Error *err);
 
 #endif

@@ -11,7 +11,7 @@ static Factors given_factors(const SpmdCall *call)
 
 static bool matmul(SpmdCall *call, Error *err)
 {
-    Product product;
+    SpmdProduct product;
     Factors factors = given_factors(call);
     if (!product_of(call, &factors, &product, err))
         return false;
@@ -64,7 +64,7 @@ static bool agree(const SpmdCall *call, const char *what, const SpmdTensor *a, c
 }
 
 /* The gradient of one factor without the dims it was broadcast over. */
-static bool answer_gradient(SpmdCall *call, const Product *product, const SpmdTensor *factor,
+static bool answer_gradient(SpmdCall *call, const SpmdProduct *product, const SpmdTensor *factor,
                             Error *err)
 {
     SpmdTensor *out = spmd_out(call, &product->out);
@@ -99,7 +99,7 @@ static bool product_gradient(SpmdCall *call, const Factors *factors, Error *err)
 {
     const SpmdTensor *given = &call->input[2];
     bool tx = factors->trans_x, ty = factors->trans_y;
-    Product forward, of_x, of_y;
+    SpmdProduct forward, of_x, of_y;
     if (!product_of(call, factors, &forward, err))
         return false;
     const SpmdTensor *x = &forward.x, *y = &forward.y;
@@ -249,7 +249,7 @@ static void answer_bias(SpmdCall *call, const SpmdTensor *out_grad)
 
 static bool add_gradients(SpmdCall *call, Error *err)
 {
-    Product product;
+    SpmdProduct product;
     Factors factors = {&call->input[0], &call->input[1], true, false};
     if (!product_of(call, &factors, &product, err))
         return false;

@@ -23,7 +23,7 @@ typedef struct {
     const Plan *plan;
     const Mesh *mesh;
     Arena *arena;
-    Values values;
+    CodeValues values;
     const char **ssa; /* SSA name per tensor; NULL if not defined yet */
     int32_t *first;   /* per tensor: 1 + index in `resharded` */
     Vec(Resharded) resharded;

@@ -13,7 +13,7 @@
 enum { REGION_OPS_MAX = 512 };
 
 typedef struct {
-    Lowering *lowering;
+    MlirLowering *lowering;
     const MlirRegion *region;
     Vec(int32_t) values; /* of the tree, by number */
     Vec(Str) lines;
@@ -53,7 +53,7 @@ static int operand_number(Coding *coding, int32_t value)
 
 static bool add_line(Coding *coding, const MlirOp *op)
 {
-    Lowering *lowering = coding->lowering;
+    MlirLowering *lowering = coding->lowering;
     const MlirTree *tree = lowering->tree;
     bool back = str_ends(op->name, STR("return"));
     bool known = str_starts(op->name, STR("stablehlo.")) || str_starts(op->name, STR("chlo."));
@@ -84,7 +84,7 @@ static bool add_line(Coding *coding, const MlirOp *op)
     return true;
 }
 
-bool lower_region_code(Lowering *lowering, const MlirOp *op, int region)
+bool lower_region_code(MlirLowering *lowering, const MlirOp *op, int region)
 {
     if (region >= op->n_regions)
         return true;

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-void lower_fail(Lowering *lowering, const MlirOp *op, const char *format, ...)
+void lower_fail(MlirLowering *lowering, const MlirOp *op, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -19,7 +19,7 @@ void lower_fail(Lowering *lowering, const MlirOp *op, const char *format, ...)
 
 static const MlirType no_type = {.text = {"", 0}};
 
-const MlirType *lower_type(Lowering *lowering, const MlirOp *op, int i)
+const MlirType *lower_type(MlirLowering *lowering, const MlirOp *op, int i)
 {
     const MlirType *type = i < op->n_operands
                                ? mlir_type_of(lowering->tree, mlir_operands(lowering->tree, op)[i])
@@ -27,13 +27,13 @@ const MlirType *lower_type(Lowering *lowering, const MlirOp *op, int i)
     return type ? type : &no_type;
 }
 
-const MlirType *lower_made(Lowering *lowering, const MlirOp *op, int i)
+const MlirType *lower_made(MlirLowering *lowering, const MlirOp *op, int i)
 {
     const MlirType *type = i < op->n_results ? mlir_type_of(lowering->tree, op->result + i) : NULL;
     return type ? type : &no_type;
 }
 
-int32_t lower_use(Lowering *lowering, const MlirOp *op, int i)
+int32_t lower_use(MlirLowering *lowering, const MlirOp *op, int i)
 {
     if (i >= op->n_operands) {
         lower_fail(lowering, op, "'%.*s' has no operand %d", STR_ARG(op->name), i);
@@ -42,7 +42,7 @@ int32_t lower_use(Lowering *lowering, const MlirOp *op, int i)
     return lowering->tensor[mlir_operands(lowering->tree, op)[i]];
 }
 
-static Str whole_name(Lowering *lowering, Str name, const char *part)
+static Str whole_name(MlirLowering *lowering, Str name, const char *part)
 {
     if (!lowering->frame && !part[0])
         return name;
@@ -55,7 +55,7 @@ static Str whole_name(Lowering *lowering, Str name, const char *part)
     return buf_str(&out);
 }
 
-static void declare_type(Lowering *lowering, int32_t tensor, const MlirType *type)
+static void declare_type(MlirLowering *lowering, int32_t tensor, const MlirType *type)
 {
     DeclaredDim dims[DIMS_MAX];
     if (tensor < 0 || !type || !type->tensor)
@@ -66,7 +66,7 @@ static void declare_type(Lowering *lowering, int32_t tensor, const MlirType *typ
 }
 
 /* Numbered apart from a tensor that has the name already: names of arguments are a file's own. */
-static int32_t new_tensor(Lowering *lowering, Str name)
+static int32_t new_tensor(MlirLowering *lowering, Str name)
 {
     int32_t id = name.n > 0 ? names_intern(lowering->graph->names, name) : -1;
     for (int i = 1; graph_has_tensor_named(lowering->builder, id); i++)
@@ -75,7 +75,7 @@ static int32_t new_tensor(Lowering *lowering, Str name)
     return id < 0 ? -1 : graph_tensor_named(lowering->builder, id);
 }
 
-int32_t lower_new(Lowering *lowering, Str name, int32_t type_of)
+int32_t lower_new(MlirLowering *lowering, Str name, int32_t type_of)
 {
     int32_t tensor = new_tensor(lowering, whole_name(lowering, name, ""));
     declare_type(lowering, tensor, mlir_type_of(lowering->tree, type_of));
@@ -83,7 +83,7 @@ int32_t lower_new(Lowering *lowering, Str name, int32_t type_of)
 }
 
 /* "%0" or "%0#1"; a made name for an op without results. */
-static Str value_name(Lowering *lowering, int32_t value)
+static Str value_name(MlirLowering *lowering, int32_t value)
 {
     const MlirValue *v = &lowering->tree->values.at[value];
     if (v->pack < 0)
@@ -91,14 +91,14 @@ static Str value_name(Lowering *lowering, int32_t value)
     return str_from(arena_printf(lowering->scratch, "%.*s#%d", STR_ARG(v->name), v->pack));
 }
 
-int32_t lower_result(Lowering *lowering, const MlirOp *op, int i)
+int32_t lower_result(MlirLowering *lowering, const MlirOp *op, int i)
 {
     int32_t value = op->result + i;
     lowering->tensor[value] = lower_new(lowering, value_name(lowering, value), value);
     return lowering->tensor[value];
 }
 
-Str lower_name(Lowering *lowering, const MlirOp *op, const char *part)
+Str lower_name(MlirLowering *lowering, const MlirOp *op, const char *part)
 {
     Str name = op->n_results > 0 ? lowering->tree->values.at[op->result].name
                                  : str_from(arena_printf(lowering->scratch, "%.*s_%d",
@@ -106,7 +106,7 @@ Str lower_name(Lowering *lowering, const MlirOp *op, const char *part)
     return whole_name(lowering, name, part);
 }
 
-int32_t lower_constant_ints(Lowering *lowering, const MlirOp *op, const char *part, Dtype dtype,
+int32_t lower_constant_ints(MlirLowering *lowering, const MlirOp *op, const char *part, Dtype dtype,
                             const int64_t *at, int n, bool scalar)
 {
     Shape shape = {.n_dims = scalar ? 0 : 1, .dim = {scalar ? 0 : n}};
@@ -122,7 +122,7 @@ int32_t lower_constant_ints(Lowering *lowering, const MlirOp *op, const char *pa
 
 /* ---- attributes ---- */
 
-static Attr *add_attr(Lowering *lowering, const char *name, AttrType type)
+static Attr *add_attr(MlirLowering *lowering, const char *name, AttrType type)
 {
     Attr attr = {.name = names_intern(lowering->graph->names, str_from(name)),
                  .type = (uint8_t)type};
@@ -130,25 +130,25 @@ static Attr *add_attr(Lowering *lowering, const char *name, AttrType type)
     return &lowering->attrs.at[lowering->attrs.n - 1];
 }
 
-void lower_attr_int(Lowering *lowering, const char *name, int64_t value)
+void lower_attr_int(MlirLowering *lowering, const char *name, int64_t value)
 {
     add_attr(lowering, name, ATTR_INT)->i = value;
 }
 
-void lower_attr_ints(Lowering *lowering, const char *name, const int64_t *at, int n)
+void lower_attr_ints(MlirLowering *lowering, const char *name, const int64_t *at, int n)
 {
     Attr *attr = add_attr(lowering, name, ATTR_INTS);
     attr->ints = at;
     attr->n = n;
 }
 
-void lower_attr_text(Lowering *lowering, const char *name, Str text)
+void lower_attr_text(MlirLowering *lowering, const char *name, Str text)
 {
     add_attr(lowering, name, ATTR_STRING)->s = text;
 }
 
 /* The text of the first of the keys that the op has, "KEY" or "KEY.MEMBER". */
-static bool find_text(Lowering *lowering, const MlirOp *op, Str keys, Str *out)
+static bool find_text(MlirLowering *lowering, const MlirOp *op, Str keys, Str *out)
 {
     while (keys.n > 0) {
         Str key = str_take(&keys, ' '), member = key;
@@ -165,7 +165,7 @@ static bool find_text(Lowering *lowering, const MlirOp *op, Str keys, Str *out)
     return false;
 }
 
-static int add_list(Lowering *lowering, const char *name, Str text)
+static int add_list(MlirLowering *lowering, const char *name, Str text)
 {
     const int64_t *at;
     int n = mlir_ints(lowering->scratch, text, &at);
@@ -175,7 +175,7 @@ static int add_list(Lowering *lowering, const char *name, Str text)
 }
 
 /* "[0, 1] x [2]": both lists in one, with their lengths beside it. */
-static int add_pair(Lowering *lowering, const char *name, Str text)
+static int add_pair(MlirLowering *lowering, const char *name, Str text)
 {
     int64_t *lengths = arena_array(lowering->scratch, int64_t, 2);
     const int64_t *at;
@@ -196,7 +196,7 @@ static int add_pair(Lowering *lowering, const char *name, Str text)
 }
 
 /* Pairs, as "[[0, 1], [2, 3]]". */
-static int add_nested(Lowering *lowering, const char *name, Str text)
+static int add_nested(MlirLowering *lowering, const char *name, Str text)
 {
     const int64_t *at;
     int n = mlir_ints(lowering->scratch, text, &at);
@@ -210,7 +210,7 @@ static int add_nested(Lowering *lowering, const char *name, Str text)
     return n;
 }
 
-static int add_number(Lowering *lowering, const char *name, Str text)
+static int add_number(MlirLowering *lowering, const char *name, Str text)
 {
     int64_t value;
     if (!mlir_int(text, &value))
@@ -219,7 +219,7 @@ static int add_number(Lowering *lowering, const char *name, Str text)
     return 1;
 }
 
-static Str without_blanks(Lowering *lowering, Str text)
+static Str without_blanks(MlirLowering *lowering, Str text)
 {
     Buf out = buf_new(lowering->scratch);
     for (size_t i = 0; i < text.n; i++)
@@ -228,7 +228,7 @@ static Str without_blanks(Lowering *lowering, Str text)
     return buf_str(&out);
 }
 
-void lower_attrs(Lowering *lowering, const MlirOp *op, const char *list)
+void lower_attrs(MlirLowering *lowering, const MlirOp *op, const char *list)
 {
     for (Str rest = str_from(list ? list : ""); rest.n > 0;) {
         Str row = str_trim(str_take(&rest, ';')), text;
@@ -292,7 +292,7 @@ static bool is_no_module(Str part)
 }
 
 /* "h.0.attn" of the name of an op's location, below the path of its frame. */
-static Str find_path(const Lowering *lowering, Str name, Str outer)
+static Str find_path(const MlirLowering *lowering, Str name, Str outer)
 {
     Str last = STR("");
     Buf out = buf_new(lowering->scratch);
@@ -321,14 +321,14 @@ static uint8_t find_phase(Str name)
     return str_find(name, STR("jvp(")) >= 0 ? 1 + PHASE_FORWARD : 0;
 }
 
-static void put_path(Lowering *lowering, Str name, Str outer, MlirPlace *place)
+static void put_path(MlirLowering *lowering, Str name, Str outer, MlirPlace *place)
 {
     place->outer = outer;
     place->path = find_path(lowering, name, outer);
     place->name = names_intern(lowering->graph->names, place->path);
 }
 
-static int32_t place_of(Lowering *lowering, Str location)
+static int32_t place_of(MlirLowering *lowering, Str location)
 {
     if (lowering->places.n > 0 && str_eq(location, lowering->last_location))
         return lowering->last_place;
@@ -338,7 +338,7 @@ static int32_t place_of(Lowering *lowering, Str location)
 }
 
 /* Many ops share a location, and then mostly in one frame. */
-static const MlirPlace *lower_place(Lowering *lowering, const MlirOp *op)
+static const MlirPlace *lower_place(MlirLowering *lowering, const MlirOp *op)
 {
     Str outer = lowering->frame ? lowering->frame->path : STR("");
     int32_t id = place_of(lowering, op->location);
@@ -353,12 +353,12 @@ static const MlirPlace *lower_place(Lowering *lowering, const MlirOp *op)
     return &lowering->places.at[id];
 }
 
-static uint8_t phase_in_frame(const Lowering *lowering, const MlirPlace *place)
+static uint8_t phase_in_frame(const MlirLowering *lowering, const MlirPlace *place)
 {
     return place->phase || !lowering->frame ? place->phase : lowering->frame->phase;
 }
 
-static void note_phase(Lowering *lowering, uint8_t phase)
+static void note_phase(MlirLowering *lowering, uint8_t phase)
 {
     int32_t name = lowering->builder->ops.at[lowering->builder->ops.n - 1].name;
     if (phase == 0 || name < 0)
@@ -370,7 +370,7 @@ static void note_phase(Lowering *lowering, uint8_t phase)
 
 /* ---- ops ---- */
 
-static int32_t operator_id(Lowering *lowering, const MlirOp *op, const char *operator)
+static int32_t operator_id(MlirLowering *lowering, const MlirOp *op, const char *operator)
 {
     MlirKind *kind = &lowering->kinds[op->kind];
     if (kind->operator!= operator)
@@ -380,7 +380,7 @@ static int32_t operator_id(Lowering *lowering, const MlirOp *op, const char *ope
 }
 
 /* An op that makes one value has its name. */
-static int32_t name_id(Lowering *lowering, const MlirOp *op, const char *part,
+static int32_t name_id(MlirLowering *lowering, const MlirOp *op, const char *part,
                        const int32_t *outputs, int n_outputs)
 {
     bool same = !part[0] && op->n_results == 1 && n_outputs == 1 && outputs[0] >= 0 &&
@@ -390,8 +390,9 @@ static int32_t name_id(Lowering *lowering, const MlirOp *op, const char *part,
                 : names_intern(lowering->graph->names, lower_name(lowering, op, part));
 }
 
-void lower_add(Lowering *lowering, const MlirOp *op, const char *operator_name, const char *part,
-               const int32_t *inputs, int n_inputs, const int32_t *outputs, int n_outputs)
+void lower_add(MlirLowering *lowering, const MlirOp *op, const char *operator_name,
+               const char *part, const int32_t *inputs, int n_inputs, const int32_t *outputs,
+               int n_outputs)
 {
     if (n_inputs > UINT16_MAX || n_outputs > UINT16_MAX)
         lower_fail(lowering, op, "it has more than %d operands or results", UINT16_MAX);
@@ -409,7 +410,7 @@ void lower_add(Lowering *lowering, const MlirOp *op, const char *operator_name, 
     lowering->attrs.n = 0;
 }
 
-void lower_plain(Lowering *lowering, const MlirOp *op, const char *operator_name)
+void lower_plain(MlirLowering *lowering, const MlirOp *op, const char *operator_name)
 {
     int n = op->n_operands, n_made = op->n_results;
     int32_t *at = arena_array(lowering->scratch, int32_t, n + n_made);
@@ -420,7 +421,7 @@ void lower_plain(Lowering *lowering, const MlirOp *op, const char *operator_name
     lower_add(lowering, op, operator_name, "", at, n, at + n, n_made);
 }
 
-int32_t lower_step(Lowering *lowering, const MlirOp *op, const char *operator_name,
+int32_t lower_step(MlirLowering *lowering, const MlirOp *op, const char *operator_name,
                    const char *part, const int32_t *inputs, int n_inputs)
 {
     int32_t made = new_tensor(lowering, lower_name(lowering, op, part));
@@ -430,7 +431,7 @@ int32_t lower_step(Lowering *lowering, const MlirOp *op, const char *operator_na
 
 /* ---- frames ---- */
 
-void lower_enter(Lowering *lowering, const MlirOp *op, const char *part, MlirFrame *frame)
+void lower_enter(MlirLowering *lowering, const MlirOp *op, const char *part, MlirFrame *frame)
 {
     Str name = lower_name(lowering, op, part);
     *frame = (MlirFrame){.outer = lowering->frame};
@@ -441,7 +442,7 @@ void lower_enter(Lowering *lowering, const MlirOp *op, const char *part, MlirFra
     lowering->frame = frame;
 }
 
-void lower_leave(Lowering *lowering)
+void lower_leave(MlirLowering *lowering)
 {
     lowering->frame = lowering->frame->outer;
 }

@@ -29,8 +29,8 @@ typedef struct {
     uint8_t phase;
 } MlirPlace;
 
-typedef struct Lowering Lowering;
-typedef void MlirLower(Lowering *lowering, const MlirOp *op);
+typedef struct MlirLowering MlirLowering;
+typedef void MlirLower(MlirLowering *lowering, const MlirOp *op);
 
 /* How an operator of the text becomes an op of the graph. */
 typedef struct {
@@ -49,7 +49,7 @@ typedef struct {
     int32_t name;
 } MlirKind;
 
-struct Lowering {
+struct MlirLowering {
     const ModelFile *file;
     const MlirTree *tree;
     GraphBuilder *builder;
@@ -75,62 +75,65 @@ struct Lowering {
 };
 
 /* Stops with an error at the op. */
-void lower_fail(Lowering *lowering, const MlirOp *op, const char *format, ...)
+void lower_fail(MlirLowering *lowering, const MlirOp *op, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- tensors ---- */
 
-int32_t lower_use(Lowering *lowering, const MlirOp *op, int i); /* operand i */
+int32_t lower_use(MlirLowering *lowering, const MlirOp *op, int i); /* operand i */
 /* A tensor of the frame with the type of the value; `name` is made whole. */
-int32_t lower_new(Lowering *lowering, Str name, int32_t type_of);
-int32_t lower_result(Lowering *lowering, const MlirOp *op, int i); /* a new tensor for result i */
-const MlirType *lower_type(Lowering *lowering, const MlirOp *op,
+int32_t lower_new(MlirLowering *lowering, Str name, int32_t type_of);
+int32_t lower_result(MlirLowering *lowering, const MlirOp *op,
+                     int i); /* a new tensor for result i */
+const MlirType *lower_type(MlirLowering *lowering, const MlirOp *op,
                            int i); /* of operand i; never NULL */
-const MlirType *lower_made(Lowering *lowering, const MlirOp *op, int i); /* of result i; likewise */
+const MlirType *lower_made(MlirLowering *lowering, const MlirOp *op,
+                           int i); /* of result i; likewise */
 /* "%10/%3" and a part behind it. */
-Str lower_name(Lowering *lowering, const MlirOp *op, const char *part);
-int32_t lower_constant_ints(Lowering *lowering, const MlirOp *op, const char *part, Dtype dtype,
+Str lower_name(MlirLowering *lowering, const MlirOp *op, const char *part);
+int32_t lower_constant_ints(MlirLowering *lowering, const MlirOp *op, const char *part, Dtype dtype,
                             const int64_t *at, int n, bool scalar);
 
 /* ---- ops ---- */
 
-void lower_attr_int(Lowering *lowering, const char *name, int64_t value);
-void lower_attr_ints(Lowering *lowering, const char *name, const int64_t *at, int n);
-void lower_attr_text(Lowering *lowering, const char *name, Str text);
+void lower_attr_int(MlirLowering *lowering, const char *name, int64_t value);
+void lower_attr_ints(MlirLowering *lowering, const char *name, const int64_t *at, int n);
+void lower_attr_text(MlirLowering *lowering, const char *name, Str text);
 /* Adds the attributes that a row lists: "OURS KIND KEY[.MEMBER] ..; ..". KIND: i a number, z one
  * that is 0 unless it is there, l a list of them, n a list of pairs, p two lists, w a text. Of
  * several keys the first that is there. */
-void lower_attrs(Lowering *lowering, const MlirOp *op, const char *list);
+void lower_attrs(MlirLowering *lowering, const MlirOp *op, const char *list);
 /* An op of the operator with the attributes that were added; inputs are tensors. part: behind its
  * name; "" for the op itself. Outputs are tensors, or -1. */
-void lower_add(Lowering *lowering, const MlirOp *op, const char *operator_name, const char *part,
-               const int32_t *inputs, int n_inputs, const int32_t *outputs, int n_outputs);
+void lower_add(MlirLowering *lowering, const MlirOp *op, const char *operator_name,
+               const char *part, const int32_t *inputs, int n_inputs, const int32_t *outputs,
+               int n_outputs);
 /* The same with the op's operands and results. */
-void lower_plain(Lowering *lowering, const MlirOp *op, const char *operator_name);
+void lower_plain(MlirLowering *lowering, const MlirOp *op, const char *operator_name);
 /* An op with one result in between: its tensor. */
-int32_t lower_step(Lowering *lowering, const MlirOp *op, const char *operator_name,
+int32_t lower_step(MlirLowering *lowering, const MlirOp *op, const char *operator_name,
                    const char *part, const int32_t *inputs, int n_inputs);
 
 /* ---- regions ---- */
 
 /* Lowers the ops of a region but its return; `args`: tensors of its arguments. Returns the return,
  * NULL with a failure. */
-const MlirOp *lower_region(Lowering *lowering, const MlirRegion *region, const int32_t *args);
+const MlirOp *lower_region(MlirLowering *lowering, const MlirRegion *region, const int32_t *args);
 /* The same inside of a frame named after the op and the part. */
-void lower_enter(Lowering *lowering, const MlirOp *op, const char *part, MlirFrame *frame);
-void lower_leave(Lowering *lowering);
-void lower_ops(Lowering *lowering, int32_t first, int32_t end);
+void lower_enter(MlirLowering *lowering, const MlirOp *op, const char *part, MlirFrame *frame);
+void lower_leave(MlirLowering *lowering);
+void lower_ops(MlirLowering *lowering, int32_t first, int32_t end);
 
 MlirLower lower_while, lower_if, lower_case;
 MlirLower lower_call, lower_composite;
 const MlirRow *lower_row(Str name);
 
 /* ---- shardings: those that the session asks for ---- */
-void shardings_meshes(Lowering *lowering);
-void shardings_of_info(Lowering *lowering, int32_t info, int32_t tensor);
-void shardings_of_op(Lowering *lowering, const MlirOp *op);
+void shardings_meshes(MlirLowering *lowering);
+void shardings_of_info(MlirLowering *lowering, int32_t info, int32_t tensor);
+void shardings_of_op(MlirLowering *lowering, const MlirOp *op);
 
 /* A region of scalars as lines of text, one an op: core/rules/scalar_code.h. */
-bool lower_region_code(Lowering *lowering, const MlirOp *op, int region);
+bool lower_region_code(MlirLowering *lowering, const MlirOp *op, int region);
 
 #endif

@@ -22,7 +22,7 @@ static Str dotted(Arena *arena, Str path)
     return buf_str(&out);
 }
 
-static Str argument_name(Lowering *lowering, const MlirValue *argument, int i)
+static Str argument_name(MlirLowering *lowering, const MlirValue *argument, int i)
 {
     Str location = argument->info < 0 ? STR("") : lowering->tree->infos.at[argument->info].location;
     Str name = dotted(lowering->scratch, mlir_location_name(lowering->tree, location));
@@ -34,7 +34,7 @@ static Str argument_name(Lowering *lowering, const MlirValue *argument, int i)
 
 /* ---- free dims ---- */
 
-static Str attr_text(Lowering *lowering, int32_t info, const char *key)
+static Str attr_text(MlirLowering *lowering, int32_t info, const char *key)
 {
     const MlirInfo *at = info < 0 ? NULL : &lowering->tree->infos.at[info];
     for (int i = 0; at && i < at->n_attrs; i++)
@@ -44,7 +44,7 @@ static Str attr_text(Lowering *lowering, int32_t info, const char *key)
 }
 
 /* The name that jax.export gives a size: that of the argument of a function it is handed to. */
-static Str size_name(Lowering *lowering, int32_t argument, int64_t dim)
+static Str size_name(MlirLowering *lowering, int32_t argument, int64_t dim)
 {
     const MlirTree *tree = lowering->tree;
     for (int32_t o = 0; o < tree->ops.n; o++) {
@@ -73,7 +73,7 @@ static Str size_name(Lowering *lowering, int32_t argument, int64_t dim)
 }
 
 /* A size that is known only at run time is a free dim: "b", or "x.0" without a name. */
-static void add_argument(Lowering *lowering, int i, int32_t value)
+static void add_argument(MlirLowering *lowering, int i, int32_t value)
 {
     const MlirValue *argument = &lowering->tree->values.at[value];
     const MlirType *type = mlir_type_of(lowering->tree, value);
@@ -99,7 +99,7 @@ static void add_argument(Lowering *lowering, int i, int32_t value)
 /* ---- ops ---- */
 
 /* What an op of another dialect computes only a policy can say. */
-static void refuse_dialect(Lowering *lowering, const MlirOp *op)
+static void refuse_dialect(MlirLowering *lowering, const MlirOp *op)
 {
     lower_fail(lowering, op, "'%.*s' is of the dialect '%.*s', which is not read",
                STR_ARG(op->name), STR_ARG(mlir_dialect(op->name)));
@@ -110,7 +110,7 @@ static void refuse_dialect(Lowering *lowering, const MlirOp *op)
 }
 
 /* Finds what each kind of op is; the first of a kind that nobody knows is an error. */
-static void find_kinds(Lowering *lowering)
+static void find_kinds(MlirLowering *lowering)
 {
     const MlirTree *tree = lowering->tree;
     const Registry *registry = lowering->file->registry;
@@ -133,7 +133,7 @@ static void find_kinds(Lowering *lowering)
 }
 
 /* Under the name of ours with its constants; operands in our order. */
-static void lower_alias(Lowering *lowering, const MlirOp *op, const Alias *alias)
+static void lower_alias(MlirLowering *lowering, const MlirOp *op, const Alias *alias)
 {
     int n = alias->n_operands > 0 ? alias->n_operands : op->n_operands;
     int32_t *inputs = arena_array(lowering->scratch, int32_t, n);
@@ -152,7 +152,7 @@ static void lower_alias(Lowering *lowering, const MlirOp *op, const Alias *alias
     lower_add(lowering, op, alias->op_type, "", inputs, n, outputs, op->n_results);
 }
 
-static void lower_one(Lowering *lowering, const MlirOp *op)
+static void lower_one(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirKind *kind = &lowering->kinds[op->kind];
     lowering->attrs.n = 0;
@@ -169,7 +169,7 @@ static void lower_one(Lowering *lowering, const MlirOp *op)
         shardings_of_op(lowering, op);
 }
 
-void lower_ops(Lowering *lowering, int32_t first, int32_t end)
+void lower_ops(MlirLowering *lowering, int32_t first, int32_t end)
 {
     for (int32_t o = first; o < end && !lowering->failed; o = lowering->tree->ops.at[o].end)
         lower_one(lowering, &lowering->tree->ops.at[o]);
@@ -191,7 +191,7 @@ static const MlirFunction *find_main(const MlirTree *tree)
 }
 
 /* An output that is an input too, or another output, is a copy of it. */
-static void add_output(Lowering *lowering, const MlirOp *back, int i)
+static void add_output(MlirLowering *lowering, const MlirOp *back, int i)
 {
     int32_t tensor = lower_use(lowering, back, i);
     bool copy = false;
@@ -208,7 +208,7 @@ static void add_output(Lowering *lowering, const MlirOp *back, int i)
         shardings_of_info(lowering, lowering->main->result + i, tensor);
 }
 
-static void lower_main(Lowering *lowering)
+static void lower_main(MlirLowering *lowering)
 {
     const MlirTree *tree = lowering->tree;
     const MlirRegion *region = &tree->regions.at[lowering->main->region];
@@ -239,7 +239,7 @@ static uint64_t hash_text(Str bytes)
 }
 
 /* Arguments that jax donates are what outputs are the next values of. */
-static void add_donated(Lowering *lowering, const Graph *graph, const MlirValue *argument,
+static void add_donated(MlirLowering *lowering, const Graph *graph, const MlirValue *argument,
                         int32_t tensor, StatedPair *pair)
 {
     int64_t output;
@@ -248,7 +248,7 @@ static void add_donated(Lowering *lowering, const Graph *graph, const MlirValue 
         *pair = (StatedPair){tensor, graph->outputs[output]};
 }
 
-static void find_step(Lowering *lowering, Graph *graph)
+static void find_step(MlirLowering *lowering, Graph *graph)
 {
     const MlirTree *tree = lowering->tree;
     const MlirRegion *region = &tree->regions.at[lowering->main->region];
@@ -265,7 +265,7 @@ static void find_step(Lowering *lowering, Graph *graph)
     stated_step_find(graph, &parts);
 }
 
-static Graph *seal(Lowering *lowering, Error *err)
+static Graph *seal(MlirLowering *lowering, Error *err)
 {
     Error why = {0};
     Graph *graph = graph_seal(lowering->builder, &why);
@@ -290,14 +290,14 @@ static Graph *lower_module(const ModelFile *file, const MlirTree *tree, Arena *s
         return NULL;
     }
     GraphBuilder *builder = graph_builder_new(file->arena, file->path);
-    Lowering lowering = {.file = file,
-                         .tree = tree,
-                         .builder = builder,
-                         .graph = graph_builder_graph(builder),
-                         .scratch = scratch,
-                         .err = err,
-                         .main = main,
-                         .locations = intern_new(scratch)};
+    MlirLowering lowering = {.file = file,
+                             .tree = tree,
+                             .builder = builder,
+                             .graph = graph_builder_graph(builder),
+                             .scratch = scratch,
+                             .err = err,
+                             .main = main,
+                             .locations = intern_new(scratch)};
     graph_reserve(builder, tree->ops.n, tree->values.n, tree->operands.n + tree->values.n,
                   tree->values.n);
     lowering.tensor = arena_array(scratch, int32_t, tree->values.n);

@@ -3,7 +3,7 @@
 
 /* ---- regions ---- */
 
-const MlirOp *lower_region(Lowering *lowering, const MlirRegion *region, const int32_t *args)
+const MlirOp *lower_region(MlirLowering *lowering, const MlirRegion *region, const int32_t *args)
 {
     const MlirOp *back = mlir_return(lowering->tree, region);
     for (int i = 0; args && i < region->n_args; i++)
@@ -14,7 +14,7 @@ const MlirOp *lower_region(Lowering *lowering, const MlirRegion *region, const i
 }
 
 /* The tensors that the op returns become the results of `of`, under whose name they are found. */
-static void return_results(Lowering *lowering, const MlirOp *back, const MlirOp *of)
+static void return_results(MlirLowering *lowering, const MlirOp *back, const MlirOp *of)
 {
     if (!back || back->n_operands != of->n_results) {
         if (of->n_results > 0 || !back)
@@ -35,7 +35,7 @@ static void return_results(Lowering *lowering, const MlirOp *back, const MlirOp 
     }
 }
 
-static int32_t *operand_tensors(Lowering *lowering, const MlirOp *op)
+static int32_t *operand_tensors(MlirLowering *lowering, const MlirOp *op)
 {
     int32_t *at = arena_array(lowering->scratch, int32_t, op->n_operands);
     for (int i = 0; i < op->n_operands; i++)
@@ -45,7 +45,7 @@ static int32_t *operand_tensors(Lowering *lowering, const MlirOp *op)
 
 /* ---- calls ---- */
 
-static void call_function(Lowering *lowering, const MlirOp *op, Str name)
+static void call_function(MlirLowering *lowering, const MlirOp *op, Str name)
 {
     const MlirFunction *function = mlir_function(lowering->tree, name);
     if (!function || function->region < 0) {
@@ -79,7 +79,7 @@ static void call_function(Lowering *lowering, const MlirOp *op, Str name)
         return_results(lowering, back, op);
 }
 
-void lower_call(Lowering *lowering, const MlirOp *op)
+void lower_call(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirAttr *callee = mlir_attr(lowering->tree, op, "callee");
     Str name = callee ? callee->value : STR("");
@@ -88,7 +88,7 @@ void lower_call(Lowering *lowering, const MlirOp *op)
     call_function(lowering, op, name);
 }
 
-void lower_composite(Lowering *lowering, const MlirOp *op)
+void lower_composite(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirAttr *body = mlir_attr(lowering->tree, op, "decomposition");
     Str name = body ? body->value : STR("");
@@ -98,8 +98,8 @@ void lower_composite(Lowering *lowering, const MlirOp *op)
 /* ---- branches ---- */
 
 /* Ops of a branch, taken if the condition is true or if it is false; its results. */
-static int32_t *lower_branch(Lowering *lowering, const MlirOp *op, int region, int32_t condition,
-                             bool then)
+static int32_t *lower_branch(MlirLowering *lowering, const MlirOp *op, int region,
+                             int32_t condition, bool then)
 {
     GraphBody body = {
         .first = lowering->builder->ops.n, .of = condition, .kind = then ? BODY_THEN : BODY_ELSE};
@@ -116,7 +116,7 @@ static int32_t *lower_branch(Lowering *lowering, const MlirOp *op, int region, i
 }
 
 /* Branches from `first` on, by what remains of the index. */
-static int32_t *lower_choice(Lowering *lowering, const MlirOp *op, int first, bool by_index)
+static int32_t *lower_choice(MlirLowering *lowering, const MlirOp *op, int first, bool by_index)
 {
     Arena *arena = lowering->scratch;
     int n = op->n_results, left = op->n_regions - first;
@@ -156,7 +156,7 @@ static int32_t *lower_choice(Lowering *lowering, const MlirOp *op, int first, bo
     return made;
 }
 
-void lower_if(Lowering *lowering, const MlirOp *op)
+void lower_if(MlirLowering *lowering, const MlirOp *op)
 {
     if (op->n_regions != 2)
         lower_fail(lowering, op, "it has %d branches, not 2", op->n_regions);
@@ -165,7 +165,7 @@ void lower_if(Lowering *lowering, const MlirOp *op)
 }
 
 /* One branch is the ops themselves. */
-static void lower_only_branch(Lowering *lowering, const MlirOp *op)
+static void lower_only_branch(MlirLowering *lowering, const MlirOp *op)
 {
     MlirFrame frame;
     lower_enter(lowering, op, "0", &frame);
@@ -175,7 +175,7 @@ static void lower_only_branch(Lowering *lowering, const MlirOp *op)
         return_results(lowering, back, op);
 }
 
-void lower_case(Lowering *lowering, const MlirOp *op)
+void lower_case(MlirLowering *lowering, const MlirOp *op)
 {
     enum { BRANCHES_MAX = 64 };
     if (op->n_regions < 1 || op->n_regions > BRANCHES_MAX)
@@ -229,7 +229,7 @@ static int64_t count_trips(const MlirTree *tree, const MlirOp *op)
 }
 
 /* Whether the loop goes on with these values of what it carries. */
-static int32_t lower_condition(Lowering *lowering, const MlirOp *op, const char *part,
+static int32_t lower_condition(MlirLowering *lowering, const MlirOp *op, const char *part,
                                const int32_t *values)
 {
     MlirFrame frame;
@@ -248,14 +248,14 @@ typedef struct {
     int32_t begins, goes_on; /* the condition */
 } Loop;
 
-static int32_t always(Lowering *lowering, const MlirOp *op, const char *part)
+static int32_t always(MlirLowering *lowering, const MlirOp *op, const char *part)
 {
     const int64_t yes = 1;
     return lower_constant_ints(lowering, op, part, DT_BOOL, &yes, 1, true);
 }
 
 /* The values as an iteration finds them. */
-static void enter_loop(Lowering *lowering, const MlirOp *op, const MlirRegion *body, Loop *loop)
+static void enter_loop(MlirLowering *lowering, const MlirOp *op, const MlirRegion *body, Loop *loop)
 {
     int32_t goes_on = lower_step(lowering, op, "LoopCarry", "goes_on", &loop->begins, 1);
     loop->carries[0] = (GraphCarry){goes_on, -1};
@@ -272,7 +272,7 @@ static void enter_loop(Lowering *lowering, const MlirOp *op, const MlirRegion *b
     }
 }
 
-static void leave_loop(Lowering *lowering, const MlirOp *op, const Loop *loop)
+static void leave_loop(MlirLowering *lowering, const MlirOp *op, const Loop *loop)
 {
     for (int i = 0; i < loop->n && !lowering->failed; i++) {
         const int32_t inputs[2] = {loop->first[i], loop->next[i]};
@@ -282,7 +282,7 @@ static void leave_loop(Lowering *lowering, const MlirOp *op, const Loop *loop)
     }
 }
 
-void lower_while(Lowering *lowering, const MlirOp *op)
+void lower_while(MlirLowering *lowering, const MlirOp *op)
 {
     if (op->n_regions != 2 || op->n_results != op->n_operands) {
         lower_fail(lowering, op, "it has no condition and body of its %d values", op->n_operands);

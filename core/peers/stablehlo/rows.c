@@ -3,7 +3,7 @@
 
 /* ---- the same op under another name ---- */
 
-static void lower_same(Lowering *lowering, const MlirOp *op)
+static void lower_same(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirRow *row = lowering->row;
     lower_attrs(lowering, op, row->attrs);
@@ -11,7 +11,7 @@ static void lower_same(Lowering *lowering, const MlirOp *op)
 }
 
 /* Of bools the logical operator, of integers that of their bits. */
-static void lower_logical(Lowering *lowering, const MlirOp *op)
+static void lower_logical(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirRow *row = lowering->row;
     bool truth = lower_made(lowering, op, 0)->dtype == DT_BOOL;
@@ -19,7 +19,7 @@ static void lower_logical(Lowering *lowering, const MlirOp *op)
                 truth ? row->ours : arena_printf(lowering->scratch, "Bitwise%s", row->ours));
 }
 
-static void lower_compare(Lowering *lowering, const MlirOp *op)
+static void lower_compare(MlirLowering *lowering, const MlirOp *op)
 {
     static const char *const rows[][2] = {{"EQ", "Equal"},   {"NE", "NotEqual"},
                                           {"LT", "Less"},    {"LE", "LessOrEqual"},
@@ -34,14 +34,14 @@ static void lower_compare(Lowering *lowering, const MlirOp *op)
     lower_fail(lowering, op, "this comparison has no direction");
 }
 
-static void lower_convert(Lowering *lowering, const MlirOp *op)
+static void lower_convert(MlirLowering *lowering, const MlirOp *op)
 {
     lower_attr_int(lowering, "to", dtype_to_onnx(lower_made(lowering, op, 0)->dtype));
     lower_plain(lowering, op, "Cast");
 }
 
 /* Of as many bits: the same elements as another type. */
-static void lower_bitcast(Lowering *lowering, const MlirOp *op)
+static void lower_bitcast(MlirLowering *lowering, const MlirOp *op)
 {
     Dtype from = lower_type(lowering, op, 0)->dtype, to = lower_made(lowering, op, 0)->dtype;
     if (from == DT_NONE || to == DT_NONE || dtype_bits(from) != dtype_bits(to)) {
@@ -53,7 +53,7 @@ static void lower_bitcast(Lowering *lowering, const MlirOp *op)
 }
 
 /* Between bounds that are one number each, or one for each element. */
-static void lower_clamp(Lowering *lowering, const MlirOp *op)
+static void lower_clamp(MlirLowering *lowering, const MlirOp *op)
 {
     if (op->n_operands != 3) {
         lower_fail(lowering, op, "it takes 3 operands, not %d", op->n_operands);
@@ -74,13 +74,13 @@ static void lower_clamp(Lowering *lowering, const MlirOp *op)
 }
 
 /* With the sign of the dividend. */
-static void lower_remainder(Lowering *lowering, const MlirOp *op)
+static void lower_remainder(MlirLowering *lowering, const MlirOp *op)
 {
     lower_attr_int(lowering, "fmod", 1);
     lower_plain(lowering, op, "Mod");
 }
 
-static void lower_square(Lowering *lowering, const MlirOp *op)
+static void lower_square(MlirLowering *lowering, const MlirOp *op)
 {
     int32_t x = lower_use(lowering, op, 0);
     lower_add(lowering, op, "Mul", "", (const int32_t[]){x, x}, 2,
@@ -88,7 +88,7 @@ static void lower_square(Lowering *lowering, const MlirOp *op)
 }
 
 /* Results that are the operands, one for one. */
-static void lower_each(Lowering *lowering, const MlirOp *op)
+static void lower_each(MlirLowering *lowering, const MlirOp *op)
 {
     if (op->n_results > op->n_operands) {
         lower_fail(lowering, op, "it has %d results for %d operands", op->n_results,
@@ -102,7 +102,7 @@ static void lower_each(Lowering *lowering, const MlirOp *op)
     }
 }
 
-static void lower_nothing(Lowering *lowering, const MlirOp *op)
+static void lower_nothing(MlirLowering *lowering, const MlirOp *op)
 {
     (void)lowering;
     (void)op;
@@ -116,7 +116,7 @@ typedef struct {
 } DimPairs;
 
 /* "[0] x [1]" of the pretty form, or two members of the numbers of the generic one. */
-static bool read_pairs(Lowering *lowering, const MlirAttr *pretty, const MlirAttr *numbers,
+static bool read_pairs(MlirLowering *lowering, const MlirAttr *pretty, const MlirAttr *numbers,
                        const char *const generic[2], DimPairs *out)
 {
     *out = (DimPairs){.n = {0, 0}};
@@ -159,7 +159,7 @@ static bool is_matmul(const Shape *a, const Shape *b, const DimPairs *batch, con
 }
 
 /* "abk,akn->abn": letters of batch dims, then those that are summed, then the others. */
-static Str equation(Lowering *lowering, const Shape *const shape[2], const DimPairs *batch,
+static Str equation(MlirLowering *lowering, const Shape *const shape[2], const DimPairs *batch,
                     const DimPairs *summed)
 {
     Buf text = buf_new(lowering->scratch), result = buf_new(lowering->scratch);
@@ -181,7 +181,7 @@ static Str equation(Lowering *lowering, const Shape *const shape[2], const DimPa
     return buf_str(&text);
 }
 
-static void lower_dot_general(Lowering *lowering, const MlirOp *op)
+static void lower_dot_general(MlirLowering *lowering, const MlirOp *op)
 {
     static const char *const batch_keys[] = {"lhs_batching_dimensions", "rhs_batching_dimensions"};
     static const char *const sum_keys[] = {"lhs_contracting_dimensions",
@@ -237,7 +237,7 @@ static Str lower_reducer(const MlirTree *tree, const MlirOp *op, int region)
     return one && ((a == 0 && b == 1) || (a == 1 && b == 0)) ? only->name : STR("");
 }
 
-static void add_reducers(Lowering *lowering, const MlirOp *op, int region)
+static void add_reducers(MlirLowering *lowering, const MlirOp *op, int region)
 {
     Str name = lower_reducer(lowering->tree, op, region);
     if (name.n == 0)
@@ -289,7 +289,7 @@ static bool is_neutral(const MlirTree *tree, int32_t value, const ReducerRow *ro
 }
 
 /* One operand, and one of the usual reducers: an op of its own, and what it begins with. */
-static void lower_usual_reduce(Lowering *lowering, const MlirOp *op, const ReducerRow *row)
+static void lower_usual_reduce(MlirLowering *lowering, const MlirOp *op, const ReducerRow *row)
 {
     int32_t x = lower_use(lowering, op, 0), begin = lower_use(lowering, op, 1);
     bool neutral = is_neutral(lowering->tree, mlir_operands(lowering->tree, op)[1], row);
@@ -306,7 +306,7 @@ static void lower_usual_reduce(Lowering *lowering, const MlirOp *op, const Reduc
               (const int32_t[]){lower_result(lowering, op, 0)}, 1);
 }
 
-static void lower_reduce(Lowering *lowering, const MlirOp *op)
+static void lower_reduce(MlirLowering *lowering, const MlirOp *op)
 {
     const ReducerRow *row =
         find_reducer(lower_reducer(lowering->tree, op, 0), lower_made(lowering, op, 0)->dtype);
@@ -320,7 +320,7 @@ static void lower_reduce(Lowering *lowering, const MlirOp *op)
 }
 
 /* An op with a region of scalars: its attributes, the reducer's name, its code. */
-static void lower_with_region(Lowering *lowering, const MlirOp *op)
+static void lower_with_region(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirRow *row = lowering->row;
     lower_attrs(lowering, op, row->attrs);
@@ -329,7 +329,7 @@ static void lower_with_region(Lowering *lowering, const MlirOp *op)
         lower_plain(lowering, op, row->ours ? row->ours : row->name);
 }
 
-static void lower_collective(Lowering *lowering, const MlirOp *op)
+static void lower_collective(MlirLowering *lowering, const MlirOp *op)
 {
     lower_attrs(lowering, op, lowering->row->attrs);
     add_reducers(lowering, op, 0);
@@ -338,7 +338,7 @@ static void lower_collective(Lowering *lowering, const MlirOp *op)
 
 /* ---- the rest ---- */
 
-static void lower_top_k(Lowering *lowering, const MlirOp *op)
+static void lower_top_k(MlirLowering *lowering, const MlirOp *op)
 {
     int64_t k =
         lower_made(lowering, op, 0)->shape.n_dims > 0
@@ -359,7 +359,7 @@ static void lower_top_k(Lowering *lowering, const MlirOp *op)
 }
 
 /* A value that the op has by name, "%0#1"; a tuple is its elements. */
-static void lower_reduce_precision(Lowering *lowering, const MlirOp *op)
+static void lower_reduce_precision(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirAttr *format = mlir_attr(lowering->tree, op, "format");
     if (format) { /* "e8m7" */
@@ -376,7 +376,7 @@ static void lower_reduce_precision(Lowering *lowering, const MlirOp *op)
     lower_plain(lowering, op, "ReducePrecision");
 }
 
-static void lower_pad(Lowering *lowering, const MlirOp *op)
+static void lower_pad(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirTree *tree = lowering->tree;
     static const char *const keys[] = {"low edge_padding_low", "high edge_padding_high"};
@@ -403,7 +403,7 @@ static void lower_pad(Lowering *lowering, const MlirOp *op)
     lower_plain(lowering, op, "stablehlo.pad");
 }
 
-static void lower_custom_call(Lowering *lowering, const MlirOp *op)
+static void lower_custom_call(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirAttr *callee = mlir_attr(lowering->tree, op, "callee call_target_name");
     Str name = callee ? mlir_text(lowering->scratch, callee->value) : STR("");
@@ -419,14 +419,14 @@ static void lower_custom_call(Lowering *lowering, const MlirOp *op)
     lower_plain(lowering, op, "stablehlo.custom_call");
 }
 
-static void lower_tuple_element(Lowering *lowering, const MlirOp *op)
+static void lower_tuple_element(MlirLowering *lowering, const MlirOp *op)
 {
     lower_attrs(lowering, op, "index i index");
     lower_plain(lowering, op, "stablehlo.get_tuple_element");
 }
 
 /* A region that is part of what is around it: its arguments are the operands. */
-static void lower_inline(Lowering *lowering, const MlirOp *op)
+static void lower_inline(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirRegion *region = op->n_regions == 1 ? mlir_region(lowering->tree, op, 0) : NULL;
     if (!region || region->n_args != op->n_operands) {
@@ -446,7 +446,7 @@ static void lower_inline(Lowering *lowering, const MlirOp *op)
 
 /* What shards see of a value and what they make of it: ops between the global tensors and the local
  * ones, which are the same on every rank for the rest of the plan. */
-static void lower_manual(Lowering *lowering, const MlirOp *op)
+static void lower_manual(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirRegion *region = op->n_regions == 1 ? mlir_region(lowering->tree, op, 0) : NULL;
     if (!region || region->n_args != op->n_operands) {

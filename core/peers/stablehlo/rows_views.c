@@ -3,7 +3,7 @@
 
 /* ---- constants ---- */
 
-void lower_constant(Lowering *lowering, const MlirOp *op)
+void lower_constant(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirType *type = lower_made(lowering, op, 0);
     Str text = mlir_elements(lowering->tree, op);
@@ -31,7 +31,7 @@ void lower_constant(Lowering *lowering, const MlirOp *op)
     lower_plain(lowering, op, "Constant");
 }
 
-void lower_iota(Lowering *lowering, const MlirOp *op)
+void lower_iota(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirType *type = lower_made(lowering, op, 0);
     lower_attrs(lowering, op, "dimension i dim iota_dimension");
@@ -42,7 +42,7 @@ void lower_iota(Lowering *lowering, const MlirOp *op)
 
 /* ---- views ---- */
 
-void lower_reshape(Lowering *lowering, const MlirOp *op)
+void lower_reshape(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirType *type = lower_made(lowering, op, 0);
     lower_attr_ints(lowering, "shape", type->shape.dim, (int)type->shape.n_dims);
@@ -50,7 +50,7 @@ void lower_reshape(Lowering *lowering, const MlirOp *op)
     lower_plain(lowering, op, "Reshape");
 }
 
-void lower_broadcast(Lowering *lowering, const MlirOp *op)
+void lower_broadcast(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirType *type = lower_made(lowering, op, 0);
     lower_attrs(lowering, op, "dims l dims broadcast_dimensions");
@@ -59,7 +59,7 @@ void lower_broadcast(Lowering *lowering, const MlirOp *op)
 }
 
 /* To a shape that an operand has: dims of size 1 where the operand has none, then Expand. */
-void lower_dynamic_broadcast(Lowering *lowering, const MlirOp *op)
+void lower_dynamic_broadcast(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirAttr *attr = mlir_attr(lowering->tree, op, "dims broadcast_dimensions");
     const int64_t *dims;
@@ -88,7 +88,7 @@ void lower_dynamic_broadcast(Lowering *lowering, const MlirOp *op)
 }
 
 /* Arithmetic on sizes of i32 as a constant that is known at load. */
-void lower_dimension_size(Lowering *lowering, const MlirOp *op)
+void lower_dimension_size(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirAttr *attr = mlir_attr(lowering->tree, op, "dim dimension");
     int64_t dim;
@@ -129,7 +129,7 @@ static bool read_ranges(Arena *arena, Str text, SliceRanges *out)
     return true;
 }
 
-static bool generic_ranges(Lowering *lowering, const MlirOp *op, SliceRanges *out)
+static bool generic_ranges(MlirLowering *lowering, const MlirOp *op, SliceRanges *out)
 {
     static const char *const keys[] = {"start_indices", "limit_indices", "strides"};
     int64_t *const to[] = {out->start, out->end, out->step};
@@ -145,7 +145,7 @@ static bool generic_ranges(Lowering *lowering, const MlirOp *op, SliceRanges *ou
     return true;
 }
 
-void lower_slice(Lowering *lowering, const MlirOp *op)
+void lower_slice(MlirLowering *lowering, const MlirOp *op)
 {
     SliceRanges r = {.n = 0};
     int64_t **const lists[] = {&r.start, &r.end, &r.step, &r.axis};

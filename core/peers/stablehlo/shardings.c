@@ -10,7 +10,7 @@ typedef struct {
 } MeshAxisText;
 
 /* `["dp"=2, "tp"=4]` */
-static int read_axes(Lowering *lowering, Str list, MeshAxisText *out, int most)
+static int read_axes(MlirLowering *lowering, Str list, MeshAxisText *out, int most)
 {
     Str rest = mlir_inside(list), item;
     int n = 0;
@@ -39,7 +39,7 @@ static void put_devices(const MeshAxisText *axis, int n, const int64_t **ids, Bu
 }
 
 /* "dp=2,tp=4", or "dp,tp=[[3,1],[0,2]]" with devices in an order of their own; NULL: no axes. */
-static const char *mesh_text(Lowering *lowering, Str body)
+static const char *mesh_text(MlirLowering *lowering, Str body)
 {
     enum { AXES_MAX = 16, DEVICES_MAX = 1 << 16 };
     MeshAxisText axis[AXES_MAX];
@@ -65,12 +65,12 @@ static const char *mesh_text(Lowering *lowering, Str body)
     return n > 0 ? out.s : NULL;
 }
 
-static size_t place_of(const Lowering *lowering, Str text)
+static size_t place_of(const MlirLowering *lowering, Str text)
 {
     return (size_t)(text.s - lowering->file->text.s);
 }
 
-void shardings_meshes(Lowering *lowering)
+void shardings_meshes(MlirLowering *lowering)
 {
     FileShardings *to = lowering->file->shardings;
     const MlirTree *tree = lowering->tree;
@@ -94,7 +94,7 @@ void shardings_meshes(Lowering *lowering)
 
 /* ---- shardings ---- */
 
-static void shardings_add(Lowering *lowering, int32_t tensor, Str text)
+static void shardings_add(MlirLowering *lowering, int32_t tensor, Str text)
 {
     FileShardings *to = lowering->file->shardings;
     if (!to || tensor < 0 || text.n == 0 || text.s < lowering->file->text.s)
@@ -104,7 +104,7 @@ static void shardings_add(Lowering *lowering, int32_t tensor, Str text)
     vec_push(lowering->file->arena, &to->shardings, sharding);
 }
 
-void shardings_of_info(Lowering *lowering, int32_t info, int32_t tensor)
+void shardings_of_info(MlirLowering *lowering, int32_t info, int32_t tensor)
 {
     const MlirTree *tree = lowering->tree;
     const MlirInfo *at = info < 0 ? NULL : &tree->infos.at[info];
@@ -114,7 +114,7 @@ void shardings_of_info(Lowering *lowering, int32_t info, int32_t tensor)
 }
 
 /* A constraint is on its result; `#sdy.sharding_per_value<[<..>, <..>]>` has one for each. */
-void shardings_of_op(Lowering *lowering, const MlirOp *op)
+void shardings_of_op(MlirLowering *lowering, const MlirOp *op)
 {
     const MlirTree *tree = lowering->tree;
     if (!lowering->file->shardings || op->n_attrs == 0)

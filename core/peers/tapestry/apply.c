@@ -26,7 +26,7 @@ static bool param_is_list(int type)
 
 static bool check_axis(Apply *apply, const LoadedParam *param, int64_t rank, Datum *value)
 {
-    const Node *node = param->phrase->root;
+    const PhraseNode *node = param->phrase->root;
     int64_t most = node->op == PARAM_AXIS_END ? rank : rank - 1;
     int64_t axis = value->number < 0 ? value->number + most + 1 : value->number;
     if (axis < 0 || axis > most)
@@ -39,7 +39,7 @@ static bool check_axis(Apply *apply, const LoadedParam *param, int64_t rank, Dat
 
 static bool check_perm(Apply *apply, const LoadedParam *param, int64_t rank, Datum *value)
 {
-    const Node *node = param->phrase->root;
+    const PhraseNode *node = param->phrase->root;
     int64_t perm[DIMS_MAX];
     bool seen[DIMS_MAX] = {false};
     bool fits = value->n == rank;
@@ -62,7 +62,7 @@ static bool check_perm(Apply *apply, const LoadedParam *param, int64_t rank, Dat
 
 static bool check_param(Apply *apply, const LoadedParam *param, Datum *value)
 {
-    const Node *node = param->phrase->root;
+    const PhraseNode *node = param->phrase->root;
     DatumKind kind = node->op == PARAM_STR     ? DATUM_TEXT
                      : param_is_list(node->op) ? DATUM_LIST
                                                : DATUM_INT;
@@ -236,7 +236,7 @@ static bool apply_inputs(Apply *apply)
 static bool apply_let(Apply *apply, const Phrase *let)
 {
     Datum value;
-    const Node *bind = let->root;
+    const PhraseNode *bind = let->root;
     if (!evaluate(&apply->scope, bind->arg[0], &value))
         return false;
     if (scope_find(&apply->scope, bind->name))

@@ -83,7 +83,7 @@ Scope scope_new(Arena *arena, Error *err)
     return (Scope){.arena = arena, .err = err, .rank = -1, .rest = 1, .work = WORK_MAX};
 }
 
-bool node_fail(Scope *scope, const Node *node, TemplateCode code, const char *format, ...)
+bool node_fail(Scope *scope, const PhraseNode *node, TemplateCode code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -92,7 +92,7 @@ bool node_fail(Scope *scope, const Node *node, TemplateCode code, const char *fo
     return false;
 }
 
-bool scope_work(Scope *scope, const Node *node, int64_t n)
+bool scope_work(Scope *scope, const PhraseNode *node, int64_t n)
 {
     scope->work -= n;
     return (n <= LIST_MAX && scope->work >= 0) ||
@@ -112,7 +112,7 @@ void scope_bind(Scope *scope, Str name, Datum value, const char *where)
     vec_push(scope->arena, &scope->bound, (Binding){name, value, where});
 }
 
-static bool find_value(Scope *scope, const Node *node, Datum *out)
+static bool find_value(Scope *scope, const PhraseNode *node, Datum *out)
 {
     for (int i = 0; i < scope->n_positions; i++)
         if (str_eq(scope->position_name[i], node->name)) {
@@ -148,7 +148,8 @@ static bool power(int64_t base, int64_t exponent, int64_t *out)
     return true;
 }
 
-static bool int_binary(Scope *scope, const Node *node, int op, int64_t a, int64_t b, int64_t *out)
+static bool int_binary(Scope *scope, const PhraseNode *node, int op, int64_t a, int64_t b,
+                       int64_t *out)
 {
     bool over = false;
     if ((op == '/' || op == '%') && b == 0)
@@ -179,8 +180,8 @@ static Row as_row(const Datum *datum)
 }
 
 /* Coordinates may be added, subtracted and multiplied by a number. */
-static bool coord_binary(Scope *scope, const Node *node, int op, const Datum *a, const Datum *b,
-                         Datum *out)
+static bool coord_binary(Scope *scope, const PhraseNode *node, int op, const Datum *a,
+                         const Datum *b, Datum *out)
 {
     bool scale = op == '*' && (a->kind == DATUM_INT || b->kind == DATUM_INT);
     if (op != '+' && op != '-' && !scale)
@@ -200,7 +201,7 @@ static bool coord_binary(Scope *scope, const Node *node, int op, const Datum *a,
     return int_binary(scope, node, op, left.offset, right.offset, &row->offset);
 }
 
-bool datum_binary(Scope *scope, const Node *node, int op, const Datum *a, const Datum *b,
+bool datum_binary(Scope *scope, const PhraseNode *node, int op, const Datum *a, const Datum *b,
                   Datum *out)
 {
     const Datum *sides[] = {a, b};
@@ -214,21 +215,21 @@ bool datum_binary(Scope *scope, const Node *node, int op, const Datum *a, const 
     return int_binary(scope, node, op, a->number, b->number, &out->number);
 }
 
-static bool evaluate_binary(Scope *scope, const Node *node, Datum *out)
+static bool evaluate_binary(Scope *scope, const PhraseNode *node, Datum *out)
 {
     Datum a = {0}, b = {0};
     return evaluate(scope, node->arg[0], &a) && evaluate(scope, node->arg[1], &b) &&
            datum_binary(scope, node, node->op, &a, &b, out);
 }
 
-static bool negate(Scope *scope, const Node *node, Datum *out)
+static bool negate(Scope *scope, const PhraseNode *node, Datum *out)
 {
     Datum zero = datum_int(0), value = {0};
     return evaluate(scope, node->arg[0], &value) &&
            datum_binary(scope, node, '-', &zero, &value, out);
 }
 
-bool evaluate_int(Scope *scope, const Node *node, int64_t *out)
+bool evaluate_int(Scope *scope, const PhraseNode *node, int64_t *out)
 {
     Datum value = {0};
     if (!evaluate(scope, node, &value))
@@ -257,7 +258,7 @@ static bool compare_ints(int op, int64_t a, int64_t b)
     return false;
 }
 
-bool evaluate_condition(Scope *scope, const Node *node, bool *out, Datum sides[2])
+bool evaluate_condition(Scope *scope, const PhraseNode *node, bool *out, Datum sides[2])
 {
     if (!evaluate(scope, node->arg[0], &sides[0]) || !evaluate(scope, node->arg[1], &sides[1]))
         return false;
@@ -281,7 +282,7 @@ static Datum coordinate(Scope *scope, int index)
     return (Datum){.kind = DATUM_COORD, .row = row};
 }
 
-static bool evaluate_coord(Scope *scope, const Node *node, Datum *out)
+static bool evaluate_coord(Scope *scope, const PhraseNode *node, Datum *out)
 {
     const IndexSpace *index = scope->index;
     IndexName all = {.group = true}, *name = NULL;
@@ -308,13 +309,13 @@ static bool evaluate_coord(Scope *scope, const Node *node, Datum *out)
 
 /* ---- parts of lists ---- */
 
-static bool is_written_negative(const Node *node)
+static bool is_written_negative(const PhraseNode *node)
 {
     return node->kind == NODE_NEGATE;
 }
 
 /* A bound written with a minus sign counts from the end; a computed negative bound is an error. */
-static bool evaluate_bound(Scope *scope, const Node *node, int n, int64_t *out)
+static bool evaluate_bound(Scope *scope, const PhraseNode *node, int n, int64_t *out)
 {
     if (!evaluate_int(scope, node, out))
         return false;
@@ -326,8 +327,8 @@ static bool evaluate_bound(Scope *scope, const Node *node, int n, int64_t *out)
     return true;
 }
 
-static bool evaluate_gather(Scope *scope, const Node *node, const Datum *from, const Datum *places,
-                            Datum *out)
+static bool evaluate_gather(Scope *scope, const PhraseNode *node, const Datum *from,
+                            const Datum *places, Datum *out)
 {
     if (!scope_work(scope, node, places->n))
         return false;
@@ -346,14 +347,14 @@ static bool evaluate_gather(Scope *scope, const Node *node, const Datum *from, c
     return true;
 }
 
-static bool evaluate_whole_list(Scope *scope, const Node *node, Datum *out)
+static bool evaluate_whole_list(Scope *scope, const PhraseNode *node, Datum *out)
 {
     return evaluate(scope, node, out) &&
            (out->kind == DATUM_LIST ||
             node_fail(scope, node, E_TYPE, "expected a list, not %s", kind_name(out->kind)));
 }
 
-static bool evaluate_at(Scope *scope, const Node *node, Datum *out)
+static bool evaluate_at(Scope *scope, const PhraseNode *node, Datum *out)
 {
     Datum from = {0}, place = {0};
     if (!evaluate_whole_list(scope, node->arg[0], &from) || !evaluate(scope, node->arg[1], &place))
@@ -371,7 +372,7 @@ static bool evaluate_at(Scope *scope, const Node *node, Datum *out)
     return true;
 }
 
-static bool evaluate_slice(Scope *scope, const Node *node, Datum *out)
+static bool evaluate_slice(Scope *scope, const PhraseNode *node, Datum *out)
 {
     Datum from = {0};
     if (!evaluate_whole_list(scope, node->arg[0], &from))
@@ -386,7 +387,7 @@ static bool evaluate_slice(Scope *scope, const Node *node, Datum *out)
 }
 
 /* `e...` outside of a list, as in `1...[:2]`, repeats e up to the length of the context. */
-static bool evaluate_run(Scope *scope, const Node *node, Datum *out)
+static bool evaluate_run(Scope *scope, const PhraseNode *node, Datum *out)
 {
     Datum value = {0};
     if (!evaluate(scope, node->arg[0], &value))
@@ -408,7 +409,7 @@ static bool evaluate_run(Scope *scope, const Node *node, Datum *out)
     return true;
 }
 
-static bool evaluate_size(Scope *scope, const Node *node, Datum *out)
+static bool evaluate_size(Scope *scope, const PhraseNode *node, Datum *out)
 {
     Datum of = {0};
     if (!evaluate_whole_list(scope, node->arg[0], &of))
@@ -419,7 +420,7 @@ static bool evaluate_size(Scope *scope, const Node *node, Datum *out)
 
 /* ---- lists ---- */
 
-static bool push_element(Scope *scope, const Node *node, Element element, Elements *out)
+static bool push_element(Scope *scope, const PhraseNode *node, Element element, Elements *out)
 {
     element.node = node;
     if (element.repeat)
@@ -433,9 +434,9 @@ static bool push_element(Scope *scope, const Node *node, Element element, Elemen
     return true;
 }
 
-static bool push_run(Scope *scope, const Node *node, Elements *out)
+static bool push_run(Scope *scope, const PhraseNode *node, Elements *out)
 {
-    const Node *of = node->arg[0];
+    const PhraseNode *of = node->arg[0];
     Datum value = {0};
     if (of->kind == NODE_WHOLE || of->kind == NODE_FIXED || of->kind == NODE_UNUSED)
         return push_element(scope, node, (Element){.mark = of->kind, .repeat = true}, out);
@@ -452,7 +453,7 @@ static bool push_run(Scope *scope, const Node *node, Elements *out)
     return true;
 }
 
-static bool push_node(Scope *scope, const Node *node, Elements *out)
+static bool push_node(Scope *scope, const PhraseNode *node, Elements *out)
 {
     Element element = {.mark = NODE_INT};
     switch ((int)node->kind) {
@@ -480,7 +481,7 @@ static bool push_node(Scope *scope, const Node *node, Elements *out)
     return push_element(scope, node, element, out);
 }
 
-bool evaluate_elements(Scope *scope, const Node *list, Elements *out)
+bool evaluate_elements(Scope *scope, const PhraseNode *list, Elements *out)
 {
     *out = (Elements){0};
     for (int i = 0; i < list->n; i++)
@@ -501,7 +502,8 @@ static bool plain_value(Scope *scope, const Element *element, const int64_t *res
            node_fail(scope, element->node, E_CONTEXT, "this element is only allowed in maps");
 }
 
-bool evaluate_list(Scope *scope, const Node *list, int64_t length, const int64_t *rest, Datum *out)
+bool evaluate_list(Scope *scope, const PhraseNode *list, int64_t length, const int64_t *rest,
+                   Datum *out)
 {
     Elements elements;
     if (!evaluate_elements(scope, list, &elements))
@@ -529,7 +531,7 @@ bool evaluate_list(Scope *scope, const Node *list, int64_t length, const int64_t
     return true;
 }
 
-bool evaluate(Scope *scope, const Node *node, Datum *out)
+bool evaluate(Scope *scope, const PhraseNode *node, Datum *out)
 {
     switch (node->kind) {
     case NODE_INT:

@@ -5,7 +5,7 @@
 /* One call, its arguments evaluated. */
 typedef struct {
     Scope *scope;
-    const Node *node;
+    const PhraseNode *node;
     int n;
     const Datum *arg;
 } Call;
@@ -301,7 +301,7 @@ static const struct {
     {"bcast", 2, 2, fn_bcast},
 };
 
-bool evaluate_call(Scope *scope, const Node *node, Datum *out)
+bool evaluate_call(Scope *scope, const PhraseNode *node, Datum *out)
 {
     Datum *arg = arena_array(scope->arena, Datum, node->n);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-static bool add_dim(Apply *apply, const Node *node, int64_t size, const char *display)
+static bool add_dim(Apply *apply, const PhraseNode *node, int64_t size, const char *display)
 {
     IndexSpace *index = &apply->index;
     if (size < 0)
@@ -16,7 +16,7 @@ static bool add_dim(Apply *apply, const Node *node, int64_t size, const char *di
     return true;
 }
 
-static bool add_name(Apply *apply, const Node *node, IndexName name)
+static bool add_name(Apply *apply, const PhraseNode *node, IndexName name)
 {
     for (int i = 0; i < apply->index.names.n; i++)
         if (str_eq(apply->index.names.at[i].name, name.name))
@@ -27,7 +27,7 @@ static bool add_name(Apply *apply, const Node *node, IndexName name)
 }
 
 /* Adds the dims of a list as a group, whose name may be empty. */
-static bool add_group(Apply *apply, const Node *node, Str name, const Datum *sizes)
+static bool add_group(Apply *apply, const PhraseNode *node, Str name, const Datum *sizes)
 {
     IndexName group = {name, apply->index.n, sizes->n, true};
     if (name.n > 0 && !add_name(apply, node, group))
@@ -44,7 +44,7 @@ static bool add_group(Apply *apply, const Node *node, Str name, const Datum *siz
     return true;
 }
 
-static bool add_single(Apply *apply, const Node *node, Str name, const Datum *size)
+static bool add_single(Apply *apply, const PhraseNode *node, Str name, const Datum *size)
 {
     if (size->kind != DATUM_INT) {
         node_fail(&apply->scope, node, E_TYPE, "the size of an index dim must be a number");
@@ -58,9 +58,9 @@ static bool add_single(Apply *apply, const Node *node, Str name, const Datum *si
 }
 
 /* `$n`, `$pre...`, `$x = expr`, `$x = expr...`, or an expression without a name. */
-static bool add_entry(Apply *apply, const Node *node)
+static bool add_entry(Apply *apply, const PhraseNode *node)
 {
-    const Node *sizes = node->kind == NODE_BIND ? node->arg[0] : node;
+    const PhraseNode *sizes = node->kind == NODE_BIND ? node->arg[0] : node;
     bool run = sizes->kind == NODE_RUN;
     sizes = run ? sizes->arg[0] : sizes;
     Datum value;

@@ -5,7 +5,7 @@
 typedef struct {
     Scope *scope;
     const IpfTensor *tensor;
-    const Node *node; /* of the map; NULL: the default map */
+    const PhraseNode *node; /* of the map; NULL: the default map */
     Projection *out;
 } Build;
 
@@ -116,7 +116,7 @@ static bool build_diagonal(Build *build, const Elements *written)
 
 /* ---- R maps ---- */
 
-static bool whole_row(Build *build, const Node *node, int d)
+static bool whole_row(Build *build, const PhraseNode *node, int d)
 {
     if (!build->tensor->shape)
         return node_fail(build->scope, node, E_CONTEXT,
@@ -144,7 +144,7 @@ static bool start_row(Build *build, const Element *element, int d)
     return true;
 }
 
-static bool position_row(Build *build, const Node *node, int d)
+static bool position_row(Build *build, const PhraseNode *node, int d)
 {
     if (d >= build->scope->index->n_main)
         return node_fail(build->scope, node, E_COORD, "there is no index dim %d", d);
@@ -176,7 +176,7 @@ static bool build_coordinates(Build *build, const Elements *elements)
 /* ---- offsets and windows ---- */
 
 /* One number per tensor dim. */
-static bool read_numbers(Build *build, const Node *list, int64_t rest, int64_t *out)
+static bool read_numbers(Build *build, const PhraseNode *list, int64_t rest, int64_t *out)
 {
     Datum numbers;
     int rank = build->tensor->rank;
@@ -199,7 +199,7 @@ static bool read_numbers(Build *build, const Node *list, int64_t rest, int64_t *
     return true;
 }
 
-static bool add_offset(Build *build, const Node *list)
+static bool add_offset(Build *build, const PhraseNode *list)
 {
     int64_t offset[DIMS_MAX] = {0};
     if (!read_numbers(build, list, 0, offset))
@@ -211,7 +211,7 @@ static bool add_offset(Build *build, const Node *list)
     return true;
 }
 
-static bool set_window(Build *build, const Node *list)
+static bool set_window(Build *build, const PhraseNode *list)
 {
     int64_t window[DIMS_MAX] = {0};
     if (!read_numbers(build, list, 1, window))
@@ -236,14 +236,14 @@ static bool check_windows(Build *build)
 
 static bool build_map(Build *build, const Phrase *map)
 {
-    const Node all = {.kind = NODE_REST, .phrase = build->tensor->phrase};
+    const PhraseNode all = {.kind = NODE_REST, .phrase = build->tensor->phrase};
     Elements elements = {0};
     if (!map) {
         vec_push(build->scope->arena, &elements,
                  (Element){.mark = NODE_REST, .repeat = true, .node = &all});
         return build_diagonal(build, &elements);
     }
-    const Node *ipf = map->root;
+    const PhraseNode *ipf = map->root;
     build->node = ipf;
     if (!evaluate_elements(build->scope, ipf->arg[0], &elements))
         return false;
@@ -254,7 +254,7 @@ static bool build_map(Build *build, const Phrase *map)
 }
 
 /* insertRow: a row of the given coefficients, offset and window. */
-static bool build_row(Scope *scope, const Node *text, Row *row)
+static bool build_row(Scope *scope, const PhraseNode *text, Row *row)
 {
     Datum coefficients;
     const int64_t zero = 0;

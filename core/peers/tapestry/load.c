@@ -278,7 +278,7 @@ static bool read_params(Load *load)
             return false;
         if (!param[i].phrase)
             return fail(load, E_SYNTAX, where, "a param needs a type");
-        const Node *root = param[i].phrase->root;
+        const PhraseNode *root = param[i].phrase->root;
         bool about_slot = root->op >= PARAM_AXIS;
         if (root->name.n > 0)
             param[i].slot = find_input(text, root->name);

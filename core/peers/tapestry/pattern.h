@@ -15,16 +15,16 @@
 #include "core/model/shape.h"
 #include "core/peers/tapestry/scope.h"
 
-typedef enum { ITEM_NUMBER, ITEM_DIM, ITEM_RUN, ITEM_GROUP } ItemKind;
+typedef enum { ITEM_NUMBER, ITEM_DIM, ITEM_RUN, ITEM_GROUP } PatternKind;
 
 typedef struct PatternItem PatternItem;
 struct PatternItem {
-    ItemKind kind;
+    PatternKind kind;
     int at;
-    Str name, index;  /* empty: none */
-    int64_t number;   /* of ITEM_NUMBER */
-    const Node *size; /* of ITEM_RUN; NULL: the rest */
-    int n;            /* of ITEM_GROUP */
+    Str name, index;        /* empty: none */
+    int64_t number;         /* of ITEM_NUMBER */
+    const PhraseNode *size; /* of ITEM_RUN; NULL: the rest */
+    int n;                  /* of ITEM_GROUP */
     const PatternItem *member;
 };
 

@@ -4,17 +4,18 @@
 
 enum { ARGS_MAX = 3 };
 
-static Node *node_new(Reader *reader, NodeKind kind, int at)
+static PhraseNode *node_new(Reader *reader, PhraseKind kind, int at)
 {
-    Node *node = arena_make(reader->arena, Node);
-    *node = (Node){.kind = kind, .at = at, .phrase = reader->phrase};
-    node->arg = arena_array(reader->arena, const Node *, ARGS_MAX);
+    PhraseNode *node = arena_make(reader->arena, PhraseNode);
+    *node = (PhraseNode){.kind = kind, .at = at, .phrase = reader->phrase};
+    node->arg = arena_array(reader->arena, const PhraseNode *, ARGS_MAX);
     return node;
 }
 
-static Node *node_of(Reader *reader, NodeKind kind, int at, const Node *first, const Node *second)
+static PhraseNode *node_of(Reader *reader, PhraseKind kind, int at, const PhraseNode *first,
+                           const PhraseNode *second)
 {
-    Node *node = node_new(reader, kind, at);
+    PhraseNode *node = node_new(reader, kind, at);
     node->arg[0] = first;
     node->arg[1] = second;
     node->n = second ? 2 : first ? 1 : 0;
@@ -28,15 +29,15 @@ static bool next_is_open(const Reader *reader)
 
 /* ---- expressions ---- */
 
-typedef const Node *ItemFn(Reader *reader);
+typedef const PhraseNode *ItemFn(Reader *reader);
 
 /* Reads item {"," item} and the closing sign. */
-static bool read_items(Reader *reader, Node *list, char close, ItemFn *item)
+static bool read_items(Reader *reader, PhraseNode *list, char close, ItemFn *item)
 {
-    Vec(const Node *) items = {0};
+    Vec(const PhraseNode *) items = {0};
     bool more = !reader_is(reader, close);
     while (more) {
-        const Node *node = item(reader);
+        const PhraseNode *node = item(reader);
         if (!node)
             return false;
         vec_push(reader->arena, &items, node);
@@ -48,20 +49,20 @@ static bool read_items(Reader *reader, Node *list, char close, ItemFn *item)
     return reader_expect(reader, close, list->kind == NODE_CALL ? "arguments" : "elements");
 }
 
-static const Node *read_elem(Reader *reader);
+static const PhraseNode *read_elem(Reader *reader);
 
-static Node *read_list(Reader *reader, ItemFn *item)
+static PhraseNode *read_list(Reader *reader, ItemFn *item)
 {
-    Node *list = node_new(reader, NODE_LIST, reader->token.at);
+    PhraseNode *list = node_new(reader, NODE_LIST, reader->token.at);
     bool ok = reader_enter(reader) && reader_expect(reader, '[', "the start of the text") &&
               read_items(reader, list, ']', item);
     reader->depth--;
     return ok ? list : NULL;
 }
 
-static const Node *read_call(Reader *reader)
+static const PhraseNode *read_call(Reader *reader)
 {
-    Node *call = node_new(reader, NODE_CALL, reader->token.at);
+    PhraseNode *call = node_new(reader, NODE_CALL, reader->token.at);
     call->name = reader->token.name;
     bool ok = reader_enter(reader) && reader_next(reader) &&
               reader_expect(reader, '(', "a function's name") &&
@@ -70,16 +71,16 @@ static const Node *read_call(Reader *reader)
     return ok ? call : NULL;
 }
 
-static const Node *read_paren(Reader *reader)
+static const PhraseNode *read_paren(Reader *reader)
 {
-    const Node *inner = NULL;
+    const PhraseNode *inner = NULL;
     bool ok = reader_enter(reader) && reader_next(reader) && (inner = reader_expr(reader)) &&
               reader_expect(reader, ')', "an expression");
     reader->depth--;
     return ok ? inner : NULL;
 }
 
-static const Node *read_prim(Reader *reader)
+static const PhraseNode *read_prim(Reader *reader)
 {
     Token token = reader->token;
     if (reader_is(reader, '('))
@@ -92,20 +93,20 @@ static const Node *read_prim(Reader *reader)
         reader_expected(reader, "a value");
         return NULL;
     }
-    Node *node = node_new(reader,
-                          token.kind == TOKEN_INT   ? NODE_INT
-                          : token.kind == TOKEN_VAR ? NODE_VAR
-                                                    : NODE_COORD,
-                          token.at);
+    PhraseNode *node = node_new(reader,
+                                token.kind == TOKEN_INT   ? NODE_INT
+                                : token.kind == TOKEN_VAR ? NODE_VAR
+                                                          : NODE_COORD,
+                                token.at);
     node->name = token.name;
     node->number = token.number;
     return reader_next(reader) ? node : NULL;
 }
 
 /* Reads an index or a slice of `of`, after its "[". */
-static const Node *read_select(Reader *reader, const Node *of)
+static const PhraseNode *read_select(Reader *reader, const PhraseNode *of)
 {
-    Node *node = node_of(reader, NODE_AT, reader->token.at, of, NULL);
+    PhraseNode *node = node_of(reader, NODE_AT, reader->token.at, of, NULL);
     bool slice = false;
     if (!reader_next(reader))
         return NULL;
@@ -120,9 +121,9 @@ static const Node *read_select(Reader *reader, const Node *of)
     return reader_expect(reader, ']', "an index") ? node : NULL;
 }
 
-static const Node *read_size(Reader *reader, const Node *of)
+static const PhraseNode *read_size(Reader *reader, const PhraseNode *of)
 {
-    Node *node = node_of(reader, NODE_SIZE, reader->token.at, of, NULL);
+    PhraseNode *node = node_of(reader, NODE_SIZE, reader->token.at, of, NULL);
     if (!reader_next(reader))
         return NULL;
     if (reader->token.kind != TOKEN_ID || !str_eq(reader->token.name, STR("size"))) {
@@ -132,9 +133,9 @@ static const Node *read_size(Reader *reader, const Node *of)
     return reader_next(reader) ? node : NULL;
 }
 
-static const Node *read_post(Reader *reader)
+static const PhraseNode *read_post(Reader *reader)
 {
-    const Node *node = read_prim(reader);
+    const PhraseNode *node = read_prim(reader);
     while (node) {
         if (reader->token.kind == TOKEN_RUN) {
             node = node_of(reader, NODE_RUN, reader->token.at, node, NULL);
@@ -151,10 +152,10 @@ static const Node *read_post(Reader *reader)
     return node;
 }
 
-static const Node *read_unary(Reader *reader)
+static const PhraseNode *read_unary(Reader *reader)
 {
     int at = reader->token.at;
-    const Node *node = NULL, *right = NULL;
+    const PhraseNode *node = NULL, *right = NULL;
     if (!reader_enter(reader))
         return NULL;
     if (reader_is(reader, '-')) {
@@ -162,10 +163,10 @@ static const Node *read_unary(Reader *reader)
             node = node_of(reader, NODE_NEGATE, at, right, NULL);
     } else if ((node = read_post(reader)) && reader_is(reader, '^')) {
         at = reader->token.at;
-        const Node *base = node;
+        const PhraseNode *base = node;
         node = NULL;
         if (reader_next(reader) && (right = read_unary(reader))) {
-            Node *power = node_of(reader, NODE_BINARY, at, base, right);
+            PhraseNode *power = node_of(reader, NODE_BINARY, at, base, right);
             power->op = '^';
             node = power;
         }
@@ -174,29 +175,29 @@ static const Node *read_unary(Reader *reader)
     return node;
 }
 
-static const Node *read_chain(Reader *reader, const char *ops, ItemFn *part)
+static const PhraseNode *read_chain(Reader *reader, const char *ops, ItemFn *part)
 {
-    const Node *left = part(reader);
+    const PhraseNode *left = part(reader);
     if (!left)
         return NULL;
     while (reader->token.kind == TOKEN_CHAR && strchr(ops, reader->token.op)) {
         Token op = reader->token;
-        const Node *right = reader_next(reader) ? part(reader) : NULL;
+        const PhraseNode *right = reader_next(reader) ? part(reader) : NULL;
         if (!right)
             return NULL;
-        Node *both = node_of(reader, NODE_BINARY, op.at, left, right);
+        PhraseNode *both = node_of(reader, NODE_BINARY, op.at, left, right);
         both->op = op.op;
         left = both;
     }
     return left;
 }
 
-static const Node *read_term(Reader *reader)
+static const PhraseNode *read_term(Reader *reader)
 {
     return read_chain(reader, "*/%", read_unary);
 }
 
-const Node *reader_expr(Reader *reader)
+const PhraseNode *reader_expr(Reader *reader)
 {
     return read_chain(reader, "+-", read_term);
 }
@@ -204,22 +205,22 @@ const Node *reader_expr(Reader *reader)
 /* ---- elements of lists ---- */
 
 /* Reads a mark, `:`, `_` or `~`, and an optional `...` after it. */
-static const Node *read_mark(Reader *reader, NodeKind kind)
+static const PhraseNode *read_mark(Reader *reader, PhraseKind kind)
 {
-    Node *mark = node_new(reader, kind, reader->token.at);
+    PhraseNode *mark = node_new(reader, kind, reader->token.at);
     if (!reader_next(reader))
         return NULL;
     if (reader->token.kind != TOKEN_RUN)
         return mark;
-    Node *run = node_of(reader, NODE_RUN, reader->token.at, mark, NULL);
+    PhraseNode *run = node_of(reader, NODE_RUN, reader->token.at, mark, NULL);
     return reader_next(reader) ? run : NULL;
 }
 
 /* ...[a:b]: as many of what `...` stands for as the slice of a list of the context's length has. */
-static const Node *read_slice_of_rest(Reader *reader, const Node *rest)
+static const PhraseNode *read_slice_of_rest(Reader *reader, const PhraseNode *rest)
 {
-    const Node *all = node_of(reader, NODE_RUN, rest->at, rest, NULL);
-    const Node *slice = read_select(reader, all);
+    const PhraseNode *all = node_of(reader, NODE_RUN, rest->at, rest, NULL);
+    const PhraseNode *slice = read_select(reader, all);
     if (slice && slice->kind != NODE_SLICE) {
         phrase_fail(reader->phrase, slice->at, E_SYNTAX, reader->err,
                     "of '...' a slice can be taken: ...[:2]");
@@ -228,7 +229,7 @@ static const Node *read_slice_of_rest(Reader *reader, const Node *rest)
     return slice ? node_of(reader, NODE_RUN, rest->at, slice, NULL) : NULL;
 }
 
-static const Node *read_elem(Reader *reader)
+static const PhraseNode *read_elem(Reader *reader)
 {
     if (reader_is(reader, ':'))
         return read_mark(reader, NODE_WHOLE);
@@ -237,23 +238,23 @@ static const Node *read_elem(Reader *reader)
     if (reader_is(reader, '~'))
         return read_mark(reader, NODE_UNUSED);
     if (reader->token.kind == TOKEN_RUN) {
-        const Node *rest = node_new(reader, NODE_REST, reader->token.at);
+        const PhraseNode *rest = node_new(reader, NODE_REST, reader->token.at);
         if (!reader_next(reader))
             return NULL;
         return reader_is(reader, '[') ? read_slice_of_rest(reader, rest) : rest;
     }
-    const Node *start = reader_expr(reader);
+    const PhraseNode *start = reader_expr(reader);
     if (!start || reader->token.kind != TOKEN_WINDOW)
         return start;
     int at = reader->token.at;
-    const Node *window = reader_next(reader) ? reader_expr(reader) : NULL;
+    const PhraseNode *window = reader_next(reader) ? reader_expr(reader) : NULL;
     return window ? node_of(reader, NODE_WINDOW, at, start, window) : NULL;
 }
 
-static const Node *read_bind(Reader *reader)
+static const PhraseNode *read_bind(Reader *reader)
 {
     Token name = reader->token;
-    Node *bind = node_new(reader, NODE_BIND, name.at);
+    PhraseNode *bind = node_new(reader, NODE_BIND, name.at);
     if (name.kind != TOKEN_VAR) {
         reader_expected(reader, "a $name");
         return NULL;
@@ -267,7 +268,7 @@ static const Node *read_bind(Reader *reader)
 }
 
 /* Reads an element of `index` or `reduce`: `$x = expr`, or an expression. */
-static const Node *read_index_elem(Reader *reader)
+static const PhraseNode *read_index_elem(Reader *reader)
 {
     Reader before = *reader;
     bool named = reader->token.kind == TOKEN_VAR;
@@ -280,9 +281,9 @@ static const Node *read_index_elem(Reader *reader)
 
 /* ---- whole phrases ---- */
 
-static const Node *read_map(Reader *reader)
+static const PhraseNode *read_map(Reader *reader)
 {
-    Node *ipf = node_new(reader, NODE_IPF, reader->token.at);
+    PhraseNode *ipf = node_new(reader, NODE_IPF, reader->token.at);
     bool letter = reader->token.kind == TOKEN_ID && next_is_open(reader) &&
                   (str_eq(reader->token.name, STR("D")) || str_eq(reader->token.name, STR("R")));
     if (letter) {
@@ -314,10 +315,10 @@ static const Node *read_map(Reader *reader)
     return ipf;
 }
 
-static const Node *read_ipf(Reader *reader)
+static const PhraseNode *read_ipf(Reader *reader)
 {
     bool offset;
-    const Node *ipf = read_map(reader);
+    const PhraseNode *ipf = read_map(reader);
     if (!ipf || !reader_accept(reader, '+', &offset))
         return NULL;
     if (offset && !(ipf->arg[1] = read_list(reader, read_elem)))
@@ -335,10 +336,10 @@ static const Node *read_ipf(Reader *reader)
 }
 
 /* "[ coefficients | offset | window ]" */
-static const Node *read_row(Reader *reader)
+static const PhraseNode *read_row(Reader *reader)
 {
-    Node *row = node_new(reader, NODE_ROW, reader->token.at);
-    Node *list = node_new(reader, NODE_LIST, reader->token.at);
+    PhraseNode *row = node_new(reader, NODE_ROW, reader->token.at);
+    PhraseNode *list = node_new(reader, NODE_LIST, reader->token.at);
     row->arg[0] = list;
     row->n = ARGS_MAX;
     if (!reader_expect(reader, '[', "the start of the text") ||
@@ -348,9 +349,9 @@ static const Node *read_row(Reader *reader)
     return reader_expect(reader, ']', "the window") ? row : NULL;
 }
 
-static const Node *read_compare(Reader *reader)
+static const PhraseNode *read_compare(Reader *reader)
 {
-    const Node *left = reader_expr(reader);
+    const PhraseNode *left = reader_expr(reader);
     if (!left)
         return NULL;
     Token token = reader->token;
@@ -358,10 +359,10 @@ static const Node *read_compare(Reader *reader)
         reader_expected(reader, "a comparison");
         return NULL;
     }
-    const Node *right = reader_next(reader) ? reader_expr(reader) : NULL;
+    const PhraseNode *right = reader_next(reader) ? reader_expr(reader) : NULL;
     if (!right)
         return NULL;
-    Node *compare = node_of(reader, NODE_COMPARE, token.at, left, right);
+    PhraseNode *compare = node_of(reader, NODE_COMPARE, token.at, left, right);
     compare->op = token.op;
     return compare;
 }
@@ -384,9 +385,9 @@ static bool read_param_type(Reader *reader, int *type)
     return reader_expected(reader, "int, ints, bool, str, axis, axis+ or perm");
 }
 
-static const Node *read_param(Reader *reader)
+static const PhraseNode *read_param(Reader *reader)
 {
-    Node *param = node_new(reader, NODE_PARAM, reader->token.at);
+    PhraseNode *param = node_new(reader, NODE_PARAM, reader->token.at);
     bool given;
     if (!read_param_type(reader, &param->op))
         return NULL;
@@ -420,7 +421,7 @@ const Phrase *phrase_read(Arena *arena, const char *owner, const char *where, St
     err = err ? err : &own;
     if (!reader_begin(&reader, arena, owner, where, text, err))
         return NULL;
-    const Node *root =
+    const PhraseNode *root =
         form == FORM_INDEX ? read_list(&reader, read_index_elem) : forms[form](&reader);
     if (!root || !reader_end(&reader))
         return NULL;
@@ -428,7 +429,7 @@ const Phrase *phrase_read(Arena *arena, const char *owner, const char *where, St
     return reader.phrase;
 }
 
-bool node_has(const Node *node, NodeKind kind, Str name)
+bool node_has(const PhraseNode *node, PhraseKind kind, Str name)
 {
     if (!node)
         return false;

@@ -40,7 +40,7 @@ typedef enum {
     NODE_IPF,   /* op 'D' or 'R'; arg: map, offset or NULL, window or NULL */
     NODE_ROW,   /* insertRow: arg: list of coefficients, offset, window */
     NODE_PARAM, /* op: ParamType; name: the slot it refers to, or empty; arg[0]: default or NULL */
-} NodeKind;
+} PhraseKind;
 
 typedef enum { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE } Comparison; /* ORDER COMPARISON */
 
@@ -55,24 +55,24 @@ typedef enum {
 } ParamType; /* ORDER PARAM_TYPE */
 
 typedef struct Phrase Phrase;
-typedef struct Node Node;
+typedef struct PhraseNode PhraseNode;
 
-struct Node {
-    NodeKind kind;
+struct PhraseNode {
+    PhraseKind kind;
     int op;
     int at; /* offset in the phrase's text, in bytes */
     int n;
     const Phrase *phrase;
     Str name;
     int64_t number;
-    const Node **arg;
+    const PhraseNode **arg;
 };
 
 struct Phrase {
     const char *owner; /* template's name */
     const char *where; /* "X.shape" */
     Str text;
-    const Node *root;
+    const PhraseNode *root;
 };
 
 /* The form that a text must have. */
@@ -98,6 +98,6 @@ bool phrase_vfail(const Phrase *phrase, int at, TemplateCode code, Error *err, c
                   va_list args) __attribute__((format(printf, 5, 0)));
 
 /* Whether the node or one below it has that kind and, unless `name` is empty, that name. */
-bool node_has(const Node *node, NodeKind kind, Str name);
+bool node_has(const PhraseNode *node, PhraseKind kind, Str name);
 
 #endif

@@ -51,6 +51,6 @@ bool reader_end(Reader *reader);                        /* fails unless all is r
 bool reader_enter(Reader *reader); /* one bracket deeper; fails beyond NESTING_MAX */
 
 /* Reads an expression, for sizes in patterns. Returns NULL with the error set. */
-const Node *reader_expr(Reader *reader);
+const PhraseNode *reader_expr(Reader *reader);
 
 #endif

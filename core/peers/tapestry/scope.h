@@ -60,7 +60,7 @@ typedef struct {
 } Scope;
 
 Scope scope_new(Arena *arena, Error *err);
-bool scope_work(Scope *scope, const Node *node, int64_t n); /* E_LIMIT beyond WORK_MAX */
+bool scope_work(Scope *scope, const PhraseNode *node, int64_t n); /* E_LIMIT beyond WORK_MAX */
 
 const Binding *scope_find(const Scope *scope, Str name); /* NULL */
 void scope_bind(Scope *scope, Str name, Datum value, const char *where);
@@ -71,38 +71,39 @@ bool datum_equal(const Datum *a, const Datum *b);
 void datum_format(const Datum *datum, Buf *out); /* "[2, 3]" */
 
 /* Sets the error at the node's column and returns false. */
-bool node_fail(Scope *scope, const Node *node, TemplateCode code, const char *format, ...)
+bool node_fail(Scope *scope, const PhraseNode *node, TemplateCode code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-bool evaluate(Scope *scope, const Node *node, Datum *out);
-bool evaluate_int(Scope *scope, const Node *node, int64_t *out);
-bool evaluate_condition(Scope *scope, const Node *node, bool *out, Datum sides[2]);
+bool evaluate(Scope *scope, const PhraseNode *node, Datum *out);
+bool evaluate_int(Scope *scope, const PhraseNode *node, int64_t *out);
+bool evaluate_condition(Scope *scope, const PhraseNode *node, bool *out, Datum sides[2]);
 
 /* ---- lists ---- */
 
 /* An element of a list after splices are spread out; a repeat stays one element. */
 typedef struct {
-    NodeKind mark; /* NODE_REST, _WHOLE, _FIXED, _UNUSED; NODE_INT if it has a value */
+    PhraseKind mark; /* NODE_REST, _WHOLE, _FIXED, _UNUSED; NODE_INT if it has a value */
     bool repeat, has_window;
     Datum value, window;
-    const Node *node;
+    const PhraseNode *node;
 } Element;
 
 typedef Vec(Element) Elements;
 
 /* Fails with E_FILL if there are two repeats. */
-bool evaluate_elements(Scope *scope, const Node *list, Elements *out);
+bool evaluate_elements(Scope *scope, const PhraseNode *list, Elements *out);
 
 /* Evaluates a plain list. A repeat fills it up to `length` (-1: E_CONTEXT), a bare `...` is
  * replaced by *rest (NULL: E_CONTEXT). A list without a repeat keeps its length. */
-bool evaluate_list(Scope *scope, const Node *list, int64_t length, const int64_t *rest, Datum *out);
+bool evaluate_list(Scope *scope, const PhraseNode *list, int64_t length, const int64_t *rest,
+                   Datum *out);
 
 /* ---- functions ---- */
 
-bool evaluate_call(Scope *scope, const Node *call, Datum *out);
+bool evaluate_call(Scope *scope, const PhraseNode *call, Datum *out);
 
 /* Arithmetic on numbers and coordinates, checked for overflow; op as in NODE_BINARY. */
-bool datum_binary(Scope *scope, const Node *node, int op, const Datum *a, const Datum *b,
+bool datum_binary(Scope *scope, const PhraseNode *node, int op, const Datum *a, const Datum *b,
                   Datum *out);
 
 #endif

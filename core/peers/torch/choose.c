@@ -557,7 +557,7 @@ bool strategy_answer_as(const StrategyCall *call, int n_outputs, const Placement
         if (!strategy_has_input(call, i) || !input[i])
             continue;
         Redistribution move = move_of(call, i, input[i], views);
-        Moves moves = {0};
+        TorchMoves moves = {0};
         if (!redistribute_plan(call->arena, &move, &moves, err))
             return false;
         out->n_comm += redistribute_n_comm(call->mesh, &moves);

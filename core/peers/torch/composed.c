@@ -47,7 +47,7 @@ static const StrategyAnswer *run(Chain *chain, const char *op, const char *attr,
 /* Replaces a tensor by a strict view of it in another shape; nothing moves. */
 static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
 {
-    View view;
+    TorchView view;
     const StrategyCall *call = chain->call;
     Placement input[MESH_AXES_MAX];
     Placement *output = arena_array(call->arena, Placement, call->mesh->n_axes);

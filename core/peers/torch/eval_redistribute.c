@@ -52,7 +52,7 @@ static Json *placement_json(Arena *arena, const Placement *placement)
     return json_from_str(buf_str(&text));
 }
 
-static Json *move_json(Arena *arena, const Mesh *mesh, const Move *move)
+static Json *move_json(Arena *arena, const Mesh *mesh, const TorchMove *move)
 {
     Json *out = json_object(), *axes = json_array();
     json_add(axes, json_from_str(str_from(mesh->axes[move->axis].name)));
@@ -68,7 +68,7 @@ bool eval_redistribute(const char *verb, Arena *arena, const Json *request, Json
 {
     (void)verb;
     Request asked;
-    Moves moves = {0};
+    TorchMoves moves = {0};
     if (!read_request(arena, request, &asked, err) || !redistribute_allowed(&asked.asked, err) ||
         !redistribute_plan(arena, &asked.asked, &moves, err))
         return false;

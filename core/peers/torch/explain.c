@@ -52,7 +52,8 @@ const char *strategy_why(CandidateWhy why)
 
 /* ---- moves ---- */
 
-bool strategy_input_moves(const StrategyCall *call, int input, const Placement *fed, Moves *out)
+bool strategy_input_moves(const StrategyCall *call, int input, const Placement *fed,
+                          TorchMoves *out)
 {
     const StrategyTensor *given = &call->input[input];
     bool to_view = strategy_strided_of_view(call->input, call->n_inputs, call->mesh);
@@ -63,7 +64,7 @@ bool strategy_input_moves(const StrategyCall *call, int input, const Placement *
                            .to = fed,
                            .from_view = given->view_made,
                            .to_view = to_view};
-    *out = (Moves){0};
+    *out = (TorchMoves){0};
     return redistribute_plan(call->arena, &move, out, NULL);
 }
 
@@ -71,7 +72,7 @@ void strategy_format_moves(const StrategyCall *call, const Placement *const *fed
 {
     const char *between = "";
     for (int i = 0; i < call->n_inputs; i++) {
-        Moves moves;
+        TorchMoves moves;
         if (!strategy_has_input(call, i) || !fed[i] ||
             !strategy_input_moves(call, i, fed[i], &moves))
             continue;

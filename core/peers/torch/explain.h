@@ -13,7 +13,8 @@ void strategy_format(const Placement *const *inputs, int n_inputs, const Placeme
                      int n_outputs, int n_axes, Buf *out);
 
 /* The steps that redistribute one input to what the op needs; false if there is no way. */
-bool strategy_input_moves(const StrategyCall *call, int input, const Placement *fed, Moves *out);
+bool strategy_input_moves(const StrategyCall *call, int input, const Placement *fed,
+                          TorchMoves *out);
 
 /* "gather input 1 over x"; empty if nothing moves or inputs are only sliced. */
 void strategy_format_moves(const StrategyCall *call, const Placement *const *fed, Buf *out);

@@ -38,7 +38,7 @@ static bool add_placement(const Placement *placement, int d, bool *touches, int6
 }
 
 /* The same for all placements that an axis ever has on dim d, and for the axis itself. */
-static bool add_axis(const Trial *run, const Moves *moves, int axis, int d, int64_t *unit)
+static bool add_axis(const Trial *run, const TorchMoves *moves, int axis, int d, int64_t *unit)
 {
     bool touches = false;
     if (!add_placement(&run->asked->from[axis], d, &touches, unit) ||
@@ -53,7 +53,7 @@ static bool add_axis(const Trial *run, const Moves *moves, int axis, int d, int6
 
 /* The smallest size of dim d that all its axes and blocks divide; the real size if they do not
  * divide that. */
-static int64_t size_to_run(const Trial *run, const Moves *moves, int d)
+static int64_t size_to_run(const Trial *run, const TorchMoves *moves, int d)
 {
     int64_t size = run->asked->shape->dim[d], unit = 1;
     for (int i = 0; i < run->asked->mesh->n_axes; i++)
@@ -62,7 +62,7 @@ static int64_t size_to_run(const Trial *run, const Moves *moves, int d)
     return unit <= size && size % unit == 0 ? unit : size;
 }
 
-static bool fits(Trial *run, const Moves *moves)
+static bool fits(Trial *run, const TorchMoves *moves)
 {
     int64_t n_ranks = run->asked->mesh->n_devices, n = 0;
     run->shape = *run->asked->shape;
@@ -123,10 +123,10 @@ static List *new_lists(const Trial *run)
 
 /* ---- orders of axes ---- */
 
-bool moves_are_ordered(const Redistribution *redistribution, const Moves *moves)
+bool moves_are_ordered(const Redistribution *redistribution, const TorchMoves *moves)
 {
     for (int i = 0; i < moves->n; i++) {
-        const Move *move = &moves->at[i];
+        const TorchMove *move = &moves->at[i];
         bool strided = redistribution->from[move->axis].kind == PLACE_STRIDED;
         for (int k = 0; k < i; k++)
             strided &= moves->at[k].axis != move->axis;
@@ -224,7 +224,7 @@ static bool is_reduce(const Placement *placement, ReduceOp a, ReduceOp b)
 /* Handles a whole value that becomes partial. torch gives each rank its share. veScale gives it
  * to the first rank and zeros to the others, or to all if it was reduced from another partial
  * value. */
-static bool becomes_partial(const Trial *run, const Move *move)
+static bool becomes_partial(const Trial *run, const TorchMove *move)
 {
     if (!placement_is_partial(&move->to) || run->asked->planner != PLANNER_VESCALE)
         return true;
@@ -233,7 +233,7 @@ static bool becomes_partial(const Trial *run, const Move *move)
     return is_reduce(&move->to, REDUCE_SUM, REDUCE_ANY);
 }
 
-static bool run_move(Trial *run, const Move *move)
+static bool run_move(Trial *run, const TorchMove *move)
 {
     Placement *current = &run->current[move->axis];
     bool right = current->kind == move->from.kind && becomes_partial(run, move);
@@ -264,7 +264,7 @@ static bool ends_right(Trial *run)
     return true;
 }
 
-static MovesOutcome run_all(Trial *run, const Moves *moves)
+static MovesOutcome run_all(Trial *run, const TorchMoves *moves)
 {
     if (!fits(run, moves))
         return MOVES_NOT_RUN;
@@ -283,7 +283,7 @@ static MovesOutcome run_all(Trial *run, const Moves *moves)
     return ends_right(run) ? MOVES_RIGHT : MOVES_WRONG;
 }
 
-MovesOutcome moves_run(const Redistribution *redistribution, const Moves *moves)
+MovesOutcome moves_run(const Redistribution *redistribution, const TorchMoves *moves)
 {
     Trial run = {.arena = arena_new(), .asked = redistribution};
     MovesOutcome outcome = run_all(&run, moves);

@@ -16,9 +16,9 @@
 #include "core/peers/torch/redistribute.h"
 #include "core/reshard/compare.h"
 
-MovesOutcome moves_run(const Redistribution *redistribution, const Moves *moves);
+MovesOutcome moves_run(const Redistribution *redistribution, const TorchMoves *moves);
 
 /* True if the steps treat the source's strided shards as plain ones in another order of axes. */
-bool moves_are_ordered(const Redistribution *redistribution, const Moves *moves);
+bool moves_are_ordered(const Redistribution *redistribution, const TorchMoves *moves);
 
 #endif

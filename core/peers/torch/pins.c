@@ -82,8 +82,8 @@ static int dim_of_index(const Operand *operand, int index)
 
 /* From what an op reads to the parameter that it is a view or a cast of, and to its dim. False: it
  * is of none. */
-static bool find_parameter(const Inferred *inferred, const Role *role, int index, int32_t *tensor,
-                           int *dim)
+static bool find_parameter(const Inferred *inferred, const MatmulRole *role, int index,
+                           int32_t *tensor, int *dim)
 {
     enum { VIEWS_MAX = 4 };
     const Graph *graph = inferred->graph;
@@ -113,8 +113,8 @@ static void put_spec(int dim, int n_dims, const char *axis, Buf *out)
 
 /* What a style shards: columns of the matmul (their bias too), or rows; a table of embeddings by
  * its rows. */
-static void put_role(const Session *session, const Json *plan, const Role *role, const char *axis,
-                     Buf *out)
+static void put_role(const Session *session, const Json *plan, const MatmulRole *role,
+                     const char *axis, Buf *out)
 {
     const Graph *graph = session->graph;
     for (int columns = 0; columns < 2; columns++) {
@@ -146,7 +146,7 @@ static bool read_tp_plan(PinsText *text, Scan *scan)
     const Json *plan = json_get(root, "base_model_tp_plan");
     if (!plan)
         plan = json_get(root, "tp_plan");
-    Roles roles = roles_find(text->scratch, session->inferred);
+    MatmulRoles roles = roles_find(text->scratch, session->inferred);
     Buf made = buf_new(text->scratch);
     buf_puts(&made, "{");
     for (int i = 0; i < roles.n; i++)

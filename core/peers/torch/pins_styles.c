@@ -16,7 +16,7 @@
 typedef struct {
     PinsText *text;
     TorchWriting w; /* for names alone */
-    Roles roles;
+    MatmulRoles roles;
     Placement *lies; /* per tensor and axis of the mesh */
     int n_read;
 } Styles;

@@ -127,7 +127,7 @@ static int8_t n_cutting(const Ordered *layout, int n_axes, int d)
 }
 
 /* Sets the source: shards in mesh order, or in the order that its strided shards stand for. */
-static void start(Translation *translation, const Redistribution *asked, const Moves *moves)
+static void start(Translation *translation, const Redistribution *asked, const TorchMoves *moves)
 {
     Ordered *layout = &translation->layout;
     bool ordered = moves_are_ordered(asked, moves);
@@ -149,7 +149,7 @@ static void start(Translation *translation, const Redistribution *asked, const M
 }
 
 /* Removes the axis from its dim, even from the middle, and appends it to the other. */
-static void change_axis(Ordered *layout, int n_axes, const Move *move)
+static void change_axis(Ordered *layout, int n_axes, const TorchMove *move)
 {
     int8_t left = layout->rank[move->axis];
     int d = layout->place[move->axis].dim;
@@ -162,7 +162,7 @@ static void change_axis(Ordered *layout, int n_axes, const Move *move)
         layout->rank[move->axis] = n_cutting(layout, n_axes, move->to.dim);
 }
 
-static bool add_step(Translation *translation, const Move *move, Error *err)
+static bool add_step(Translation *translation, const TorchMove *move, Error *err)
 {
     const ReshardQuestion *question = translation->question;
     const Mesh *mesh = question->mesh;
@@ -200,7 +200,7 @@ static void convert_shards(RedistributePlanner planner, const Mesh *mesh, Placem
 
 static bool translate(Translation *translation, const Redistribution *asked, Error *err)
 {
-    Moves moves = {0};
+    TorchMoves moves = {0};
     const ReshardQuestion *question = translation->question;
     if (!redistribute_allowed(asked, err) ||
         !redistribute_plan(translation->arena, asked, &moves, err))

@@ -208,12 +208,13 @@ static MoveKind kind_of(const Placement *from, const Placement *to)
     return placement_is_partial(from) ? MOVE_REDUCE_SCATTER : MOVE_ALL_TO_ALL;
 }
 
-static void add_move(Arena *arena, Moves *out, int axis, Placement from, Placement to)
+static void add_move(Arena *arena, TorchMoves *out, int axis, Placement from, Placement to)
 {
-    vec_push(arena, out, (Move){kind_of(&from, &to), axis, from, to});
+    vec_push(arena, out, (TorchMove){kind_of(&from, &to), axis, from, to});
 }
 
-bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves *out, Error *err)
+bool redistribute_plan(Arena *arena, const Redistribution *redistribution, TorchMoves *out,
+                       Error *err)
 {
     const Placement whole = {.kind = PLACE_REPLICATE};
     AxisChanges changes = {0};
@@ -290,7 +291,7 @@ double redistribute_floor_us(Arena *arena, const Redistribution *redistribution)
     return us * (1 - 1e-9); /* rounding depends on the order of the sum */
 }
 
-int redistribute_n_comm(const Mesh *mesh, const Moves *moves)
+int redistribute_n_comm(const Mesh *mesh, const TorchMoves *moves)
 {
     int n = 0;
     for (int i = 0; i < moves->n; i++)

@@ -47,9 +47,9 @@ typedef struct {
     MoveKind kind;
     int axis;
     Placement from, to;
-} Move;
+} TorchMove;
 
-typedef Vec(Move) Moves;
+typedef Vec(TorchMove) TorchMoves;
 
 /* ORDER REDISTRIBUTE_PLANNER */
 typedef enum {
@@ -78,7 +78,8 @@ bool redistribute_allowed(const Redistribution *redistribution, Error *err);
 
 /* The steps, in order. ERROR_UNSUPPORTED if the graph planner finds no way or visits too many
  * states. Does not check redistribute_allowed(). */
-bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves *out, Error *err);
+bool redistribute_plan(Arena *arena, const Redistribution *redistribution, TorchMoves *out,
+                       Error *err);
 
 /* The price of a redistribution in an operator's choice; INFINITY if it is never chosen. */
 double redistribute_us(Arena *arena, const Redistribution *redistribution);
@@ -88,6 +89,6 @@ double redistribute_us(Arena *arena, const Redistribution *redistribution);
 double redistribute_floor_us(Arena *arena, const Redistribution *redistribution);
 
 /* How many of the steps communicate: slice and to-partial do not, nor does an axis of size 1. */
-int redistribute_n_comm(const Mesh *mesh, const Moves *moves);
+int redistribute_n_comm(const Mesh *mesh, const TorchMoves *moves);
 
 #endif

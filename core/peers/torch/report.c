@@ -276,7 +276,7 @@ static Json *moves_json(const StrategyCall *call, const Placement *const *fed)
 {
     Json *list = json_array();
     for (int i = 0; i < call->n_inputs; i++) {
-        Moves moves = {0};
+        TorchMoves moves = {0};
         if (!fed[i] || !call->input[i].placements || !strategy_input_moves(call, i, fed[i], &moves))
             continue;
         for (int k = 0; k < moves.n; k++) {

@@ -43,7 +43,7 @@ typedef struct {
     Str path, experts; /* in the graph: "model.layers.0.mlp", "model.layers.0.mlp.experts" */
     Str pattern;       /* of the block: "model.layers.*.mlp" */
     int n_matmuls;
-    Role matmul[STYLED_PARAMETERS];
+    MatmulRole matmul[STYLED_PARAMETERS];
     int32_t in, out; /* the tokens, and what is made of them; -1 */
 } ExpertBlock;
 

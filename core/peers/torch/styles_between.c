@@ -26,7 +26,7 @@ bool styling_is_expert(const Styling *s, int32_t parameter)
     const Graph *graph = s->w->graph;
     for (int i = 0; i < s->out->blocks.n; i++)
         for (int k = 0; k < s->out->blocks.at[i].n_matmuls; k++) {
-            const Role *role = &s->out->blocks.at[i].matmul[k];
+            const MatmulRole *role = &s->out->blocks.at[i].matmul[k];
             if (op_inputs(graph, role->op)[role->weight] == parameter)
                 return true;
         }
@@ -50,7 +50,7 @@ static Str experts_of(Str parameter)
     return str_ends(parameter, STR(".weight")) ? styling_parent(path) : path;
 }
 
-static bool add_matmul(Styling *s, const Role *role)
+static bool add_matmul(Styling *s, const MatmulRole *role)
 {
     int32_t weight = op_inputs(s->w->graph, role->op)[role->weight];
     Str experts = experts_of(torch_parameter_name(s->w, weight)), path = styling_parent(experts);
@@ -96,7 +96,7 @@ static void find_ends(Styling *s, ExpertBlock *block)
 
 bool styling_find_experts(Styling *s)
 {
-    Roles roles = roles_find(s->w->arena, s->w->session->inferred);
+    MatmulRoles roles = roles_find(s->w->arena, s->w->session->inferred);
     for (int i = 0; i < roles.n; i++)
         if (roles.at[i].expert >= 0 && roles.at[i].op < s->out->n_forward &&
             op_inputs(s->w->graph, roles.at[i].op)[roles.at[i].weight] >= 0 &&
@@ -111,7 +111,7 @@ bool styling_find_experts(Styling *s)
 
 /* ---- styles ---- */
 
-static bool cuts(const Styling *s, const Role *role, int index)
+static bool cuts(const Styling *s, const MatmulRole *role, int index)
 {
     const OpCut *cut = plan_cut(s->w->plan, role->op);
     return cut && index >= 0 &&
@@ -119,7 +119,7 @@ static bool cuts(const Styling *s, const Role *role, int index)
 }
 
 /* What the axis cuts of a matmul: its experts, or what two matmuls of an expert share. */
-static ExpertCut cut_of_matmul(const Styling *s, const Role *role)
+static ExpertCut cut_of_matmul(const Styling *s, const MatmulRole *role)
 {
     bool experts = cuts(s, role, role->expert), n = cuts(s, role, role->n),
          k = cuts(s, role, role->k);
@@ -147,7 +147,7 @@ static bool is_gated(const Styling *s, const ExpertBlock *block)
 {
     int n_columns = 0;
     for (int i = 0; i < block->n_matmuls; i++) {
-        const Role *role = &block->matmul[i];
+        const MatmulRole *role = &block->matmul[i];
         Str name = torch_parameter_name(s->w, op_inputs(s->w->graph, role->op)[role->weight]);
         n_columns += role->role == WEIGHT_COLUMN;
         if (!str_ends(name, STR(".weight")))
@@ -217,7 +217,7 @@ bool styling_experts(Styling *s)
 static bool *find_trained(const Styling *s)
 {
     const Graph *graph = s->w->graph;
-    Roles roles = roles_find(s->w->arena, s->w->session->inferred);
+    MatmulRoles roles = roles_find(s->w->arena, s->w->session->inferred);
     bool *trained = arena_array(s->w->arena, bool, graph->n_tensors);
     int next = 0;
     for (int32_t op = 0; op < s->out->n_forward; op++) {

@@ -4,7 +4,7 @@
 
 /* One propagation: which input dims may stay sharded on which axis, and where each goes. */
 typedef struct {
-    const View *view;
+    const TorchView *view;
     const Shape *shape;
     const Mesh *mesh;
     const Placement *given; /* interleaved shards written as strided ones */
@@ -367,7 +367,7 @@ static void rename_shards(Placement *placements, int n_axes, PlacementKind from,
             placements[axis].kind = to;
 }
 
-bool view_propagate(const View *view, const Shape *shape, const Mesh *mesh, bool strict,
+bool view_propagate(const TorchView *view, const Shape *shape, const Mesh *mesh, bool strict,
                     const Placement *given, Placement *input, Placement *output, Error *err)
 {
     Placement renamed[MESH_AXES_MAX];
@@ -415,7 +415,7 @@ static bool answer_view(const Strategies *strategies, const StrategyCall *call,
     (void)strategies;
     (void)op;
     const ViewOp *row = view_find(base_of(str_from(call->op)));
-    View view;
+    TorchView view;
     Shape shape;
     if (!row || !strategy_need(call, 1, err) || !row->view(call, &view, &shape, err))
         return false;

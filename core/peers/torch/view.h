@@ -33,13 +33,13 @@ typedef struct {
 typedef struct {
     int n;
     ViewDim at[DIMS_MAX];
-} View;
+} TorchView;
 
 /* From one shape to another. ERROR_INVALID if the numbers of elements differ. */
-bool view_reshape(const Shape *from, const Shape *to, View *out, Error *err);
+bool view_reshape(const Shape *from, const Shape *to, TorchView *out, Error *err);
 
 /* The view of an op, and the shape of its result. */
-typedef bool ViewFn(const StrategyCall *call, View *out, Shape *shape, Error *err);
+typedef bool ViewFn(const StrategyCall *call, TorchView *out, Shape *shape, Error *err);
 
 typedef struct {
     const char *name;
@@ -51,7 +51,7 @@ const ViewOp *view_find(Str name);
 
 /* The needed input and the resulting output, one placement per axis. ERROR_NEEDS_RESHARD.
  */
-bool view_propagate(const View *view, const Shape *shape, const Mesh *mesh, bool strict,
+bool view_propagate(const TorchView *view, const Shape *shape, const Mesh *mesh, bool strict,
                     const Placement *given, Placement *input, Placement *output, Error *err);
 
 #endif

@@ -4,7 +4,7 @@
 
 /* ---- dims ---- */
 
-static void add_dim(View *view, ViewKind kind, int dim)
+static void add_dim(TorchView *view, ViewKind kind, int dim)
 {
     if (view->n < DIMS_MAX)
         view->at[view->n++] = (ViewDim){.kind = kind, .n = dim >= 0, .dim = {dim >= 0 ? dim : 0}};
@@ -86,12 +86,12 @@ static ViewDim group_dim(const Grouping *group, int id)
     return out;
 }
 
-bool view_reshape(const Shape *from, const Shape *to, View *out, Error *err)
+bool view_reshape(const Shape *from, const Shape *to, TorchView *out, Error *err)
 {
     if (shape_elements(from) != shape_elements(to))
         return error_set(err, "%" PRId64 " elements are not %" PRId64, shape_elements(from),
                          shape_elements(to));
-    *out = (View){0};
+    *out = (TorchView){0};
     Grouping group = {.from = from, .to = to};
     while (group.from_at < from->n_dims || group.to_at < to->n_dims) {
         next_group(&group);
@@ -133,7 +133,7 @@ static bool read_size(const StrategyCall *call, const char *const *names, int64_
 
 static const char *const size_names[] = {"out_shape", "size", "shape", NULL};
 
-static bool view_of_size(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_of_size(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     return read_size(call, size_names, shape_elements(from), from, shape, err) &&
@@ -141,7 +141,7 @@ static bool view_of_size(const StrategyCall *call, View *out, Shape *shape, Erro
 }
 
 /* Merges dims start..end, all by default. */
-static bool view_flatten(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_flatten(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     int n;
@@ -163,10 +163,10 @@ static bool view_flatten(const StrategyCall *call, View *out, Shape *shape, Erro
     return view_reshape(from, shape, out, err);
 }
 
-static bool view_order(const Shape *from, const int64_t *order, View *out, Shape *shape)
+static bool view_order(const Shape *from, const int64_t *order, TorchView *out, Shape *shape)
 {
     *shape = (Shape){.n_dims = from->n_dims};
-    *out = (View){0};
+    *out = (TorchView){0};
     for (int64_t d = 0; d < from->n_dims; d++) {
         add_dim(out, VIEW_INPUT, (int)order[d]);
         shape->dim[d] = from->dim[order[d]];
@@ -174,7 +174,7 @@ static bool view_order(const Shape *from, const int64_t *order, View *out, Shape
     return true;
 }
 
-static bool view_permute(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_permute(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     int n;
@@ -192,7 +192,7 @@ static bool view_permute(const StrategyCall *call, View *out, Shape *shape, Erro
     return view_order(from, order, out, shape);
 }
 
-static bool view_transpose(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_transpose(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     int64_t a, b, order[DIMS_MAX];
@@ -215,7 +215,7 @@ static int read_dims(const StrategyCall *call, const char *name, int64_t *out)
     return list ? (n < DIMS_MAX ? n : DIMS_MAX) : 1;
 }
 
-static bool view_movedim(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_movedim(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     int64_t source[DIMS_MAX], target[DIMS_MAX], order[DIMS_MAX];
@@ -244,7 +244,7 @@ static bool view_movedim(const StrategyCall *call, View *out, Shape *shape, Erro
     return view_order(from, order, out, shape);
 }
 
-static bool view_unsqueeze(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_unsqueeze(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     int64_t at;
@@ -253,7 +253,7 @@ static bool view_unsqueeze(const StrategyCall *call, View *out, Shape *shape, Er
     if (from->n_dims == DIMS_MAX)
         return error_kind(err, ERROR_RANK, "more than %d dims", DIMS_MAX);
     *shape = (Shape){.n_dims = from->n_dims + 1};
-    *out = (View){0};
+    *out = (TorchView){0};
     for (int64_t d = 0; d <= from->n_dims; d++) {
         bool is_new = d == at;
         add_dim(out, is_new ? VIEW_ONE : VIEW_INPUT, is_new ? -1 : (int)(d - (d > at)));
@@ -262,14 +262,14 @@ static bool view_unsqueeze(const StrategyCall *call, View *out, Shape *shape, Er
     return true;
 }
 
-static bool view_squeeze(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_squeeze(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     unsigned dims;
     if (!strategy_dims(call, "dim", from->n_dims, &dims, err))
         return false;
     *shape = (Shape){0};
-    *out = (View){0};
+    *out = (TorchView){0};
     for (int64_t d = 0; d < from->n_dims; d++) {
         if (from->dim[d] <= 1 && dims & 1u << d)
             continue;
@@ -280,10 +280,10 @@ static bool view_squeeze(const StrategyCall *call, View *out, Shape *shape, Erro
 }
 
 /* Dims of size 1 are repeated; dims before the first are new. */
-static bool expand_to(const StrategyCall *call, View *out, const Shape *shape, Error *err)
+static bool expand_to(const StrategyCall *call, TorchView *out, const Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
-    *out = (View){0};
+    *out = (TorchView){0};
     for (int64_t d = 0; d < shape->n_dims; d++) {
         int64_t at = d - (shape->n_dims - from->n_dims);
         int64_t size = at >= 0 ? from->dim[at] : 1;
@@ -296,13 +296,13 @@ static bool expand_to(const StrategyCall *call, View *out, const Shape *shape, E
     return true;
 }
 
-static bool view_expand(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_expand(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     return read_size(call, size_names, -1, from, shape, err) && expand_to(call, out, shape, err);
 }
 
-static bool view_repeat(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_repeat(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
     int n;
@@ -312,7 +312,7 @@ static bool view_repeat(const StrategyCall *call, View *out, Shape *shape, Error
     if (!times || n < from->n_dims || n > DIMS_MAX)
         return error_kind(err, ERROR_RANK, "%s needs a count for every dim", call->op);
     *shape = (Shape){.n_dims = n};
-    *out = (View){0};
+    *out = (TorchView){0};
     for (int d = 0; d < n; d++) {
         int64_t at = d - (n - from->n_dims);
         if (__builtin_mul_overflow(times[d], at >= 0 ? from->dim[at] : 1, &shape->dim[d]))
@@ -326,12 +326,12 @@ static bool view_repeat(const StrategyCall *call, View *out, Shape *shape, Error
 }
 
 /* Adds a last dim of size 2: real and imaginary parts. */
-static bool view_real(const StrategyCall *call, View *out, Shape *shape, Error *err)
+static bool view_real(const StrategyCall *call, TorchView *out, Shape *shape, Error *err)
 {
     *shape = *strategy_shape_of(call, 0);
     if (shape->n_dims == 0 || shape->n_dims == DIMS_MAX)
         return error_kind(err, ERROR_RANK, "%s: the result would have too many dims", call->op);
-    *out = (View){0};
+    *out = (TorchView){0};
     for (int64_t d = 0; d < shape->n_dims; d++)
         add_dim(out, VIEW_INPUT, (int)d);
     ViewDim *last = &out->at[shape->n_dims - 1];

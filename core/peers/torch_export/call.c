@@ -79,7 +79,7 @@ static const char *fallback_of(const Call *c, const char *arg)
 /* ---- values ---- */
 
 /* A whole or other number as the file has it; floats may be texts: "Infinity". */
-static bool read_number(const JsonView *json, int32_t value, Term *out)
+static bool read_number(const JsonView *json, int32_t value, ExportTerm *out)
 {
     static const struct {
         const char *text;
@@ -112,11 +112,11 @@ static bool read_number(const JsonView *json, int32_t value, Term *out)
 }
 
 /* {"as_name": "s"} or {"as_int": 2}, of a size, a float or a truth. */
-static Term symbolic_term(Call *c, int32_t value)
+static ExportTerm symbolic_term(Call *c, int32_t value)
 {
     const JsonView *json = c->e->json;
     int32_t name = json_view_get(json, value, "as_name");
-    Term number = no_term();
+    ExportTerm number = no_term();
     if (name >= 0) {
         ExportValue *found = export_value(c->e, name, json_view_raw(json, name));
         return found ? found->term : no_term();
@@ -126,12 +126,12 @@ static Term symbolic_term(Call *c, int32_t value)
     return number;
 }
 
-static Term term_at(Call *c, int32_t value)
+static ExportTerm term_at(Call *c, int32_t value)
 {
     static const char *const symbolic[] = {"as_sym_int", "as_sym_float", "as_sym_bool"};
     const JsonView *json = c->e->json;
     int32_t name = json_view_get(json, json_view_get(json, value, "as_tensor"), "name");
-    Term number = no_term();
+    ExportTerm number = no_term();
     if (name >= 0) {
         ExportValue *found = export_value(c->e, name, json_view_raw(json, name));
         return found ? inplace_current(c->e, found) : number;
@@ -143,11 +143,11 @@ static Term term_at(Call *c, int32_t value)
     return number;
 }
 
-static Term fallback_term(const char *text)
+static ExportTerm fallback_term(const char *text)
 {
     int64_t i;
     if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0) {
-        Term out = term_int(text[0] == 'T');
+        ExportTerm out = term_int(text[0] == 'T');
         out.dtype = DT_BOOL;
         return out;
     }
@@ -156,15 +156,15 @@ static Term fallback_term(const char *text)
     return is_digit(text[0]) || text[0] == '-' ? term_number(strtod(text, NULL)) : no_term();
 }
 
-Term call_term(Call *c, const char *arg)
+ExportTerm call_term(Call *c, const char *arg)
 {
     int32_t place = call_place(c, arg);
     return place < 0 ? fallback_term(fallback_of(c, arg)) : term_at(c, place);
 }
 
-Term call_tensor(Call *c, const char *arg)
+ExportTerm call_tensor(Call *c, const char *arg)
 {
-    Term found = call_term(c, arg);
+    ExportTerm found = call_term(c, arg);
     if (found.kind != TERM_TENSOR)
         call_fail(c, "its argument '%s' is no tensor", arg);
     return found;
@@ -213,16 +213,16 @@ void call_terms(Call *c, const char *arg, Terms *out)
         double f = 0;
         bool whole = json_view_int(json, item, &i);
         bool real = !whole && json_view_real(json, item, &f);
-        Term number = whole  ? term_int(i)
-                      : real ? term_number(f)
-                             : term_int(json_view_bool(json, item, false));
+        ExportTerm number = whole  ? term_int(i)
+                            : real ? term_number(f)
+                                   : term_int(json_view_bool(json, item, false));
         vec_push(c->e->scratch, out, number);
     }
 }
 
 int64_t call_int(Call *c, const char *arg)
 {
-    Term t = call_term(c, arg);
+    ExportTerm t = call_term(c, arg);
     if (t.kind == TERM_NUMBER)
         return t.i;
     call_fail(c, "its argument '%s' is no number known from the file", arg);
@@ -231,7 +231,7 @@ int64_t call_int(Call *c, const char *arg)
 
 double call_float(Call *c, const char *arg)
 {
-    Term t = call_term(c, arg);
+    ExportTerm t = call_term(c, arg);
     if (t.kind != TERM_NUMBER)
         call_fail(c, "its argument '%s' is no number", arg);
     return t.f;
@@ -239,7 +239,7 @@ double call_float(Call *c, const char *arg)
 
 bool call_bool(Call *c, const char *arg)
 {
-    Term t = call_term(c, arg);
+    ExportTerm t = call_term(c, arg);
     return t.kind == TERM_NUMBER && t.i != 0;
 }
 

@@ -4,7 +4,7 @@
 enum { OPERANDS_OF_GRAPH_MAX = 512 };
 
 typedef struct {
-    Term at[OPERANDS_OF_GRAPH_MAX];
+    ExportTerm at[OPERANDS_OF_GRAPH_MAX];
     int n;
 } Operands;
 
@@ -24,7 +24,7 @@ static int32_t graph_at(const Call *c, int i)
     return json_view_get(c->e->json, argument(c, i), "as_graph");
 }
 
-static void add_operand(Call *c, Operands *out, Term t)
+static void add_operand(Call *c, Operands *out, ExportTerm t)
 {
     if (out->n == OPERANDS_OF_GRAPH_MAX)
         call_fail(c, "its graph has more than %d operands", OPERANDS_OF_GRAPH_MAX);
@@ -32,7 +32,7 @@ static void add_operand(Call *c, Operands *out, Term t)
         out->at[out->n++] = t;
 }
 
-static Term value_at(Call *c, int32_t name)
+static ExportTerm value_at(Call *c, int32_t name)
 {
     ExportValue *value = export_value(c->e, name, json_view_raw(c->e->json, name));
     return value ? inplace_current(c->e, value) : no_term();
@@ -181,8 +181,8 @@ static bool read_inlined(Call *c)
 
 /* ---- cond ---- */
 
-static bool read_branch(Call *c, int32_t graph, BodyKind kind, Term condition, const Operands *in,
-                        Operands *out)
+static bool read_branch(Call *c, int32_t graph, BodyKind kind, ExportTerm condition,
+                        const Operands *in, Operands *out)
 {
     Export *e = c->e;
     GraphBody body = {.first = e->builder->ops.n, .of = condition.tensor, .kind = (uint8_t)kind};
@@ -201,7 +201,7 @@ static bool read_cond(Call *c)
         return false;
     add_operands(c, argument(c, 0), &condition);
     add_operands(c, argument(c, 3), &in);
-    Term truth = condition.n == 1 ? condition.at[0] : no_term();
+    ExportTerm truth = condition.n == 1 ? condition.at[0] : no_term();
     if (truth.kind != TERM_TENSOR)
         return false;
     if (truth.rank > 0) /* of sizes: bool[1] */
@@ -213,10 +213,10 @@ static bool read_cond(Call *c)
         call_fail(c, "its branches return %d and %d values", then.n, other.n);
         return true;
     }
-    Term out[CALL_OUTPUTS_MAX];
+    ExportTerm out[CALL_OUTPUTS_MAX];
     c->first_op = c->e->builder->ops.n;
     for (int i = 0; i < then.n && i < CALL_OUTPUTS_MAX; i++) {
-        Term inputs[] = {truth, then.at[i], other.at[i]};
+        ExportTerm inputs[] = {truth, then.at[i], other.at[i]};
         out[i] = emit(c, "If", inputs, 3, NULL, 0);
         out[i].dtype = then.at[i].dtype;
         out[i].rank = then.at[i].rank;
@@ -227,9 +227,9 @@ static bool read_cond(Call *c)
 
 /* ---- while_loop ---- */
 
-static Term entering(Call *c, const char *op, Term from)
+static ExportTerm entering(Call *c, const char *op, ExportTerm from)
 {
-    Term out = emit(c, op, &from, term_is(from) ? 1 : 0, NULL, 0);
+    ExportTerm out = emit(c, op, &from, term_is(from) ? 1 : 0, NULL, 0);
     out.dtype = from.dtype;
     out.rank = from.rank;
     return out;
@@ -242,7 +242,7 @@ static bool read_while(Call *c)
     Operands carried = {.n = 0}, more = {.n = 0}, first = {.n = 0}, in = {.n = 0}, next = {.n = 0},
              last = {.n = 0};
     GraphCarry carries[OPERANDS_OF_GRAPH_MAX + 1];
-    Term out[CALL_OUTPUTS_MAX];
+    ExportTerm out[CALL_OUTPUTS_MAX];
     add_operands(c, argument(c, 2), &carried);
     if (argument(c, 3) >= 0)
         add_operands(c, argument(c, 3), &more);
@@ -295,13 +295,13 @@ static bool read_while(Call *c)
 /* ---- scan, map ---- */
 
 /* Results of a body that goes along dim 0 of `over`: what is carried, then what is stacked. */
-static void scan_results(Call *c, Term over, const Operands *carried, const Operands *made)
+static void scan_results(Call *c, ExportTerm over, const Operands *carried, const Operands *made)
 {
-    Term out[CALL_OUTPUTS_MAX];
+    ExportTerm out[CALL_OUTPUTS_MAX];
     c->first_op = c->e->builder->ops.n;
     for (int i = 0; i < made->n; i++) {
-        Term last[] = {i < carried->n ? carried->at[i] : no_term(), made->at[i]};
-        Term stack[] = {made->at[i], no_term(), no_term(), over};
+        ExportTerm last[] = {i < carried->n ? carried->at[i] : no_term(), made->at[i]};
+        ExportTerm stack[] = {made->at[i], no_term(), no_term(), over};
         bool result = i < carried->n;
         out[i] = result ? emit(c, "LoopResult", last, 2, NULL, 0)
                         : emit(c, "LoopStack", stack, 4, NULL, 0);
@@ -334,7 +334,7 @@ static bool read_along(Call *c, const Operands *carried, const Operands *along,
         carries[i].in = in.at[i].tensor;
     }
     for (int i = 0; i < along->n; i++) {
-        Term row = entering(c, "LoopSlice", along->at[i]);
+        ExportTerm row = entering(c, "LoopSlice", along->at[i]);
         row.rank--;
         in.at[in.n++] = row;
     }

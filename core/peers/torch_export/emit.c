@@ -8,20 +8,20 @@ enum { EMIT_INPUTS_MAX = 512 };
 
 /* ---- terms ---- */
 
-Term term_number(double value)
+ExportTerm term_number(double value)
 {
     bool whole = fabs(value) < 9e15 && floor(value) == value;
-    return (Term){TERM_NUMBER, DT_F32, 0, -1, -1, whole ? (int64_t)value : 0, value};
+    return (ExportTerm){TERM_NUMBER, DT_F32, 0, -1, -1, whole ? (int64_t)value : 0, value};
 }
 
-Term term_int(int64_t value)
+ExportTerm term_int(int64_t value)
 {
-    return (Term){TERM_NUMBER, DT_I64, 0, -1, -1, value, (double)value};
+    return (ExportTerm){TERM_NUMBER, DT_I64, 0, -1, -1, value, (double)value};
 }
 
-Term term_tensor(int32_t tensor, Dtype dtype, int rank)
+ExportTerm term_tensor(int32_t tensor, Dtype dtype, int rank)
 {
-    return (Term){TERM_TENSOR, (uint8_t)dtype, (uint8_t)rank, tensor, -1, 0, 0};
+    return (ExportTerm){TERM_TENSOR, (uint8_t)dtype, (uint8_t)rank, tensor, -1, 0, 0};
 }
 
 /* ---- attributes ---- */
@@ -89,7 +89,7 @@ static Dtype promote(Dtype a, Dtype b)
     return dtype_bits(a) >= dtype_bits(b) ? a : b;
 }
 
-Dtype terms_promoted(const Term *terms, int n)
+Dtype terms_promoted(const ExportTerm *terms, int n)
 {
     Dtype by_priority[3] = {DT_NONE, DT_NONE, DT_NONE}; /* dims, none, numbers */
     for (int i = 0; i < n; i++) {
@@ -128,20 +128,20 @@ static int32_t constant(Export *e, Dtype dtype, const Shape *shape, const void *
     return tensor;
 }
 
-Term emit_ints(Export *e, const int64_t *values, int n)
+ExportTerm emit_ints(Export *e, const int64_t *values, int n)
 {
     Shape shape = {.n_dims = 1, .dim = {n}};
     size_t n_bytes = (size_t)n * sizeof *values;
     return term_tensor(constant(e, DT_I64, &shape, values, n_bytes), DT_I64, 1);
 }
 
-Term emit_scalar_int(Export *e, int64_t value)
+ExportTerm emit_scalar_int(Export *e, int64_t value)
 {
     Shape scalar = {0};
     return term_tensor(constant(e, DT_I64, &scalar, &value, sizeof value), DT_I64, 0);
 }
 
-Term emit_constant(Call *c, Term number, Dtype dtype)
+ExportTerm emit_constant(Call *c, ExportTerm number, Dtype dtype)
 {
     Shape scalar = {0};
     char bytes[16] = {0};
@@ -216,8 +216,8 @@ static Str made_name(Call *c, const char *op)
 }
 
 /* Adds the op as it is; the first output is named after it. */
-static void add(Call *c, const char *op, const Term *inputs, int n, const Attr *attrs, int n_attrs,
-                Term *out, int n_out)
+static void add(Call *c, const char *op, const ExportTerm *inputs, int n, const Attr *attrs,
+                int n_attrs, ExportTerm *out, int n_out)
 {
     Export *e = c->e;
     int32_t from[EMIT_INPUTS_MAX], to[CALL_OUTPUTS_MAX];
@@ -239,7 +239,7 @@ static void add(Call *c, const char *op, const Term *inputs, int n, const Attr *
 }
 
 /* Numbers as constants, and tensors as of the type that they are computed on together. */
-static Dtype promote_inputs(Call *c, Term *inputs, int n, int first)
+static Dtype promote_inputs(Call *c, ExportTerm *inputs, int n, int first)
 {
     Dtype dtype = terms_promoted(inputs + first, n - first);
     for (int i = first; i < n; i++)
@@ -248,10 +248,10 @@ static Dtype promote_inputs(Call *c, Term *inputs, int n, int first)
     return dtype;
 }
 
-void emit_many(Call *c, const char *op, const Term *inputs, int n, const Attr *attrs, int n_attrs,
-               Term *out, int n_out)
+void emit_many(Call *c, const char *op, const ExportTerm *inputs, int n, const Attr *attrs,
+               int n_attrs, ExportTerm *out, int n_out)
 {
-    Term in[EMIT_INPUTS_MAX];
+    ExportTerm in[EMIT_INPUTS_MAX];
     int row = operator_row(op), flags = row < 0 ? 0 : operators[row].flags;
     if (n > EMIT_INPUTS_MAX) {
         call_fail(c, "it has more than %d operands", EMIT_INPUTS_MAX);
@@ -277,40 +277,41 @@ void emit_many(Call *c, const char *op, const Term *inputs, int n, const Attr *a
         add(c, bools ? operators[row].of_bools : op, in, n, attrs, n_attrs, out, n_out);
 }
 
-Term emit(Call *c, const char *op, const Term *inputs, int n, const Attr *attrs, int n_attrs)
+ExportTerm emit(Call *c, const char *op, const ExportTerm *inputs, int n, const Attr *attrs,
+                int n_attrs)
 {
-    Term out = no_term();
+    ExportTerm out = no_term();
     emit_many(c, op, inputs, n, attrs, n_attrs, &out, 1);
     return out;
 }
 
-Term emit_cast(Call *c, Term x, Dtype to)
+ExportTerm emit_cast(Call *c, ExportTerm x, Dtype to)
 {
     if (to == DT_NONE || x.dtype == to || !term_is(x))
         return x;
     if (x.kind == TERM_NUMBER)
         return emit_constant(c, x, to);
     Attr attr = attr_int(c->e, "to", dtype_to_onnx(to));
-    Term out = emit(c, "Cast", &x, 1, &attr, 1);
+    ExportTerm out = emit(c, "Cast", &x, 1, &attr, 1);
     out.dtype = (uint8_t)to;
     return out;
 }
 
 /* ---- sizes ---- */
 
-Term emit_sizes(Call *c, const Terms *sizes)
+ExportTerm emit_sizes(Call *c, const Terms *sizes)
 {
     Export *e = c->e;
     int64_t numbers[DIMS_MAX];
     int32_t key[DIMS_MAX + 1];
-    Term parts[DIMS_MAX];
+    ExportTerm parts[DIMS_MAX];
     bool known = true;
     if (sizes->n > DIMS_MAX) {
         call_fail(c, "a shape has at most %d dims", DIMS_MAX);
         return no_term();
     }
     for (int i = 0; i < sizes->n; i++) {
-        Term size = sizes->at[i];
+        ExportTerm size = sizes->at[i];
         known &= size.kind == TERM_NUMBER;
         numbers[i] = size.i;
         parts[i] = size.kind == TERM_NUMBER ? emit_ints(e, &size.i, 1) : size;
@@ -324,13 +325,13 @@ Term emit_sizes(Call *c, const Terms *sizes)
     int32_t id = intern_put(e->constant_keys, key, (size_t)(sizes->n + 1) * sizeof *key);
     if (id == e->constants.n) {
         Attr axis = attr_int(e, "axis", 0);
-        Term made = emit(c, "Concat", parts, sizes->n, &axis, 1);
+        ExportTerm made = emit(c, "Concat", parts, sizes->n, &axis, 1);
         vec_push(e->scratch, &e->constants, made.tensor);
     }
     return term_tensor(e->constants.at[id], DT_I64, 1);
 }
 
-Term emit_as_scalar(Call *c, Term size, Dtype dtype)
+ExportTerm emit_as_scalar(Call *c, ExportTerm size, Dtype dtype)
 {
     if (size.kind == TERM_NUMBER)
         return emit_constant(c, size, dtype);
@@ -341,7 +342,7 @@ Term emit_as_scalar(Call *c, Term size, Dtype dtype)
     return emit_cast(c, size, dtype);
 }
 
-Term emit_filled(Call *c, Term shape, Term value, Dtype dtype, int rank)
+ExportTerm emit_filled(Call *c, ExportTerm shape, ExportTerm value, Dtype dtype, int rank)
 {
     Export *e = c->e;
     Shape one = {.n_dims = 1, .dim = {1}};
@@ -360,7 +361,7 @@ Term emit_filled(Call *c, Term shape, Term value, Dtype dtype, int rank)
     attr.tensor = data;
     attr.dtype = (uint8_t)dtype;
     attr.shape = shapes_put(e->graph->shapes, &one);
-    Term out = emit(c, "ConstantOfShape", &shape, 1, &attr, 1);
+    ExportTerm out = emit(c, "ConstantOfShape", &shape, 1, &attr, 1);
     out.dtype = (uint8_t)dtype;
     out.rank = (uint8_t)(rank < DIMS_MAX ? rank : DIMS_MAX);
     return out;
@@ -405,14 +406,14 @@ Dtype call_result_dtype(const Call *c)
 }
 
 /* Whether the call's last op made the tensor, and nothing has its name yet. */
-static bool is_made_here(const Call *c, Term t, int32_t first_op)
+static bool is_made_here(const Call *c, ExportTerm t, int32_t first_op)
 {
     int32_t maker = c->e->builder->tensors.at[t.tensor].maker;
     return maker >= first_op;
 }
 
 /* The tensor as the value of that name: of the file's type, made by an op of the node. */
-static Term named(Call *c, Term t, Str name, int32_t meta, int32_t first_op)
+static ExportTerm named(Call *c, ExportTerm t, Str name, int32_t meta, int32_t first_op)
 {
     Export *e = c->e;
     Dtype dtype = meta < 0 ? DT_NONE : meta_dtype(e, meta);
@@ -440,7 +441,7 @@ void call_declare(Call *c, int32_t tensor, int32_t meta)
         graph_declare(c->e->builder, tensor, meta_dtype(c->e, meta), dims, n);
 }
 
-void call_results(Call *c, const Term *results, int n)
+void call_results(Call *c, const ExportTerm *results, int n)
 {
     Export *e = c->e;
     Str names[CALL_OUTPUTS_MAX];
@@ -462,7 +463,7 @@ void call_results(Call *c, const Term *results, int n)
             continue;
         }
         int32_t meta = export_meta(e, names[i]);
-        Term t = named(c, results[i], names[i], meta, c->first_op);
+        ExportTerm t = named(c, results[i], names[i], meta, c->first_op);
         t.rank = (uint8_t)(meta < 0 ? t.rank : meta_rank(e, meta));
         call_declare(c, t.tensor, meta);
         export_define(e, names[i], t, false);

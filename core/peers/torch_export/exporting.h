@@ -24,12 +24,12 @@ typedef struct {
     int32_t meta;   /* place of its TensorMeta in the program; -1 */
     int64_t i;      /* of a number that is whole */
     double f;       /* the same, and of one that is not */
-} Term;
+} ExportTerm;
 
 /* A value of the program by its name. */
 typedef struct {
     Str name;
-    Term term;
+    ExportTerm term;
     int32_t meta; /* place of its TensorMeta; -1 */
     bool defined; /* it is an input, or a node before made it */
     bool size;    /* a number, or a host tensor i64[1] */
@@ -47,7 +47,7 @@ typedef struct ExportScope {
     Vec(ExportValue) values; /* by id of the name */
 } ExportScope;
 
-typedef Vec(Term) Terms;
+typedef Vec(ExportTerm) Terms;
 
 typedef struct {
     Arena *arena, *scratch;
@@ -84,9 +84,9 @@ typedef struct {
     int32_t place[CALL_ARGS_MAX];   /* of their values in the program; -1: not given, or None */
     const char *fallback[CALL_ARGS_MAX]; /* what it is then; "" for none */
     int32_t first_op;                    /* of those that it becomes */
-    Term *capture; /* not NULL: the first result goes here, and nothing is named */
-    int n_results; /* that call_results() was given, and the first of them */
-    Term first_result;
+    ExportTerm *capture; /* not NULL: the first result goes here, and nothing is named */
+    int n_results;       /* that call_results() was given, and the first of them */
+    ExportTerm first_result;
     int n_made; /* ops made so far */
     bool unfit; /* call_fail() was asked to say why the row does not do */
 } Call;
@@ -97,7 +97,7 @@ void export_enter(Export *e, ExportScope *scope, int32_t graph, Str prefix);
 void export_leave(Export *e);
 /* The value of that name, also of an outer graph; NULL with an error. */
 ExportValue *export_value(Export *e, int32_t place, Str name);
-ExportValue *export_define(Export *e, Str name, Term term, bool size);
+ExportValue *export_define(Export *e, Str name, ExportTerm term, bool size);
 /* The TensorMeta of a value of the present graph: -1 if it is no tensor. */
 int32_t export_meta(const Export *e, Str name);
 Dtype export_dtype(int64_t number); /* of the schema's ScalarType; DT_NONE */
@@ -118,17 +118,17 @@ bool export_failed(const Export *e);
 
 /* ---- ops (emit.c) ---- */
 
-static inline Term no_term(void)
+static inline ExportTerm no_term(void)
 {
-    return (Term){.kind = TERM_NONE, .tensor = -1, .meta = -1};
+    return (ExportTerm){.kind = TERM_NONE, .tensor = -1, .meta = -1};
 }
-static inline bool term_is(Term t)
+static inline bool term_is(ExportTerm t)
 {
     return t.kind != TERM_NONE;
 }
-Term term_number(double value);
-Term term_int(int64_t value);
-Term term_tensor(int32_t tensor, Dtype dtype, int rank);
+ExportTerm term_number(double value);
+ExportTerm term_int(int64_t value);
+ExportTerm term_tensor(int32_t tensor, Dtype dtype, int rank);
 
 Attr attr_int(Export *e, const char *name, int64_t value);
 Attr attr_float(Export *e, const char *name, double value);
@@ -138,26 +138,29 @@ Attr attr_ints(Export *e, const char *name, const int64_t *values, int n);
 /* Adds an op below the call's path. Numbers become constants of the type that torch promotes them
  * to, where the operator computes element by element; elsewhere of the type of the first tensor.
  * The results' dtype is that of the first input unless the operator says otherwise. */
-Term emit(Call *c, const char *op, const Term *inputs, int n, const Attr *attrs, int n_attrs);
-void emit_many(Call *c, const char *op, const Term *inputs, int n, const Attr *attrs, int n_attrs,
-               Term *out, int n_out);
-static inline Term emit1(Call *c, const char *op, Term a)
+ExportTerm emit(Call *c, const char *op, const ExportTerm *inputs, int n, const Attr *attrs,
+                int n_attrs);
+void emit_many(Call *c, const char *op, const ExportTerm *inputs, int n, const Attr *attrs,
+               int n_attrs, ExportTerm *out, int n_out);
+static inline ExportTerm emit1(Call *c, const char *op, ExportTerm a)
 {
     return emit(c, op, &a, 1, NULL, 0);
 }
-static inline Term emit2(Call *c, const char *op, Term a, Term b)
+static inline ExportTerm emit2(Call *c, const char *op, ExportTerm a, ExportTerm b)
 {
-    return emit(c, op, (Term[]){a, b}, 2, NULL, 0);
+    return emit(c, op, (ExportTerm[]){a, b}, 2, NULL, 0);
 }
-Term emit_cast(Call *c, Term x, Dtype to); /* itself if it has the type, or to is DT_NONE */
-Term emit_constant(Call *c, Term number, Dtype dtype);   /* a scalar */
-Term emit_ints(Export *e, const int64_t *values, int n); /* i64[n] */
-Term emit_scalar_int(Export *e, int64_t value);          /* i64 scalar */
-Term emit_sizes(Call *c, const Terms *sizes);            /* i64[n] of numbers and tensors i64[1] */
-Term emit_as_scalar(Call *c, Term size, Dtype dtype);    /* a number or i64[1] as a scalar */
-Term emit_filled(Call *c, Term shape, Term value, Dtype dtype, int rank);
+ExportTerm emit_cast(Call *c, ExportTerm x,
+                     Dtype to); /* itself if it has the type, or to is DT_NONE */
+ExportTerm emit_constant(Call *c, ExportTerm number, Dtype dtype); /* a scalar */
+ExportTerm emit_ints(Export *e, const int64_t *values, int n);     /* i64[n] */
+ExportTerm emit_scalar_int(Export *e, int64_t value);              /* i64 scalar */
+ExportTerm emit_sizes(Call *c, const Terms *sizes); /* i64[n] of numbers and tensors i64[1] */
+ExportTerm emit_as_scalar(Call *c, ExportTerm size,
+                          Dtype dtype); /* a number or i64[1] as a scalar */
+ExportTerm emit_filled(Call *c, ExportTerm shape, ExportTerm value, Dtype dtype, int rank);
 /* The type in which torch computes on these together. */
-Dtype terms_promoted(const Term *terms, int n);
+Dtype terms_promoted(const ExportTerm *terms, int n);
 
 /* ---- arguments (call.c) ---- */
 
@@ -166,8 +169,8 @@ Dtype terms_promoted(const Term *terms, int n);
 bool call_bind(Call *c, const char *schema);
 int32_t call_place(const Call *c, const char *arg); /* -1: not given, or None */
 bool call_given(const Call *c, const char *arg);
-Term call_term(Call *c, const char *arg);   /* tensor, size or number; TERM_NONE without one */
-Term call_tensor(Call *c, const char *arg); /* a tensor; an error if it is none */
+ExportTerm call_term(Call *c, const char *arg); /* tensor, size or number; TERM_NONE without one */
+ExportTerm call_tensor(Call *c, const char *arg);      /* a tensor; an error if it is none */
 void call_terms(Call *c, const char *arg, Terms *out); /* a list of tensors, or of sizes */
 int64_t call_int(Call *c, const char *arg); /* a number that is known; an error otherwise */
 double call_float(Call *c, const char *arg);
@@ -191,6 +194,6 @@ int32_t call_result_meta(const Call *c, int i); /* of output i; -1 */
 void call_declare(Call *c, int32_t tensor, int32_t meta);
 
 /* Gives the outputs of the node these values, in order; casts them to the file's types. */
-void call_results(Call *c, const Term *results, int n);
+void call_results(Call *c, const ExportTerm *results, int n);
 
 #endif

@@ -67,7 +67,7 @@ void inplace_note_view(Call *c)
     }
 }
 
-static Term unpermuted(Call *c, Term changed)
+static ExportTerm unpermuted(Call *c, ExportTerm changed)
 {
     int64_t dims[DIMS_MAX], back[DIMS_MAX] = {0};
     int n = call_ints(c, "dims", dims, DIMS_MAX);
@@ -83,10 +83,10 @@ static Term unpermuted(Call *c, Term changed)
 }
 
 /* Of a view that is not taken apart: one op, which no rule knows. */
-static Term put_back(Call *c, Term base, Term changed)
+static ExportTerm put_back(Call *c, ExportTerm base, ExportTerm changed)
 {
     const char *op = arena_printf(c->e->scratch, "torch::%.*s_scatter", STR_ARG(c->op));
-    Term out = emit2(c, op, base, changed);
+    ExportTerm out = emit2(c, op, base, changed);
     out.rank = base.rank;
     out.meta = base.meta;
     call_declare(c, out.tensor, base.meta);
@@ -94,14 +94,14 @@ static Term put_back(Call *c, Term base, Term changed)
 }
 
 /* What the base is when its view is `changed`: by the node that made the view. */
-static Term base_of(Export *e, int32_t node, Term base, Term changed)
+static ExportTerm base_of(Export *e, int32_t node, ExportTerm base, ExportTerm changed)
 {
     Call c;
     call_begin(&c, e, node);
     int at = view_of(c.op);
     switch (at < 0 ? VIEW_OTHER : views[at].kind) {
     case VIEW_RESHAPED: {
-        Term out = emit2(&c, "Reshape", changed, emit1(&c, "Shape", base));
+        ExportTerm out = emit2(&c, "Reshape", changed, emit1(&c, "Shape", base));
         out.rank = base.rank;
         return out;
     }
@@ -150,7 +150,7 @@ static int32_t argument_id(Call *c, const char *arg)
 
 /* "unsqueeze_", "transpose_": the elements stay, the name has other dims from here on. It is no
  * longer taken back to what it was a view of. */
-static void change_dims(Call *c, int32_t id, Term changed)
+static void change_dims(Call *c, int32_t id, ExportTerm changed)
 {
     Export *e = c->e;
     ExportValue *value = &e->scope->values.at[id];
@@ -178,7 +178,7 @@ static void note_changed(Export *e, const ExportValue *value)
         vec_push(e->scratch, &e->changed, str_from(names_text(e->graph->names, tensor->name)));
 }
 
-void inplace_change(Call *c, const char *arg, Term changed)
+void inplace_change(Call *c, const char *arg, ExportTerm changed)
 {
     Export *e = c->e;
     int32_t id = argument_id(c, arg), but = -1;
@@ -201,13 +201,13 @@ void inplace_change(Call *c, const char *arg, Term changed)
     }
 }
 
-Term inplace_current(Export *e, ExportValue *value)
+ExportTerm inplace_current(Export *e, ExportValue *value)
 {
     if (!value->stale || value->view < 0)
         return value->term;
     value->stale = false; /* before its base is read, which may be stale itself */
     int32_t meta = value->term.meta, id = (int32_t)(value - e->scope->values.at);
-    Term again = node_again(e, value->view);
+    ExportTerm again = node_again(e, value->view);
     if (term_is(again)) { /* values may have moved */
         again.meta = meta;
         e->scope->values.at[id].term = again;

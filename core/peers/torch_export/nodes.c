@@ -174,7 +174,7 @@ static void make_opaque(Call *c, const char *op_type)
     const JsonView *json = c->e->json;
     Attr attrs[ATTRS_MAX];
     Terms inputs = {0};
-    Term out[CALL_OUTPUTS_MAX];
+    ExportTerm out[CALL_OUTPUTS_MAX];
     int n_attrs = 0, n = count_results(c), at = 0;
     json_view_each (item, json, json_view_get(json, c->node, "inputs")) {
         int32_t value = json_view_get(json, item, "arg");
@@ -208,7 +208,7 @@ static const struct {
     {"pow", "Pow"}, {"neg", "Neg"},
 };
 
-static Term as_size(Call *c, Term size)
+static ExportTerm as_size(Call *c, ExportTerm size)
 {
     return size.kind == TERM_NUMBER ? emit_ints(c->e, &size.i, 1) : size;
 }
@@ -216,13 +216,13 @@ static Term as_size(Call *c, Term size)
 static void make_size_op(Call *c, const char *ours)
 {
     call_bind(c, "a b");
-    Term a = as_size(c, call_term(c, "a")), out;
+    ExportTerm a = as_size(c, call_term(c, "a")), out;
     if (!call_given(c, "b")) {
         out = emit1(c, ours, a);
     } else if (ours) {
         out = emit2(c, ours, a, as_size(c, call_term(c, "b")));
     } else { /* rounds down, with the rest's sign that of the divisor */
-        Term b = as_size(c, call_term(c, "b"));
+        ExportTerm b = as_size(c, call_term(c, "b"));
         out = emit2(c, "Div", emit2(c, "Sub", a, emit2(c, "Mod", a, b)), b);
     }
     call_results(c, &out, 1);
@@ -231,10 +231,10 @@ static void make_size_op(Call *c, const char *ours)
 static void make_sym_size(Call *c)
 {
     call_bind(c, "self dim");
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int64_t dim = call_axis(c, "dim", x.rank);
     Attr attrs[] = {attr_int(c->e, "start", dim), attr_int(c->e, "end", dim + 1)};
-    Term out = emit(c, "Shape", &x, 1, attrs, 2);
+    ExportTerm out = emit(c, "Shape", &x, 1, attrs, 2);
     out.rank = 1;
     call_results(c, &out, 1);
 }
@@ -243,7 +243,7 @@ static void make_sym_size(Call *c)
 static void make_item(Call *c)
 {
     call_bind(c, "self");
-    Term out = emit_cast(c, call_tensor(c, "self"), DT_I64);
+    ExportTerm out = emit_cast(c, call_tensor(c, "self"), DT_I64);
     out = emit2(c, "Reshape", out, emit_ints(c->e, (int64_t[]){1}, 1));
     out.rank = 1;
     call_results(c, &out, 1);
@@ -375,10 +375,10 @@ static bool read_node(Export *e, int32_t node)
     return !export_failed(e);
 }
 
-Term node_again(Export *e, int32_t node)
+ExportTerm node_again(Export *e, int32_t node)
 {
     Call c;
-    Term out = no_term();
+    ExportTerm out = no_term();
     call_begin(&c, e, node);
     c.capture = &out;
     read_call(&c);

@@ -7,7 +7,7 @@
 /* Reads all nodes of the present scope. Returns false with an error. */
 bool nodes_read(Export *e);
 /* Reads one node again, for its first result alone: what a view is of its changed base. */
-Term node_again(Export *e, int32_t node);
+ExportTerm node_again(Export *e, int32_t node);
 
 /* The path of the node's module; "" of a backward pass, whether the file repeats that of the
  * forward pass or not. */
@@ -20,10 +20,10 @@ void call_begin(Call *c, Export *e, int32_t node);
 bool nodes_read_control(Call *c);
 
 /* The value changed in place: all that share its memory do so too. */
-void inplace_change(Call *c, const char *arg, Term changed);
+void inplace_change(Call *c, const char *arg, ExportTerm changed);
 /* Remembers that the node's results are views of an argument. */
 void inplace_note_view(Call *c);
 /* The value as it is now: made again if what it is a view of has changed. */
-Term inplace_current(Export *e, ExportValue *value);
+ExportTerm inplace_current(Export *e, ExportValue *value);
 
 #endif

@@ -334,7 +334,7 @@ static void add_constant_input(Program *p, int32_t spec)
     int32_t value = json_view_get(json, spec, "value");
     int64_t number;
     double real;
-    Term term = no_term();
+    ExportTerm term = no_term();
     if (json_view_int(json, json_view_get(json, value, "as_int"), &number))
         term = term_int(number);
     else if (json_view_real(json, json_view_get(json, value, "as_float"), &real))
@@ -461,7 +461,7 @@ static void add_changed_note(Program *p)
 }
 
 /* A tensor of the graph that no output has yet and that an op makes: else a copy of it. */
-static int32_t output_tensor(Export *e, Term t, Str name)
+static int32_t output_tensor(Export *e, ExportTerm t, Str name)
 {
     const GraphTensor *tensor = &e->builder->tensors.at[t.tensor];
     if (tensor->kind == TENSOR_MADE && !tensor->output)
@@ -490,7 +490,7 @@ static bool read_outputs(Program *p, bool of_mutations)
         ExportValue *value = export_value(e, at, name);
         if (!value)
             return false;
-        Term t = inplace_current(e, value);
+        ExportTerm t = inplace_current(e, value);
         if (t.kind == TERM_TENSOR)
             graph_add_output(e->builder, output_tensor(e, t, name));
     }

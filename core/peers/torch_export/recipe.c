@@ -13,8 +13,8 @@ typedef struct {
     Error err; /* of the recipe's text: our mistake */
 } Recipe;
 
-static Term eval(Recipe *r);
-static int eval_list(Recipe *r, Term *out, int most);
+static ExportTerm eval(Recipe *r);
+static int eval_list(Recipe *r, ExportTerm *out, int most);
 
 /* ---- the text ---- */
 
@@ -51,9 +51,9 @@ static bool at_number(Recipe *r)
     return is_digit(next) || next == '-';
 }
 
-static Term number_term(double value)
+static ExportTerm number_term(double value)
 {
-    Term whole = term_int((int64_t)value);
+    ExportTerm whole = term_int((int64_t)value);
     return whole.f < value || whole.f > value ? term_number(value) : whole;
 }
 
@@ -78,44 +78,44 @@ static Dtype take_dtype(Recipe *r)
     return known != DT_NONE ? known : call_dtype(r->c, name);
 }
 
-static Term make_cast(Recipe *r)
+static ExportTerm make_cast(Recipe *r)
 {
-    Term x = eval(r);
+    ExportTerm x = eval(r);
     accept(r, ',');
     return emit_cast(r->c, x, take_dtype(r));
 }
 
-static Term make_float(Recipe *r)
+static ExportTerm make_float(Recipe *r)
 {
-    Term x = eval(r);
+    ExportTerm x = eval(r);
     bool is = dtype_is_float((Dtype)x.dtype) || x.dtype == DT_C64 || x.dtype == DT_C128;
     return is ? x : emit_cast(r->c, x, DT_F32);
 }
 
-static Term make_whole(Recipe *r)
+static ExportTerm make_whole(Recipe *r)
 {
-    Term x = eval(r);
+    ExportTerm x = eval(r);
     bool shorter = x.dtype == DT_BOOL || dtype_is_int((Dtype)x.dtype);
     return shorter ? emit_cast(r->c, x, DT_I64) : x;
 }
 
-static Term make_like(Recipe *r)
+static ExportTerm make_like(Recipe *r)
 {
-    Term x = eval(r);
+    ExportTerm x = eval(r);
     accept(r, ',');
     return emit_cast(r->c, x, (Dtype)eval(r).dtype);
 }
 
-static Term make_scaled(Recipe *r)
+static ExportTerm make_scaled(Recipe *r)
 {
-    Term x = eval(r);
+    ExportTerm x = eval(r);
     accept(r, ',');
-    Term factor = call_term(r->c, take_arg(r));
+    ExportTerm factor = call_term(r->c, take_arg(r));
     bool one = factor.kind == TERM_NUMBER && !(factor.f < 1) && !(factor.f > 1);
     return one || !term_is(factor) ? x : emit2(r->c, "Mul", x, factor);
 }
 
-static Term make_ints(Recipe *r)
+static ExportTerm make_ints(Recipe *r)
 {
     int64_t values[DIMS_MAX * 2];
     int n = 0;
@@ -136,46 +136,46 @@ static Term make_ints(Recipe *r)
     return n <= 0 ? no_term() : emit_ints(r->c->e, values, n);
 }
 
-static Term make_scalar(Recipe *r)
+static ExportTerm make_scalar(Recipe *r)
 {
     return at_number(r) ? emit_scalar_int(r->c->e, (int64_t)take_number(r))
                         : emit_as_scalar(r->c, call_term(r->c, take_arg(r)), DT_I64);
 }
 
-static Term make_sizes(Recipe *r)
+static ExportTerm make_sizes(Recipe *r)
 {
     Terms sizes = {0};
     call_terms(r->c, take_arg(r), &sizes);
     return emit_sizes(r->c, &sizes);
 }
 
-static Term make_size(Recipe *r)
+static ExportTerm make_size(Recipe *r)
 {
     Export *e = r->c->e;
-    Term x = eval(r);
+    ExportTerm x = eval(r);
     accept(r, ',');
     int64_t axis = call_axis(r->c, take_arg(r), x.rank);
     if (x.rank == 0)
         return emit_ints(e, (int64_t[]){1}, 1);
     Attr attrs[] = {attr_int(e, "start", axis), attr_int(e, "end", axis + 1)};
-    Term out = emit(r->c, "Shape", &x, 1, attrs, 2);
+    ExportTerm out = emit(r->c, "Shape", &x, 1, attrs, 2);
     out.rank = 1;
     return out;
 }
 
-static Term make_filled(Recipe *r)
+static ExportTerm make_filled(Recipe *r)
 {
-    Term x = eval(r);
+    ExportTerm x = eval(r);
     accept(r, ',');
-    Term value = eval(r);
-    Term shape = emit1(r->c, "Shape", x);
+    ExportTerm value = eval(r);
+    ExportTerm shape = emit1(r->c, "Shape", x);
     return emit_filled(r->c, shape, value, (Dtype)x.dtype, x.rank);
 }
 
-static Term choose(Recipe *r, bool first)
+static ExportTerm choose(Recipe *r, bool first)
 {
     accept(r, ',');
-    Term out = no_term();
+    ExportTerm out = no_term();
     if (first)
         out = eval(r);
     else
@@ -189,19 +189,19 @@ static Term choose(Recipe *r, bool first)
     return out;
 }
 
-static Term make_given(Recipe *r)
+static ExportTerm make_given(Recipe *r)
 {
     return choose(r, call_given(r->c, take_arg(r)));
 }
 
-static Term make_yes(Recipe *r)
+static ExportTerm make_yes(Recipe *r)
 {
     return choose(r, call_bool(r->c, take_arg(r)));
 }
 
-static Term make_pick(Recipe *r)
+static ExportTerm make_pick(Recipe *r)
 {
-    Term results[RESULTS_MAX];
+    ExportTerm results[RESULTS_MAX];
     int at = (int)take_number(r);
     accept(r, ',');
     int n = eval_list(r, results, RESULTS_MAX);
@@ -209,21 +209,21 @@ static Term make_pick(Recipe *r)
 }
 
 /* By the argument `reduction`: 0 none, 1 the mean, 2 the sum. */
-static Term make_reduced(Recipe *r)
+static ExportTerm make_reduced(Recipe *r)
 {
-    Term x = eval(r);
+    ExportTerm x = eval(r);
     int64_t how = call_int(r->c, "reduction");
     Attr drop = attr_int(r->c->e, "keepdims", 0);
     if (how == 0)
         return x;
-    Term out = emit(r->c, how == 2 ? "ReduceSum" : "ReduceMean", &x, 1, &drop, 1);
+    ExportTerm out = emit(r->c, how == 2 ? "ReduceSum" : "ReduceMean", &x, 1, &drop, 1);
     out.rank = 0;
     return out;
 }
 
 static const struct {
     const char *name;
-    Term (*make)(Recipe *r);
+    ExportTerm (*make)(Recipe *r);
 } functions[] = {
     {"cast", make_cast},     {"float", make_float},     {"whole", make_whole},
     {"like", make_like},     {"scaled", make_scaled},   {"ints", make_ints},
@@ -252,7 +252,7 @@ static bool attr_of_arg(Recipe *r, const char *name, const char *arg, bool real,
     int32_t place = call_place(c, arg);
     if (json_view_get(json, place, "as_ints") >= 0)
         return attr_of_list(r, name, arg, out);
-    Term t = call_term(c, arg);
+    ExportTerm t = call_term(c, arg);
     if (t.kind == TERM_NUMBER && (real || t.dtype == DT_F32))
         *out = attr_float(c->e, name, t.f);
     else if (t.kind == TERM_NUMBER)
@@ -279,7 +279,7 @@ static bool read_attr(Recipe *r, Attr *out)
     }
     if (at_number(r)) {
         double value = take_number(r);
-        Term t = number_term(value);
+        ExportTerm t = number_term(value);
         bool real = t.dtype == DT_F32 || r->source.text.s[r->scan.at - 1] == '.';
         *out = real ? attr_float(e, name, value) : attr_int(e, name, t.i);
         return true;
@@ -291,9 +291,9 @@ static bool read_attr(Recipe *r, Attr *out)
 /* ---- expressions ---- */
 
 /* The inputs and attributes of an operator of ours, behind its opening bracket. */
-static int eval_operator(Recipe *r, Str name, int n_results, Term *out)
+static int eval_operator(Recipe *r, Str name, int n_results, ExportTerm *out)
 {
-    Term inputs[INPUTS_MAX];
+    ExportTerm inputs[INPUTS_MAX];
     Attr attrs[ATTRS_MAX];
     int n = 0, n_attrs = 0;
     char next = scan_peek(&r->scan);
@@ -313,7 +313,7 @@ static int eval_operator(Recipe *r, Str name, int n_results, Term *out)
 }
 
 /* An expression: one term, but for results of an operator and an argument that is a list. */
-static int eval_list(Recipe *r, Term *out, int most)
+static int eval_list(Recipe *r, ExportTerm *out, int most)
 {
     if (most < 1 || export_failed(r->c->e))
         return 0;
@@ -347,14 +347,14 @@ static int eval_list(Recipe *r, Term *out, int most)
     return n_results > most ? 0 : eval_operator(r, name, n_results, out);
 }
 
-static Term eval(Recipe *r)
+static ExportTerm eval(Recipe *r)
 {
-    Term results[RESULTS_MAX];
+    ExportTerm results[RESULTS_MAX];
     int n = eval_list(r, results, RESULTS_MAX);
     return n > 0 ? results[0] : no_term();
 }
 
-int recipe_run(Call *c, const char *recipe, Term *out, int most)
+int recipe_run(Call *c, const char *recipe, ExportTerm *out, int most)
 {
     Recipe r = {.c = c, .source = {"recipe", str_from(recipe)}};
     r.scan = scan_begin(&r.source, &r.err);

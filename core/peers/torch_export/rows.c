@@ -42,7 +42,7 @@ const TorchRow *torch_row(Str op, Str overload)
 
 void torch_row_apply(Call *c, const TorchRow *row)
 {
-    Term out[CALL_OUTPUTS_MAX];
+    ExportTerm out[CALL_OUTPUTS_MAX];
     if (!call_bind(c, row->schema))
         return;
     if (row->make)

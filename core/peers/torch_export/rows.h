@@ -50,7 +50,7 @@ const TorchRow *torch_row_at(int i);
 /* Makes the ops of the call, and gives the node's outputs their results. */
 void torch_row_apply(Call *c, const TorchRow *row);
 /* Evaluates a recipe; returns how many results there are. */
-int recipe_run(Call *c, const char *recipe, Term *out, int most);
+int recipe_run(Call *c, const char *recipe, ExportTerm *out, int most);
 
 /* Tables, ended by a row without names. */
 extern const TorchRow rows_pointwise[], rows_reduce[], rows_shape[], rows_make[], rows_index[],

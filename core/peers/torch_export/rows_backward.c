@@ -10,9 +10,9 @@
 static void make_layer_norm_backward(Call *c)
 {
     Export *e = c->e;
-    Term dy = call_tensor(c, "grad_out"), x = call_tensor(c, "input"), out[3];
-    Term mean = call_tensor(c, "mean"), rstd = call_tensor(c, "rstd"),
-         weight = call_term(c, "weight");
+    ExportTerm dy = call_tensor(c, "grad_out"), x = call_tensor(c, "input"), out[3];
+    ExportTerm mean = call_tensor(c, "mean"), rstd = call_tensor(c, "rstd"),
+               weight = call_term(c, "weight");
     Terms sizes = {0};
     int64_t inner[DIMS_MAX], outer[DIMS_MAX];
     call_terms(c, "normalized_shape", &sizes);
@@ -23,15 +23,16 @@ static void make_layer_norm_backward(Call *c)
     }
     for (int d = 0; d < x.rank; d++)
         *(d < n_outer ? &outer[d] : &inner[d - n_outer]) = d;
-    Term over = emit_ints(e, inner, sizes.n), rest = emit_ints(e, outer, n_outer);
-    Term normal = emit2(c, "Mul", emit2(c, "Sub", x, mean), rstd);
-    Term g = term_is(weight) ? emit2(c, "Mul", dy, weight) : dy;
-    Term first[] = {g, over}, second[] = {emit2(c, "Mul", g, normal), over};
-    Term mean_g = emit(c, "ReduceMean", first, 2, NULL, 0);
-    Term mean_gx = emit(c, "ReduceMean", second, 2, NULL, 0);
-    Term inside = emit2(c, "Sub", emit2(c, "Sub", g, mean_g), emit2(c, "Mul", normal, mean_gx));
+    ExportTerm over = emit_ints(e, inner, sizes.n), rest = emit_ints(e, outer, n_outer);
+    ExportTerm normal = emit2(c, "Mul", emit2(c, "Sub", x, mean), rstd);
+    ExportTerm g = term_is(weight) ? emit2(c, "Mul", dy, weight) : dy;
+    ExportTerm first[] = {g, over}, second[] = {emit2(c, "Mul", g, normal), over};
+    ExportTerm mean_g = emit(c, "ReduceMean", first, 2, NULL, 0);
+    ExportTerm mean_gx = emit(c, "ReduceMean", second, 2, NULL, 0);
+    ExportTerm inside =
+        emit2(c, "Sub", emit2(c, "Sub", g, mean_g), emit2(c, "Mul", normal, mean_gx));
     Attr drop = attr_int(e, "keepdims", 0);
-    Term products[] = {emit2(c, "Mul", dy, normal), rest}, sums[] = {dy, rest};
+    ExportTerm products[] = {emit2(c, "Mul", dy, normal), rest}, sums[] = {dy, rest};
     out[0] = emit2(c, "Mul", rstd, inside);
     out[1] = n_outer == 0 ? products[0] : emit(c, "ReduceSum", products, 2, &drop, 1);
     out[2] = n_outer == 0 ? dy : emit(c, "ReduceSum", sums, 2, &drop, 1);
@@ -42,29 +43,29 @@ static void make_layer_norm_backward(Call *c)
 static void make_embedding_backward(Call *c)
 {
     Export *e = c->e;
-    Term grad = call_tensor(c, "grad_output"),
-         ids = emit_cast(c, call_tensor(c, "indices"), DT_I64);
+    ExportTerm grad = call_tensor(c, "grad_output"),
+               ids = emit_cast(c, call_tensor(c, "indices"), DT_I64);
     Terms flat = {0}, shape = {0};
     int64_t padding = call_int(c, "padding_idx");
     if (call_bool(c, "scale_grad_by_freq")) {
         call_fail(c, "it scales gradients by frequency");
         return;
     }
-    Term width = size_of(c, grad, grad.rank - 1);
+    ExportTerm width = size_of(c, grad, grad.rank - 1);
     add_size(c, &flat, term_int(-1));
     add_size(c, &flat, width);
     add_size(c, &shape, call_term(c, "num_weights"));
     add_size(c, &shape, width);
-    Term table = emit_filled(c, emit_sizes(c, &shape), term_int(0), (Dtype)grad.dtype, 2);
-    Term rows = reshape(c, grad, &flat);
+    ExportTerm table = emit_filled(c, emit_sizes(c, &shape), term_int(0), (Dtype)grad.dtype, 2);
+    ExportTerm rows = reshape(c, grad, &flat);
     flat.at[1] = term_int(1);
-    Term places = reshape(c, ids, &flat);
+    ExportTerm places = reshape(c, ids, &flat);
     if (padding >= 0) {
-        Term in[] = {emit2(c, "Equal", places, term_int(padding)), term_number(0), rows};
+        ExportTerm in[] = {emit2(c, "Equal", places, term_int(padding)), term_number(0), rows};
         rows = emit(c, "Where", in, 3, NULL, 0);
     }
     Attr attr = attr_text(e, "reduction", STR("add"));
-    Term in[] = {table, places, rows}, out = emit(c, "ScatterND", in, 3, &attr, 1);
+    ExportTerm in[] = {table, places, rows}, out = emit(c, "ScatterND", in, 3, &attr, 1);
     call_results(c, &out, 1);
 }
 
@@ -72,23 +73,24 @@ static void make_embedding_backward(Call *c)
 static void make_nll_backward(Call *c)
 {
     Export *e = c->e;
-    Term dloss = call_tensor(c, "grad_output"), x = call_tensor(c, "self");
-    Term target = call_tensor(c, "target"), weight = call_term(c, "weight");
+    ExportTerm dloss = call_tensor(c, "grad_output"), x = call_tensor(c, "self");
+    ExportTerm target = call_tensor(c, "target"), weight = call_term(c, "weight");
     int64_t classes = x.rank > 1 ? 1 : 0, reduction = call_int(c, "reduction");
-    Term line = range(c, term_int(0), size_of(c, x, classes), term_int(1), DT_I64);
-    Term labels = unsqueeze(c, target, classes);
-    Term counts = emit1(c, "Not", emit2(c, "Equal", labels, term_int(call_int(c, "ignore_index"))));
-    Term hit =
+    ExportTerm line = range(c, term_int(0), size_of(c, x, classes), term_int(1), DT_I64);
+    ExportTerm labels = unsqueeze(c, target, classes);
+    ExportTerm counts =
+        emit1(c, "Not", emit2(c, "Equal", labels, term_int(call_int(c, "ignore_index"))));
+    ExportTerm hit =
         emit2(c, "And", emit2(c, "Equal", labels, reshape_along(c, line, classes, x.rank)), counts);
     if (reduction == 1)
         dloss = emit2(c, "Div", dloss, call_tensor(c, "total_weight"));
     else if (reduction == 0)
         dloss = unsqueeze(c, dloss, classes);
-    Term value = emit1(c, "Neg", dloss);
+    ExportTerm value = emit1(c, "Neg", dloss);
     if (term_is(weight))
         value = emit2(c, "Mul", value, reshape_along(c, weight, classes, x.rank));
-    Term in[] = {hit, value, emit_constant(c, term_number(0), (Dtype)x.dtype)};
-    Term out = emit(c, "Where", in, 3, NULL, 0);
+    ExportTerm in[] = {hit, value, emit_constant(c, term_number(0), (Dtype)x.dtype)};
+    ExportTerm out = emit(c, "Where", in, 3, NULL, 0);
     (void)e;
     call_results(c, &out, 1);
 }

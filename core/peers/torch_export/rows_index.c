@@ -6,7 +6,7 @@
 typedef struct {
     int n;
     int64_t dim[DIMS_MAX];
-    Term at[DIMS_MAX];
+    ExportTerm at[DIMS_MAX];
     int rank; /* of all of them broadcast together */
 } Places;
 
@@ -31,16 +31,16 @@ static bool read_places(Call *c, int rank, Places *out)
 
 /* The places in dims one after the other, [.., n]. Negative ones count from the end, which Gather,
  * GatherND and ScatterND take. */
-static Term joined_places(Call *c, const Places *places)
+static ExportTerm joined_places(Call *c, const Places *places)
 {
-    Term parts[DIMS_MAX], shaped[DIMS_MAX];
-    Term shape = no_term();
+    ExportTerm parts[DIMS_MAX], shaped[DIMS_MAX];
+    ExportTerm shape = no_term();
     for (int i = 0; i < places->n; i++)
         shaped[i] = places->at[i];
     if (places->n > 1) { /* a sum of zeros has the common shape */
-        Term sum = no_term();
+        ExportTerm sum = no_term();
         for (int i = 0; i < places->n; i++) {
-            Term none = emit2(c, "Mul", places->at[i], term_int(0));
+            ExportTerm none = emit2(c, "Mul", places->at[i], term_int(0));
             sum = i == 0 ? none : emit2(c, "Add", sum, none);
         }
         shape = emit1(c, "Shape", sum);
@@ -75,13 +75,13 @@ static bool side_by_side(const Places *places)
     return places->dim[places->n - 1] - places->dim[0] == places->n - 1;
 }
 
-static Term look_up_many(Call *c, Term x, const Places *places)
+static ExportTerm look_up_many(Call *c, ExportTerm x, const Places *places)
 {
     int64_t perm[DIMS_MAX], back[DIMS_MAX];
     int rank = x.rank, n_rest = rank - places->n;
     dims_first(places, rank, perm);
-    Term front = places->dim[places->n - 1] == places->n - 1 ? x : transpose(c, x, perm);
-    Term out = emit2(c, "GatherND", front, joined_places(c, places));
+    ExportTerm front = places->dim[places->n - 1] == places->n - 1 ? x : transpose(c, x, perm);
+    ExportTerm out = emit2(c, "GatherND", front, joined_places(c, places));
     out.rank = legal_rank(c, places->rank + n_rest);
     if (!side_by_side(places) || places->dim[0] == 0 || export_failed(c->e))
         return out;
@@ -99,30 +99,30 @@ static Term look_up_many(Call *c, Term x, const Places *places)
 static void index_by_mask(Call *c)
 {
     Terms list = {0};
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     call_terms(c, "indices", &list);
     if (list.n != 1 || list.at[0].dtype != DT_BOOL) {
         call_fail(c, "it indexes by masks and by places at once");
         return;
     }
     int64_t perm[] = {1, 0};
-    Term places = emit1(c, "NonZero", list.at[0]);
+    ExportTerm places = emit1(c, "NonZero", list.at[0]);
     places.rank = 2;
-    Term out = emit2(c, "GatherND", x, transpose(c, places, perm));
+    ExportTerm out = emit2(c, "GatherND", x, transpose(c, places, perm));
     call_results(c, &out, 1);
 }
 
 static void make_index(Call *c)
 {
     Places places;
-    Term x = call_tensor(c, "self"), out;
+    ExportTerm x = call_tensor(c, "self"), out;
     if (!read_places(c, x.rank, &places)) {
         index_by_mask(c);
         return;
     }
     if (places.n == 1) {
         Attr attr = attr_int(c->e, "axis", places.dim[0]);
-        Term in[] = {x, places.at[0]};
+        ExportTerm in[] = {x, places.at[0]};
         out = emit(c, "Gather", in, 2, &attr, 1);
     } else {
         out = look_up_many(c, x, &places);
@@ -130,19 +130,20 @@ static void make_index(Call *c)
     call_results(c, &out, 1);
 }
 
-static Term sizes_from(Call *c, Term x, int64_t from, int64_t to)
+static ExportTerm sizes_from(Call *c, ExportTerm x, int64_t from, int64_t to)
 {
-    Term in[] = {emit1(c, "Shape", x), emit_ints(c->e, &from, 1), emit_ints(c->e, &to, 1)};
+    ExportTerm in[] = {emit1(c, "Shape", x), emit_ints(c->e, &from, 1), emit_ints(c->e, &to, 1)};
     return emit(c, "Slice", in, 3, NULL, 0);
 }
 
 /* Values for all places, the dims of the places first: those of places side by side are where the
  * indexed dims are, others are in front. */
-static Term values_first(Call *c, Term x, Term values, Term at, const Places *places)
+static ExportTerm values_first(Call *c, ExportTerm x, ExportTerm values, ExportTerm at,
+                               const Places *places)
 {
     int64_t before = side_by_side(places) ? places->dim[0] : 0, perm[DIMS_MAX];
     int rank = legal_rank(c, places->rank + x.rank - places->n), n = 0;
-    Term shape[3] = {sizes_from(c, at, 0, places->rank)};
+    ExportTerm shape[3] = {sizes_from(c, at, 0, places->rank)};
     if (side_by_side(places)) {
         shape[1] = shape[0];
         shape[0] = sizes_from(c, x, 0, before);
@@ -165,15 +166,15 @@ static Term values_first(Call *c, Term x, Term values, Term at, const Places *pl
 static void make_index_put(Call *c)
 {
     Places places;
-    Term x = call_tensor(c, "self"),
-         values = emit_cast(c, call_tensor(c, "values"), (Dtype)x.dtype);
+    ExportTerm x = call_tensor(c, "self"),
+               values = emit_cast(c, call_tensor(c, "values"), (Dtype)x.dtype);
     Terms list = {0};
     call_terms(c, "indices", &list);
     if (list.n == 1 && list.at[0].dtype == DT_BOOL && values.rank == 0) {
-        Term mask = list.at[0];
+        ExportTerm mask = list.at[0];
         while (mask.rank < x.rank)
             mask = unsqueeze(c, mask, mask.rank);
-        Term in[] = {mask, values, x}, out = emit(c, "Where", in, 3, NULL, 0);
+        ExportTerm in[] = {mask, values, x}, out = emit(c, "Where", in, 3, NULL, 0);
         call_results(c, &out, 1);
         return;
     }
@@ -184,12 +185,12 @@ static void make_index_put(Call *c)
     int64_t perm[DIMS_MAX], back[DIMS_MAX];
     int n = dims_first(&places, x.rank, perm);
     bool moved = places.dim[places.n - 1] != places.n - 1;
-    Term at = joined_places(c, &places);
+    ExportTerm at = joined_places(c, &places);
     values = values_first(c, x, values, at, &places);
-    Term front = moved ? transpose(c, x, perm) : x;
+    ExportTerm front = moved ? transpose(c, x, perm) : x;
     Attr attr = attr_text(c->e, "reduction", STR("add"));
-    Term in[] = {front, at, values};
-    Term out = emit(c, "ScatterND", in, 3, &attr, call_bool(c, "accumulate"));
+    ExportTerm in[] = {front, at, values};
+    ExportTerm out = emit(c, "ScatterND", in, 3, &attr, call_bool(c, "accumulate"));
     for (int d = 0; d < n; d++)
         back[perm[d]] = d;
     out = moved ? transpose(c, out, back) : out;
@@ -199,8 +200,8 @@ static void make_index_put(Call *c)
 /* A number is put everywhere. */
 static void make_scatter(Call *c)
 {
-    Term x = call_tensor(c, "self"), index = call_tensor(c, "index");
-    Term src = call_term(c, call_given(c, "src") ? "src" : "value");
+    ExportTerm x = call_tensor(c, "self"), index = call_tensor(c, "index");
+    ExportTerm src = call_term(c, call_given(c, "src") ? "src" : "value");
     Str reduce = call_text(c, "reduce");
     if (src.kind == TERM_NUMBER || src.rank == 0)
         src = expand(c, emit_cast(c, src, (Dtype)x.dtype), emit1(c, "Shape", index), index.rank);
@@ -211,8 +212,8 @@ static void make_scatter(Call *c)
                                                                                 : STR("none");
     Attr attrs[] = {attr_int(c->e, "axis", call_axis(c, "dim", x.rank)),
                     attr_text(c->e, "reduction", ours)};
-    Term in[] = {x, emit_cast(c, index, DT_I64), src};
-    Term out = emit(c, "ScatterElements", in, 3, attrs, ours.s[0] == 'n' ? 1 : 2);
+    ExportTerm in[] = {x, emit_cast(c, index, DT_I64), src};
+    ExportTerm out = emit(c, "ScatterElements", in, 3, attrs, ours.s[0] == 'n' ? 1 : 2);
     call_results(c, &out, 1);
 }
 
@@ -226,27 +227,27 @@ static void make_scatter_reduce(Call *c)
 
 static void make_scatter_add(Call *c)
 {
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     Attr attrs[] = {attr_int(c->e, "axis", call_axis(c, "dim", x.rank)),
                     attr_text(c->e, "reduction", STR("add"))};
-    Term in[] = {x, emit_cast(c, call_tensor(c, "index"), DT_I64), call_tensor(c, "src")};
-    Term out = emit(c, "ScatterElements", in, 3, attrs, 2);
+    ExportTerm in[] = {x, emit_cast(c, call_tensor(c, "index"), DT_I64), call_tensor(c, "src")};
+    ExportTerm out = emit(c, "ScatterElements", in, 3, attrs, 2);
     call_results(c, &out, 1);
 }
 
 /* Rows are put where a list says, which is spread along the other dims. */
 static void make_index_rows(Call *c, bool add)
 {
-    Term x = call_tensor(c, "self"), source = call_tensor(c, "source");
+    ExportTerm x = call_tensor(c, "self"), source = call_tensor(c, "source");
     int64_t dim = call_axis(c, "dim", x.rank);
-    Term line = reshape_along(c, emit_cast(c, call_tensor(c, "index"), DT_I64), dim, x.rank);
-    Term places = expand(c, line, emit1(c, "Shape", source), x.rank);
+    ExportTerm line = reshape_along(c, emit_cast(c, call_tensor(c, "index"), DT_I64), dim, x.rank);
+    ExportTerm places = expand(c, line, emit1(c, "Shape", source), x.rank);
     Attr attrs[] = {attr_int(c->e, "axis", dim), attr_text(c->e, "reduction", STR("add"))};
-    Term alpha = call_term(c, "alpha");
+    ExportTerm alpha = call_term(c, "alpha");
     if (add && alpha.kind == TERM_NUMBER && (alpha.f < 1 || alpha.f > 1))
         source = emit2(c, "Mul", source, alpha);
-    Term in[] = {x, places, source};
-    Term out = emit(c, "ScatterElements", in, 3, attrs, add ? 2 : 1);
+    ExportTerm in[] = {x, places, source};
+    ExportTerm out = emit(c, "ScatterElements", in, 3, attrs, add ? 2 : 1);
     call_results(c, &out, 1);
 }
 
@@ -264,17 +265,17 @@ static void make_index_copy(Call *c)
 static void make_index_fill(Call *c)
 {
     Export *e = c->e;
-    Term x = call_tensor(c, "self"), value = call_term(c, "value");
+    ExportTerm x = call_tensor(c, "self"), value = call_term(c, "value");
     int64_t dim = call_axis(c, "dim", x.rank);
-    Term line = range(c, term_int(0), size_of(c, x, dim), term_int(1), DT_I64);
-    Term index = emit_cast(c, call_tensor(c, "index"), DT_I64);
-    Term hits = emit2(c, "Equal", unsqueeze(c, index, index.rank), line);
-    Term any[] = {emit_cast(c, hits, DT_I64), emit_ints(e, (int64_t[]){0}, 1)};
+    ExportTerm line = range(c, term_int(0), size_of(c, x, dim), term_int(1), DT_I64);
+    ExportTerm index = emit_cast(c, call_tensor(c, "index"), DT_I64);
+    ExportTerm hits = emit2(c, "Equal", unsqueeze(c, index, index.rank), line);
+    ExportTerm any[] = {emit_cast(c, hits, DT_I64), emit_ints(e, (int64_t[]){0}, 1)};
     Attr drop = attr_int(e, "keepdims", 0);
-    Term mask = emit_cast(c, emit(c, "ReduceMax", any, 2, &drop, 1), DT_BOOL);
+    ExportTerm mask = emit_cast(c, emit(c, "ReduceMax", any, 2, &drop, 1), DT_BOOL);
     mask.rank = 1;
-    Term in[] = {reshape_along(c, mask, dim, x.rank), emit_cast(c, value, (Dtype)x.dtype), x};
-    Term out = emit(c, "Where", in, 3, NULL, 0);
+    ExportTerm in[] = {reshape_along(c, mask, dim, x.rank), emit_cast(c, value, (Dtype)x.dtype), x};
+    ExportTerm out = emit(c, "Where", in, 3, NULL, 0);
     call_results(c, &out, 1);
 }
 
@@ -283,10 +284,10 @@ static void make_index_fill(Call *c)
 static void make_histc(Call *c)
 {
     Export *e = c->e;
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int64_t bins = call_int(c, "bins");
     double low = call_float(c, "min"), high = call_float(c, "max");
-    Term flat = emit2(c, "Reshape", x, emit_ints(e, (int64_t[]){-1}, 1)), least, most;
+    ExportTerm flat = emit2(c, "Reshape", x, emit_ints(e, (int64_t[]){-1}, 1)), least, most;
     flat.rank = 1;
     if (!(low < high) && !(low > high)) {
         Attr keep = attr_int(e, "keepdims", 0);
@@ -297,27 +298,27 @@ static void make_histc(Call *c)
         most = emit_constant(c, term_number(high), (Dtype)x.dtype);
     }
     least.rank = most.rank = 0;
-    Term width = emit2(c, "Sub", most, least);
-    Term part =
+    ExportTerm width = emit2(c, "Sub", most, least);
+    ExportTerm part =
         emit2(c, "Div", emit2(c, "Mul", emit2(c, "Sub", flat, least), term_int(bins)), width);
-    Term bin = emit2(c, "Min", emit1(c, "Floor", part), term_int(bins - 1));
-    Term inside = emit2(c, "And", emit2(c, "GreaterOrEqual", flat, least),
-                        emit2(c, "LessOrEqual", flat, most));
-    Term line = range(c, term_int(0), term_int(bins), term_int(1), (Dtype)x.dtype);
-    Term equal = emit2(c, "Equal", unsqueeze(c, bin, 1), unsqueeze(c, line, 0));
-    Term hits = emit2(c, "And", equal, unsqueeze(c, inside, 1));
-    Term sum[] = {emit_cast(c, hits, (Dtype)x.dtype), emit_ints(e, (int64_t[]){0}, 1)};
+    ExportTerm bin = emit2(c, "Min", emit1(c, "Floor", part), term_int(bins - 1));
+    ExportTerm inside = emit2(c, "And", emit2(c, "GreaterOrEqual", flat, least),
+                              emit2(c, "LessOrEqual", flat, most));
+    ExportTerm line = range(c, term_int(0), term_int(bins), term_int(1), (Dtype)x.dtype);
+    ExportTerm equal = emit2(c, "Equal", unsqueeze(c, bin, 1), unsqueeze(c, line, 0));
+    ExportTerm hits = emit2(c, "And", equal, unsqueeze(c, inside, 1));
+    ExportTerm sum[] = {emit_cast(c, hits, (Dtype)x.dtype), emit_ints(e, (int64_t[]){0}, 1)};
     Attr keep = attr_int(e, "keepdims", 0);
-    Term out = emit(c, "ReduceSum", sum, 2, &keep, 1);
+    ExportTerm out = emit(c, "ReduceSum", sum, 2, &keep, 1);
     call_results(c, &out, 1);
 }
 
 /* 1 where a number is the class, along a new last dim. */
 static void make_one_hot(Call *c)
 {
-    Term x = call_tensor(c, "self"), classes = call_term(c, "num_classes");
-    Term line = range(c, term_int(0), classes, term_int(1), DT_I64);
-    Term out = emit_cast(c, emit2(c, "Equal", unsqueeze(c, x, x.rank), line), DT_I64);
+    ExportTerm x = call_tensor(c, "self"), classes = call_term(c, "num_classes");
+    ExportTerm line = range(c, term_int(0), classes, term_int(1), DT_I64);
+    ExportTerm out = emit_cast(c, emit2(c, "Equal", unsqueeze(c, x, x.rank), line), DT_I64);
     call_results(c, &out, 1);
 }
 

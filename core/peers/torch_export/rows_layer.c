@@ -8,11 +8,12 @@
 /* beta * self + alpha * mat1 @ mat2 */
 static void make_addmm(Call *c)
 {
-    Term self = call_tensor(c, "self"), beta = call_term(c, "beta"), alpha = call_term(c, "alpha");
+    ExportTerm self = call_tensor(c, "self"), beta = call_term(c, "beta"),
+               alpha = call_term(c, "alpha");
     Attr attrs[] = {attr_float(c->e, "alpha", alpha.f), attr_float(c->e, "beta", beta.f)};
     bool plain = !(alpha.f < 1) && !(alpha.f > 1) && !(beta.f < 1) && !(beta.f > 1);
-    Term in[] = {call_tensor(c, "mat1"), call_tensor(c, "mat2"), self};
-    Term out = emit(c, "Gemm", in, 3, attrs, plain ? 0 : 2);
+    ExportTerm in[] = {call_tensor(c, "mat1"), call_tensor(c, "mat2"), self};
+    ExportTerm out = emit(c, "Gemm", in, 3, attrs, plain ? 0 : 2);
     call_results(c, &out, 1);
 }
 
@@ -44,7 +45,7 @@ static void make_convolution(Call *c)
 {
     Export *e = c->e;
     int64_t stride[DIMS_MAX], dilation[DIMS_MAX], pads[DIMS_MAX] = {0}, more[DIMS_MAX];
-    Term x = call_tensor(c, "input"), weight = call_tensor(c, "weight");
+    ExportTerm x = call_tensor(c, "input"), weight = call_tensor(c, "weight");
     int n = weight.rank - 2, n_attrs = 0;
     bool batched = x.rank == weight.rank, transposed = call_bool(c, "transposed");
     Str padding = call_text(c, "padding");
@@ -62,8 +63,8 @@ static void make_convolution(Call *c)
     attrs[n_attrs++] = same ? attr_text(e, "auto_pad", STR("SAME_UPPER")) : pads_attr(c, pads, n);
     if (transposed)
         attrs[n_attrs++] = attr_ints(e, "output_padding", more, n);
-    Term in[] = {batched ? x : unsqueeze(c, x, 0), weight, call_term(c, "bias")};
-    Term out = emit(c, transposed ? "ConvTranspose" : "Conv", in, 3, attrs, n_attrs);
+    ExportTerm in[] = {batched ? x : unsqueeze(c, x, 0), weight, call_term(c, "bias")};
+    ExportTerm out = emit(c, transposed ? "ConvTranspose" : "Conv", in, 3, attrs, n_attrs);
     out.rank = weight.rank;
     out = batched ? out : squeeze(c, out, 0);
     call_results(c, &out, 1);
@@ -73,7 +74,7 @@ static void make_conv_transposed(Call *c)
 {
     Export *e = c->e;
     int64_t stride[DIMS_MAX], dilation[DIMS_MAX], pads[DIMS_MAX], more[DIMS_MAX];
-    Term weight = call_tensor(c, "weight");
+    ExportTerm weight = call_tensor(c, "weight");
     int n = weight.rank - 2;
     if (n < 1 || n > 3 || !spatial(c, "stride", n, 1, stride) ||
         !spatial(c, "dilation", n, 1, dilation) || !spatial(c, "padding", n, 0, pads) ||
@@ -84,8 +85,8 @@ static void make_conv_transposed(Call *c)
     Attr attrs[] = {attr_ints(e, "strides", stride, n), attr_ints(e, "dilations", dilation, n),
                     attr_int(e, "group", call_int(c, "groups")), pads_attr(c, pads, n),
                     attr_ints(e, "output_padding", more, n)};
-    Term in[] = {call_tensor(c, "input"), weight, call_term(c, "bias")};
-    Term out = emit(c, "ConvTranspose", in, 3, attrs, 5);
+    ExportTerm in[] = {call_tensor(c, "input"), weight, call_term(c, "bias")};
+    ExportTerm out = emit(c, "ConvTranspose", in, 3, attrs, 5);
     call_results(c, &out, 1);
 }
 
@@ -95,7 +96,7 @@ static void make_pool(Call *c, PoolKind kind)
 {
     Export *e = c->e;
     int64_t kernel[DIMS_MAX], stride[DIMS_MAX], pads[DIMS_MAX], dilation[DIMS_MAX];
-    Term x = call_tensor(c, "self"), out[2] = {no_term(), no_term()};
+    ExportTerm x = call_tensor(c, "self"), out[2] = {no_term(), no_term()};
     int n = c->op.s[c->op.n - 2] - '0', n_attrs = 0; /* max_pool2d */
     for (size_t i = 0; i + 1 < c->op.n; i++)
         if (is_digit(c->op.s[i]) && c->op.s[i + 1] == 'd')
@@ -122,7 +123,7 @@ static void make_pool(Call *c, PoolKind kind)
     else
         attrs[n_attrs++] = attr_ints(e, "dilations", dilation, n);
     bool batched = x.rank == n + 2;
-    Term in = batched ? x : unsqueeze(c, x, 0);
+    ExportTerm in = batched ? x : unsqueeze(c, x, 0);
     int n_out = kind == POOL_MAX_PLACES ? 2 : 1;
     emit_many(c, kind == POOL_AVERAGE ? "AveragePool" : "MaxPool", &in, 1, attrs, n_attrs, out,
               n_out);
@@ -149,7 +150,7 @@ static void make_average_pool(Call *c)
 
 /* Output element i averages elements floor(i * in / out) to ceil((i + 1) * in / out): a matrix that
  * is zero outside, if the parts are not alike. */
-static Term adaptive_weights(Call *c, int64_t in, int64_t out, Dtype dtype)
+static ExportTerm adaptive_weights(Call *c, int64_t in, int64_t out, Dtype dtype)
 {
     Export *e = c->e;
     Shape shape = {.n_dims = 2, .dim = {in, out}};
@@ -167,12 +168,12 @@ static Term adaptive_weights(Call *c, int64_t in, int64_t out, Dtype dtype)
     return emit_cast(c, term_tensor(tensor, DT_F32, 2), dtype);
 }
 
-static Term adapt_dim(Call *c, Term x, int64_t dim, int64_t in, int64_t out)
+static ExportTerm adapt_dim(Call *c, ExportTerm x, int64_t dim, int64_t in, int64_t out)
 {
-    Term weights = adaptive_weights(c, in, out, (Dtype)x.dtype);
+    ExportTerm weights = adaptive_weights(c, in, out, (Dtype)x.dtype);
     bool last = dim == x.rank - 1;
-    Term moved = last ? x : swap_dims(c, x, dim, x.rank - 1);
-    Term made = emit2(c, "MatMul", moved, weights);
+    ExportTerm moved = last ? x : swap_dims(c, x, dim, x.rank - 1);
+    ExportTerm made = emit2(c, "MatMul", moved, weights);
     made.rank = x.rank;
     return last ? made : swap_dims(c, made, dim, x.rank - 1);
 }
@@ -181,7 +182,7 @@ static void make_adaptive_average(Call *c)
 {
     enum { ELEMENTS_MAX = 1 << 20 };
     int64_t out[DIMS_MAX], axes[DIMS_MAX];
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int n = call_ints(c, "output_size", out, DIMS_MAX);
     bool ones = true;
     for (int i = 0; i < n; i++) {
@@ -189,7 +190,8 @@ static void make_adaptive_average(Call *c)
         ones &= out[i] == 1;
     }
     if (ones && n > 0) {
-        Term in[] = {x, emit_ints(c->e, axes, n)}, mean = emit(c, "ReduceMean", in, 2, NULL, 0);
+        ExportTerm in[] = {x, emit_ints(c->e, axes, n)},
+                   mean = emit(c, "ReduceMean", in, 2, NULL, 0);
         call_results(c, &mean, 1);
         return;
     }
@@ -208,7 +210,7 @@ static void make_adaptive_average(Call *c)
 
 /* ---- norms ---- */
 
-static Term ones_or(Call *c, Term weight, Term sizes, Dtype dtype, int rank)
+static ExportTerm ones_or(Call *c, ExportTerm weight, ExportTerm sizes, Dtype dtype, int rank)
 {
     return term_is(weight) ? weight : emit_filled(c, sizes, term_int(1), dtype, rank);
 }
@@ -217,13 +219,13 @@ static Term ones_or(Call *c, Term weight, Term sizes, Dtype dtype, int rank)
 static void make_layer_norm(Call *c)
 {
     Terms sizes = {0};
-    Term x = call_tensor(c, "input"), out[3];
+    ExportTerm x = call_tensor(c, "input"), out[3];
     call_terms(c, "normalized_shape", &sizes);
-    Term weight =
+    ExportTerm weight =
         ones_or(c, call_term(c, "weight"), emit_sizes(c, &sizes), (Dtype)x.dtype, sizes.n);
     Attr attrs[] = {attr_int(c->e, "axis", -sizes.n),
                     attr_float(c->e, "epsilon", call_float(c, "eps"))};
-    Term in[] = {x, weight, call_term(c, "bias")};
+    ExportTerm in[] = {x, weight, call_term(c, "bias")};
     bool all = str_eq(c->op, STR("native_layer_norm"));
     emit_many(c, "LayerNormalization", in, 3, attrs, 2, out, all ? 3 : 1);
     if (all)
@@ -234,14 +236,14 @@ static void make_layer_norm(Call *c)
 static void make_rms_norm(Call *c)
 {
     Terms sizes = {0};
-    Term x = call_tensor(c, "input"), eps = call_term(c, "eps");
+    ExportTerm x = call_tensor(c, "input"), eps = call_term(c, "eps");
     call_terms(c, "normalized_shape", &sizes);
-    Term weight =
+    ExportTerm weight =
         ones_or(c, call_term(c, "weight"), emit_sizes(c, &sizes), (Dtype)x.dtype, sizes.n);
     double least = x.dtype == DT_F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
     Attr attrs[] = {attr_int(c->e, "axis", -sizes.n),
                     attr_float(c->e, "epsilon", term_is(eps) ? eps.f : least)};
-    Term in[] = {x, weight}, out = emit(c, "RMSNormalization", in, 2, attrs, 2);
+    ExportTerm in[] = {x, weight}, out = emit(c, "RMSNormalization", in, 2, attrs, 2);
     call_results(c, &out, 1);
 }
 
@@ -251,33 +253,33 @@ static int64_t n_groups(Call *c)
 }
 
 /* The mean of each group, and one over its deviation: [batch, groups]. */
-static void group_moments(Call *c, Term x, Term eps, Term *mean, Term *rstd)
+static void group_moments(Call *c, ExportTerm x, ExportTerm eps, ExportTerm *mean, ExportTerm *rstd)
 {
     Terms sizes = {0};
     add_size(c, &sizes, size_of(c, x, 0));
     add_size(c, &sizes, term_int(n_groups(c)));
     add_size(c, &sizes, term_int(-1));
-    Term groups = reshape(c, x, &sizes), last = emit_ints(c->e, (int64_t[]){2}, 1);
+    ExportTerm groups = reshape(c, x, &sizes), last = emit_ints(c->e, (int64_t[]){2}, 1);
     Attr drop = attr_int(c->e, "keepdims", 0);
-    Term all[] = {groups, last}, kept = emit(c, "ReduceMean", all, 2, NULL, 0);
+    ExportTerm all[] = {groups, last}, kept = emit(c, "ReduceMean", all, 2, NULL, 0);
     *mean = emit(c, "ReduceMean", all, 2, &drop, 1);
-    Term off = emit2(c, "Sub", groups, kept), squares[] = {emit2(c, "Mul", off, off), last};
-    Term variance = emit(c, "ReduceMean", squares, 2, &drop, 1);
+    ExportTerm off = emit2(c, "Sub", groups, kept), squares[] = {emit2(c, "Mul", off, off), last};
+    ExportTerm variance = emit(c, "ReduceMean", squares, 2, &drop, 1);
     *rstd = emit1(c, "Reciprocal", emit1(c, "Sqrt", emit2(c, "Add", variance, eps)));
 }
 
 static void make_group_norm(Call *c)
 {
     Export *e = c->e;
-    Term x = call_tensor(c, "input"), eps = call_term(c, "eps");
+    ExportTerm x = call_tensor(c, "input"), eps = call_term(c, "eps");
     Terms channels = {0};
     add_size(c, &channels, size_of(c, x, 1));
-    Term shape = emit_sizes(c, &channels), weight = call_term(c, "weight"),
-         bias = call_term(c, "bias");
+    ExportTerm shape = emit_sizes(c, &channels), weight = call_term(c, "weight"),
+               bias = call_term(c, "bias");
     weight = ones_or(c, weight, shape, (Dtype)x.dtype, 1);
     bias = term_is(bias) ? bias : emit_filled(c, shape, term_int(0), (Dtype)x.dtype, 1);
     Attr attrs[] = {attr_float(e, "epsilon", eps.f), attr_int(e, "num_groups", n_groups(c))};
-    Term in[] = {x, weight, bias}, out[3] = {emit(c, "GroupNormalization", in, 3, attrs, 2)};
+    ExportTerm in[] = {x, weight, bias}, out[3] = {emit(c, "GroupNormalization", in, 3, attrs, 2)};
     if (!str_eq(c->op, STR("native_group_norm"))) {
         call_results(c, out, 1);
         return;
@@ -288,18 +290,19 @@ static void make_group_norm(Call *c)
 
 static void make_instance_norm(Call *c)
 {
-    Term x = call_tensor(c, "input"), weight = call_term(c, "weight"), bias = call_term(c, "bias");
+    ExportTerm x = call_tensor(c, "input"), weight = call_term(c, "weight"),
+               bias = call_term(c, "bias");
     Terms channels = {0};
     if (!call_bool(c, "use_input_stats")) {
         call_fail(c, "it takes running means");
         return;
     }
     add_size(c, &channels, size_of(c, x, 1));
-    Term shape = emit_sizes(c, &channels);
+    ExportTerm shape = emit_sizes(c, &channels);
     bias = term_is(bias) ? bias : emit_filled(c, shape, term_int(0), (Dtype)x.dtype, 1);
     Attr attr = attr_float(c->e, "epsilon", call_float(c, "eps"));
-    Term in[] = {x, ones_or(c, weight, shape, (Dtype)x.dtype, 1), bias};
-    Term out = emit(c, "InstanceNormalization", in, 3, &attr, 1);
+    ExportTerm in[] = {x, ones_or(c, weight, shape, (Dtype)x.dtype, 1), bias};
+    ExportTerm out = emit(c, "InstanceNormalization", in, 3, &attr, 1);
     call_results(c, &out, 1);
 }
 
@@ -307,30 +310,30 @@ static void make_instance_norm(Call *c)
 static void make_weight_norm(Call *c)
 {
     int64_t rest[DIMS_MAX];
-    Term v = call_tensor(c, "v");
+    ExportTerm v = call_tensor(c, "v");
     int64_t dim = call_axis(c, "dim", v.rank);
     int n = 0;
     for (int d = 0; d < v.rank; d++)
         if (d != dim)
             rest[n++] = d;
-    Term in[] = {v, emit_ints(c->e, rest, n)}, norm = emit(c, "ReduceL2", in, 2, NULL, 0);
-    Term out = emit2(c, "Mul", v, emit2(c, "Div", call_tensor(c, "g"), norm));
+    ExportTerm in[] = {v, emit_ints(c->e, rest, n)}, norm = emit(c, "ReduceL2", in, 2, NULL, 0);
+    ExportTerm out = emit2(c, "Mul", v, emit2(c, "Div", call_tensor(c, "g"), norm));
     call_results(c, &out, 1);
 }
 
 /* [channels] along dim 1 of x. */
-static Term along_channels(Call *c, Term line, Term x)
+static ExportTerm along_channels(Call *c, ExportTerm line, ExportTerm x)
 {
     return term_is(line) ? reshape_along(c, line, x.rank > 1 ? 1 : 0, x.rank) : line;
 }
 
 typedef struct {
-    Term out, mean, rstd, new_mean, new_var;
+    ExportTerm out, mean, rstd, new_mean, new_var;
 } BatchNorm;
 
 /* Over all dims but the channels. The running variance is that of a sample, n / (n - 1) of what
  * normalizes. */
-static BatchNorm batch_norm(Call *c, Term x)
+static BatchNorm batch_norm(Call *c, ExportTerm x)
 {
     Export *e = c->e;
     int64_t axes[DIMS_MAX], n_axes = 0;
@@ -338,33 +341,34 @@ static BatchNorm batch_norm(Call *c, Term x)
     for (int d = 0; d < x.rank; d++)
         if (d != 1)
             axes[n_axes++] = d;
-    Term over = emit_ints(e, axes, (int)n_axes);
+    ExportTerm over = emit_ints(e, axes, (int)n_axes);
     Attr drop = attr_int(e, "keepdims", 0);
-    Term in[] = {x, over}, mean = emit(c, "ReduceMean", in, 2, NULL, 0);
-    Term off = emit2(c, "Sub", x, mean);
-    Term squares[] = {emit2(c, "Mul", off, off), over};
-    Term var = emit(c, "ReduceMean", squares, 2, NULL, 0);
-    Term deviation = emit1(c, "Sqrt", emit2(c, "Add", var, term_number(call_float(c, "eps"))));
-    Term rstd = emit1(c, "Reciprocal", deviation);
-    Term out = emit2(c, "Mul", off, rstd), weight = call_term(c, "weight"),
-         bias = call_term(c, "bias");
+    ExportTerm in[] = {x, over}, mean = emit(c, "ReduceMean", in, 2, NULL, 0);
+    ExportTerm off = emit2(c, "Sub", x, mean);
+    ExportTerm squares[] = {emit2(c, "Mul", off, off), over};
+    ExportTerm var = emit(c, "ReduceMean", squares, 2, NULL, 0);
+    ExportTerm deviation =
+        emit1(c, "Sqrt", emit2(c, "Add", var, term_number(call_float(c, "eps"))));
+    ExportTerm rstd = emit1(c, "Reciprocal", deviation);
+    ExportTerm out = emit2(c, "Mul", off, rstd), weight = call_term(c, "weight"),
+               bias = call_term(c, "bias");
     out = term_is(weight) ? emit2(c, "Mul", out, along_channels(c, weight, x)) : out;
     out = term_is(bias) ? emit2(c, "Add", out, along_channels(c, bias, x)) : out;
     BatchNorm made = {.out = out, .new_mean = no_term(), .new_var = no_term()};
-    Term channel_mean = emit2(c, "Squeeze", mean, over),
-         channel_var = emit2(c, "Squeeze", var, over);
+    ExportTerm channel_mean = emit2(c, "Squeeze", mean, over),
+               channel_var = emit2(c, "Squeeze", var, over);
     channel_mean.rank = channel_var.rank = 1;
     made.mean = channel_mean;
     made.rstd = emit2(c, "Squeeze", rstd, over);
     (void)drop;
     if (!call_given(c, "running_mean"))
         return made;
-    Term many = emit1(c, "Size", x), few = emit1(c, "Size", channel_mean);
+    ExportTerm many = emit1(c, "Size", x), few = emit1(c, "Size", channel_mean);
     many.rank = few.rank = 0;
-    Term n = emit_cast(c, emit2(c, "Div", many, few), (Dtype)channel_var.dtype);
-    Term of_sample = emit2(c, "Div", n, emit2(c, "Sub", n, term_number(1)));
+    ExportTerm n = emit_cast(c, emit2(c, "Div", many, few), (Dtype)channel_var.dtype);
+    ExportTerm of_sample = emit2(c, "Div", n, emit2(c, "Sub", n, term_number(1)));
     channel_var = emit2(c, "Mul", channel_var, of_sample);
-    Term keep = term_number(1 - momentum), take = term_number(momentum);
+    ExportTerm keep = term_number(1 - momentum), take = term_number(momentum);
     made.new_mean = emit2(c, "Add", emit2(c, "Mul", call_tensor(c, "running_mean"), keep),
                           emit2(c, "Mul", channel_mean, take));
     made.new_var = emit2(c, "Add", emit2(c, "Mul", call_tensor(c, "running_var"), keep),
@@ -372,23 +376,23 @@ static BatchNorm batch_norm(Call *c, Term x)
     return made;
 }
 
-static Term batch_norm_fixed(Call *c, Term x)
+static ExportTerm batch_norm_fixed(Call *c, ExportTerm x)
 {
     Terms channels = {0};
     add_size(c, &channels, size_of(c, x, 1));
-    Term shape = emit_sizes(c, &channels), weight = call_term(c, "weight"),
-         bias = call_term(c, "bias");
-    Term mean = call_tensor(c, "running_mean");
+    ExportTerm shape = emit_sizes(c, &channels), weight = call_term(c, "weight"),
+               bias = call_term(c, "bias");
+    ExportTerm mean = call_tensor(c, "running_mean");
     weight = ones_or(c, weight, shape, (Dtype)mean.dtype, 1);
     bias = term_is(bias) ? bias : emit_filled(c, shape, term_int(0), (Dtype)mean.dtype, 1);
     Attr attr = attr_float(c->e, "epsilon", call_float(c, "eps"));
-    Term in[] = {x, weight, bias, mean, call_tensor(c, "running_var")};
+    ExportTerm in[] = {x, weight, bias, mean, call_tensor(c, "running_var")};
     return emit(c, "BatchNormalization", in, 5, &attr, 1);
 }
 
 static void make_batch_norm(Call *c)
 {
-    Term x = call_tensor(c, "input"), out;
+    ExportTerm x = call_tensor(c, "input"), out;
     out = call_bool(c, "training") ? batch_norm(c, x).out : batch_norm_fixed(c, x);
     call_results(c, &out, 1);
 }
@@ -396,17 +400,17 @@ static void make_batch_norm(Call *c)
 /* Saved statistics are empty when the running ones are used. */
 static void make_native_batch_norm(Call *c)
 {
-    Term x = call_tensor(c, "input"), zero = emit_ints(c->e, (int64_t[]){0}, 1);
+    ExportTerm x = call_tensor(c, "input"), zero = emit_ints(c->e, (int64_t[]){0}, 1);
     bool functional = str_ends(c->op, STR("_functional"));
     if (call_bool(c, "training")) {
         BatchNorm made = batch_norm(c, x);
-        Term out[] = {made.out, made.mean, made.rstd, made.new_mean, made.new_var};
+        ExportTerm out[] = {made.out, made.mean, made.rstd, made.new_mean, made.new_var};
         call_results(c, out, functional ? 5 : 3);
         return;
     }
-    Term none = emit_filled(c, zero, term_int(0), DT_F32, 1);
-    Term out[] = {batch_norm_fixed(c, x), none, none, call_term(c, "running_mean"),
-                  call_term(c, "running_var")};
+    ExportTerm none = emit_filled(c, zero, term_int(0), DT_F32, 1);
+    ExportTerm out[] = {batch_norm_fixed(c, x), none, none, call_term(c, "running_mean"),
+                        call_term(c, "running_var")};
     call_results(c, out, functional ? 5 : 3);
 }
 
@@ -415,8 +419,8 @@ static void make_native_batch_norm(Call *c)
 static void make_attention(Call *c)
 {
     Export *e = c->e;
-    Term q = call_tensor(c, "query"), k = call_tensor(c, "key"), v = call_tensor(c, "value");
-    Term mask = call_term(c, "attn_mask"), scale = call_term(c, "scale");
+    ExportTerm q = call_tensor(c, "query"), k = call_tensor(c, "key"), v = call_tensor(c, "value");
+    ExportTerm mask = call_term(c, "attn_mask"), scale = call_term(c, "scale");
     int rank = q.rank;
     Attr attrs[2];
     int n_attrs = 0;
@@ -424,7 +428,7 @@ static void make_attention(Call *c)
         call_fail(c, "its queries have %d dims, not 3 or 4", rank);
         return;
     }
-    Term in[] = {q, k, v, mask};
+    ExportTerm in[] = {q, k, v, mask};
     for (int i = 0; i < 3 && rank == 3; i++)
         in[i] = unsqueeze(c, in[i], 1);
     if (rank == 3 && mask.rank == 3)
@@ -433,7 +437,7 @@ static void make_attention(Call *c)
         attrs[n_attrs++] = attr_int(e, "is_causal", 1);
     if (term_is(scale))
         attrs[n_attrs++] = attr_float(e, "scale", scale.f);
-    Term out = emit(c, "Attention", in, 4, attrs, n_attrs);
+    ExportTerm out = emit(c, "Attention", in, 4, attrs, n_attrs);
     out.rank = 4;
     out = rank == 3 ? squeeze(c, out, 1) : out;
     call_results(c, &out, 1);
@@ -448,12 +452,12 @@ static Str reduction_of(Call *c)
     return str_from(names[n < 0 || n > 2 ? 1 : n]);
 }
 
-static Term loss_of(Call *c, const char *op)
+static ExportTerm loss_of(Call *c, const char *op)
 {
     Attr attrs[] = {attr_text(c->e, "reduction", reduction_of(c)),
                     attr_int(c->e, "ignore_index", call_int(c, "ignore_index"))};
-    Term in[] = {call_tensor(c, "self"), call_tensor(c, "target"), call_term(c, "weight")};
-    Term out = emit(c, op, in, 3, attrs, 2);
+    ExportTerm in[] = {call_tensor(c, "self"), call_tensor(c, "target"), call_term(c, "weight")};
+    ExportTerm out = emit(c, op, in, 3, attrs, 2);
     out.rank = 0;
     return out;
 }
@@ -461,14 +465,15 @@ static Term loss_of(Call *c, const char *op)
 /* The loss and the weight of the labels that count. */
 static void make_nll_loss(Call *c)
 {
-    Term loss = loss_of(c, "NegativeLogLikelihoodLoss"), out[2] = {loss, no_term()};
+    ExportTerm loss = loss_of(c, "NegativeLogLikelihoodLoss"), out[2] = {loss, no_term()};
     if (str_find(c->op, STR("forward")) >= 0) {
-        Term target = call_tensor(c, "target"), weight = call_term(c, "weight");
-        Term ignored = emit_constant(c, term_int(call_int(c, "ignore_index")), (Dtype)target.dtype);
-        Term counts =
+        ExportTerm target = call_tensor(c, "target"), weight = call_term(c, "weight");
+        ExportTerm ignored =
+            emit_constant(c, term_int(call_int(c, "ignore_index")), (Dtype)target.dtype);
+        ExportTerm counts =
             emit_cast(c, emit1(c, "Not", emit2(c, "Equal", target, ignored)), (Dtype)loss.dtype);
         if (term_is(weight)) {
-            Term in[] = {weight, emit2(c, "Max", target, term_int(0))};
+            ExportTerm in[] = {weight, emit2(c, "Max", target, term_int(0))};
             counts = emit2(c, "Mul", counts, emit(c, "Gather", in, 2, NULL, 0));
         }
         Attr attr = attr_int(c->e, "keepdims", 0);
@@ -477,22 +482,22 @@ static void make_nll_loss(Call *c)
     call_results(c, out, 2);
 }
 
-static Term summed(Call *c, Term x, int64_t dim)
+static ExportTerm summed(Call *c, ExportTerm x, int64_t dim)
 {
     Attr attr = attr_int(c->e, "keepdims", 0);
-    Term out = emit(c, "ReduceSum", (Term[]){x, emit_ints(c->e, &dim, 1)}, 2, &attr, 1);
+    ExportTerm out = emit(c, "ReduceSum", (ExportTerm[]){x, emit_ints(c->e, &dim, 1)}, 2, &attr, 1);
     out.rank = legal_rank(c, x.rank - 1);
     return out;
 }
 
-static Term log_softmax(Call *c, Term x, int64_t dim)
+static ExportTerm log_softmax(Call *c, ExportTerm x, int64_t dim)
 {
     Attr attr = attr_int(c->e, "axis", dim);
     return emit(c, "LogSoftmax", &x, 1, &attr, 1);
 }
 
 /* Losses of labels, reduced; where some do not count (`counts` is 0), their mean is over others. */
-static Term reduced_loss(Call *c, Term each, Term counts)
+static ExportTerm reduced_loss(Call *c, ExportTerm each, ExportTerm counts)
 {
     Str reduction = reduction_of(c);
     bool mean = str_eq(reduction, STR("mean")), weighed = term_is(counts);
@@ -500,38 +505,43 @@ static Term reduced_loss(Call *c, Term each, Term counts)
     each = weighed ? emit2(c, "Mul", each, counts) : each;
     if (str_eq(reduction, STR("none")))
         return each;
-    Term out = emit(c, mean && !weighed ? "ReduceMean" : "ReduceSum", &each, 1, &attr, 1);
+    ExportTerm out = emit(c, mean && !weighed ? "ReduceMean" : "ReduceSum", &each, 1, &attr, 1);
     out.rank = 0;
     return mean && weighed ? emit2(c, "Div", out, emit(c, "ReduceSum", &counts, 1, &attr, 1)) : out;
 }
 
 /* Of labels that are shares of all classes, smoothed or not. */
-static Term loss_of_shares(Call *c, Term x, Term target, int64_t dim, double smoothing)
+static ExportTerm loss_of_shares(Call *c, ExportTerm x, ExportTerm target, int64_t dim,
+                                 double smoothing)
 {
     double classes = (double)size_of(c, x, dim).i;
     if (smoothing > 0)
         target = emit2(c, "Add", emit2(c, "Mul", target, term_number(1 - smoothing)),
                        term_number(smoothing / classes));
-    Term each = emit1(c, "Neg", summed(c, emit2(c, "Mul", target, log_softmax(c, x, dim)), dim));
+    ExportTerm each =
+        emit1(c, "Neg", summed(c, emit2(c, "Mul", target, log_softmax(c, x, dim)), dim));
     return reduced_loss(c, each, no_term());
 }
 
 /* (1 - s) times the loss of the label, and s times the mean of those of all classes. */
-static Term smoothed_loss(Call *c, Term x, Term target, int64_t dim, double smoothing)
+static ExportTerm smoothed_loss(Call *c, ExportTerm x, ExportTerm target, int64_t dim,
+                                double smoothing)
 {
-    Term ignored = emit_constant(c, term_int(call_int(c, "ignore_index")), (Dtype)target.dtype);
-    Term counts = emit_cast(c, emit1(c, "Not", emit2(c, "Equal", target, ignored)), (Dtype)x.dtype);
-    Term all = emit1(c, "Neg", summed(c, log_softmax(c, x, dim), dim));
-    Term smooth = reduced_loss(c, all, counts);
+    ExportTerm ignored =
+        emit_constant(c, term_int(call_int(c, "ignore_index")), (Dtype)target.dtype);
+    ExportTerm counts =
+        emit_cast(c, emit1(c, "Not", emit2(c, "Equal", target, ignored)), (Dtype)x.dtype);
+    ExportTerm all = emit1(c, "Neg", summed(c, log_softmax(c, x, dim), dim));
+    ExportTerm smooth = reduced_loss(c, all, counts);
     double classes = (double)size_of(c, x, dim).i;
-    Term of_label =
+    ExportTerm of_label =
         emit2(c, "Mul", loss_of(c, "SoftmaxCrossEntropyLoss"), term_number(1 - smoothing));
     return emit2(c, "Add", of_label, emit2(c, "Mul", smooth, term_number(smoothing / classes)));
 }
 
 static void make_cross_entropy(Call *c)
 {
-    Term x = call_tensor(c, "self"), target = call_tensor(c, "target"), out;
+    ExportTerm x = call_tensor(c, "self"), target = call_tensor(c, "target"), out;
     int64_t dim = x.rank > 1 ? 1 : 0;
     double smoothing = call_float(c, "label_smoothing");
     bool shares = dtype_is_float((Dtype)target.dtype);

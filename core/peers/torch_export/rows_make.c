@@ -2,17 +2,17 @@
 #include "core/peers/torch_export/shapes.h"
 
 /* The type is that of the file: torch takes it from its arguments, or its default. */
-static void fill(Call *c, Term value)
+static void fill(Call *c, ExportTerm value)
 {
     Terms sizes = {0};
     call_terms(c, "size", &sizes);
-    Term out = emit_filled(c, emit_sizes(c, &sizes), value, call_result_dtype(c), sizes.n);
+    ExportTerm out = emit_filled(c, emit_sizes(c, &sizes), value, call_result_dtype(c), sizes.n);
     call_results(c, &out, 1);
 }
 
 static void make_full(Call *c)
 {
-    Term value = call_term(c, "fill_value");
+    ExportTerm value = call_term(c, "fill_value");
     if (value.kind == TERM_NUMBER) {
         fill(c, value);
         return;
@@ -20,7 +20,7 @@ static void make_full(Call *c)
     Terms sizes = {0};
     call_terms(c, "size", &sizes);
     value = emit_as_scalar(c, value, call_result_dtype(c));
-    Term out = expand(c, value, emit_sizes(c, &sizes), sizes.n);
+    ExportTerm out = expand(c, value, emit_sizes(c, &sizes), sizes.n);
     call_results(c, &out, 1);
 }
 
@@ -35,13 +35,14 @@ static void make_ones(Call *c)
     fill(c, term_int(1));
 }
 
-static void fill_like(Call *c, Term value)
+static void fill_like(Call *c, ExportTerm value)
 {
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     Dtype dtype = call_result_dtype(c);
-    Term shape = emit1(c, "Shape", x);
-    Term out = value.kind == TERM_TENSOR ? expand(c, emit_cast(c, value, dtype), shape, x.rank)
-                                         : emit_filled(c, shape, value, dtype, x.rank);
+    ExportTerm shape = emit1(c, "Shape", x);
+    ExportTerm out = value.kind == TERM_TENSOR
+                         ? expand(c, emit_cast(c, value, dtype), shape, x.rank)
+                         : emit_filled(c, shape, value, dtype, x.rank);
     call_results(c, &out, 1);
 }
 
@@ -62,16 +63,16 @@ static void make_ones_like(Call *c)
 
 static void make_scalar_tensor(Call *c)
 {
-    Term value = call_term(c, "s");
-    Term out = emit_as_scalar(c, value, call_result_dtype(c));
+    ExportTerm value = call_term(c, "s");
+    ExportTerm out = emit_as_scalar(c, value, call_result_dtype(c));
     call_results(c, &out, 1);
 }
 
 static void make_arange(Call *c)
 {
-    Term start = call_term(c, "start"), step = call_term(c, "step");
-    Term out = range(c, term_is(start) ? start : term_int(0), call_term(c, "end"),
-                     term_is(step) ? step : term_int(1), call_result_dtype(c));
+    ExportTerm start = call_term(c, "start"), step = call_term(c, "step");
+    ExportTerm out = range(c, term_is(start) ? start : term_int(0), call_term(c, "end"),
+                           term_is(step) ? step : term_int(1), call_result_dtype(c));
     call_results(c, &out, 1);
 }
 
@@ -82,8 +83,8 @@ static void make_linspace(Call *c)
     int64_t steps = call_int(c, "steps");
     double start = call_float(c, "start"), end = call_float(c, "end");
     double step = steps > 1 ? (end - start) / (double)(steps - 1) : 0;
-    Term line = range(c, term_int(0), term_int(steps), term_int(1), dtype);
-    Term out = emit2(c, "Add", emit2(c, "Mul", line, term_number(step)), term_number(start));
+    ExportTerm line = range(c, term_int(0), term_int(steps), term_int(1), dtype);
+    ExportTerm out = emit2(c, "Add", emit2(c, "Mul", line, term_number(step)), term_number(start));
     call_results(c, &out, 1);
 }
 
@@ -91,11 +92,11 @@ static void make_eye(Call *c)
 {
     Terms sizes = {0};
     Attr attr = attr_int(c->e, "dtype", dtype_to_onnx(call_result_dtype(c)));
-    Term n = call_term(c, "n"), m = call_term(c, "m");
+    ExportTerm n = call_term(c, "n"), m = call_term(c, "m");
     add_size(c, &sizes, n);
     add_size(c, &sizes, term_is(m) ? m : n);
-    Term shape = emit_filled(c, emit_sizes(c, &sizes), term_int(0), call_result_dtype(c), 2);
-    Term out = emit(c, "EyeLike", &shape, 1, &attr, 1);
+    ExportTerm shape = emit_filled(c, emit_sizes(c, &sizes), term_int(0), call_result_dtype(c), 2);
+    ExportTerm out = emit(c, "EyeLike", &shape, 1, &attr, 1);
     call_results(c, &out, 1);
 }
 

@@ -25,7 +25,7 @@ static void make_floor_divide(Call *c);
 static void make_div(Call *c)
 {
     Str mode = call_text(c, "rounding_mode");
-    Term out;
+    ExportTerm out;
     if (str_eq(mode, STR("floor"))) {
         make_floor_divide(c);
         return;
@@ -34,7 +34,7 @@ static void make_div(Call *c)
         recipe_run(c, "Div(float(self), float(other))", &out, 1);
     else
         recipe_run(c, "Div(self, other)", &out, 1);
-    Term inputs[] = {call_term(c, "self"), call_term(c, "other")};
+    ExportTerm inputs[] = {call_term(c, "self"), call_term(c, "other")};
     bool floats = dtype_is_float(terms_promoted(inputs, 2));
     if (str_eq(mode, STR("trunc")) && floats) /* towards zero */
         out = emit2(c, "Mul", emit1(c, "Sign", out), emit1(c, "Floor", emit1(c, "Abs", out)));
@@ -45,7 +45,7 @@ static void make_div(Call *c)
  * first, so that nothing is left to round. */
 static void make_floor_divide(Call *c)
 {
-    Term inputs[] = {call_term(c, "self"), call_term(c, "other")}, out;
+    ExportTerm inputs[] = {call_term(c, "self"), call_term(c, "other")}, out;
     if (dtype_is_float(terms_promoted(inputs, 2)))
         recipe_run(c, "Floor(Div(self, other))", &out, 1);
     else
@@ -57,10 +57,10 @@ static void make_floor_divide(Call *c)
  */
 static void make_rest(Call *c, bool like_c)
 {
-    Term inputs[] = {call_term(c, "self"), call_term(c, "other")};
+    ExportTerm inputs[] = {call_term(c, "self"), call_term(c, "other")};
     bool floats = dtype_is_float(terms_promoted(inputs, 2));
     Attr attr = attr_int(c->e, "fmod", 1);
-    Term out;
+    ExportTerm out;
     if (floats && !like_c)
         recipe_run(c, "Sub(self, Mul(Floor(Div(self, other)), other))", &out, 1);
     else
@@ -81,18 +81,18 @@ static void make_fmod(Call *c)
 /* Numbers and powers of types: 2 ** x of whole x is whole. */
 static void make_pow(Call *c)
 {
-    Term inputs[] = {call_term(c, "self"), call_term(c, "exponent")};
-    Term out = emit(c, "Pow", inputs, 2, NULL, 0);
+    ExportTerm inputs[] = {call_term(c, "self"), call_term(c, "exponent")};
+    ExportTerm out = emit(c, "Pow", inputs, 2, NULL, 0);
     call_results(c, &out, 1);
 }
 
 static void make_clamp(Call *c)
 {
-    Term x = call_tensor(c, "self"), low = call_term(c, "min"), high = call_term(c, "max");
+    ExportTerm x = call_tensor(c, "self"), low = call_term(c, "min"), high = call_term(c, "max");
     bool tensors = low.kind == TERM_TENSOR || high.kind == TERM_TENSOR;
-    Term inputs[] = {x, low, high};
+    ExportTerm inputs[] = {x, low, high};
     Dtype dtype = terms_promoted(inputs, 3);
-    Term out = emit_cast(c, x, dtype);
+    ExportTerm out = emit_cast(c, x, dtype);
     if (tensors) {
         out = term_is(low) ? emit2(c, "Max", out, low) : out;
         out = term_is(high) ? emit2(c, "Min", out, high) : out;
@@ -106,30 +106,31 @@ static void make_clamp(Call *c)
 /* Half of the channels, gated by the other half. */
 static void make_glu(Call *c)
 {
-    Term x = call_tensor(c, "self"), halves[2];
+    ExportTerm x = call_tensor(c, "self"), halves[2];
     Attr attrs[] = {attr_int(c->e, "axis", call_axis(c, "dim", x.rank)),
                     attr_int(c->e, "num_outputs", 2)};
     emit_many(c, "Split", &x, 1, attrs, 2, halves, 2);
-    Term out = emit2(c, "Mul", halves[0], emit1(c, "Sigmoid", halves[1]));
+    ExportTerm out = emit2(c, "Mul", halves[0], emit1(c, "Sigmoid", halves[1]));
     call_results(c, &out, 1);
 }
 
 /* A weight for each channel, dim 1. */
 static void make_prelu(Call *c)
 {
-    Term x = call_tensor(c, "self"), weight = call_tensor(c, "weight");
+    ExportTerm x = call_tensor(c, "self"), weight = call_tensor(c, "weight");
     if (weight.rank == 1 && x.rank > 1)
         weight = reshape_along(c, weight, 1, x.rank);
-    Term out = emit2(c, "PRelu", x, weight);
+    ExportTerm out = emit2(c, "PRelu", x, weight);
     call_results(c, &out, 1);
 }
 
 /* In evaluation nothing is dropped. */
 static void make_dropout(Call *c)
 {
-    Term x = call_tensor(c, call_given(c, "input") ? "input" : "self"), p = call_term(c, "p");
+    ExportTerm x = call_tensor(c, call_given(c, "input") ? "input" : "self"), p = call_term(c, "p");
     if (call_bool(c, "train")) {
-        Term inputs[] = {x, emit_constant(c, p, DT_F32), emit_constant(c, term_int(1), DT_BOOL)};
+        ExportTerm inputs[] = {x, emit_constant(c, p, DT_F32),
+                               emit_constant(c, term_int(1), DT_BOOL)};
         x = emit(c, "Dropout", inputs, 3, NULL, 0);
     }
     call_results(c, &x, 1);

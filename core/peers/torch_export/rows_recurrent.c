@@ -22,14 +22,14 @@ typedef struct {
     int64_t hidden;
 } Layers;
 
-static Term part(Call *c, Term x, int64_t first, int64_t end)
+static ExportTerm part(Call *c, ExportTerm x, int64_t first, int64_t end)
 {
     return slice(c, x, 0, term_int(first), term_int(end), 1);
 }
 
-static Term reordered(const Layers *l, Term x)
+static ExportTerm reordered(const Layers *l, ExportTerm x)
 {
-    Term gates[GATES_MAX];
+    ExportTerm gates[GATES_MAX];
     if (l->kind->n_gates == 1)
         return x;
     for (int g = 0; g < l->kind->n_gates; g++)
@@ -38,9 +38,9 @@ static Term reordered(const Layers *l, Term x)
 }
 
 /* Weight `which` of both directions, [directions, gates * hidden, ..]. */
-static Term weight(const Layers *l, int layer, int which)
+static ExportTerm weight(const Layers *l, int layer, int which)
 {
-    Term sides[2];
+    ExportTerm sides[2];
     for (int d = 0; d < l->n_directions; d++) {
         int at = (layer * l->n_directions + d) * l->n_of_each + which;
         sides[d] = unsqueeze(l->c, reordered(l, l->weights.at[at]), 0);
@@ -49,14 +49,15 @@ static Term weight(const Layers *l, int layer, int which)
 }
 
 /* x [steps, batch, features] -> [steps, batch, directions * hidden], and the last states. */
-static Term run_layer(const Layers *l, int layer, Term x, const Terms *states, Term *last)
+static ExportTerm run_layer(const Layers *l, int layer, ExportTerm x, const Terms *states,
+                            ExportTerm *last)
 {
     Call *c = l->c;
     Export *e = c->e;
-    Term in[8] = {x,         weight(l, layer, 0), weight(l, layer, 1), no_term(),
-                  no_term(), no_term(),           no_term(),           no_term()};
+    ExportTerm in[8] = {x,         weight(l, layer, 0), weight(l, layer, 1), no_term(),
+                        no_term(), no_term(),           no_term(),           no_term()};
     if (l->n_of_each == 4)
-        in[3] = concat(c, (Term[]){weight(l, layer, 2), weight(l, layer, 3)}, 2, 1);
+        in[3] = concat(c, (ExportTerm[]){weight(l, layer, 2), weight(l, layer, 3)}, 2, 1);
     int64_t first = (int64_t)layer * l->n_directions;
     for (int s = 0; s < states->n; s++)
         in[5 + s] = part(c, states->at[s], first, first + l->n_directions);
@@ -67,7 +68,7 @@ static Term run_layer(const Layers *l, int layer, Term x, const Terms *states, T
         attrs[n_attrs++] = attr_text(e, "direction", STR("bidirectional"));
     if (l->kind == &gru)
         attrs[n_attrs++] = attr_int(e, "linear_before_reset", 1);
-    Term out[3];
+    ExportTerm out[3];
     int n_out = l->kind->cell ? 3 : 2;
     emit_many(c, l->kind->op, in, l->kind->cell ? 7 : 6, attrs, n_attrs, out, n_out);
     out[0].rank = 4;
@@ -77,7 +78,7 @@ static Term run_layer(const Layers *l, int layer, Term x, const Terms *states, T
     }
     if (l->n_directions == 1)
         return squeeze(c, out[0], 1);
-    Term sides[2];
+    ExportTerm sides[2];
     for (int d = 0; d < 2; d++)
         sides[d] = squeeze(c, slice(c, out[0], 1, term_int(d), term_int(d + 1), 1), 1);
     return concat(c, sides, 2, 2);
@@ -95,7 +96,7 @@ static bool read_layers(Call *c, const Recurrent *kind, Layers *out, int *n_laye
         out->weights.n != layers * out->n_directions * out->n_of_each)
         return call_fail(c, "%d weights for %d layers are not read: it projects its states",
                          out->weights.n, (int)layers);
-    Term hidden = size_of(c, out->weights.at[1], 1);
+    ExportTerm hidden = size_of(c, out->weights.at[1], 1);
     out->hidden = hidden.i;
     if (hidden.kind != TERM_NUMBER)
         return call_fail(c, "the size of its states is not known");
@@ -108,7 +109,7 @@ static void make_recurrent(Call *c, const Recurrent *kind)
     Layers l;
     Terms states = {0};
     int n_layers;
-    Term x = call_tensor(c, "input"), last[2][64], results[3];
+    ExportTerm x = call_tensor(c, "input"), last[2][64], results[3];
     if (!read_layers(c, kind, &l, &n_layers))
         return;
     if (kind->cell)
@@ -122,7 +123,7 @@ static void make_recurrent(Call *c, const Recurrent *kind)
     bool batch_first = call_bool(c, "batch_first");
     x = batch_first ? swap_dims(c, x, 0, 1) : x;
     for (int layer = 0; layer < n_layers; layer++) {
-        Term made[2];
+        ExportTerm made[2];
         x = run_layer(&l, layer, x, &states, made);
         for (int s = 0; s < states.n; s++)
             last[s][layer] = made[s];

@@ -18,52 +18,53 @@
     "cast(" fold "(cast(cast(self, bool), i64), ints(dim); keepdims=keepdim), bool)"
 
 /* The mean of squared differences from the mean, over n - correction. Without `dim` over all. */
-static Term divergence(Call *c, Term *mean)
+static ExportTerm divergence(Call *c, ExportTerm *mean)
 {
     int64_t dims[DIMS_MAX];
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int n = call_ints(c, "dim", dims, DIMS_MAX);
-    Term axes = n > 0 ? emit_ints(c->e, dims, n) : no_term();
-    Term correction = call_term(c, "correction");
+    ExportTerm axes = n > 0 ? emit_ints(c->e, dims, n) : no_term();
+    ExportTerm correction = call_term(c, "correction");
     if (!term_is(correction))
         correction = term_int(term_is(call_term(c, "unbiased")) ? call_bool(c, "unbiased") : 1);
-    Term in[] = {x, axes}, all[] = {no_term(), axes};
+    ExportTerm in[] = {x, axes}, all[] = {no_term(), axes};
     *mean = emit(c, "ReduceMean", in, 2, NULL, 0);
-    Term off = emit2(c, "Sub", x, *mean);
+    ExportTerm off = emit2(c, "Sub", x, *mean);
     all[0] = emit2(c, "Mul", off, off);
-    Term total = emit(c, "ReduceSum", all, 2, NULL, 0);
-    Term shape[] = {emit1(c, "Shape", x), emit1(c, "Shape", total)};
-    Term many = emit1(c, "ReduceProd", shape[0]), few = emit1(c, "ReduceProd", shape[1]);
-    Term count = emit2(c, "Sub", emit2(c, "Div", many, few), emit_cast(c, correction, DT_I64));
+    ExportTerm total = emit(c, "ReduceSum", all, 2, NULL, 0);
+    ExportTerm shape[] = {emit1(c, "Shape", x), emit1(c, "Shape", total)};
+    ExportTerm many = emit1(c, "ReduceProd", shape[0]), few = emit1(c, "ReduceProd", shape[1]);
+    ExportTerm count =
+        emit2(c, "Sub", emit2(c, "Div", many, few), emit_cast(c, correction, DT_I64));
     return emit2(c, "Div", total, emit_cast(c, count, (Dtype)x.dtype));
 }
 
 /* Results of a fold that keeps its dims, as the call asks. */
-static Term fold_away(Call *c, Term x)
+static ExportTerm fold_away(Call *c, ExportTerm x)
 {
     int64_t dims[DIMS_MAX];
     if (call_bool(c, "keepdim"))
         return x;
     int n = call_ints(c, "dim", dims, DIMS_MAX);
-    Term in[] = {x, n > 0 ? emit_ints(c->e, dims, n) : no_term()};
+    ExportTerm in[] = {x, n > 0 ? emit_ints(c->e, dims, n) : no_term()};
     return emit(c, "Squeeze", in, 2, NULL, 0);
 }
 
 static void make_var(Call *c)
 {
-    Term mean, out = fold_away(c, divergence(c, &mean));
+    ExportTerm mean, out = fold_away(c, divergence(c, &mean));
     call_results(c, &out, 1);
 }
 
 static void make_std(Call *c)
 {
-    Term mean, out = fold_away(c, emit1(c, "Sqrt", divergence(c, &mean)));
+    ExportTerm mean, out = fold_away(c, emit1(c, "Sqrt", divergence(c, &mean)));
     call_results(c, &out, 1);
 }
 
 static void make_var_mean(Call *c)
 {
-    Term mean, out[2];
+    ExportTerm mean, out[2];
     out[0] = fold_away(c, divergence(c, &mean));
     out[1] = fold_away(c, mean);
     call_results(c, out, 2);
@@ -73,7 +74,7 @@ static void make_var_mean(Call *c)
 static void make_norm(Call *c)
 {
     double p = call_given(c, "ord") ? call_float(c, "ord") : 2;
-    Term out;
+    ExportTerm out;
     if (p > 1e300)
         recipe_run(c, "ReduceMax(Abs(float(self)), ints(dim); keepdims=keepdim)", &out, 1);
     else if (!(p < 1) && !(p > 1))
@@ -92,9 +93,9 @@ static void make_norm(Call *c)
 static void make_diff(Call *c)
 {
     Export *e = c->e;
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int64_t axis = call_axis(c, "dim", x.rank), n = call_int(c, "n");
-    Term parts[3], axes = emit_ints(e, &axis, 1);
+    ExportTerm parts[3], axes = emit_ints(e, &axis, 1);
     int n_parts = 0;
     if (call_given(c, "prepend"))
         parts[n_parts++] = call_tensor(c, "prepend");
@@ -104,11 +105,12 @@ static void make_diff(Call *c)
     Attr attr = attr_int(e, "axis", axis);
     x = n_parts > 1 ? emit(c, "Concat", parts, n_parts, &attr, 1) : x;
     for (int64_t i = 0; i < n && i < 16 && !export_failed(e); i++) {
-        Term later[] = {x, emit_ints(e, (int64_t[]){1}, 1), emit_ints(e, (int64_t[]){INT64_MAX}, 1),
-                        axes};
-        Term earlier[] = {x, emit_ints(e, (int64_t[]){0}, 1), emit_ints(e, (int64_t[]){-1}, 1),
-                          axes};
-        Term a = emit(c, "Slice", later, 4, NULL, 0), b = emit(c, "Slice", earlier, 4, NULL, 0);
+        ExportTerm later[] = {x, emit_ints(e, (int64_t[]){1}, 1),
+                              emit_ints(e, (int64_t[]){INT64_MAX}, 1), axes};
+        ExportTerm earlier[] = {x, emit_ints(e, (int64_t[]){0}, 1),
+                                emit_ints(e, (int64_t[]){-1}, 1), axes};
+        ExportTerm a = emit(c, "Slice", later, 4, NULL, 0),
+                   b = emit(c, "Slice", earlier, 4, NULL, 0);
         if (x.dtype == DT_BOOL)
             x = emit2(c, "Xor", a, b);
         else

@@ -21,7 +21,7 @@ static int read_floats(Call *c, const char *arg, double *out, int most)
     return n;
 }
 
-static Term float_list(Export *e, const double *values, int n)
+static ExportTerm float_list(Export *e, const double *values, int n)
 {
     Shape shape = {.n_dims = 1, .dim = {n}};
     float *list = arena_array(e->arena, float, n);
@@ -36,14 +36,14 @@ static Term float_list(Export *e, const double *values, int n)
 
 /* By the factors where they are given, since torch finds places by them, else to the sizes; where
  * corners are aligned, places follow from the sizes. */
-static bool resize_to(Call *c, Term x, int n_space, bool corners, Term *in)
+static bool resize_to(Call *c, ExportTerm x, int n_space, bool corners, ExportTerm *in)
 {
     double factors[SPACE_MAX], scales[DIMS_MAX];
     int64_t sizes[SPACE_MAX] = {0};
     int n = read_floats(c, "scale_factors", factors, SPACE_MAX);
     in[2] = in[3] = no_term();
     for (int d = 0; d < n && corners; d++) {
-        Term size = d < n_space ? size_of(c, x, d + 2) : no_term();
+        ExportTerm size = d < n_space ? size_of(c, x, d + 2) : no_term();
         double made = size.kind == TERM_NUMBER ? floor((double)size.i * factors[d]) : 0;
         if (made < 1 || made > INT32_MAX)
             return call_fail(c, "its sizes are not known");
@@ -67,7 +67,7 @@ static bool resize_to(Call *c, Term x, int n_space, bool corners, Term *in)
 static void make_resized(Call *c, const char *mode, const char *places, const char *nearest)
 {
     Export *e = c->e;
-    Term in[4] = {call_tensor(c, "input"), no_term()};
+    ExportTerm in[4] = {call_tensor(c, "input"), no_term()};
     int n_space = in[0].rank - 2;
     bool corners = strcmp(places, "align_corners") == 0;
     if (n_space < 1 || n_space > SPACE_MAX || !resize_to(c, in[0], n_space, corners, in))
@@ -76,7 +76,7 @@ static void make_resized(Call *c, const char *mode, const char *places, const ch
                     attr_text(e, "coordinate_transformation_mode", str_from(places)),
                     attr_text(e, "nearest_mode", str_from(nearest ? nearest : "floor")),
                     attr_float(e, "cubic_coeff_a", -0.75)};
-    Term out = emit(c, "Resize", in, term_is(in[3]) ? 4 : 3, attrs, 4);
+    ExportTerm out = emit(c, "Resize", in, term_is(in[3]) ? 4 : 3, attrs, 4);
     out.rank = in[0].rank;
     call_results(c, &out, 1);
 }
@@ -119,8 +119,8 @@ static void make_grid_sample(Call *c)
     Attr attrs[] = {attr_text(e, "mode", str_from(modes[mode])),
                     attr_text(e, "padding_mode", str_from(pads[pad])),
                     attr_int(e, "align_corners", call_bool(c, "align_corners"))};
-    Term in[] = {call_tensor(c, "input"), call_tensor(c, "grid")};
-    Term out = emit(c, "GridSample", in, 2, attrs, 3);
+    ExportTerm in[] = {call_tensor(c, "input"), call_tensor(c, "grid")};
+    ExportTerm out = emit(c, "GridSample", in, 2, attrs, 3);
     out.rank = in[0].rank;
     call_results(c, &out, 1);
 }
@@ -128,7 +128,7 @@ static void make_grid_sample(Call *c)
 /* ---- strides ---- */
 
 /* Whether the tensor lies in its storage as its shape says, from the beginning. */
-static bool is_contiguous(const Export *e, Term x)
+static bool is_contiguous(const Export *e, ExportTerm x)
 {
     const JsonView *json = e->json;
     int64_t want = 1, offset = -1, strides[DIMS_MAX];
@@ -154,7 +154,7 @@ static bool is_contiguous(const Export *e, Term x)
 static void make_as_strided(Call *c)
 {
     Export *e = c->e;
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int64_t size[DIMS_MAX], stride[DIMS_MAX], count = 1, most = 1;
     int n = call_ints(c, "size", size, DIMS_MAX);
     int64_t offset = call_given(c, "storage_offset") ? call_int(c, "storage_offset") : 0;
@@ -191,21 +191,21 @@ static void make_as_strided(Call *c)
     add_size(c, &flat, term_int(-1));
     for (int d = 0; d < n; d++)
         add_size(c, &sizes, term_int(size[d]));
-    Term picked = emit2(c, "Gather", reshape(c, x, &flat), emit_ints(e, places, (int)count));
+    ExportTerm picked = emit2(c, "Gather", reshape(c, x, &flat), emit_ints(e, places, (int)count));
     picked.rank = 1;
-    Term out = reshape(c, picked, &sizes);
+    ExportTerm out = reshape(c, picked, &sizes);
     call_results(c, &out, 1);
 }
 
 /* Both operands broadcast but for the dim. */
 static void make_take_along(Call *c)
 {
-    Term x = call_tensor(c, "self"), index = call_tensor(c, "indices");
+    ExportTerm x = call_tensor(c, "self"), index = call_tensor(c, "indices");
     int64_t dim = call_axis(c, "dim", x.rank);
     Terms sizes[2] = {{0}, {0}};
     bool wider[2] = {false, false};
     for (int d = 0; d < x.rank && index.rank == x.rank; d++) {
-        Term size[2] = {size_of(c, x, d), size_of(c, index, d)};
+        ExportTerm size[2] = {size_of(c, x, d), size_of(c, index, d)};
         for (int s = 0; s < 2; s++) {
             bool one = size[s].kind == TERM_NUMBER && size[s].i == 1 && d != dim;
             bool other = size[!s].kind != TERM_NUMBER || size[!s].i != 1;
@@ -218,14 +218,14 @@ static void make_take_along(Call *c)
     if (wider[1])
         index = expand(c, index, emit_sizes(c, &sizes[1]), x.rank);
     Attr attr = attr_int(c->e, "axis", dim);
-    Term out = emit(c, "GatherElements", (Term[]){x, index}, 2, &attr, 1);
+    ExportTerm out = emit(c, "GatherElements", (ExportTerm[]){x, index}, 2, &attr, 1);
     call_results(c, &out, 1);
 }
 
 /* "abc,bcd->ad" */
 static void make_tensordot(Call *c)
 {
-    Term x = call_tensor(c, "self"), y = call_tensor(c, "other");
+    ExportTerm x = call_tensor(c, "self"), y = call_tensor(c, "other");
     int64_t left[DIMS_MAX], right[DIMS_MAX];
     int n = call_ints(c, "dims_self", left, DIMS_MAX);
     if (n < 0 || call_ints(c, "dims_other", right, DIMS_MAX) != n || x.rank + y.rank > 26) {
@@ -250,7 +250,7 @@ static void make_tensordot(Call *c)
                 made[n_made++] = letter[s][d] = next++;
     const char *text = arena_printf(c->e->arena, "%s,%s->%s", letter[0], letter[1], made);
     Attr attr = attr_text(c->e, "equation", str_from(text));
-    Term out = emit(c, "Einsum", (Term[]){x, y}, 2, &attr, 1);
+    ExportTerm out = emit(c, "Einsum", (ExportTerm[]){x, y}, 2, &attr, 1);
     out.rank = (uint8_t)n_made;
     call_results(c, &out, 1);
 }

@@ -7,23 +7,23 @@ static void make_view(Call *c)
 {
     Terms sizes = {0};
     call_terms(c, call_given(c, "size") ? "size" : "shape", &sizes);
-    Term out = reshape(c, call_tensor(c, "self"), &sizes);
+    ExportTerm out = reshape(c, call_tensor(c, "self"), &sizes);
     call_results(c, &out, 1);
 }
 
 /* The same bits as numbers of another type. */
 static void make_bits(Call *c)
 {
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     Dtype to = call_dtype(c, "dtype");
     Attr attr = attr_int(c->e, "to", dtype_to_onnx(to));
-    Term out = emit(c, "BitCast", &x, 1, &attr, 1);
+    ExportTerm out = emit(c, "BitCast", &x, 1, &attr, 1);
     out.dtype = (uint8_t)to;
     call_results(c, &out, 1);
 }
 
 /* Dims first to last become those of `between`. */
-static void replace_dims(Call *c, Term x, int64_t first, int64_t last, const Terms *between)
+static void replace_dims(Call *c, ExportTerm x, int64_t first, int64_t last, const Terms *between)
 {
     Terms sizes = {0};
     for (int64_t d = 0; d < first; d++)
@@ -32,13 +32,13 @@ static void replace_dims(Call *c, Term x, int64_t first, int64_t last, const Ter
         add_size(c, &sizes, between->at[i]);
     for (int64_t d = last + 1; d < x.rank; d++)
         add_size(c, &sizes, size_of(c, x, d));
-    Term out = reshape(c, x, &sizes);
+    ExportTerm out = reshape(c, x, &sizes);
     call_results(c, &out, 1);
 }
 
 static void make_flatten(Call *c)
 {
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     Terms all = {0};
     add_size(c, &all, term_int(-1));
     int64_t first = call_axis(c, "start_dim", x.rank), last = call_axis(c, "end_dim", x.rank);
@@ -47,7 +47,7 @@ static void make_flatten(Call *c)
 
 static void make_unflatten(Call *c)
 {
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     Terms sizes = {0};
     int64_t dim = call_axis(c, "dim", x.rank);
     call_terms(c, "sizes", &sizes);
@@ -58,7 +58,7 @@ static void make_unflatten(Call *c)
 static void make_squeeze(Call *c)
 {
     int64_t dims[DIMS_MAX], gone[DIMS_MAX];
-    Term x = call_tensor(c, "self"), out = x;
+    ExportTerm x = call_tensor(c, "self"), out = x;
     int n_gone = 0, n = call_ints(c, "dim", dims, DIMS_MAX);
     bool all = !call_given(c, "dim");
     for (int d = 0; d < x.rank; d++) {
@@ -75,37 +75,38 @@ static void make_squeeze(Call *c)
 
 static void make_unsqueeze(Call *c)
 {
-    Term x = call_tensor(c, "self"), out = unsqueeze(c, x, call_axis(c, "dim", x.rank + 1));
+    ExportTerm x = call_tensor(c, "self"), out = unsqueeze(c, x, call_axis(c, "dim", x.rank + 1));
     call_results(c, &out, 1);
 }
 
 static void make_transpose(Call *c)
 {
-    Term x = call_tensor(c, "self");
-    Term out = swap_dims(c, x, call_axis(c, "dim0", x.rank), call_axis(c, "dim1", x.rank));
+    ExportTerm x = call_tensor(c, "self");
+    ExportTerm out = swap_dims(c, x, call_axis(c, "dim0", x.rank), call_axis(c, "dim1", x.rank));
     call_results(c, &out, 1);
 }
 
 static void make_swapaxes(Call *c)
 {
-    Term x = call_tensor(c, "self");
-    Term out = swap_dims(c, x, call_axis(c, "axis0", x.rank), call_axis(c, "axis1", x.rank));
+    ExportTerm x = call_tensor(c, "self");
+    ExportTerm out = swap_dims(c, x, call_axis(c, "axis0", x.rank), call_axis(c, "axis1", x.rank));
     call_results(c, &out, 1);
 }
 
 static void make_t(Call *c)
 {
-    Term x = call_tensor(c, "self"), out = x.rank < 2 ? x : swap_dims(c, x, x.rank - 2, x.rank - 1);
+    ExportTerm x = call_tensor(c, "self"),
+               out = x.rank < 2 ? x : swap_dims(c, x, x.rank - 2, x.rank - 1);
     call_results(c, &out, 1);
 }
 
 static void make_reversed(Call *c)
 {
     int64_t perm[DIMS_MAX];
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     for (int d = 0; d < x.rank; d++)
         perm[d] = x.rank - 1 - d;
-    Term out = x.rank < 2 ? x : transpose(c, x, perm);
+    ExportTerm out = x.rank < 2 ? x : transpose(c, x, perm);
     call_results(c, &out, 1);
 }
 
@@ -113,11 +114,11 @@ static void make_reversed(Call *c)
 static void make_broadcast(Call *c)
 {
     Terms list = {0};
-    Term out[CALL_OUTPUTS_MAX], sum = no_term();
+    ExportTerm out[CALL_OUTPUTS_MAX], sum = no_term();
     int rank = 0;
     call_terms(c, "tensors", &list);
     for (int i = 0; i < list.n; i++) {
-        Term line = emit2(c, "Mul", emit_cast(c, list.at[i], DT_I64), term_int(0));
+        ExportTerm line = emit2(c, "Mul", emit_cast(c, list.at[i], DT_I64), term_int(0));
         sum = i == 0 ? line : emit2(c, "Add", sum, line);
         rank = list.at[i].rank > rank ? list.at[i].rank : rank;
     }
@@ -130,7 +131,7 @@ static void make_broadcast(Call *c)
 static void make_meshgrid(Call *c)
 {
     Terms list = {0}, sizes = {0};
-    Term out[CALL_OUTPUTS_MAX];
+    ExportTerm out[CALL_OUTPUTS_MAX];
     call_terms(c, "tensors", &list);
     bool swapped = str_eq(call_text(c, "indexing"), STR("xy")) && list.n > 1;
     if (list.n > DIMS_MAX) {
@@ -138,10 +139,10 @@ static void make_meshgrid(Call *c)
         return;
     }
     for (int d = 0; d < list.n; d++) {
-        Term line = list.at[swapped && d < 2 ? 1 - d : d];
+        ExportTerm line = list.at[swapped && d < 2 ? 1 - d : d];
         add_size(c, &sizes, line.rank == 0 ? term_int(1) : size_of(c, line, 0));
     }
-    Term shape = emit_sizes(c, &sizes);
+    ExportTerm shape = emit_sizes(c, &sizes);
     for (int i = 0; i < list.n; i++) {
         int dim = swapped && i < 2 ? 1 - i : i;
         out[i] = expand(c, reshape_along(c, list.at[i], dim, list.n), shape, list.n);
@@ -152,7 +153,7 @@ static void make_meshgrid(Call *c)
 static void make_permute(Call *c)
 {
     int64_t dims[DIMS_MAX];
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int n = call_ints(c, "dims", dims, DIMS_MAX);
     if (n != x.rank) {
         call_fail(c, "it permutes %d of %d dims", n, x.rank);
@@ -160,7 +161,7 @@ static void make_permute(Call *c)
     }
     for (int d = 0; d < n; d++)
         dims[d] += dims[d] < 0 ? n : 0;
-    Term out = n == 0 ? x : transpose(c, x, dims);
+    ExportTerm out = n == 0 ? x : transpose(c, x, dims);
     call_results(c, &out, 1);
 }
 
@@ -169,7 +170,7 @@ static void make_movedim(Call *c)
 {
     int64_t from[DIMS_MAX], to[DIMS_MAX], perm[DIMS_MAX];
     bool moved[DIMS_MAX] = {false}, taken[DIMS_MAX] = {false};
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int n = call_ints(c, "source", from, DIMS_MAX);
     if (call_ints(c, "destination", to, DIMS_MAX) != n)
         n = 0;
@@ -189,7 +190,7 @@ static void make_movedim(Call *c)
         if (!taken[d])
             perm[d] = rest++;
     }
-    Term out = transpose(c, x, perm);
+    ExportTerm out = transpose(c, x, perm);
     call_results(c, &out, 1);
 }
 
@@ -203,7 +204,7 @@ static void make_expand(Call *c)
     for (int i = 0; i < sizes.n; i++)
         if (sizes.at[i].kind == TERM_NUMBER && sizes.at[i].i == -1)
             sizes.at[i] = term_int(1);
-    Term out = expand(c, call_tensor(c, "self"), emit_sizes(c, &sizes), sizes.n);
+    ExportTerm out = expand(c, call_tensor(c, "self"), emit_sizes(c, &sizes), sizes.n);
     call_results(c, &out, 1);
 }
 
@@ -211,7 +212,7 @@ static void make_expand(Call *c)
 static void make_repeat(Call *c)
 {
     Terms repeats = {0}, all = {0};
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     call_terms(c, call_given(c, "repeats") ? "repeats" : "dims", &repeats);
     while (x.rank < repeats.n && !export_failed(c->e))
         x = unsqueeze(c, x, 0);
@@ -219,14 +220,14 @@ static void make_repeat(Call *c)
         add_size(c, &all, term_int(1));
     for (int i = 0; i < repeats.n; i++)
         add_size(c, &all, repeats.at[i]);
-    Term out = all.n == 0 ? x : emit2(c, "Tile", x, emit_sizes(c, &all));
+    ExportTerm out = all.n == 0 ? x : emit2(c, "Tile", x, emit_sizes(c, &all));
     call_results(c, &out, 1);
 }
 
 /* Each element so many times: a new dim behind, which becomes part of the dim. */
 static void make_repeat_interleave(Call *c)
 {
-    Term x = call_tensor(c, "self"), times = call_term(c, "repeats");
+    ExportTerm x = call_tensor(c, "self"), times = call_term(c, "repeats");
     Terms repeats = {0}, sizes = {0};
     if (!call_given(c, "dim")) {
         add_size(c, &sizes, term_int(-1));
@@ -234,13 +235,13 @@ static void make_repeat_interleave(Call *c)
         sizes.n = 0;
     }
     int64_t dim = call_given(c, "dim") ? call_axis(c, "dim", x.rank) : 0;
-    Term apart = unsqueeze(c, x, dim + 1);
+    ExportTerm apart = unsqueeze(c, x, dim + 1);
     for (int d = 0; d < apart.rank; d++)
         add_size(c, &repeats, d == dim + 1 ? times : term_int(1));
     for (int d = 0; d < x.rank; d++)
         add_size(c, &sizes, d == dim ? term_int(-1) : size_of(c, x, d));
-    Term many = emit2(c, "Tile", apart, emit_sizes(c, &repeats));
-    Term out = reshape(c, many, &sizes);
+    ExportTerm many = emit2(c, "Tile", apart, emit_sizes(c, &repeats));
+    ExportTerm out = reshape(c, many, &sizes);
     call_results(c, &out, 1);
 }
 
@@ -248,34 +249,35 @@ static void make_repeat_interleave(Call *c)
 
 static void make_slice(Call *c)
 {
-    Term x = call_tensor(c, "self");
-    Term out = slice(c, x, call_axis(c, "dim", x.rank), call_term(c, "start"), call_term(c, "end"),
-                     call_int(c, "step"));
+    ExportTerm x = call_tensor(c, "self");
+    ExportTerm out = slice(c, x, call_axis(c, "dim", x.rank), call_term(c, "start"),
+                           call_term(c, "end"), call_int(c, "step"));
     call_results(c, &out, 1);
 }
 
 static void make_narrow(Call *c)
 {
-    Term x = call_tensor(c, "self"), start = call_term(c, "start"), n = call_term(c, "length");
-    Term end = start.kind == TERM_NUMBER && n.kind == TERM_NUMBER ? term_int(start.i + n.i)
-                                                                  : emit2(c, "Add", start, n);
-    Term out = slice(c, x, call_axis(c, "dim", x.rank), start, end, 1);
+    ExportTerm x = call_tensor(c, "self"), start = call_term(c, "start"),
+               n = call_term(c, "length");
+    ExportTerm end = start.kind == TERM_NUMBER && n.kind == TERM_NUMBER ? term_int(start.i + n.i)
+                                                                        : emit2(c, "Add", start, n);
+    ExportTerm out = slice(c, x, call_axis(c, "dim", x.rank), start, end, 1);
     call_results(c, &out, 1);
 }
 
-static Term select(Call *c, Term x, int64_t dim, Term index)
+static ExportTerm select(Call *c, ExportTerm x, int64_t dim, ExportTerm index)
 {
     Attr attr = attr_int(c->e, "axis", dim);
-    Term in[] = {x, emit_as_scalar(c, index, DT_I64)};
-    Term out = emit(c, "Gather", in, 2, &attr, 1);
+    ExportTerm in[] = {x, emit_as_scalar(c, index, DT_I64)};
+    ExportTerm out = emit(c, "Gather", in, 2, &attr, 1);
     out.rank = (uint8_t)(x.rank > 0 ? x.rank - 1 : 0);
     return out;
 }
 
 static void make_select(Call *c)
 {
-    Term x = call_tensor(c, "self");
-    Term out = select(c, x, call_axis(c, "dim", x.rank), call_term(c, "index"));
+    ExportTerm x = call_tensor(c, "self");
+    ExportTerm out = select(c, x, call_axis(c, "dim", x.rank), call_term(c, "index"));
     call_results(c, &out, 1);
 }
 
@@ -291,7 +293,7 @@ static int n_results(const Call *c)
 
 static void make_unbind(Call *c)
 {
-    Term x = call_tensor(c, "self"), out[CALL_OUTPUTS_MAX];
+    ExportTerm x = call_tensor(c, "self"), out[CALL_OUTPUTS_MAX];
     int n = n_results(c);
     int64_t dim = call_axis(c, "dim", x.rank);
     for (int i = 0; i < n; i++)
@@ -299,9 +301,9 @@ static void make_unbind(Call *c)
     call_results(c, out, n);
 }
 
-static void split(Call *c, Term x, int64_t dim, const Terms *sizes)
+static void split(Call *c, ExportTerm x, int64_t dim, const Terms *sizes)
 {
-    Term out[CALL_OUTPUTS_MAX];
+    ExportTerm out[CALL_OUTPUTS_MAX];
     Attr attr = attr_int(c->e, "axis", dim);
     int64_t numbers[CALL_OUTPUTS_MAX];
     bool known = true;
@@ -314,7 +316,7 @@ static void split(Call *c, Term x, int64_t dim, const Terms *sizes)
         call_fail(c, "it has more than %d parts", known ? CALL_OUTPUTS_MAX : DIMS_MAX);
         return;
     }
-    Term in[] = {x, known ? emit_ints(c->e, numbers, n) : emit_sizes(c, sizes)};
+    ExportTerm in[] = {x, known ? emit_ints(c->e, numbers, n) : emit_sizes(c, sizes)};
     emit_many(c, "Split", in, 2, &attr, 1, out, n);
     call_results(c, out, n);
 }
@@ -322,16 +324,16 @@ static void split(Call *c, Term x, int64_t dim, const Terms *sizes)
 static void make_split_with_sizes(Call *c)
 {
     Terms sizes = {0};
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     call_terms(c, call_given(c, "split_sizes") ? "split_sizes" : "split_size", &sizes);
     split(c, x, call_axis(c, "dim", x.rank), &sizes);
 }
 
 /* Parts of one size, the last may be smaller: slices where the file does not know the dim. */
-static void split_evenly(Call *c, Term x, int64_t dim, int64_t size, int n)
+static void split_evenly(Call *c, ExportTerm x, int64_t dim, int64_t size, int n)
 {
     Terms sizes = {0};
-    Term whole = size_of(c, x, dim), out[CALL_OUTPUTS_MAX];
+    ExportTerm whole = size_of(c, x, dim), out[CALL_OUTPUTS_MAX];
     for (int i = 0; i < n && whole.kind == TERM_NUMBER; i++)
         add_size(c, &sizes, term_int(i == n - 1 ? whole.i - size * i : size));
     if (whole.kind == TERM_NUMBER) {
@@ -346,7 +348,7 @@ static void split_evenly(Call *c, Term x, int64_t dim, int64_t size, int n)
 
 static void make_split(Call *c)
 {
-    Term x = call_tensor(c, "self"), size = call_term(c, "split_size");
+    ExportTerm x = call_tensor(c, "self"), size = call_term(c, "split_size");
     if (size.kind == TERM_NUMBER &&
         json_view_get(c->e->json, call_place(c, "split_size"), "as_ints") < 0)
         split_evenly(c, x, call_axis(c, "dim", x.rank), size.i, n_results(c));
@@ -356,9 +358,9 @@ static void make_split(Call *c)
 
 static void make_chunk(Call *c)
 {
-    Term x = call_tensor(c, "self"), out[CALL_OUTPUTS_MAX];
+    ExportTerm x = call_tensor(c, "self"), out[CALL_OUTPUTS_MAX];
     int64_t dim = call_axis(c, "dim", x.rank), chunks = call_int(c, "chunks");
-    Term whole = size_of(c, x, dim);
+    ExportTerm whole = size_of(c, x, dim);
     int n = n_results(c);
     if (whole.kind == TERM_NUMBER && chunks > 0) {
         split_evenly(c, x, dim, (whole.i + chunks - 1) / chunks, n);
@@ -372,7 +374,7 @@ static void make_chunk(Call *c)
 /* ---- put together ---- */
 
 /* Empty tensors of one dim are left out, as torch does. */
-static bool is_nothing(Call *c, Term x)
+static bool is_nothing(Call *c, ExportTerm x)
 {
     return x.rank == 1 && x.meta >= 0 && meta_dim(c->e, x.meta, 0) == 0;
 }
@@ -381,7 +383,7 @@ static void join(Call *c, bool stacked)
 {
     enum { PARTS_MAX = 256 };
     Terms list = {0};
-    Term parts[PARTS_MAX];
+    ExportTerm parts[PARTS_MAX];
     int n = 0, rank = 0;
     call_terms(c, "tensors", &list);
     if (list.n > PARTS_MAX || list.n == 0) {
@@ -397,7 +399,7 @@ static void join(Call *c, bool stacked)
             parts[n++] = unsqueeze(c, emit_cast(c, list.at[i], dtype), dim);
         else if (rank == 1 || !is_nothing(c, list.at[i]))
             parts[n++] = emit_cast(c, list.at[i], dtype);
-    Term out = concat(c, parts, n, dim);
+    ExportTerm out = concat(c, parts, n, dim);
     call_results(c, &out, 1);
 }
 
@@ -413,20 +415,20 @@ static void make_stack(Call *c)
 
 static void make_slice_scatter(Call *c)
 {
-    Term x = call_tensor(c, "self");
-    Term out = put_slice(c, x, emit_cast(c, call_tensor(c, "src"), (Dtype)x.dtype),
-                         call_axis(c, "dim", x.rank), call_term(c, "start"), call_term(c, "end"),
-                         call_int(c, "step"));
+    ExportTerm x = call_tensor(c, "self");
+    ExportTerm out = put_slice(c, x, emit_cast(c, call_tensor(c, "src"), (Dtype)x.dtype),
+                               call_axis(c, "dim", x.rank), call_term(c, "start"),
+                               call_term(c, "end"), call_int(c, "step"));
     call_results(c, &out, 1);
 }
 
 static void make_select_scatter(Call *c)
 {
-    Term x = call_tensor(c, "self");
+    ExportTerm x = call_tensor(c, "self");
     int64_t dim = call_axis(c, "dim", x.rank), index = call_int(c, "index");
-    Term part = unsqueeze(c, emit_cast(c, call_tensor(c, "src"), (Dtype)x.dtype), dim);
-    Term end = index == -1 ? no_term() : term_int(index + 1);
-    Term out = put_slice(c, x, part, dim, term_int(index), end, 1);
+    ExportTerm part = unsqueeze(c, emit_cast(c, call_tensor(c, "src"), (Dtype)x.dtype), dim);
+    ExportTerm end = index == -1 ? no_term() : term_int(index + 1);
+    ExportTerm out = put_slice(c, x, part, dim, term_int(index), end, 1);
     call_results(c, &out, 1);
 }
 
@@ -436,14 +438,14 @@ static void make_flip(Call *c)
 {
     Export *e = c->e;
     int64_t dims[DIMS_MAX], starts[DIMS_MAX], ends[DIMS_MAX], steps[DIMS_MAX];
-    Term x = call_tensor(c, "self"), out = x;
+    ExportTerm x = call_tensor(c, "self"), out = x;
     int n = call_ints(c, "dims", dims, DIMS_MAX);
     for (int i = 0; i < n; i++) {
         starts[i] = steps[i] = -1;
         ends[i] = INT64_MIN + 1;
     }
-    Term in[] = {x, emit_ints(e, starts, n), emit_ints(e, ends, n), emit_ints(e, dims, n),
-                 emit_ints(e, steps, n)};
+    ExportTerm in[] = {x, emit_ints(e, starts, n), emit_ints(e, ends, n), emit_ints(e, dims, n),
+                       emit_ints(e, steps, n)};
     if (n > 0)
         out = emit(c, "Slice", in, 5, NULL, 0);
     call_results(c, &out, 1);
@@ -453,7 +455,7 @@ static void make_flip(Call *c)
 static void make_roll(Call *c)
 {
     int64_t dims[DIMS_MAX], shifts[DIMS_MAX];
-    Term x = call_tensor(c, "self"), out = x;
+    ExportTerm x = call_tensor(c, "self"), out = x;
     int n = call_ints(c, "shifts", shifts, DIMS_MAX), n_dims = call_ints(c, "dims", dims, DIMS_MAX);
     bool flat = n == 1 && n_dims == 0;
     if (flat) { /* all elements in a row */
@@ -466,9 +468,9 @@ static void make_roll(Call *c)
     }
     for (int i = 0; i < n; i++) {
         int64_t dim = dims[i] < 0 ? dims[i] + out.rank : dims[i];
-        Term cut = term_int(-shifts[i]);
-        Term parts[] = {slice(c, out, dim, cut, no_term(), 1),
-                        slice(c, out, dim, no_term(), cut, 1)};
+        ExportTerm cut = term_int(-shifts[i]);
+        ExportTerm parts[] = {slice(c, out, dim, cut, no_term(), 1),
+                              slice(c, out, dim, no_term(), cut, 1)};
         out = shifts[i] == 0 ? out : concat(c, parts, 2, dim);
     }
     out = flat ? emit2(c, "Reshape", out, emit1(c, "Shape", x)) : out;
@@ -481,9 +483,9 @@ static void make_pad(Call *c)
     static const struct {
         const char *theirs, *ours;
     } modes[] = {{"reflect", "reflect"}, {"replicate", "edge"}, {"circular", "wrap"}};
-    Term x = call_tensor(c, "self"), value = call_term(c, "value");
+    ExportTerm x = call_tensor(c, "self"), value = call_term(c, "value");
     Terms pairs = {0};
-    Term sides[2 * DIMS_MAX];
+    ExportTerm sides[2 * DIMS_MAX];
     Str mode = call_text(c, "mode");
     const char *ours = "constant";
     int rank = x.rank;
@@ -500,11 +502,11 @@ static void make_pad(Call *c)
         if (str_eq(mode, str_from(modes[i].theirs)))
             ours = modes[i].ours;
     Terms half[2] = {{sides, rank, rank}, {sides + rank, rank, rank}};
-    Term both[] = {emit_sizes(c, &half[0]), emit_sizes(c, &half[1])};
+    ExportTerm both[] = {emit_sizes(c, &half[0]), emit_sizes(c, &half[1])};
     Attr attr = attr_text(c->e, "mode", str_from(ours));
-    Term in[] = {x, concat(c, both, 2, 0),
-                 emit_constant(c, term_is(value) ? value : term_int(0), (Dtype)x.dtype)};
-    Term out = emit(c, "Pad", in, 3, &attr, 1);
+    ExportTerm in[] = {x, concat(c, both, 2, 0),
+                       emit_constant(c, term_is(value) ? value : term_int(0), (Dtype)x.dtype)};
+    ExportTerm out = emit(c, "Pad", in, 3, &attr, 1);
     call_results(c, &out, 1);
 }
 
@@ -512,29 +514,29 @@ static void make_pad(Call *c)
 static void make_slice_backward(Call *c)
 {
     Terms sizes = {0};
-    Term grad = call_tensor(c, "grad_output");
+    ExportTerm grad = call_tensor(c, "grad_output");
     call_terms(c, "input_sizes", &sizes);
     int64_t dim = call_axis(c, "dim", grad.rank);
-    Term shape = emit_sizes(c, &sizes), end = call_term(c, "end");
-    Term zeros = zeros_like_shape(c, shape, (Dtype)grad.dtype, grad.rank);
+    ExportTerm shape = emit_sizes(c, &sizes), end = call_term(c, "end");
+    ExportTerm zeros = zeros_like_shape(c, shape, (Dtype)grad.dtype, grad.rank);
     bool whole = end.kind == TERM_NUMBER && dim < sizes.n && sizes.at[dim].kind == TERM_NUMBER &&
                  end.i >= sizes.at[dim].i;
-    Term out = put_slice(c, zeros, grad, dim, call_term(c, "start"), whole ? no_term() : end,
-                         call_int(c, "step"));
+    ExportTerm out = put_slice(c, zeros, grad, dim, call_term(c, "start"), whole ? no_term() : end,
+                               call_int(c, "step"));
     call_results(c, &out, 1);
 }
 
 static void make_select_backward(Call *c)
 {
     Terms sizes = {0};
-    Term grad = call_tensor(c, "grad_output");
+    ExportTerm grad = call_tensor(c, "grad_output");
     call_terms(c, "input_sizes", &sizes);
     int64_t dim = call_axis(c, "dim", grad.rank + 1), index = call_int(c, "index");
-    Term zeros = zeros_like_shape(c, emit_sizes(c, &sizes), (Dtype)grad.dtype, grad.rank + 1);
+    ExportTerm zeros = zeros_like_shape(c, emit_sizes(c, &sizes), (Dtype)grad.dtype, grad.rank + 1);
     bool last = index == -1 || (dim < sizes.n && sizes.at[dim].kind == TERM_NUMBER &&
                                 index + 1 == sizes.at[dim].i);
-    Term out = put_slice(c, zeros, unsqueeze(c, grad, dim), dim, term_int(index),
-                         last ? no_term() : term_int(index + 1), 1);
+    ExportTerm out = put_slice(c, zeros, unsqueeze(c, grad, dim), dim, term_int(index),
+                               last ? no_term() : term_int(index + 1), 1);
     call_results(c, &out, 1);
 }
 

@@ -9,22 +9,25 @@
 /* The rank; an error and one that is legal if it is none. */
 uint8_t legal_rank(Call *c, int rank);
 /* The size of a dim: a number where the file knows it, else i64[1]. */
-Term size_of(Call *c, Term x, int64_t dim);
-void add_size(Call *c, Terms *sizes, Term size);
-Term reshape(Call *c, Term x, const Terms *sizes);
-Term transpose(Call *c, Term x, const int64_t *perm);
-Term swap_dims(Call *c, Term x, int64_t a, int64_t b);
-Term unsqueeze(Call *c, Term x, int64_t dim); /* dim 0 to rank */
-Term squeeze(Call *c, Term x, int64_t dim);
-Term expand(Call *c, Term x, Term shape, int rank);
-Term concat(Call *c, const Term *parts, int n, int64_t dim);
+ExportTerm size_of(Call *c, ExportTerm x, int64_t dim);
+void add_size(Call *c, Terms *sizes, ExportTerm size);
+ExportTerm reshape(Call *c, ExportTerm x, const Terms *sizes);
+ExportTerm transpose(Call *c, ExportTerm x, const int64_t *perm);
+ExportTerm swap_dims(Call *c, ExportTerm x, int64_t a, int64_t b);
+ExportTerm unsqueeze(Call *c, ExportTerm x, int64_t dim); /* dim 0 to rank */
+ExportTerm squeeze(Call *c, ExportTerm x, int64_t dim);
+ExportTerm expand(Call *c, ExportTerm x, ExportTerm shape, int rank);
+ExportTerm concat(Call *c, const ExportTerm *parts, int n, int64_t dim);
 /* Elements start, start + step .. before end; NONE: from the start, to the end. */
-Term slice(Call *c, Term x, int64_t dim, Term start, Term end, int64_t step);
+ExportTerm slice(Call *c, ExportTerm x, int64_t dim, ExportTerm start, ExportTerm end,
+                 int64_t step);
 /* x with `part` in the place of that slice. */
-Term put_slice(Call *c, Term x, Term part, int64_t dim, Term start, Term end, int64_t step);
-Term zeros_like_shape(Call *c, Term shape, Dtype dtype, int rank);
-Term range(Call *c, Term start, Term end, Term step, Dtype dtype); /* numbers, or i64[1] */
+ExportTerm put_slice(Call *c, ExportTerm x, ExportTerm part, int64_t dim, ExportTerm start,
+                     ExportTerm end, int64_t step);
+ExportTerm zeros_like_shape(Call *c, ExportTerm shape, Dtype dtype, int rank);
+ExportTerm range(Call *c, ExportTerm start, ExportTerm end, ExportTerm step,
+                 Dtype dtype); /* numbers, or i64[1] */
 /* Whole numbers from 0 to the size of a dim, along it: [1, .., n, .., 1]. */
-Term reshape_along(Call *c, Term line, int64_t dim, int rank);
+ExportTerm reshape_along(Call *c, ExportTerm line, int64_t dim, int rank);
 
 #endif

@@ -29,7 +29,7 @@ static int32_t output_of(Export *e, int32_t spec)
     ExportValue *value = name.n > 0 ? export_value(e, at, name) : NULL;
     if (!value) /* a name that no output has says nothing */
         *e->err = (Error){0};
-    Term term = value ? inplace_current(e, value) : no_term();
+    ExportTerm term = value ? inplace_current(e, value) : no_term();
     return term.kind == TERM_TENSOR ? term.tensor : -1;
 }
 

@@ -70,7 +70,7 @@ ExportValue *export_value(Export *e, int32_t place, Str name)
     return NULL;
 }
 
-ExportValue *export_define(Export *e, Str name, Term term, bool size)
+ExportValue *export_define(Export *e, Str name, ExportTerm term, bool size)
 {
     ExportValue *value = own_value(e, name);
     int32_t meta = value->meta;

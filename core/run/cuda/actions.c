@@ -60,7 +60,7 @@ void add_work(GpuRank *gpu, int at, const DeviceWork *work, const WorkPlaces *pl
         own->workspace[w] = scratch_address(gpu, at, work->workspace_bytes[w]).offset_bytes;
     place_tables(gpu, work, own);
     for (int i = 0; i < work->n_items; i++) {
-        Action action = {.kind = kinds[work->item[i].kind], .group = -1};
+        GpuAction action = {.kind = kinds[work->item[i].kind], .group = -1};
         action.item = &work->item[i];
         action.places = own;
         action.n_bytes = (size_t)work->item[i].n_bytes;
@@ -142,7 +142,7 @@ static uint64_t word_bits(const GpuRank *gpu, int at, const WorkPlaces *places,
 
 enum { SHARED_BYTES_PLAIN = 48 << 10 }; /* above this cudaFuncSetAttribute() is needed */
 
-static bool resolve_launch(GpuRank *gpu, int at, Action *action, Error *err)
+static bool resolve_launch(GpuRank *gpu, int at, GpuAction *action, Error *err)
 {
     const DeviceLaunch *launch = &action->item->launch;
     Launch *out = &action->launch;
@@ -162,7 +162,7 @@ static bool resolve_launch(GpuRank *gpu, int at, Action *action, Error *err)
                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)out->shared_bytes);
 }
 
-static bool resolve_product(GpuRank *gpu, int at, Action *action, Error *err)
+static bool resolve_product(GpuRank *gpu, int at, GpuAction *action, Error *err)
 {
     const DeviceMatmul *matmul = &action->item->matmul;
     ProductUse use = {.arch = gpu->device->arch, .workspace = gpu->blas_workspace};
@@ -175,7 +175,7 @@ static bool resolve_product(GpuRank *gpu, int at, Action *action, Error *err)
     return product_open(&gpu->blas, matmul, &use, &action->product, err);
 }
 
-static bool resolve(GpuRank *gpu, int at, Action *action, Error *err)
+static bool resolve(GpuRank *gpu, int at, GpuAction *action, Error *err)
 {
     if (action->kind == ACT_LAUNCH)
         return resolve_launch(gpu, at, action, err);

@@ -75,14 +75,14 @@ static bool record_for_peers(GpuRank *gpu, cudaEvent_t event, cudaStream_t strea
     return CUDA_CALL(err, cudaEventRecord, event, stream) && rank_meet(gpu->rank);
 }
 
-static bool await(GpuRank *gpu, const Action *action, cudaStream_t stream, Error *err)
+static bool await(GpuRank *gpu, const GpuAction *action, cudaStream_t stream, Error *err)
 {
     const GpuRank *peer = gpu->team->rank[action->peer - gpu->rank->team->first_rank];
     return CUDA_CALL(err, cudaStreamWaitEvent, stream, action->taken ? peer->taken : peer->offer,
                      0);
 }
 
-static ncclResult_t collective(const Action *a, cudaStream_t stream)
+static ncclResult_t collective(const GpuAction *a, cudaStream_t stream)
 {
     if (a->kind == ACT_ALL_REDUCE)
         return ncclAllReduce(a->at_from, a->at_to, a->n_bytes, a->type, a->reduce, a->comm, stream);
@@ -96,7 +96,7 @@ static ncclResult_t collective(const Action *a, cudaStream_t stream)
                : ncclRecv(a->at_to, a->n_bytes, ncclInt8, (int)a->peer, a->comm, stream);
 }
 
-static bool act(GpuRank *gpu, const Action *action, cudaStream_t stream, Error *err)
+static bool act(GpuRank *gpu, const GpuAction *action, cudaStream_t stream, Error *err)
 {
     switch (action->kind) {
     case ACT_LAUNCH:

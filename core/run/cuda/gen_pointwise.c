@@ -98,7 +98,7 @@ static bool add_read(Chain *chain, const KernelCall *call, int input, const int6
             *out = (From){OF_STEP, chain->made[m].step};
             return true;
         }
-    Read read = {.local = local};
+    PointRead read = {.local = local};
     read.place = place_input(device_op_at(chain->build, call), input);
     memcpy(read.stride, stride, sizeof read.stride);
     for (int r = 0; r < chain->n_reads; r++)
@@ -450,7 +450,7 @@ static bool build_long_fold(DeviceBuild *build, const KernelCall *call)
             return false;
         if (i > 1) {
             chain.read[chain.n_reads++] =
-                (Read){.local = out, .place = place_output(device_op_at(build, call), 0)};
+                (PointRead){.local = out, .place = place_output(device_op_at(build, call), 0)};
             row_major_strides(&out->shape, chain.read[0].stride);
         }
         while (i < call->n_inputs && chain.n_reads < READS_MAX) {

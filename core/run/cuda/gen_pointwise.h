@@ -33,7 +33,7 @@ typedef struct {
     const Local *local;
     DevicePlace place;
     int64_t stride[DIMS_MAX]; /* in the frame, then in the joined dims */
-} Read;
+} PointRead;
 
 typedef struct {
     const Local *local;
@@ -46,7 +46,7 @@ typedef struct {
     Shape frame;
     int n_steps, n_reads, n_made, n_written;
     PointStep step[STEPS_MAX];
-    Read read[READS_MAX];
+    PointRead read[READS_MAX];
     Made made[STEPS_MAX];    /* outputs of ops */
     bool written[STEPS_MAX]; /* of them */
     int n_dims;              /* joined */

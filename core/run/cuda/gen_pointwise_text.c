@@ -80,7 +80,7 @@ static void put_loads(const Chain *chain, Buf *text, const char *index)
                    index, d, index, d, index, d);
     buf_printf(text, "        %s i0 = %s;\n", index, last > 0 ? "rest" : "i");
     for (int r = 0; r < chain->n_reads; r++) {
-        const Read *read = &chain->read[r];
+        const PointRead *read = &chain->read[r];
         const char *type = dtype_name(read->local->dtype);
         buf_printf(text, "        const t_%s *at%d = a.x%d", type, r, r);
         for (int d = 0; d < chain->n_dims; d++)
@@ -106,7 +106,7 @@ static void put_element(const Chain *chain, Buf *text, From from, const PointSte
     if (from.kind == NO_VALUE) {
         put_param(text, step->class, (int)(step - chain->step), param);
     } else if (from.kind == OF_READ) {
-        const Read *read = &chain->read[from.at];
+        const PointRead *read = &chain->read[from.at];
         const char *type = dtype_name(read->local->dtype);
         if (read->stride[last] == 1)
             buf_printf(text, "load_%s_%s(x%d.e[k])", type, class, from.at);

@@ -86,9 +86,9 @@ typedef struct {
     void *at_to;
     const void *at_from;
     ncclComm_t comm;
-} Action;
+} GpuAction;
 
-typedef Vec(Action) Actions;
+typedef Vec(GpuAction) Actions;
 
 /* ---- a process ---- */
 

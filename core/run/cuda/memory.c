@@ -154,7 +154,7 @@ static void *slot_at(const GpuRank *gpu, int32_t slot)
 Local *memory_host_local(GpuRank *gpu, int32_t slot, Error *err)
 {
     const Plan *plan = gpu->rank->team->plan;
-    const Slot *held = &gpu_program(gpu)->slots[slot];
+    const ProgramSlot *held = &gpu_program(gpu)->slots[slot];
     const Local *at = gpu->rank->slot[slot];
     Local *local =
         local_new_empty(at->dtype, &at->whole, shardings_at(plan->shardings, held->sharding),

@@ -104,7 +104,7 @@ static void use_run_slots(GpuRank *gpu, int at, const OpRun *run, int n)
 
 static void act_on_host(GpuRank *gpu, int at, const OpRun *run)
 {
-    Action action = {.kind = ACT_HOST_OP, .op = run->op[0], .group = -1};
+    GpuAction action = {.kind = ACT_HOST_OP, .op = run->op[0], .group = -1};
     vec_push(gpu->arena, &gpu->actions[at], action);
     gpu->n_host_ops++;
     gpu->rank->result->copied[run->op[0]] = true;

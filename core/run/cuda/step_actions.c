@@ -17,7 +17,7 @@ typedef struct {
     Address *received; /* per receive */
 } StepMaker;
 
-static void add(StepMaker *m, Action action)
+static void add(StepMaker *m, GpuAction action)
 {
     if (action.kind != ACT_ALL_REDUCE && action.kind != ACT_ALL_GATHER &&
         action.kind != ACT_REDUCE_SCATTER)
@@ -125,7 +125,8 @@ static bool find_send(StepMaker *m, int64_t member, const Piece **out, Error *er
 static void add_zeros(StepMaker *m)
 {
     Address to = slot_address(m->instr->slot, 0);
-    add(m, (Action){.kind = ACT_ZERO, .to = to, .from = to, .n_bytes = (size_t)local_bytes(m->to)});
+    add(m,
+        (GpuAction){.kind = ACT_ZERO, .to = to, .from = to, .n_bytes = (size_t)local_bytes(m->to)});
 }
 
 /* Does what collective_finish() does on the host. */
@@ -170,16 +171,16 @@ static void add_awaits(StepMaker *m, const Message *messages, int n, bool taken)
 {
     for (int i = 0; i < n; i++)
         if (!is_own(m, &messages[i]))
-            add(m, (Action){.kind = ACT_AWAIT, .peer = messages[i].position, .taken = taken});
+            add(m, (GpuAction){.kind = ACT_AWAIT, .peer = messages[i].position, .taken = taken});
 }
 
 static bool make_shared(StepMaker *m, Error *err)
 {
-    add(m, (Action){.kind = ACT_OFFER});
+    add(m, (GpuAction){.kind = ACT_OFFER});
     add_awaits(m, m->exchange.receive, m->exchange.n_receives, false);
     if (!add_reads(m, err))
         return false;
-    add(m, (Action){.kind = ACT_TAKEN});
+    add(m, (GpuAction){.kind = ACT_TAKEN});
     add_awaits(m, m->exchange.send, m->exchange.n_sends, true);
     return true;
 }
@@ -220,11 +221,11 @@ static void add_messages(StepMaker *m, ActionKind kind, const Message *messages,
 {
     for (int i = 0; i < n; i++)
         if (!is_own(m, &messages[i]))
-            add(m, (Action){.kind = kind,
-                            .from = address[i],
-                            .to = address[i],
-                            .n_bytes = (size_t)message_bytes(m, &messages[i]),
-                            .peer = messages[i].position});
+            add(m, (GpuAction){.kind = kind,
+                               .from = address[i],
+                               .to = address[i],
+                               .n_bytes = (size_t)message_bytes(m, &messages[i]),
+                               .peer = messages[i].position});
 }
 
 static bool unpack_received(StepMaker *m, Error *err)
@@ -248,10 +249,10 @@ static bool make_sent(StepMaker *m, Error *err)
     if (!pack_sends(m, err))
         return false;
     place_receives(m);
-    add(m, (Action){.kind = ACT_GROUP_START});
+    add(m, (GpuAction){.kind = ACT_GROUP_START});
     add_messages(m, ACT_SEND, m->exchange.send, m->exchange.n_sends, m->sent);
     add_messages(m, ACT_RECEIVE, m->exchange.receive, m->exchange.n_receives, m->received);
-    add(m, (Action){.kind = ACT_GROUP_END});
+    add(m, (GpuAction){.kind = ACT_GROUP_END});
     return unpack_received(m, err);
 }
 
@@ -309,7 +310,7 @@ static bool is_full(const StepMaker *m, int64_t n_members)
 }
 
 /* The NCCL collective for the step; steps without one are sends. */
-static bool nccl_action(StepMaker *m, Action *out)
+static bool nccl_action(StepMaker *m, GpuAction *out)
 {
     const Exchange *x = &m->exchange;
     const RunOptions *options = m->gpu->rank->team->options;
@@ -345,7 +346,7 @@ static bool in_order(const Message *messages, int n)
     return true;
 }
 
-static bool make_gathered(StepMaker *m, Action gather, Error *err)
+static bool make_gathered(StepMaker *m, GpuAction gather, Error *err)
 {
     const Exchange *x = &m->exchange;
     int64_t n_bytes = local_bytes(m->from);
@@ -361,7 +362,7 @@ static bool make_gathered(StepMaker *m, Action gather, Error *err)
     return add_finish(m, err);
 }
 
-static bool make_scattered(StepMaker *m, Action scatter, Error *err)
+static bool make_scattered(StepMaker *m, GpuAction scatter, Error *err)
 {
     const Exchange *x = &m->exchange;
     if (!in_order(x->send, x->n_sends)) {
@@ -380,8 +381,8 @@ static bool make_scattered(StepMaker *m, Action scatter, Error *err)
 
 static bool make(StepMaker *m, Error *err)
 {
-    Action action = {.from = slot_address(m->instr->from, 0),
-                     .to = slot_address(m->instr->slot, 0)};
+    GpuAction action = {.from = slot_address(m->instr->from, 0),
+                        .to = slot_address(m->instr->slot, 0)};
     if (m->instr->step->atoms == 0)
         return add_reads(m, err);
     if (m->gpu->team->shared)

@@ -71,7 +71,8 @@ static double activate(const Activation *activation, double x)
 
 /* ---- attributes and operands ---- */
 
-static bool read_activations(Layer *layer, const RuleCall *rule, int directions, Error *err)
+static bool read_activations(RecurrentLayer *layer, const RuleCall *rule, int directions,
+                             Error *err)
 {
     const Attr *names = args_attr(rule, "activations"), *a = args_attr(rule, "activation_alpha");
     const Attr *b = args_attr(rule, "activation_beta");
@@ -106,7 +107,7 @@ static bool held_as(const KernelCall *call, int operand, const Shape *want, Erro
            kernel_computes(local, err);
 }
 
-static bool check_sizes(const Layer *n, Error *err)
+static bool check_sizes(const RecurrentLayer *n, Error *err)
 {
     const KernelCall *call = n->call;
     int64_t rows = n->cell->gates * n->h;
@@ -133,7 +134,7 @@ static bool check_sizes(const Layer *n, Error *err)
     return true;
 }
 
-bool layer_open(const KernelCall *call, Layer *out, Error *err)
+bool layer_open(const KernelCall *call, RecurrentLayer *out, Error *err)
 {
     for (int i = 0; i < 3; i++)
         if (i >= call->n_inputs || !call->input[i] || call->input[i]->shape.n_dims != 3)
@@ -143,7 +144,7 @@ bool layer_open(const KernelCall *call, Layer *out, Error *err)
     bool batch_first = args_int(&rule, "layout", 0) != 0;
     Str given = args_text(&rule, "direction", "forward");
     int directions = str_eq(given, STR("bidirectional")) ? 2 : 1;
-    *out = (Layer){.call = call, .cell = call->kernel->row, .batch_first = batch_first};
+    *out = (RecurrentLayer){.call = call, .cell = call->kernel->row, .batch_first = batch_first};
     out->s = x->dim[batch_first];
     out->b = x->dim[!batch_first];
     out->i = x->dim[2];
@@ -172,27 +173,27 @@ bool layer_open(const KernelCall *call, Layer *out, Error *err)
 
 /* ---- steps ---- */
 
-int64_t layer_length(const Layer *n, int64_t batch)
+int64_t layer_length(const RecurrentLayer *n, int64_t batch)
 {
     int64_t length = n->length ? (int64_t)n->length[batch] : n->s;
     return length < 0 ? 0 : length > n->s ? n->s : length;
 }
 
 /* The time of step `step` for a batch element. */
-static int64_t time_of(const Layer *n, int64_t d, int64_t batch, int64_t step)
+static int64_t time_of(const RecurrentLayer *n, int64_t d, int64_t batch, int64_t step)
 {
     bool backwards = n->reverse || n->direction[d] == 1;
     return backwards ? layer_length(n, batch) - 1 - step : step;
 }
 
-int64_t layer_row(const Layer *n, int64_t d, int64_t batch, int64_t step)
+int64_t layer_row(const RecurrentLayer *n, int64_t d, int64_t batch, int64_t step)
 {
     int64_t time = time_of(n, d, batch, step);
     return n->batch_first ? batch * n->s + time : time * n->b + batch;
 }
 
 /* out[b][rows] = from[b][h] * R' for rows from `first` on; out is cleared. */
-static void by_recurrence(const Layer *n, int64_t d, const double *from, int64_t first,
+static void by_recurrence(const RecurrentLayer *n, int64_t d, const double *from, int64_t first,
                           int64_t rows, double *out)
 {
     const double *matrix = n->recurrence + (d * n->cell->gates * n->h + first) * n->h;
@@ -202,45 +203,46 @@ static void by_recurrence(const Layer *n, int64_t d, const double *from, int64_t
 }
 
 /* Wb or Rb of a gate's number; 0 without biases. */
-static double bias_of(const Layer *n, int64_t d, bool recurrent, int64_t at)
+static double bias_of(const RecurrentLayer *n, int64_t d, bool recurrent, int64_t at)
 {
     int64_t rows = n->cell->gates * n->h;
     return n->bias ? n->bias[d * 2 * rows + (recurrent ? rows : 0) + at] : 0;
 }
 
-double layer_clipped(const Layer *n, double x)
+double layer_clipped(const RecurrentLayer *n, double x)
 {
     return fmin(fmax(x, -n->clip), n->clip);
 }
 
 /* x + h of one number of a gate, with both biases. */
-static double gate_sum(const Layer *n, int64_t d, const double *x, int64_t batch, int64_t at)
+static double gate_sum(const RecurrentLayer *n, int64_t d, const double *x, int64_t batch,
+                       int64_t at)
 {
     return x[at] + n->h_gates[batch * n->cell->gates * n->h + at] + bias_of(n, d, false, at) +
            bias_of(n, d, true, at);
 }
 
 /* What an activation is taken of. */
-static double noted(const Layer *n, int64_t batch, int note, int64_t k, double x)
+static double noted(const RecurrentLayer *n, int64_t batch, int note, int64_t k, double x)
 {
     if (n->notes)
         n->notes[(batch * n->cell->n_notes + note) * n->h + k] = x;
     return x;
 }
 
-static double gated(const Layer *n, const Activation *f, int64_t batch, int note, int64_t k,
-                    double x)
+static double gated(const RecurrentLayer *n, const Activation *f, int64_t batch, int note,
+                    int64_t k, double x)
 {
     return activate(f, layer_clipped(n, noted(n, batch, note, k, x)));
 }
 
-static const double *x_row(const Layer *n, const double *x_gates, int64_t d, int64_t batch,
+static const double *x_row(const RecurrentLayer *n, const double *x_gates, int64_t d, int64_t batch,
                            int64_t step)
 {
     return x_gates + layer_row(n, d, batch, step) * n->cell->gates * n->h;
 }
 
-static void rnn_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
+static void rnn_step(RecurrentLayer *n, int64_t d, const double *x_gates, int64_t step)
 {
     by_recurrence(n, d, n->state[0], 0, n->h, n->h_gates);
     for (int64_t b = 0; b < n->b; b++) {
@@ -253,7 +255,7 @@ static void rnn_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
 }
 
 /* The recurrent term of a GRU's candidate: r (H R), or (r H) R. */
-static void reset_states(Layer *n, int64_t d, const double *x_gates, int64_t step)
+static void reset_states(RecurrentLayer *n, int64_t d, const double *x_gates, int64_t step)
 {
     int64_t h = n->h;
     for (int64_t b = 0; b < n->b; b++) {
@@ -277,7 +279,7 @@ static void reset_states(Layer *n, int64_t d, const double *x_gates, int64_t ste
         n->h_gates[i / h * 3 * h + 2 * h + i % h] = product[i] + bias_of(n, d, true, 2 * h + i % h);
 }
 
-static void gru_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
+static void gru_step(RecurrentLayer *n, int64_t d, const double *x_gates, int64_t step)
 {
     int64_t h = n->h;
     by_recurrence(n, d, n->state[0], 0, 3 * h, n->h_gates);
@@ -296,12 +298,12 @@ static void gru_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
     }
 }
 
-double layer_peephole(const Layer *n, int64_t d, int gate, int64_t k)
+double layer_peephole(const RecurrentLayer *n, int64_t d, int gate, int64_t k)
 {
     return n->peephole ? n->peephole[(d * 3 + gate) * n->h + k] : 0;
 }
 
-static void lstm_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
+static void lstm_step(RecurrentLayer *n, int64_t d, const double *x_gates, int64_t step)
 {
     enum { I, O, F, C };
     int64_t h = n->h;
@@ -327,19 +329,19 @@ static void lstm_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
 
 /* ---- the whole layer ---- */
 
-int64_t layer_state_place(const Layer *n, int64_t d, int64_t batch)
+int64_t layer_state_place(const RecurrentLayer *n, int64_t d, int64_t batch)
 {
     return (n->batch_first ? batch * n->r + d : d * n->b + batch) * n->h;
 }
 
-int64_t layer_step_place(const Layer *n, int64_t d, int64_t batch, int64_t step)
+int64_t layer_step_place(const RecurrentLayer *n, int64_t d, int64_t batch, int64_t step)
 {
     int64_t time = time_of(n, d, batch, step);
     return n->h *
            (n->batch_first ? (batch * n->s + time) * n->r + d : (time * n->r + d) * n->b + batch);
 }
 
-void layer_begin(Layer *n, int64_t d)
+void layer_begin(RecurrentLayer *n, int64_t d)
 {
     n->f = &n->activation[n->direction[d] * n->cell->n_activations];
     for (int k = 0; k < n->cell->n_states; k++) {
@@ -352,7 +354,7 @@ void layer_begin(Layer *n, int64_t d)
     }
 }
 
-static void store_step(const Layer *n, int64_t d, int64_t step)
+static void store_step(const RecurrentLayer *n, int64_t d, int64_t step)
 {
     Local *out = n->call->output[0];
     for (int64_t b = 0; out && b < n->b; b++)
@@ -361,7 +363,7 @@ static void store_step(const Layer *n, int64_t d, int64_t step)
                         n->state[0] + b * n->h);
 }
 
-static void store_states(const Layer *n, int64_t d)
+static void store_states(const RecurrentLayer *n, int64_t d)
 {
     for (int k = 0; k < n->cell->n_states && 1 + k < n->call->n_outputs; k++) {
         Local *to = n->call->output[1 + k];
@@ -370,7 +372,7 @@ static void store_states(const Layer *n, int64_t d)
     }
 }
 
-double *layer_inputs(const Layer *n, int64_t d)
+double *layer_inputs(const RecurrentLayer *n, int64_t d)
 {
     int64_t rows = n->cell->gates * n->h;
     double *out = arena_array(n->call->scratch, double, n->s * n->b * rows);
@@ -381,7 +383,7 @@ double *layer_inputs(const Layer *n, int64_t d)
 
 static bool recurrent(const KernelCall *call, Error *err)
 {
-    Layer n;
+    RecurrentLayer n;
     if (!layer_open(call, &n, err))
         return false;
     for (int64_t d = 0; d < n.r; d++) {
@@ -396,9 +398,10 @@ static bool recurrent(const KernelCall *call, Error *err)
     return true;
 }
 
-static const Cell of_rnn = {1, 1, 1, 1, {"Tanh"}, rnn_step, rnn_back};
-static const Cell of_gru = {3, 1, 2, 4, {"Sigmoid", "Tanh"}, gru_step, gru_back};
-static const Cell of_lstm = {4, 2, 3, 4, {"Sigmoid", "Tanh", "Tanh"}, lstm_step, lstm_back};
+static const RecurrentCell of_rnn = {1, 1, 1, 1, {"Tanh"}, rnn_step, rnn_back};
+static const RecurrentCell of_gru = {3, 1, 2, 4, {"Sigmoid", "Tanh"}, gru_step, gru_back};
+static const RecurrentCell of_lstm = {4,         2,        3, 4, {"Sigmoid", "Tanh", "Tanh"},
+                                      lstm_step, lstm_back};
 
 const Kernel kernels_recurrent[] = {
     {"RNN", recurrent, &of_rnn, 0, ROUNDING_SENSITIVE},

@@ -16,13 +16,13 @@ typedef struct {
 
 enum { ACTIVATIONS_MAX = 6, STATES_MAX = 2 };
 
-typedef struct Layer Layer;
-typedef struct LayerGradient LayerGradient;
+typedef struct RecurrentLayer RecurrentLayer;
+typedef struct RecurrentGradient RecurrentGradient;
 
 /* One step of direction `d`: x_gates and h_gates of all the batch, to the states. */
-typedef void StepFn(Layer *layer, int64_t d, const double *x_gates, int64_t step);
+typedef void StepFn(RecurrentLayer *layer, int64_t d, const double *x_gates, int64_t step);
 /* Back: gradients of the states after the step become those before it. */
-typedef void StepBackFn(LayerGradient *gradient, int64_t d, int64_t step);
+typedef void StepBackFn(RecurrentGradient *gradient, int64_t d, int64_t step);
 
 typedef struct {
     int gates, n_states, n_activations;
@@ -30,11 +30,11 @@ typedef struct {
     const char *activation[3]; /* of a direction, by default */
     StepFn *step;
     StepBackFn *back;
-} Cell;
+} RecurrentCell;
 
-struct Layer {
+struct RecurrentLayer {
     const KernelCall *call;
-    const Cell *cell;
+    const RecurrentCell *cell;
     int64_t s, b, i, r, h; /* steps, batch, inputs, directions, numbers of a state: local */
     bool batch_first, linear_before_reset, input_forget;
     double clip;                            /* infinity: none */
@@ -49,20 +49,20 @@ struct Layer {
                     * of a GRU is its recurrent term before the reset. NULL: not kept */
 };
 
-bool layer_open(const KernelCall *call, Layer *out, Error *err);
+bool layer_open(const KernelCall *call, RecurrentLayer *out, Error *err);
 /* x W' of direction `d` for all steps: [row][gates * h]. */
-double *layer_inputs(const Layer *layer, int64_t d);
+double *layer_inputs(const RecurrentLayer *layer, int64_t d);
 /* The initial states of direction `d`; `layer` is at that direction then. */
-void layer_begin(Layer *layer, int64_t d);
+void layer_begin(RecurrentLayer *layer, int64_t d);
 
-int64_t layer_length(const Layer *layer, int64_t batch); /* steps of a batch element */
+int64_t layer_length(const RecurrentLayer *layer, int64_t batch); /* steps of a batch element */
 /* Rows of x: of a batch element at a step. */
-int64_t layer_row(const Layer *layer, int64_t d, int64_t batch, int64_t step);
+int64_t layer_row(const RecurrentLayer *layer, int64_t d, int64_t batch, int64_t step);
 /* First elements of a state in outputs 0 and 1. */
-int64_t layer_step_place(const Layer *layer, int64_t d, int64_t batch, int64_t step);
-int64_t layer_state_place(const Layer *layer, int64_t d, int64_t batch);
-double layer_clipped(const Layer *layer, double x);
-double layer_peephole(const Layer *layer, int64_t d, int gate, int64_t k);
+int64_t layer_step_place(const RecurrentLayer *layer, int64_t d, int64_t batch, int64_t step);
+int64_t layer_state_place(const RecurrentLayer *layer, int64_t d, int64_t batch);
+double layer_clipped(const RecurrentLayer *layer, double x);
+double layer_peephole(const RecurrentLayer *layer, int64_t d, int gate, int64_t k);
 
 /* recurrent_gradient.c */
 StepBackFn rnn_back, gru_back, lstm_back;

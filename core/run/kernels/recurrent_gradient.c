@@ -16,8 +16,8 @@
 /* Inputs whose gradients are made. */
 enum { OF_X, OF_W, OF_R, OF_B, OF_LENGTHS, OF_H, OF_C, OF_P, INPUTS_HELD };
 
-struct LayerGradient {
-    Layer n;
+struct RecurrentGradient {
+    RecurrentLayer n;
     int64_t rows;                /* of the gates: gates * h */
     double *made[INPUTS_HELD];   /* sums laid out as the inputs */
     double *before[STATES_MAX];  /* [step][b][h] */
@@ -32,17 +32,17 @@ struct LayerGradient {
 
 /* ---- places and slopes ---- */
 
-static bool is_over(const LayerGradient *g, int64_t b, int64_t step)
+static bool is_over(const RecurrentGradient *g, int64_t b, int64_t step)
 {
     return step >= layer_length(&g->n, b);
 }
 
-static double before(const LayerGradient *g, int state, int64_t step, int64_t at)
+static double before(const RecurrentGradient *g, int state, int64_t step, int64_t at)
 {
     return g->before[state][step * g->n.b * g->n.h + at];
 }
 
-static double note(const LayerGradient *g, int64_t step, int64_t b, int which, int64_t k)
+static double note(const RecurrentGradient *g, int64_t step, int64_t b, int which, int64_t k)
 {
     return g->notes[((step * g->n.b + b) * g->n.cell->n_notes + which) * g->n.h + k];
 }
@@ -52,7 +52,7 @@ typedef struct {
     double value, slope;
 } Sloped;
 
-static Sloped activated(const LayerGradient *g, int f, double x)
+static Sloped activated(const RecurrentGradient *g, int f, double x)
 {
     const Activation *by = &g->n.f[f];
     double clipped = layer_clipped(&g->n, x);
@@ -62,19 +62,19 @@ static Sloped activated(const LayerGradient *g, int f, double x)
 }
 
 /* of a gate at a step */
-static Sloped gate(const LayerGradient *g, int f, int64_t step, int64_t b, int which, int64_t k)
+static Sloped gate(const RecurrentGradient *g, int f, int64_t step, int64_t b, int which, int64_t k)
 {
     return activated(g, f, note(g, step, b, which, k));
 }
 
-static void set_gate(LayerGradient *g, int64_t b, int64_t at, double gradient)
+static void set_gate(RecurrentGradient *g, int64_t b, int64_t at, double gradient)
 {
     g->dx[b * g->rows + at] = g->dh[b * g->rows + at] = gradient;
 }
 
 /* ---- cells ---- */
 
-void rnn_back(LayerGradient *g, int64_t d, int64_t step)
+void rnn_back(RecurrentGradient *g, int64_t d, int64_t step)
 {
     (void)d;
     for (int64_t b = 0; b < g->n.b; b++)
@@ -86,7 +86,7 @@ void rnn_back(LayerGradient *g, int64_t d, int64_t step)
 }
 
 /* C = f C' + i g, H = o h(C), with gates in the order i o f g. */
-void lstm_back(LayerGradient *g, int64_t d, int64_t step)
+void lstm_back(RecurrentGradient *g, int64_t d, int64_t step)
 {
     enum { I, O, F, C };
     int64_t h = g->n.h;
@@ -120,7 +120,7 @@ void lstm_back(LayerGradient *g, int64_t d, int64_t step)
 }
 
 /* The candidate's term of the state is (r H) R: back through the product. */
-static void reset_back(LayerGradient *g, int64_t d, int64_t step)
+static void reset_back(RecurrentGradient *g, int64_t d, int64_t step)
 {
     int64_t h = g->n.h;
     const double *matrix = g->n.recurrence + (d * 3 + 2) * h * h;
@@ -140,7 +140,7 @@ static void reset_back(LayerGradient *g, int64_t d, int64_t step)
 }
 
 /* H = (1 - z) n + z H', with gates in the order z r n. */
-void gru_back(LayerGradient *g, int64_t d, int64_t step)
+void gru_back(RecurrentGradient *g, int64_t d, int64_t step)
 {
     int64_t h = g->n.h;
     for (int64_t b = 0; b < g->n.b; b++)
@@ -164,9 +164,9 @@ void gru_back(LayerGradient *g, int64_t d, int64_t step)
 /* ---- steps ---- */
 
 /* Runs direction `d` forward, and keeps what the way back reads. */
-static void keep_steps(LayerGradient *g, int64_t d)
+static void keep_steps(RecurrentGradient *g, int64_t d)
 {
-    Layer *n = &g->n;
+    RecurrentLayer *n = &g->n;
     const double *x_gates = layer_inputs(n, d);
     int64_t size = n->b * n->h;
     layer_begin(n, d);
@@ -183,7 +183,7 @@ static void keep_steps(LayerGradient *g, int64_t d)
 }
 
 /* to[i] += from's element at `place`, of a gradient that may be absent. */
-static void add_row(const LayerGradient *g, int output, int64_t place, double *to)
+static void add_row(const RecurrentGradient *g, int output, int64_t place, double *to)
 {
     const Local *from = kernel_output(g->n.call, output);
     if (!from || !from->data)
@@ -194,9 +194,9 @@ static void add_row(const LayerGradient *g, int output, int64_t place, double *t
 }
 
 /* Gradients of the states at the end. */
-static void begin_back(LayerGradient *g, int64_t d)
+static void begin_back(RecurrentGradient *g, int64_t d)
 {
-    const Layer *n = &g->n;
+    const RecurrentLayer *n = &g->n;
     for (int s = 0; s < n->cell->n_states; s++) {
         memset(g->d_state[s], 0, (size_t)(n->b * n->h) * sizeof(double));
         for (int64_t b = 0; b < n->b; b++)
@@ -205,9 +205,9 @@ static void begin_back(LayerGradient *g, int64_t d)
 }
 
 /* d_state[0] += dh R, but for the candidate of a GRU that is reset before. */
-static void by_recurrence_back(LayerGradient *g, int64_t d)
+static void by_recurrence_back(RecurrentGradient *g, int64_t d)
 {
-    const Layer *n = &g->n;
+    const RecurrentLayer *n = &g->n;
     Product p = {.m = n->b, .n = n->h, .k = g->rows, .scale = 1};
     memcpy(g->other, g->dh, (size_t)(n->b * g->rows) * sizeof(double));
     for (int64_t b = 0; g->reset && b < n->b; b++)
@@ -218,9 +218,9 @@ static void by_recurrence_back(LayerGradient *g, int64_t d)
         g->d_state[0][i] += g->product[i];
 }
 
-static void step_back(LayerGradient *g, int64_t d, int64_t step)
+static void step_back(RecurrentGradient *g, int64_t d, int64_t step)
 {
-    const Layer *n = &g->n;
+    const RecurrentLayer *n = &g->n;
     size_t bytes = (size_t)(n->b * g->rows) * sizeof(double);
     memset(g->dx, 0, bytes);
     memset(g->dh, 0, bytes);
@@ -241,8 +241,8 @@ static void step_back(LayerGradient *g, int64_t d, int64_t step)
 /* ---- all steps ---- */
 
 /* to[m][n] += a b of all rows of x */
-static void add_product(const LayerGradient *g, const Product *p, const double *a, const double *b,
-                        double *to)
+static void add_product(const RecurrentGradient *g, const Product *p, const double *a,
+                        const double *b, double *to)
 {
     double *product = arena_array(g->n.call->scratch, double, p->m * p->n);
     kernel_multiply(g->n.call, p, DT_F64, a, b, product);
@@ -250,7 +250,7 @@ static void add_product(const LayerGradient *g, const Product *p, const double *
         to[i] += product[i];
 }
 
-static void add_bias(const LayerGradient *g, int64_t d)
+static void add_bias(const RecurrentGradient *g, int64_t d)
 {
     double *to = g->made[OF_B] + d * 2 * g->rows;
     for (int64_t row = 0; row < g->n.s * g->n.b; row++)
@@ -260,9 +260,9 @@ static void add_bias(const LayerGradient *g, int64_t d)
         }
 }
 
-static void add_recurrence(const LayerGradient *g, int64_t d)
+static void add_recurrence(const RecurrentGradient *g, int64_t d)
 {
-    const Layer *n = &g->n;
+    const RecurrentLayer *n = &g->n;
     int64_t size = g->rows * n->h, reset = 2 * n->h * n->h;
     Product p = {.m = g->rows, .n = n->h, .k = n->s * n->b, .a_turned = true, .scale = 1};
     double *to = g->made[OF_R] + d * size;
@@ -274,9 +274,9 @@ static void add_recurrence(const LayerGradient *g, int64_t d)
     memcpy(to + reset, other + reset, (size_t)(size - reset) * sizeof *to);
 }
 
-static void direction_back(LayerGradient *g, int64_t d)
+static void direction_back(RecurrentGradient *g, int64_t d)
 {
-    const Layer *n = &g->n;
+    const RecurrentLayer *n = &g->n;
     int64_t n_rows = n->s * n->b;
     memset(g->all_dx, 0, (size_t)(n_rows * g->rows) * sizeof(double));
     memset(g->all_dh, 0, (size_t)(n_rows * g->rows) * sizeof(double));
@@ -296,9 +296,9 @@ static void direction_back(LayerGradient *g, int64_t d)
                    (size_t)n->h * sizeof(double));
 }
 
-static void open_sums(LayerGradient *g)
+static void open_sums(RecurrentGradient *g)
 {
-    const Layer *n = &g->n;
+    const RecurrentLayer *n = &g->n;
     Arena *scratch = n->call->scratch;
     int64_t state = n->b * n->h, n_rows = n->s * n->b, n_states = n->r * state;
     const int64_t sizes[INPUTS_HELD] = {[OF_X] = n_rows * n->i,
@@ -329,7 +329,7 @@ static void open_sums(LayerGradient *g)
 bool recurrent_gradient(const KernelCall *call, Error *err)
 {
     const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
-    LayerGradient g = {.rows = 0};
+    RecurrentGradient g = {.rows = 0};
     KernelCall forward;
     if (!forward_call(call, &forward, err) || !layer_open(&forward, &g.n, err))
         return false;

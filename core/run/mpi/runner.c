@@ -16,7 +16,7 @@ typedef struct {
     MpiWorld *world; /* NULL: a run of one rank */
     MpiSteps steps;
     MpiStep **step; /* per instruction; NULL: not prepared */
-    Watch watch;
+    RankWatch watch;
     Requests coming, going; /* parts on their way around a ring */
 } Own;
 
@@ -43,7 +43,7 @@ static uint64_t hash_plan(const Plan *plan, const Program *program, Arena *arena
     Buf text = buf_new(arena);
     mesh_format(plan->mesh, &text);
     for (int i = 0; i < program->n_slots; i++) {
-        const Slot *slot = &program->slots[i];
+        const ProgramSlot *slot = &program->slots[i];
         buf_printf(&text, "\n%d ", slot->tensor);
         submesh_format(plan->mesh, plan->decided->submeshes[slot->devices], &text);
         if (slot->sharding >= 0) /* else replicated */
@@ -129,7 +129,8 @@ static MpiStep *prepare(Rank *rank, const Instr *instr, Error *err)
 {
     const Team *team = rank->team;
     const Plan *plan = team->plan;
-    const Slot *from = &team->program->slots[instr->from], *to = &team->program->slots[instr->slot];
+    const ProgramSlot *from = &team->program->slots[instr->from],
+                      *to = &team->program->slots[instr->slot];
     MpiStepCall call = {.kind = instr->step->kind, .number = instr - team->program->instrs};
     call.collective =
         (Collective){plan->mesh, shardings_at(plan->shardings, instr->step->from),

@@ -17,7 +17,7 @@ static long long now_us(void)
     return (long long)run_now_us();
 }
 
-static bool share_process_ids(const Host *host)
+static bool share_process_ids(const MpiHost *host)
 {
     for (int i = 0; i < host->n; i++)
         if (kill(atomic_load(&host->line[i].process), 0) != 0)
@@ -25,13 +25,13 @@ static bool share_process_ids(const Host *host)
     return true;
 }
 
-bool host_open(MPI_Comm world, Host *out, Error *err)
+bool host_open(MPI_Comm world, MpiHost *out, Error *err)
 {
     MPI_Comm comm;
     int n_world = 0, rank = 0, unit = 0;
     MPI_Aint n_bytes = 0;
     HostLine *mine = NULL;
-    *out = (Host){.window = MPI_WIN_NULL};
+    *out = (MpiHost){.window = MPI_WIN_NULL};
     MPI_Comm_size(world, &n_world);
     MPI_Comm_rank(world, &rank);
     if (!MPI_CALL(err, MPI_Comm_split_type, world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL,
@@ -55,7 +55,7 @@ bool host_open(MPI_Comm world, Host *out, Error *err)
     return ok;
 }
 
-void host_close(Host *host)
+void host_close(MpiHost *host)
 {
     if (host->window != MPI_WIN_NULL)
         MPI_Win_free(&host->window);
@@ -73,7 +73,7 @@ static void write_all(Str text)
     }
 }
 
-void host_say(Host *host, Str text)
+void host_say(MpiHost *host, Str text)
 {
     if (!atomic_exchange(&host->line[0].reported, true))
         write_all(text);
@@ -106,7 +106,7 @@ static void line_number(Line *line, long long number)
 }
 
 /* "rank 3 in MatMul 'x'" */
-static void line_rank(Line *line, const Watch *watch, const HostLine *rank)
+static void line_rank(Line *line, const RankWatch *watch, const HostLine *rank)
 {
     int at = atomic_load(&rank->at), state = atomic_load(&rank->state);
     line_puts(line, "rank ");
@@ -116,7 +116,7 @@ static void line_rank(Line *line, const Watch *watch, const HostLine *rank)
     line_puts(line, inside ? watch->place[at] : "before the first instruction");
 }
 
-static void line_waiting(Line *line, const Watch *watch)
+static void line_waiting(Line *line, const RankWatch *watch)
 {
     enum { NAMED = 3 };
     int n = 0;
@@ -135,7 +135,7 @@ static void line_waiting(Line *line, const Watch *watch)
 }
 
 /* Prints it and exits, which ends the run. */
-static _Noreturn void end_run(Watch *watch, Line *line, const char *hint)
+static _Noreturn void end_run(RankWatch *watch, Line *line, const char *hint)
 {
     line_puts(line, "\n");
     line_puts(line, hint);
@@ -146,12 +146,12 @@ static _Noreturn void end_run(Watch *watch, Line *line, const char *hint)
 /* ---- signals ---- */
 
 /* State for the signal handlers while a team runs. */
-static Watch *watched;
+static RankWatch *watched;
 
 /* A running rank whose process is gone; NULL: none. */
-static const HostLine *find_dead(const Watch *watch)
+static const HostLine *find_dead(const RankWatch *watch)
 {
-    const Host *host = watch->host;
+    const MpiHost *host = watch->host;
     for (int i = 0; host->shares_ids && i < host->n; i++) {
         const HostLine *rank = &host->line[i];
         int state = atomic_load(&rank->state);
@@ -162,7 +162,7 @@ static const HostLine *find_dead(const Watch *watch)
     return NULL;
 }
 
-static _Noreturn void report_dead(Watch *watch, const HostLine *dead)
+static _Noreturn void report_dead(RankWatch *watch, const HostLine *dead)
 {
     Line line = {.n = 0};
     line_puts(&line, "error: ");
@@ -202,7 +202,7 @@ static void on_end(int number)
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-static void catch_signals(Watch *watch)
+static void catch_signals(RankWatch *watch)
 {
     stack_t stack = {.ss_sp = watch->stack, .ss_size = (size_t)SIGSTKSZ};
     struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
@@ -226,7 +226,7 @@ static void leave_signals(void)
 
 /* ---- the thread ---- */
 
-void watch_note(Watch *watch)
+void watch_note(RankWatch *watch)
 {
     HostLine *line = &watch->host->line[watch->host->me];
     int state = atomic_load(&watch->head->state), n_begun = atomic_load(&watch->head->n_begun);
@@ -238,20 +238,20 @@ void watch_note(Watch *watch)
     atomic_store(&line->changed_us, now_us());
 }
 
-static double stall_us(const Watch *watch)
+static double stall_us(const RankWatch *watch)
 {
     double stall_s = watch->team->options->stall_s;
     return (stall_s > 0 ? stall_s : RUN_STALL_S) * 1e6;
 }
 
 /* Ranks may outnumber cores. */
-static double turns(const Watch *watch)
+static double turns(const RankWatch *watch)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return cores > 0 && watch->host->n > cores ? (double)watch->host->n / (double)cores : 1;
 }
 
-static double allowed_us(const Watch *watch, const HostLine *rank)
+static double allowed_us(const RankWatch *watch, const HostLine *rank)
 {
     double us = supervise_instr_us(watch->team, atomic_load(&rank->at));
     if (atomic_load(&rank->state) == RANK_WAITING && !watch->host->whole)
@@ -259,7 +259,7 @@ static double allowed_us(const Watch *watch, const HostLine *rank)
     return stall_us(watch) + us * turns(watch);
 }
 
-static _Noreturn void report_stalled(Watch *watch, const HostLine *rank, long long us,
+static _Noreturn void report_stalled(RankWatch *watch, const HostLine *rank, long long us,
                                      const char *what)
 {
     Line line = {.n = 0};
@@ -275,9 +275,9 @@ static _Noreturn void report_stalled(Watch *watch, const HostLine *rank, long lo
 }
 
 /* Checks every rank of the host. */
-static void check_ranks(Watch *watch)
+static void check_ranks(RankWatch *watch)
 {
-    const Host *host = watch->host;
+    const MpiHost *host = watch->host;
     const HostLine *dead = find_dead(watch), *first_waiting = NULL;
     long long now = now_us();
     int n_waiting = 0;
@@ -305,7 +305,7 @@ static void check_ranks(Watch *watch)
 
 static void *watch_main(void *data)
 {
-    Watch *watch = data;
+    RankWatch *watch = data;
     HostLine *line = &watch->host->line[watch->host->me];
     const struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
     while (!atomic_load(&watch->ends)) {
@@ -325,9 +325,9 @@ static const char *place_of(Arena *arena, const Team *team, int at)
     return text.s;
 }
 
-bool watch_open(Arena *arena, Host *host, const Team *team, Watch *out, Error *err)
+bool watch_open(Arena *arena, MpiHost *host, const Team *team, RankWatch *out, Error *err)
 {
-    *out = (Watch){.host = host, .team = team};
+    *out = (RankWatch){.host = host, .team = team};
     out->head = team->results->rank[team->first_rank].head;
     out->place = arena_array(arena, const char *, team->program->n_instrs);
     out->stack = arena_alloc(arena, (size_t)SIGSTKSZ);
@@ -345,7 +345,7 @@ bool watch_open(Arena *arena, Host *host, const Team *team, Watch *out, Error *e
     return true;
 }
 
-void watch_close(Watch *watch)
+void watch_close(RankWatch *watch)
 {
     atomic_store(&watch->ends, true);
     pthread_join(watch->thread, NULL);

@@ -36,16 +36,16 @@ typedef struct {
     int n, me;
     bool whole;      /* all processes of the world are on this host */
     bool shares_ids; /* process ids mean the same to all (not in containers of their own) */
-} Host;
+} MpiHost;
 
-bool host_open(MPI_Comm world, Host *out, Error *err);
-void host_close(Host *host);
+bool host_open(MPI_Comm world, MpiHost *out, Error *err);
+void host_close(MpiHost *host);
 
 /* Prints the text on standard error unless a process of this host has printed a reason. */
-void host_say(Host *host, Str text);
+void host_say(MpiHost *host, Str text);
 
 typedef struct {
-    Host *host;
+    MpiHost *host;
     const Team *team;
     const RankHead *head; /* of this process's rank */
     const char **place;   /* per instruction: "in MatMul 'x'", for signal handlers */
@@ -53,13 +53,13 @@ typedef struct {
     pthread_t thread;
     atomic_bool ends;
     void *stack; /* signal stack */
-} Watch;
+} RankWatch;
 
 /* Starts supervision of and by this process; one at a time. */
-bool watch_open(Arena *arena, Host *host, const Team *team, Watch *out, Error *err);
-void watch_close(Watch *watch);
+bool watch_open(Arena *arena, MpiHost *host, const Team *team, RankWatch *out, Error *err);
+void watch_close(RankWatch *watch);
 
 /* Publishes the state in the rank's head. */
-void watch_note(Watch *watch);
+void watch_note(RankWatch *watch);
 
 #endif

@@ -6,7 +6,7 @@
 
 typedef struct {
     MPI_Comm comm;
-    Host host;
+    MpiHost host;
     double ahead_us; /* how far process 0's clock is ahead; 0 on one host */
 } MpiWorld;
 

@@ -177,7 +177,7 @@ static bool part_of(Joiner *joiner, int32_t slot, int64_t position, const Local 
     const Team *team = joiner->team;
     World *world = team->world;
     int process = (int)(position / team->n_local);
-    const Slot *at = &team->program->slots[slot];
+    const ProgramSlot *at = &team->program->slots[slot];
     *part = process == world->me ? joiner->posted[position - team->first_rank] : NULL;
     *received = NULL;
     if (world->n == 1)
@@ -218,7 +218,7 @@ static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, i
 {
     const Team *team = joiner->team;
     const Mesh *mesh = team->plan->mesh;
-    const Slot *at = &team->program->slots[slot];
+    const ProgramSlot *at = &team->program->slots[slot];
     SubMesh sub = team->plan->decided->submeshes[at->devices];
     AtomSet addends = sharding_partials(sharding);
     AtomSet replicas = replica_atoms(team, slot, sharding);

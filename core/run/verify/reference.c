@@ -188,7 +188,7 @@ static bool out_of_memory(Error *err)
 
 static bool collect(Reference *reference, const Instr *instr, Error *err)
 {
-    const Slot *slots = reference->program->slots;
+    const ProgramSlot *slots = reference->program->slots;
     const Local *from = reference->value[slots[instr->from].tensor];
     Local **list = &reference->list[slots[instr->slot].tensor], *item = local_copy(from);
     if (!item)

@@ -226,7 +226,7 @@ static bool check_partial(Checked *c, int32_t slot, const Expected *want)
 static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
 {
     Team *team = rank->team;
-    const Slot *held = &team->program->slots[slot];
+    const ProgramSlot *held = &team->program->slots[slot];
     Checked c = {.rank = rank, .at = at};
     c.element = (RunElement){
         .tensor = held->tensor, .moved = want->moved, .rounding = (uint8_t)want->rounding};

@@ -8,7 +8,7 @@
 enum { FAULT_STACK_BYTES = 64 * 1024, LEFT_SHOWN_S = 24 * 3600 };
 
 struct Worker {
-    Work *work;
+    WorkFn *work;
     void *context;
     Progress progress;
     Error err;
@@ -61,7 +61,7 @@ static bool start_thread(Worker *worker)
     return ok;
 }
 
-Worker *worker_start(Work *work, void *context)
+Worker *worker_start(WorkFn *work, void *context)
 {
     Worker *worker = calloc(1, sizeof *worker);
     pthread_condattr_t clock;

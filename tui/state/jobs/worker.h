@@ -11,9 +11,9 @@
 typedef struct Worker Worker;
 
 /* On the worker's thread. False with *err; ERROR_CANCELLED when it was asked to stop. */
-typedef bool Work(void *context, Progress *progress, Error *err);
+typedef bool WorkFn(void *context, Progress *progress, Error *err);
 
-Worker *worker_start(Work *work, void *context); /* Returns NULL if no thread can be started. */
+Worker *worker_start(WorkFn *work, void *context); /* Returns NULL if no thread can be started. */
 
 /* Waits at most that long, for ever where ms is below 0; whether the work is over. */
 bool worker_wait(Worker *worker, int ms);
