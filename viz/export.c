@@ -326,8 +326,8 @@ static bool write_model(const ExportFormat *format, const Session *step, Buf *ou
     int n_left = ok ? step->journal.n_done - model->journal.n_done : 0;
     if (ok && !format->step)
         export_note(notes,
-                    "the model alone: loss, gradients and the update of the training step '%s' are "
-                    "left to the system",
+                    "the training step '%s': its loss, its backward pass and the optimizer's "
+                    "numbers are the system's, or yours to give",
                     step->options.train);
     if (n_left > 0)
         export_note(notes, "%d decisions about gradients and ops of the step are left out", n_left);

@@ -17,7 +17,8 @@ void export_note(ExportNotes *notes, const char *format, ...)
 }
 
 static const ExportFormat own[] = {
-    {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax, NULL, NULL},
+    {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax, NULL,
+     code_jax_step},
     {"lua", "a dimscope policy that pins the whole plan", EXPORT_CODE, false, "lua", code_lua, NULL,
      NULL},
     {"megatron", "Megatron-LM: the flags that come nearest", EXPORT_CODE, false, "args",

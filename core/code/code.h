@@ -57,5 +57,6 @@ CodeFn code_onnx; /* the model's own file with the plan in ONNX's annotations */
  * MODEL.dims has them: "batch=8,seq=1024"; NULL if there are none. */
 const char *code_onnx_dims(Arena *arena, const Session *session);
 CodeFn code_jax, code_lua, code_megatron, code_deepspeed, code_torchtitan;
+StepCodeFn code_jax_step;
 
 #endif

@@ -4,6 +4,7 @@
 #include "core/code/jax_axes.h"
 #include "core/code/jax_trees.h"
 #include "core/code/modules.h"
+#include "core/code/step_values.h"
 #include "core/session/pins_text.h"
 #include "core/code/python_mesh.h"
 
@@ -396,4 +397,53 @@ bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)
     put_step(&jax, notes);
     add_notes(&jax, notes);
     return true;
+}
+
+/* ---- the training step ---- */
+
+/* Where the states of an optimizer lie otherwise than their parameter, as under ZeRO. */
+static void put_states(Jax *jax, const Session *step, const StepValues *values, Buf *file)
+{
+    PythonEntries rows = {0};
+    Buf table = buf_new(jax->arena);
+    for (int i = 0; i < values->at.n; i++) {
+        const StepParameter *row = &values->at.at[i];
+        if (row->states < 0)
+            continue;
+        const Sharding *lies = shardings_at(step->plan->shardings, row->states);
+        if (!sharding_equal(lies, plan_sharding(jax->plan, row->parameter)))
+            add_row(jax, &rows, row->parameter, lies, TABLE_GIVEN);
+    }
+    if (rows.n == 0)
+        return;
+    python_dict("STATES", &rows, 0, &table);
+    Str rest = buf_str(&table);
+    (void)str_take(&rest, '=');
+    buf_puts(file,
+             "\n\n# What an optimizer keeps of these lies otherwise than they do.\nSTATES |=");
+    buf_add(file, rest);
+}
+
+void code_jax_step(const Session *model, const Session *step, Buf *top, Buf *file,
+                   ExportNotes *notes)
+{
+    Arena *arena = arena_new();
+    Jax jax = {.session = model, .plan = model->plan, .arena = arena};
+    StepValues values = step_values(arena, model, step);
+    const char *unsaid[2];
+    int n = 0, micro_batches = values.parallel.n_micro_batches;
+
+    jax.values = values_of(model, arena);
+    jax.axes = jax_axes_of(model->plan, arena);
+    put_states(&jax, step, &values, file);
+    if (jax.n_simplified > 0)
+        export_note(notes, "the training step: %d states are sharded less, as their parameters",
+                    jax.n_simplified);
+    if (micro_batches > 1)
+        unsaid[n++] = arena_printf(arena, "its %d micro-batches, whose gradients step() adds up",
+                                   micro_batches);
+    unsaid[n++] = "the loss and the optimizer's numbers, which are the program's";
+    step_put_head(step, "#", "jit_step() has its states (STATES) and remat() what runs again",
+                  unsaid, n, top, notes);
+    arena_free(arena);
 }

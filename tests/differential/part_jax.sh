@@ -33,6 +33,8 @@ compare "jax gpt2 context" gpt2.onnx cp=8 context
 compare "jax llama-tiny megatron" llama-tiny.onnx dp=2,tp=4 megatron place
 SET="--set recompute=full"
 compare "jax llama-3-tiny recomputed" llama-3-tiny.json dp=2,tp=4 megatron place
+SET="--train adamw --set zero=1"
+compare "jax llama-3-tiny, states over dp" llama-3-tiny.json dp=2,tp=4 megatron place
 SET=
 compare "jax llama-tiny megatron_sp" llama-tiny.onnx dp=2,tp=2 megatron_sp place
 compare "jax llama-tiny parts of an axis" llama-tiny.onnx dp=2,tp=8 megatron place

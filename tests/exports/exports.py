@@ -19,8 +19,7 @@ sys.path[:0] = ["tests/golden/errors", "tests/exports"]
 sys.dont_write_bytecode = True
 import drawings  # noqa: E402
 import settings  # noqa: E402
-import steps  # noqa: E402
-import views  # noqa: E402
+import steps, views  # noqa: E401,E402
 from make_models import field, value  # noqa: E402
 
 DIMSCOPE = os.path.abspath(os.environ.get("DIMSCOPE") or "./dimscope")
@@ -629,8 +628,7 @@ def check_styles_read_back():
     for model, mesh, policy, lost in [("samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron", ""), (configs + "mixtral.json", "tp=2", "megatron", ""),
                                       (configs + "mixtral.json", "dp=2,ep=2", "expert", ""), (configs + "qwen2_moe.json", "tp=2", "megatron", ""),
                                       (configs + "vit.json", "dp=2,tp=2", "megatron", ""),
-                                      ("samples/models/vit_b_16.onnx", "dp=2,tp=4", "megatron", ""),
-                                      ("samples/models/llama-3-tiny.json", "dp=2", "dp", ""),
+                                      ("samples/models/vit_b_16.onnx", "dp=2,tp=4", "megatron", ""), ("samples/models/llama-3-tiny.json", "dp=2", "dp", ""),
                                       ("samples/models/llama-tiny.onnx", "dp=2,tp=2", "megatron_sp", "SequenceParallel are not pinned"),
                                       ("samples/models/llama-3-tiny.json", "dp=2", "fsdp", "fully_shard stores in parts is not pinned")]:
         place, args = os.path.join(SCRATCH, "styles.py"), [model, "-m", mesh] + (["--dim", "batch=4" if "vit" in model else "batch=4,seq=16"] if model.startswith(configs) else [])
@@ -673,7 +671,6 @@ def check_onnx_opens():
 
 
 check_styles_read_back()
-views.measure(run, check, SCRATCH)
 check_settings_side_by_side()
 check_onnx_opens()
 check_facts()
@@ -682,7 +679,7 @@ check_review_order()
 drawings.measure(check)
 settings.measure(run, check)
 settings.measure_back(run, check)
-steps.measure(run, check, SCRATCH)
+[part.measure(run, check, SCRATCH) for part in (steps, views)]
 check_dot()
 check_ends()
 check_read_back()

@@ -47,6 +47,28 @@ def check_paddle(run, check):
           and set(stages.RECOMPUTE) == {"transformer.h.0", "transformer.h.1"}, vars(stages).get("RECOMPUTE"))
 
 
+def check_jax(run, check):
+    """States lie as the plan's table says, whether their parameter lies so too or not."""
+    made = run("export", *STEP, "--to", "jax")
+    tree = ast.parse(made.stdout.decode())
+    tables = ("PARAMETERS", "STATES")
+    tree.body = [node for node in tree.body if isinstance(node, (ast.Assign, ast.AugAssign, ast.For))
+                 and any(name in ast.unparse(node).split(" ")[0] or f"\n    {name} |=" in ast.unparse(node) for name in tables)]
+    names = {"P": lambda *dims, **_: list(dims), "range": range}
+    exec(compile(tree, "plan.py", "exec"), names)
+    rows, n = tensors_of(run, *STEP), 0
+    labels = {row["label"]: row["name"] for row in rows.values() if row["kind"] == "parameter"}
+    for label, own in names["PARAMETERS"].items():
+        row, lies = rows[labels[label] + "~m"], names["STATES"].get(label, own)
+        if row["partition_spec"]:  # else q, k and v in one weight
+            want = ast.literal_eval(re.sub(r"^P\((.*?),?\)$", r"[\1]", row["partition_spec"]))
+            check(f"JAX: the states of {label}", [axis and tuple(axis) if isinstance(axis, tuple) else axis for axis in lies] == want,
+                  (lies, row["partition_spec"]))
+            n += lies != own
+    check("JAX: states lie over dp", n >= 10, n)
+    check("JAX: what it cannot say is on top", b"# Not said: " in made.stdout[:400] and b"note: the training step" in made.stderr, made.stderr)
+
+
 def check_shardy(run, check):
     text = run("export", *STEP, "--to", "shardy").stdout.decode()
     rows, update = tensors_of(run, *STEP), text[text.index("@update("):]
@@ -120,6 +142,7 @@ def check_help(run, check, scratch):
 def measure(run, check, scratch):
     check_help(run, check, scratch)
     check_paddle(run, check)
+    check_jax(run, check)
     check_shardy(run, check)
     check_nnscaler(run, check)
     check_dot(run, check)
