@@ -411,6 +411,13 @@ static bool is_loss(const Lowering *l, int32_t tensor)
            dtype_is_float((Dtype)l->plan->inferred->dtype[tensor]);
 }
 
+static bool is_next_scale(const Graph *graph, int32_t tensor)
+{
+    int32_t maker = graph->tensors[tensor].maker;
+    return maker >= 0 && strcmp(op_operator(graph, maker), "LossScaleUpdate") == 0 &&
+           op_first_output(graph, maker) == tensor;
+}
+
 static bool is_made_on(const Lowering *l, int output, int devices)
 {
     const Decided *decided = l->plan->decided;
@@ -440,11 +447,13 @@ static bool carry(Lowering *l, Error *err)
 {
     Program *out = l->out;
     Vec(ProgramMove) moves = {0};
-    out->loss = -1;
+    out->loss = out->scale = -1;
     for (int i = l->graph->n_outputs - 1; l->graph->next_of && i >= 0; i--) {
         int32_t tensor = l->graph->outputs[i], of = l->graph->next_of[tensor];
         if (is_loss(l, tensor))
             out->loss = i;
+        if (is_next_scale(l->graph, tensor))
+            out->scale = i;
         for (int k = 0; of >= 0 && k < out->n_once; k++) {
             int32_t to = l->instrs.at[k].slot;
             if (l->slots.at[to].tensor != of || !is_next_on(l, i, l->slots.at[to].devices))

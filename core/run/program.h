@@ -128,7 +128,8 @@ typedef struct Program {
     bool *shared;          /* per slot: loaded once, with one value in all views */
     int n_carried;         /* of a training step: */
     ProgramMove *carried;  /* from the last view to all */
-    int32_t loss;          /* the place of the loss in graph->outputs; -1: there is none */
+    int32_t loss, scale;   /* the places of the loss and of the next loss scale in graph->outputs;
+                              -1: there is none */
     int n_blocks;          /* of a training step: blocks.h */
     ProgramBlock *blocks;
     int32_t *block_of;  /* per instruction; -1: in none */

@@ -386,10 +386,13 @@ static double first_number(const Local *value)
     return number;
 }
 
-static void note_loss(Rank *rank, int i, const Local *part, const Local *want)
+static void note_step(Rank *rank, int i, const Local *part, const Local *want)
 {
+    const Program *program = rank->team->program;
     RunStep *step = &rank->result->step[rank->pass];
-    if (rank->team->program->n_carried == 0 || i != rank->team->program->loss)
+    if (program->n_carried > 0 && i == program->scale)
+        step->scale = first_number(part);
+    if (program->n_carried == 0 || i != program->loss)
         return;
     step->has_loss = true;
     step->loss = first_number(part);
@@ -442,7 +445,7 @@ static bool check_outputs(Rank *rank)
             head->strange = graph->outputs[i];
             head->n_strange = n_strange;
         }
-        note_loss(rank, i, part, want);
+        note_step(rank, i, part, want);
         if (want && !partial)
             compare_output(rank, i, part, want);
     }

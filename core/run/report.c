@@ -4,6 +4,7 @@
 #include "core/cost/pipeline.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 
 static int compare_doubles(const void *a, const void *b)
@@ -173,6 +174,23 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
     }
 }
 
+/* A dynamic loss scale is halved by gradients that are not finite, and by nothing else. */
+static void mark_skipped(const Team *team, RunReport *out)
+{
+    const Graph *graph = team->plan->inferred->graph;
+    int at = team->program->scale;
+    float before = 0;
+    if (at < 0)
+        return;
+    const GraphTensor *scale = &graph->tensors[graph->next_of[graph->outputs[at]]];
+    if (!data_read(&graph->data[scale->data], DT_F32, 1, &before, NULL))
+        return;
+    for (int i = 0; i < out->n_steps; i++) {
+        double last = i > 0 ? out->steps[i - 1].scale : before;
+        out->steps[i].skipped = out->steps[i].scale < last;
+    }
+}
+
 static void add_steps(Arena *arena, const Team *team, RunReport *out)
 {
     if (team->program->n_carried == 0)
@@ -190,6 +208,7 @@ static void add_steps(Arena *arena, const Team *team, RunReport *out)
                 step->loss = of->loss;
                 step->one_device = of->one_device;
             }
+            step->scale = fmax(step->scale, of->scale);
             if (of->drift > step->drift) {
                 step->drift = of->drift;
                 step->drifts = of->drifts;
@@ -198,6 +217,7 @@ static void add_steps(Arena *arena, const Team *team, RunReport *out)
                 step->us = result->pass_us[i];
         }
     }
+    mark_skipped(team, out);
 }
 
 static void add_outputs(Arena *arena, const Team *team, RunReport *out)

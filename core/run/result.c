@@ -144,7 +144,7 @@ static bool is_result(const Expected *e, const RankResult *result)
     int64_t n_most = INT64_MAX / e->n_ranks;
     bool steps = e->program->n_carried > 0, fine = is_head(e, result->head);
     for (int i = 0; fine && steps && i < e->n_passes; i++)
-        fine = are_bools(&result->step[i].has_loss, 1) &&
+        fine = are_bools(&result->step[i].has_loss, 1) && are_bools(&result->step[i].skipped, 1) &&
                is_within(result->step[i].drifts, -1, e->graph->n_tensors - 1);
     for (int i = 0; fine && i < e->graph->n_outputs; i++)
         fine = are_bools(&result->output[i].ok, 1) && is_within(result->n_elements[i], 0, n_most) &&

@@ -60,6 +60,8 @@ typedef struct {
     double drift;            /* largest difference from one device of what the step leaves, relative
                               * to the largest element of the tensor; with verify */
     int32_t drifts;          /* the tensor with it; -1: all are equal */
+    double scale;            /* the loss scale that the step leaves, where it is dynamic; else 0 */
+    bool skipped;            /* its gradients were not finite: they changed the scale alone */
     double us;
 } RunStep;
 

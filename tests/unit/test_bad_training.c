@@ -150,7 +150,52 @@ static void is_reported(void **state)
     arena_free(arena);
 }
 
+/* The gradient of y is the loss scale times 1000 / 32: it leaves f16 until the scale has been halved
+ * often enough. Then the scale stays. */
+static void overflow_halves_the_scale_and_skips_the_step(void **state)
+{
+    (void)state;
+    enum { STEPS = 24 };
+    Arena *arena = arena_new();
+    Error err = {0};
+    const char *model = made_file(
+        arena,
+        "function MODEL(model)\n"
+        "local x = model:input('x', 'f16', {8, 16})\n"
+        "local w = model:param('w', {16, 4}, 'f16')\n"
+        "local y = model:op('Cast', {model:op('MatMul', {x, w})}, {to = 1})\n"
+        "y = model:op('Mul', {y, model:constant('c', 'f32', {1}, {1000})})\n" LOSS("y") "end\n");
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionHooks hooks = scripts_hooks(scripts);
+    SessionOptions options = {.model = model, .mesh = "dp=1", .train = "adamw,scale=dynamic"};
+    Session *session = session_open(&options, &hooks, &err);
+    unlink(model);
+    if (!session)
+        fail_msg("%s", err.text);
+    RunReport report;
+    RunOptions run = {.verify = true, .steps = STEPS, .seed = 3};
+    assert_true(run_plan(arena, session->plan, &run, &report, &err));
+    assert_int_equal(report.verdict, RUN_PASS);
+    assert_int_equal(report.n_steps, STEPS);
+    double scale = 65536;
+    int n_skipped = 0;
+    for (int i = 0; i < STEPS; i++) {
+        const RunStep *step = &report.steps[i];
+        scale = step->skipped ? scale / 2 : scale;
+        assert_true(step->scale == scale);
+        n_skipped += step->skipped;
+    }
+    assert_true(n_skipped > 2 && n_skipped < STEPS / 2);
+    assert_true(report.steps[0].skipped && !report.steps[STEPS - 1].skipped);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
 int main(void)
 {
-    return run_rows("bad training", rows, is_reported);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overflow_halves_the_scale_and_skips_the_step),
+    };
+    return run_rows("bad training", rows, is_reported) + cmocka_run_group_tests(tests, NULL, NULL);
 }

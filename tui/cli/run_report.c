@@ -130,6 +130,10 @@ static Json *steps_json(const Session *session, const RunReport *report)
                          ? json_null()
                          : json_from_str(str_from(tensor_name(session->graph, step->drifts))));
         }
+        if (step->scale > 0) {
+            json_set_real(row, "loss_scale", step->scale);
+            json_set_bool(row, "skipped", step->skipped);
+        }
         json_set_real(row, "us", step->us);
         json_add(out, row);
     }
@@ -348,19 +352,45 @@ static void blocks_text(const RunReport *report, Buf *out)
     table_format(table, "", out);
 }
 
+/* "note: gradients of 2 of 9 steps, 1 3, are not finite: .." */
+static void skipped_text(const RunReport *report, Buf *out)
+{
+    enum { NAMED_MOST = 8 };
+    Buf steps = buf_new(out->arena);
+    int n = 0;
+    for (int i = 0; i < report->n_steps; i++) {
+        if (!report->steps[i].skipped)
+            continue;
+        if (n++ < NAMED_MOST)
+            buf_printf(&steps, "%s%d", n > 1 ? ", " : "", i + 1);
+    }
+    if (n == 0)
+        return;
+    buf_printf(
+        out,
+        "note: gradients of step%s %s%s are not finite: parameters stay, and each halves the "
+        "loss scale, now %g\n",
+        n > 1 ? "s" : "", steps.s, n > NAMED_MOST ? ", .." : "",
+        report->steps[report->n_steps - 1].scale);
+}
+
 static void notes_text(const Session *session, const RunReport *report, Buf *out)
 {
+    skipped_text(report, out);
     for (int i = 0; i < report->n_steps; i++)
         if (report->steps[i].has_loss && !isfinite(report->steps[i].loss)) {
             buf_printf(out, "note: the loss of step %d is not finite\n", i + 1);
             break;
         }
     if (report->strange >= 0)
-        buf_printf(out, "note: %" PRId64 " elements of output '%s' are not finite on one rank\n",
-                   report->n_strange, tensor_name(session->graph, report->strange));
+        buf_printf(out, "note: %" PRId64 " element%s of output '%s' %s not finite on one rank\n",
+                   report->n_strange, report->n_strange == 1 ? "" : "s",
+                   tensor_name(session->graph, report->strange),
+                   report->n_strange == 1 ? "is" : "are");
     if (report->n_drawn > 0)
-        buf_printf(out, "note: %d weights are not in the model: their numbers are drawn\n",
-                   report->n_drawn);
+        buf_printf(out, "note: %d weight%s not in the model: %s drawn\n", report->n_drawn,
+                   report->n_drawn == 1 ? " is" : "s are",
+                   report->n_drawn == 1 ? "its numbers are" : "their numbers are");
     if (report->n_copied_ops > 0) {
         buf_puts(out, "note: ");
         run_put_copied(report, out);
