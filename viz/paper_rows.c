@@ -102,13 +102,27 @@ static bool crosses_columns(const Stack *stack, int line)
     return stack->column_of[stack->row_of[at->from]] != stack->column_of[stack->row_of[at->to]];
 }
 
+void stack_list_lines(Stack *stack)
+{
+    const Diagram *diagram = stack->diagram;
+
+    stack->into = arena_array(stack->arena, int, diagram->n_boxes + 1);
+    stack->next = arena_array(stack->arena, int, diagram->n_lines + 1);
+    for (int b = 0; b < diagram->n_boxes; b++)
+        stack->into[b] = -1;
+    for (int i = diagram->n_lines - 1; i >= 0; i--) {
+        stack->next[i] = stack->into[diagram->lines[i].to];
+        stack->into[diagram->lines[i].to] = i;
+    }
+}
+
 /* Into a box with many labels no line goes straight, so that they have the whole width. */
 static bool is_crowded(const Stack *stack, int box)
 {
     int n = 0;
 
-    for (int i = 0; i < stack->diagram->n_lines; i++)
-        n += stack->diagram->lines[i].to == box && stack->diagram->lines[i].label.str.n > 0;
+    for (int i = stack->into[box]; i >= 0; i = stack->next[i])
+        n += stack->diagram->lines[i].label.str.n > 0;
     return n > LABELS_MOST;
 }
 
@@ -185,9 +199,8 @@ static bool has_straight(const Stack *stack, int box)
 {
     int first, end;
 
-    for (int i = 0; i < stack->diagram->n_lines; i++)
-        if (stack->diagram->lines[i].to == box && stack_is_drawn(&stack->diagram->lines[i]) &&
-            !rows_of(stack, i, &first, &end))
+    for (int i = stack->into[box]; i >= 0; i = stack->next[i])
+        if (stack_is_drawn(&stack->diagram->lines[i]) && !rows_of(stack, i, &first, &end))
             return true;
     return false;
 }
@@ -240,62 +253,90 @@ static Text also_reads(const Stack *stack, int line)
     const DiagramLine *lines = stack->diagram->lines;
     Buf names = buf_new(stack->arena);
 
-    for (int i = 0; i < line; i++)
-        if (lines[i].to == lines[line].to && is_named(stack, i))
+    for (int i = stack->into[lines[line].to]; i < line; i = stack->next[i])
+        if (is_named(stack, i))
             return text_from("");
-    for (int i = line; i < stack->diagram->n_lines; i++)
-        if (lines[i].to == lines[line].to && is_named(stack, i)) {
+    for (int i = line; i >= 0; i = stack->next[i])
+        if (is_named(stack, i)) {
             buf_puts(&names, names.n > 0 ? ", " : "also reads ");
             put_source(stack, i, &names);
         }
     return text_from(names.s);
 }
 
-/* How many lines with a label that have no way to that box move more than this one, or as much and
- * come before it. */
-static int n_larger(const Stack *stack, int line)
+/* Lines with a label that have no way to their box, into each box the largest first. */
+static bool is_told(const Stack *stack, int line)
+{
+    return stack->told[line] && stack->diagram->lines[line].label.str.n > 0;
+}
+
+static int by_box_and_size(const void *a, const void *b)
+{
+    const DiagramLine *p = *(const DiagramLine *const *)a, *q = *(const DiagramLine *const *)b;
+    if (p->to != q->to)
+        return p->to < q->to ? -1 : 1;
+    if (p->bytes != q->bytes)
+        return p->bytes > q->bytes ? -1 : 1;
+    return p < q ? -1 : p > q;
+}
+
+/* Per line its place among those into the same box that stack_write_texts() tells of, and how many
+ * these are. */
+typedef struct {
+    int *place, *n;
+    bool *last; /* of those whose label is shown, in the order of lines */
+} Told;
+
+static Told told_of(const Stack *stack)
 {
     const DiagramLine *lines = stack->diagram->lines;
-    int n = 0;
+    int n_lines = stack->diagram->n_lines, n = 0;
+    const DiagramLine **order = arena_array(stack->arena, const DiagramLine *, n_lines + 1);
+    Told out = {arena_array(stack->arena, int, n_lines + 1),
+                arena_array(stack->arena, int, n_lines + 1),
+                arena_array(stack->arena, bool, n_lines + 1)};
 
-    for (int i = 0; i < stack->diagram->n_lines; i++)
-        n += lines[i].to == lines[line].to && stack->told[i] && lines[i].label.str.n > 0 &&
-             (lines[i].bytes > lines[line].bytes ||
-              (lines[i].bytes == lines[line].bytes && i < line));
-    return n;
+    for (int i = 0; i < n_lines; i++)
+        if (is_told(stack, i))
+            order[n++] = &lines[i];
+    qsort(order, (size_t)n, sizeof *order, by_box_and_size);
+    for (int first = 0, end; first < n; first = end) {
+        const DiagramLine *last = order[first];
+        for (end = first; end < n && order[end]->to == order[first]->to; end++) {
+            out.place[order[end] - lines] = end - first;
+            last = end - first < LABELS_MOST && order[end] > last ? order[end] : last;
+        }
+        for (int i = first; i < end; i++)
+            out.n[order[i] - lines] = end - first;
+        out.last[last - lines] = true;
+    }
+    return out;
 }
 
 /* Of lines without a way what the largest move, and with the last of them how many more there are.
  */
-static Text told_label(const Stack *stack, int line)
+static Text told_label(const Stack *stack, const Told *told, int line)
 {
     const DiagramLine *lines = stack->diagram->lines;
     Buf more = buf_new(stack->arena);
-    int n = 0;
-    bool last = true;
 
-    if (n_larger(stack, line) >= LABELS_MOST)
+    if (told->place[line] >= LABELS_MOST)
         return text_from("");
-    for (int i = 0; i < stack->diagram->n_lines; i++)
-        if (lines[i].to == lines[line].to && stack->told[i] && lines[i].label.str.n > 0) {
-            n++;
-            last &= i <= line || n_larger(stack, i) >= LABELS_MOST;
-        }
     put_source(stack, line, &more);
-    if (last && n > LABELS_MOST)
-        buf_printf(&more, "\nand %d more into this box", n - LABELS_MOST);
+    if (told->last[line] && told->n[line] > LABELS_MOST)
+        buf_printf(&more, "\nand %d more into this box", told->n[line] - LABELS_MOST);
     return text_join(stack->arena, "@\nof @", lines[line].label, text_from(more.s));
 }
 
 /* What stands above a box for a line into it: its label; where it has no way, what it comes from.
  */
-static Text label_of(const Stack *stack, int i)
+static Text label_of(const Stack *stack, const Told *told, int i)
 {
     const DiagramLine *line = &stack->diagram->lines[i];
 
     if (!stack_is_drawn(line) || !stack->told[i])
         return stack_is_drawn(line) ? line->label : text_from("");
-    return line->label.str.n > 0 ? told_label(stack, i) : also_reads(stack, i);
+    return line->label.str.n > 0 ? told_label(stack, told, i) : also_reads(stack, i);
 }
 
 /* Beside its line, or at the left for one that comes along a lane. */
@@ -311,13 +352,14 @@ double stack_label_x(const Stack *stack, int i)
 void stack_write_texts(Stack *stack)
 {
     const Diagram *diagram = stack->diagram;
+    Told told = told_of(stack);
 
     for (int i = 0; i < diagram->n_lines; i++) {
         int to = diagram->lines[i].to, frame = diagram->boxes[to].frame;
         double left = stack_label_x(stack, i);
         bool crossed = left < stack_middle_of(stack) && has_straight(stack, to);
         stack->label[i] =
-            fold_between(stack, label_of(stack, i), left, right_of(stack, frame, crossed));
+            fold_between(stack, label_of(stack, &told, i), left, right_of(stack, frame, crossed));
     }
     for (int f = 0; f < diagram->n_frames; f++) {
         int row = 0;

@@ -27,6 +27,7 @@ typedef struct {
     int *column_of, n_columns, n_beside; /* per row; n_beside of them on a page */
     double *bottom;                      /* per column */
     int *row_of, *box_at;                /* per box its row; per row its box */
+    int *into, *next;                    /* per box its first line into it, per line the next; -1 */
     double *lane_x;                      /* per line; 0: it goes straight down, or is told */
     bool *told;                          /* per line: it has no way, and is told in words */
     unsigned *taken;                     /* per row: the lanes that pass it */
@@ -37,6 +38,9 @@ typedef struct {
     Vec(DiagramBox) boxes;
     Vec(DiagramLine) lines;
 } Stack;
+
+/* Fills into, next. */
+void stack_list_lines(Stack *stack);
 
 /* Fills row_of, box_at, n_rows. */
 void stack_order(Stack *stack);

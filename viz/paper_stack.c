@@ -30,9 +30,8 @@ static int count_lines(Str text)
 static double label_height(const Stack *stack, int box)
 {
     int n = 0;
-    for (int i = 0; i < stack->diagram->n_lines; i++)
-        if (stack->diagram->lines[i].to == box)
-            n += count_lines(stack->label[i].str);
+    for (int i = stack->into[box]; i >= 0; i = stack->next[i])
+        n += count_lines(stack->label[i].str);
     return n * stack->line;
 }
 
@@ -319,6 +318,7 @@ static Stack stack_new(Arena *arena, const Diagram *diagram, const Placed *order
     stack.n_beside = paper_beside(width);
     stack.width = paper_column(width);
     stack.line = LEADING * PAPER_POINTS;
+    stack_list_lines(&stack);
     stack.row_of = arena_array(arena, int, diagram->n_boxes + 1);
     stack.box_at = arena_array(arena, int, diagram->n_boxes + 1);
     stack.column_of = arena_array(arena, int, diagram->n_boxes + 1);

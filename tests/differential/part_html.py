@@ -50,6 +50,19 @@ WIDE = """(() => {
   return document.documentElement.scrollWidth > innerWidth ? 'it scrolls; ' + out : out.join(' ');
 })()"""
 
+# Tables that scroll in their box, with the columns that are chosen.
+SCROLLS = """(() => {
+  const out = [];
+  for (const e of document.querySelectorAll('details'))
+    e.open = true;
+  for (const e of document.querySelectorAll('main table')) {
+    const box = e.closest('.wide') || e.parentElement;
+    if (e.offsetParent && box.scrollWidth > box.clientWidth)
+      out.push(e.id + ' by ' + (box.scrollWidth - box.clientWidth));
+  }
+  return out.join(', ');
+})()"""
+
 COLUMN = """(n => [...document.querySelectorAll('#ops-table tbody tr')].map(r => r.cells[n]).map(
     c => c.dataset.n === undefined ? c.textContent : +c.dataset.n))(%d)"""
 
@@ -69,6 +82,11 @@ def looks(browser, path, name):
     browser.open(path)
     wide = browser.run(WIDE)
     told(wide == "", name + ": a phone is wide enough", wide)
+    for width in (800, 1006, 1280):
+        browser.size(width, 900)
+        browser.open(path)
+        scrolls = browser.run(SCROLLS)
+        told(scrolls == "", "%s: %d px are enough for its tables" % (name, width), scrolls)
     browser.size(1280, 900)
     browser.scheme("light")
 

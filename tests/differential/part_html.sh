@@ -25,10 +25,14 @@ $DIMSCOPE export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --html -o "$W
         -o "$WORK/stages.html" &&
     $DIMSCOPE export samples/models/llama-3-8b.json -m pp=2,dp=2,tp=4 -p hybrid3d --train --html \
         -o "$WORK/step.html" &&
+    $DIMSCOPE export samples/models/mixtral-8x7b.json -m dp=2,ep=4,tp=2 -p expert --train --html \
+        -o "$WORK/experts.html" 2>/dev/null &&
+    $DIMSCOPE export samples/models/vit_b_16.onnx -m dp=2,tp=4 -p megatron --train --html \
+        -o "$WORK/vit.html" 2>/dev/null &&
     $DIMSCOPE export "$WORK/a.json" "$WORK/b.json" --html -o "$WORK/diff.html" &&
     $DIMSCOPE export samples/models/deepseek-v3.json -m dp=2,tp=4 -p megatron --html \
         -o "$WORK/deepseek.html" &&
     $DIMSCOPE export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --svg --kind block \
         -o "$WORK/block.svg" &&
     $DIMSCOPE export "$WORK/odd.lua" -m dp=2 -p dp --html -o "$WORK/odd.html" || exit 1
-python3 tests/differential/part_html.py "$browser" "$WORK" gpt2 stages step diff deepseek odd
+python3 tests/differential/part_html.py "$browser" "$WORK" gpt2 stages step experts vit diff deepseek odd
