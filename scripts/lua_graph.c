@@ -193,7 +193,7 @@ static int32_t op_of_that_name(const Policy *policy, const Target *target, Str i
         return -1;
     int32_t op = graph_find_op(inferred->graph, str_from(target->named->name));
     const OpSpace *space =
-        op < inferred->forward->graph->n_ops ? NULL : inferred_space(inferred, op);
+        op < policy->session->bare.graph->n_ops ? NULL : inferred_space(inferred, op);
     return space && opspace_find_index(space, index) >= 0 ? op : -1;
 }
 

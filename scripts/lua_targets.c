@@ -144,14 +144,24 @@ static int visit_step(lua_State *L)
     return 0;
 }
 
+/* "x~grad", or "loss" where only the training step has it. */
+static bool is_of_step(const Session *session, Str name)
+{
+    const Graph *model = session->graph, *step = session->step.graph;
+    if (!step || str_find(name, STR("~")) >= 0)
+        return step != NULL;
+    return (graph_find_tensor(step, name) >= 0 || graph_find_op(step, name) >= 0) &&
+           graph_find_tensor(model, name) < 0 && graph_find_op(model, name) < 0;
+}
+
 /* Visits the tensor of that exact name, or those that match; no match is a note then. A policy sees
- * the model; names with "~" are of its training step, which is shown while they are visited. */
+ * the model; names of its training step are visited while that is shown. */
 void targets_named(lua_State *L, Policy *policy, int at, bool exact, TargetVisit *visit,
                    void *context)
 {
     Session *session = policy->session;
     NameVisit names = {policy, target_pattern(L, at), exact, visit, context};
-    if (!session->step.graph || str_find(names.name, STR("~")) < 0) {
+    if (!is_of_step(session, names.name)) {
         visit_names(L, &names);
         return;
     }

@@ -3,6 +3,8 @@
 #include "core/base/units.h"
 #include "core/summary/decision_lua.h"
 
+#include <inttypes.h>
+
 void search_decisions(const Session *session, const SearchResult *result, const char *indent,
                       Buf *out)
 {
@@ -37,6 +39,21 @@ static void put_own(const Session *session, const char *indent, Buf *out)
     }
 }
 
+/* Sizes of free dims that the session's own policy asked for. */
+static void put_sizes(const Session *session, Buf *out)
+{
+    const DimBindings *sizes = &session->policy_sizes;
+    if (sizes->n == 0)
+        return;
+    buf_puts(out, "\nfunction SIZES()\n    return {");
+    for (int i = 0; i < sizes->n; i++) {
+        buf_puts(out, i > 0 ? ", [" : "[");
+        put_lua_str(sizes->at[i].name, out);
+        buf_printf(out, "] = %" PRId64, sizes->at[i].size);
+    }
+    buf_puts(out, "}\nend\n");
+}
+
 void search_policy(const Session *session, const SearchResult *result, Buf *out)
 {
     buf_puts(out, "-- Found by dimscope search on the mesh ");
@@ -45,6 +62,7 @@ void search_policy(const Session *session, const SearchResult *result, Buf *out)
     units_format_us(result->cost_us, out);
     buf_puts(out, result->proven ? ", and none of the plans searched takes less.\n"
                                  : "; plans that take less are not ruled out.\n");
+    put_sizes(session, out);
     buf_puts(out, "\nfunction PAS(graph, resource)\n");
     put_own(session, "    ", out);
     search_decisions(session, result, "    ", out);

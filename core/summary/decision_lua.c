@@ -194,13 +194,21 @@ static bool has_name(const Session *session, const Decision *decision)
     return decision_is_on_tensor(decision->kind) || is_named(session->graph, decision->place);
 }
 
+/* An op of a training step that its model does not have, of the loss too: a policy, which sees the
+ * model, names it by a text. */
+static bool is_of_step(const Session *session, const Decision *decision)
+{
+    const Graph *model = session->bare.graph;
+    return decision_is_behind_forward(session->inferred, decision) ||
+           (model && !decision_is_on_tensor(decision->kind) && decision->place >= model->n_ops);
+}
+
 /* `shard("NAME", `, `pin(graph:op("NAME"), `; the key of the dim follows. pattern: for all tensors
  * or ops that it matches; or NULL. */
 static void put_place(const Session *session, const Decision *decision, const char *pattern,
                       const char *tensor_method, const char *node_method, Buf *out)
 {
-    bool behind = decision_is_behind_forward(session->inferred, decision);
-    if (behind && !decision_is_on_tensor(decision->kind)) {
+    if (is_of_step(session, decision) && !decision_is_on_tensor(decision->kind)) {
         bool shard = pattern && strcmp(node_method, "pin") == 0; /* a pin has one exact name */
         buf_printf(out, "graph:%s(", shard ? "shard" : node_method);
         put_lua_text(pattern ? pattern : op_name(session->graph, decision->place), out);
@@ -435,7 +443,8 @@ static bool matches_only_ops(const Session *session, Str pattern, const bool *am
     return true;
 }
 
-/* Whether all tensors that the pattern matches, by any name, are among the places. */
+/* Whether all tensors that the pattern matches, by any name, are among the places. The own name of
+ * a tensor is none of another, as in scripts/lua_names.c. */
 static bool matches_only_tensors(const Session *session, Str pattern, const bool *among)
 {
     const Graph *graph = session->graph;
@@ -450,7 +459,8 @@ static bool matches_only_tensors(const Session *session, Str pattern, const bool
                 continue;
             Buf name = buf_new(scratch);
             buf_printf(&name, "%s.%s", naming_path(session->naming, p), part_name((Part)part));
-            only = !str_glob(pattern, buf_str(&name));
+            only =
+                !str_glob(pattern, buf_str(&name)) || graph_find_tensor(graph, buf_str(&name)) >= 0;
         }
     arena_free(scratch);
     return only;

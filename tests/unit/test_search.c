@@ -350,31 +350,43 @@ static void prices_of_memory_bound_unfolded_layers(void **state)
 
 /* ---- forms of the result ---- */
 
+static const struct {
+    const char *mesh, *policy, *train;
+    int64_t max_peak;
+} replayed[] = {
+    {"dp=2,tp=2", NULL, NULL, 0},
+    {"dp=2,tp=2", NULL, "adamw", 1 << 20},
+    {"pp=2,dp=2,tp=2", "hybrid3d", "adamw", 0}, /* pins an op of the loss */
+};
+
 static void policy_replays(void **state)
 {
     (void)state;
-    static const char *const trains[] = {NULL, "adamw"};
-    for (int t = 0; t < 2; t++) {
+    bool of_loss = false;
+    for (size_t r = 0; r < sizeof replayed / sizeof *replayed; r++) {
         Hooked f = hooked_new();
-        Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, trains[t]);
-        SearchRequest request = {.session = session, .max_peak_bytes = t ? 1 << 20 : 0};
+        Session *session =
+            open_session(&f, GPT, replayed[r].mesh, replayed[r].policy, replayed[r].train);
+        SearchRequest request = {.session = session, .max_peak_bytes = replayed[r].max_peak};
         SearchResult result = search(&f, &request);
         assert_int_equal(result.outcome, SEARCH_PLAN);
         Buf text = buf_new(f.arena);
         search_policy(session, &result, &text);
+        of_loss |= strstr(text.s, "graph:pin(\"loss") != NULL;
         session_close(session);
         char path[] = "/tmp/dimscope_search_XXXXXX.lua";
         int file = mkstemps(path, 4);
         assert_true(file >= 0);
         close(file);
         assert_true(file_write(path, buf_str(&text), NULL));
-        session = open_session(&f, GPT, "dp=2,tp=2", path, trains[t]);
+        session = open_session(&f, GPT, replayed[r].mesh, path, replayed[r].train);
         assert_near(plan_step_us(session->plan), result.cost_us);
         assert_int_equal(session->plan->priced->totals.peak_bytes, result.peak_bytes);
         session_close(session);
         unlink(path);
         hooked_free(&f);
     }
+    assert_true(of_loss);
 }
 
 static void answers_on_one_device(void **state)
