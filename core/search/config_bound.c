@@ -32,7 +32,7 @@ void config_bounds_free(ConfigBounds *bounds)
 
 /* ---- schedules ---- */
 
-static const Lanes *lanes_of(Arena *arena, const Config *config)
+static const Lanes *lanes_of(Arena *arena, const Configuration *config)
 {
     int n = config_n_stages(config), pp = config->size[CONFIG_PP];
     Lanes *lanes = arena_make(arena, Lanes);
@@ -50,7 +50,7 @@ static const Lanes *lanes_of(Arena *arena, const Config *config)
 
 /* With times of one forward and two backward, so that `together` is known; NULL if there is none.
  */
-static Schedule *schedule_of(ConfigBounds *bounds, const Config *config, int micro_batches)
+static Schedule *schedule_of(ConfigBounds *bounds, const Configuration *config, int micro_batches)
 {
     int32_t key[4] = {config->schedule, config->size[CONFIG_PP], config->virtual, micro_batches};
     int known = intern_find(bounds->keys, key, sizeof key);
@@ -73,7 +73,7 @@ static Schedule *schedule_of(ConfigBounds *bounds, const Config *config, int mic
 
 /* As many micro-batches as it takes until a device holds no more, if the step has more: rounds of
  * an interleaved schedule are as they are. */
-static int enough_to_hold(const Config *config)
+static int enough_to_hold(const Configuration *config)
 {
     int m = config->micro_batches, pp = config->size[CONFIG_PP];
     int enough = HELD_TIMES * config_n_stages(config);
@@ -116,7 +116,7 @@ static bool split_within(const double *sum, int n_layers, int n, double most, in
     return true;
 }
 
-static void split_by_time(Arena *scratch, const Config *config, const ConfigParts *parts,
+static void split_by_time(Arena *scratch, const Configuration *config, const ConfigParts *parts,
                           int *layers)
 {
     const double *sum = sums_of(scratch, parts);
@@ -134,7 +134,7 @@ static void split_by_time(Arena *scratch, const Config *config, const ConfigPart
 
 /* What n does not divide is left out at the ends first: of r layers too few for all stages to have
  * one more, the first and the last stage lack theirs, then those beside them. */
-static void split_equally(const Config *config, int n_layers, int *layers)
+static void split_equally(const Configuration *config, int n_layers, int *layers)
 {
     int n = config_n_stages(config), more = n_layers % n;
     int skipped = n - more, before = (skipped + 1) / 2;
@@ -142,7 +142,7 @@ static void split_equally(const Config *config, int n_layers, int *layers)
         layers[s] = n_layers / n + (more > 0 && s >= before && s < before + more);
 }
 
-void config_split(const Config *config, const ConfigParts *parts, int *layers)
+void config_split(const Configuration *config, const ConfigParts *parts, int *layers)
 {
     if (config->split == SPLIT_EQUAL) {
         split_equally(config, parts->n_layers, layers);
@@ -168,7 +168,8 @@ static void add_part(PartCost *sum, const PartCost *part)
 }
 
 /* Sending what a layer hands on to the next stage, over the fastest link that may be between. */
-static double send_us(const ConfigBounds *bounds, const Config *config, const ConfigParts *parts)
+static double send_us(const ConfigBounds *bounds, const Configuration *config,
+                      const ConfigParts *parts)
 {
     int64_t node = bounds->machine->devices_per_node;
     bool inside = config_stride(config, CONFIG_PP) < node;
@@ -178,7 +179,7 @@ static double send_us(const ConfigBounds *bounds, const Config *config, const Co
                : price_group(bounds->machine, STEP_SEND, &group, parts->passed_bytes).us;
 }
 
-PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Config *config,
+PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Configuration *config,
                         const ConfigParts *parts)
 {
     int n = config_n_stages(config), next = 1;
@@ -199,7 +200,7 @@ PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Config *
 
 /* ---- bounds ---- */
 
-double config_lanes_us(const Config *config, const PartCost *stage)
+double config_lanes_us(const Configuration *config, const PartCost *stage)
 {
     int n = config_n_stages(config), pp = config->size[CONFIG_PP];
     bool splits = config_schedules[config->schedule].splits_backward;
@@ -217,7 +218,7 @@ double config_lanes_us(const Config *config, const PartCost *stage)
     return fmax(most, through);
 }
 
-static double laid_out_us(ConfigBounds *bounds, Arena *scratch, const Config *config,
+static double laid_out_us(ConfigBounds *bounds, Arena *scratch, const Configuration *config,
                           const PartCost *stage, bool *legal)
 {
     int n = config_n_stages(config);
@@ -242,14 +243,14 @@ static double laid_out_us(ConfigBounds *bounds, Arena *scratch, const Config *co
 }
 
 /* Sharded as far as the level of ZeRO does. */
-static int64_t stored_bytes(const Config *config, const PartCost *stage, int64_t shards)
+static int64_t stored_bytes(const Configuration *config, const PartCost *stage, int64_t shards)
 {
     return stage->optimizer / (config->zero >= 1 ? shards : 1) +
            stage->gradient / (config->zero >= 2 ? shards : 1) +
            stage->parameter / (config->zero >= 3 ? shards : 1);
 }
 
-int64_t config_lanes_bytes(ConfigBounds *bounds, const Config *config, const PartCost *stage,
+int64_t config_lanes_bytes(ConfigBounds *bounds, const Configuration *config, const PartCost *stage,
                            int64_t shards)
 {
     int n = config_n_stages(config);
@@ -270,8 +271,8 @@ int64_t config_lanes_bytes(ConfigBounds *bounds, const Config *config, const Par
     return most;
 }
 
-ConfigBound config_bound(ConfigBounds *bounds, const Config *config, const ConfigParts *parts,
-                         int64_t shards)
+ConfigBound config_bound(ConfigBounds *bounds, const Configuration *config,
+                         const ConfigParts *parts, int64_t shards)
 {
     Arena *scratch = arena_new();
     ConfigBound out = {.legal = true};

@@ -33,20 +33,20 @@ ConfigBounds *config_bounds_new(Arena *arena, const Machine *machine);
 void config_bounds_free(ConfigBounds *bounds);
 
 /* Layers of each stage: [config_n_stages()]. */
-void config_split(const Config *config, const ConfigParts *parts, int *layers);
+void config_split(const Configuration *config, const ConfigParts *parts, int *layers);
 
 /* Costs of the stages of a configuration: [config_n_stages()], in the arena. */
-PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Config *config,
+PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Configuration *config,
                         const ConfigParts *parts);
 
 /* Of parts that were planned on the mesh, laid out. shards: how many times as many devices dp has.
  */
-ConfigBound config_bound(ConfigBounds *bounds, const Config *config, const ConfigParts *parts,
-                         int64_t shards);
+ConfigBound config_bound(ConfigBounds *bounds, const Configuration *config,
+                         const ConfigParts *parts, int64_t shards);
 
 /* Of stages whose parts were planned without dp, and so for all orders and levels of ZeRO. */
-double config_lanes_us(const Config *config, const PartCost *stage);
-int64_t config_lanes_bytes(ConfigBounds *bounds, const Config *config, const PartCost *stage,
+double config_lanes_us(const Configuration *config, const PartCost *stage);
+int64_t config_lanes_bytes(ConfigBounds *bounds, const Configuration *config, const PartCost *stage,
                            int64_t shards);
 
 #endif

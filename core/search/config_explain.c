@@ -1,5 +1,7 @@
 #include "core/search/config_explain.h"
 
+#include "core/search/config_pins.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,14 +16,14 @@ typedef struct {
     const ConfigPlan *best;
     int64_t max_peak;
     Vec(ConfigChange) changes;
-    Vec(Config) configs; /* of each change */
+    Vec(Configuration) configs; /* of each change */
     Error *err;
 } Changing;
 
 /* ---- changes ---- */
 
 /* One that is in the space and not the best itself: its bounds. */
-static bool add_change(Changing *changing, Config config, const char *what)
+static bool add_change(Changing *changing, Configuration config, const char *what)
 {
     if (!config_is_in(config_space_of(changing->search), &config) ||
         memcmp(&config, &changing->best->config, sizeof config) == 0)
@@ -41,7 +43,7 @@ static bool add_change(Changing *changing, Config config, const char *what)
 }
 
 /* As many samples a step. */
-static bool add_with_samples(Changing *changing, Config config, const char *what)
+static bool add_with_samples(Changing *changing, Configuration config, const char *what)
 {
     int64_t each = config_space_of(changing->search)->samples / config_samples_of(&config);
     config.micro_batches = (int32_t)(each / config.micro_batch);
@@ -51,7 +53,7 @@ static bool add_with_samples(Changing *changing, Config config, const char *what
 /* An axis of another size, with dp in proportion; 0: it cannot have that size. */
 static bool add_axis(Changing *changing, int axis, int32_t size, int32_t dp)
 {
-    Config config = changing->best->config;
+    Configuration config = changing->best->config;
     int32_t had = config.size[axis];
     if (size == 0 || dp == 0)
         return true;
@@ -84,7 +86,7 @@ static bool add_axes(Changing *changing)
 
 static bool add_batch(Changing *changing, int32_t samples)
 {
-    Config config = changing->best->config;
+    Configuration config = changing->best->config;
     const char *what = arena_printf(changing->arena, "micro_batch=%" PRId32 " instead of %" PRId32,
                                     samples, config.micro_batch);
     config.micro_batch = samples;
@@ -93,7 +95,7 @@ static bool add_batch(Changing *changing, int32_t samples)
 
 static bool add_virtual(Changing *changing, int stages)
 {
-    Config config = changing->best->config;
+    Configuration config = changing->best->config;
     const char *what =
         arena_printf(changing->arena, "virtual=%d instead of %d", stages, config.virtual);
     config.virtual = (uint8_t)stages;
@@ -102,9 +104,9 @@ static bool add_virtual(Changing *changing, int stages)
 
 static bool add_schedules(Changing *changing)
 {
-    const Config *best = &changing->best->config;
+    const Configuration *best = &changing->best->config;
     for (int s = 0; config_schedules[s].name; s++) {
-        Config other = *best;
+        Configuration other = *best;
         const ConfigSchedule *row = &config_schedules[s];
         other.schedule = (uint8_t)s;
         if (other.virtual < row->least || other.virtual > row->most)
@@ -118,10 +120,10 @@ static bool add_schedules(Changing *changing)
 
 static bool add_states(Changing *changing)
 {
-    const Config *best = &changing->best->config;
+    const Configuration *best = &changing->best->config;
     Arena *arena = changing->arena;
     for (int i = 0; i < CONFIG_ZEROS; i++) {
-        Config other = *best;
+        Configuration other = *best;
         other.zero = (uint8_t)i;
         if (i != best->zero &&
             !add_change(changing, other,
@@ -129,7 +131,7 @@ static bool add_states(Changing *changing)
             return false;
     }
     for (int i = 0; i < AGAIN_COUNT; i++) {
-        Config other = *best;
+        Configuration other = *best;
         other.recompute = (uint8_t)i;
         if (i != best->recompute &&
             !add_change(changing, other,
@@ -137,7 +139,7 @@ static bool add_states(Changing *changing)
                                      config_again_name(best->recompute))))
             return false;
     }
-    Config parallel = *best, split = *best;
+    Configuration parallel = *best, split = *best;
     parallel.sequence_parallel = !best->sequence_parallel;
     split.split = best->split == SPLIT_EQUAL ? SPLIT_BY_TIME : SPLIT_EQUAL;
     return add_change(changing, parallel,
@@ -237,8 +239,9 @@ static void drop_same(Changing *changing)
     changing->changes.n = n;
 }
 
-bool config_changes(Arena *arena, ConfigSearch *search, const ConfigPlan *best, int64_t max_peak,
-                    int most, ConfigChanges *out, Error *err)
+/* most: how many are planned at most, those with the least bounds. */
+static bool find_changes(Arena *arena, ConfigSearch *search, const ConfigPlan *best,
+                         int64_t max_peak, int most, ConfigChanges *out, Error *err)
 {
     Changing changing = {
         .arena = arena, .search = search, .best = best, .max_peak = max_peak, .err = err};
@@ -259,8 +262,8 @@ bool config_changes(Arena *arena, ConfigSearch *search, const ConfigPlan *best, 
 
 /* ---- the frontier ---- */
 
-bool config_frontier(Arena *arena, ConfigSearch *search, const ConfigQuestion *question,
-                     const ConfigPlan ***out, int *n, Error *err)
+static bool find_frontier(Arena *arena, ConfigSearch *search, const ConfigQuestion *question,
+                          const ConfigPlan ***out, int *n, Error *err)
 {
     Vec(const ConfigPlan *) points = {0};
     ConfigQuestion next = *question;
@@ -279,4 +282,128 @@ bool config_frontier(Arena *arena, ConfigSearch *search, const ConfigQuestion *q
     *out = points.at;
     *n = points.n;
     return true;
+}
+
+/* ---- a question with what explains its answer ---- */
+
+enum { CHANGES_PLANNED = 5 };
+#define ROUGHLY .01 /* the gap of answers that only explain */
+
+static bool explain_best(Arena *arena, ConfigSearch *search, const ConfigQuestion *question,
+                         ConfigFound *out, Error *err)
+{
+    ConfigQuestion unlimited = *question;
+    unlimited.max_peak_bytes = INT64_MAX;
+    unlimited.gap = fmax(question->gap, ROUGHLY);
+    return find_changes(arena, search, out->answer.best, question->max_peak_bytes, CHANGES_PLANNED,
+                        &out->changes, err) &&
+           config_search(search, &unlimited, &out->unlimited, err);
+}
+
+/* Nothing fits: which needs least. */
+static bool explain_none(ConfigSearch *search, const ConfigQuestion *question, ConfigFound *out,
+                         Error *err)
+{
+    ConfigQuestion least = *question;
+    ConfigAnswer answer;
+    least.aim = LEAST_MEMORY;
+    least.max_peak_bytes = INT64_MAX;
+    if (!config_search(search, &least, &answer, err))
+        return false;
+    out->least = answer.best;
+    return true;
+}
+
+bool config_find(Arena *arena, ConfigSearch *search, const ConfigQuestion *question, bool frontier,
+                 ConfigFound *out, Error *err)
+{
+    Error why = {0};
+    bool ok = true;
+    *out = (ConfigFound){0};
+    if (frontier) {
+        ok = find_frontier(arena, search, question, &out->point, &out->n_points, err);
+        out->answer.best = out->n_points > 0 ? out->point[0] : NULL;
+        return ok;
+    }
+    if (!config_search(search, question, &out->answer, err))
+        return false;
+    if (out->answer.best && out->answer.counts.left == 0)
+        ok = explain_best(arena, search, question, out, &why);
+    else if (out->answer.outcome == SEARCH_INFEASIBLE)
+        ok = explain_none(search, question, out, &why);
+    if (!ok && why.kind != ERROR_CANCELLED && err)
+        *err = why;
+    return ok || why.kind == ERROR_CANCELLED;
+}
+
+/* ---- pins ---- */
+
+/* The answer without the settings that are lifted. */
+static bool ask_without(Arena *arena, const ConfigRequest *request, const ConfigQuestion *question,
+                        const bool *lifted, ConfigAnswer *out, Error *err)
+{
+    SessionOptions options = *request->options;
+    ConfigRequest without = *request;
+    options.settings = (PolicySettings){0};
+    for (int i = 0; i < request->options->settings.n; i++)
+        if (!lifted[i])
+            vec_push(arena, &options.settings, request->options->settings.at[i]);
+    without.options = &options;
+    without.report = NULL;
+    ConfigSearch *search = config_search_new(arena, &without, err);
+    bool ok = search && config_search(search, question, out, err) &&
+              progress_goes_on(request->progress, err);
+    config_search_free(search);
+    return ok;
+}
+
+/* Lifts one pin after the other; those without which something fits are taken back, and conflict.
+ */
+static bool find_conflict(Arena *arena, const ConfigRequest *request,
+                          const ConfigQuestion *question, bool *lifted, ConfigPinPrice *price,
+                          Error *err)
+{
+    const PolicySettings *settings = &request->options->settings;
+    ConfigQuestion any = *question;
+    any.gap = .99; /* the first that fits */
+    for (int i = 0, p = 0; i < settings->n; i++) {
+        ConfigAnswer answer;
+        if (!config_pin_is(str_from(settings->at[i].name)))
+            continue;
+        lifted[i] = true;
+        if (!ask_without(arena, request, &any, lifted, &answer, err))
+            return false;
+        price[p++].conflict = answer.best != NULL;
+        lifted[i] = !answer.best;
+    }
+    return true;
+}
+
+bool config_price_pins(Arena *arena, const ConfigRequest *request, const ConfigQuestion *question,
+                       bool fits, ConfigPinPrice **out, int *n, Error *err)
+{
+    const PolicySettings *settings = &request->options->settings;
+    bool *lifted = arena_array(arena, bool, settings->n + 1);
+    ConfigPinPrice *price = arena_array(arena, ConfigPinPrice, settings->n + 1);
+    int n_pins = 0;
+    for (int i = 0; i < settings->n; i++)
+        n_pins += config_pin_is(str_from(settings->at[i].name));
+    *out = price;
+    *n = n_pins > 1 ? n_pins + 1 : n_pins;
+    if (!fits && !find_conflict(arena, request, question, lifted, price, err))
+        return false;
+    memset(lifted, 0, sizeof *lifted * (size_t)settings->n);
+    for (int i = 0, p = 0; i < settings->n; i++) {
+        const PolicySetting *at = &settings->at[i];
+        if (!config_pin_is(str_from(at->name)))
+            continue;
+        price[p].pin = arena_printf(arena, "%s=%s", at->name, at->value);
+        lifted[i] = true;
+        if (!ask_without(arena, request, question, lifted, &price[p++].answer, err))
+            return false;
+        lifted[i] = false;
+    }
+    for (int i = 0; i < settings->n; i++)
+        lifted[i] = config_pin_is(str_from(settings->at[i].name));
+    return n_pins < 2 || ask_without(arena, request, question, lifted, &price[n_pins].answer, err);
 }

@@ -1,4 +1,4 @@
-/* config_explain.h - why a configuration: what one other choice costs, and what a limit does.
+/* config_explain.h - why a configuration: what one other choice costs, what a limit and pins do.
  *
  * A change is one choice made otherwise, the rest as it is: an axis twice or half as large, with as
  * many fewer or more devices on dp; a micro-batch of twice or half the samples; another schedule,
@@ -32,14 +32,34 @@ typedef struct {
     ConfigChange *change; /* those that fit first, the fastest first */
 } ConfigChanges;
 
-/* most: how many are planned at most, those with the least bounds. In the arena. Returns false with
- * ERROR_CANCELLED if the search's progress was stopped. */
-bool config_changes(Arena *arena, ConfigSearch *search, const ConfigPlan *best, int64_t max_peak,
-                    int most, ConfigChanges *out, Error *err);
+/* A question with what explains its answer. */
+typedef struct {
+    ConfigAnswer answer;      /* of a frontier: `best` is its first point */
+    ConfigChanges changes;    /* of an answer that was not stopped */
+    ConfigAnswer unlimited;   /* the same without the limit of memory; best NULL: not asked */
+    const ConfigPlan *least;  /* where none fits, the one that needs least; NULL: not asked */
+    const ConfigPlan **point; /* of a frontier, from the fastest of all to the smallest: each the
+                                 fastest, within the gap, of those with less memory than the one
+                                 before, by at least a thirtieth */
+    int n_points;             /* 0: none was asked for, or none fits */
+} ConfigFound;
 
-/* Points of the frontier: each is proven to be the fastest, within `gap`, of those with less memory
- * than the point before, by at least a thirtieth. From the fastest of all to the smallest. */
-bool config_frontier(Arena *arena, ConfigSearch *search, const ConfigQuestion *question,
-                     const ConfigPlan ***out, int *n, Error *err);
+/* The answer, then what explains it; where the search's progress is stopped meanwhile, the answer
+ * alone. */
+bool config_find(Arena *arena, ConfigSearch *search, const ConfigQuestion *question, bool frontier,
+                 ConfigFound *out, Error *err);
+
+/* The answer without one pin of the request (config_pins.h). */
+typedef struct {
+    const char *pin; /* "tp=8"; NULL: without all of them */
+    bool conflict;   /* of a smallest set of pins that with the limit leaves nothing */
+    ConfigAnswer answer;
+} ConfigPinPrice;
+
+/* Asks once without each setting that pins what is searched, and where there are several without
+ * all; not of a mesh that is given. fits: something does under all of them; else a deletion filter
+ * finds which conflict. Returns false with ERROR_CANCELLED if the progress was stopped. */
+bool config_price_pins(Arena *arena, const ConfigRequest *request, const ConfigQuestion *question,
+                       bool fits, ConfigPinPrice **out, int *n, Error *err);
 
 #endif

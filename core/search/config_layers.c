@@ -84,10 +84,11 @@ static Session *open_on(ConfigLayers *all, const char *mesh, const SessionOption
 }
 
 /* A session of the model in one stage. */
-static Session *open_layers(ConfigLayers *all, const Config *config, const char *mesh, Error *err)
+static Session *open_layers(ConfigLayers *all, const Configuration *config, const char *mesh,
+                            Error *err)
 {
     SessionOptions options = *all->options;
-    Config one = *config;
+    Configuration one = *config;
     one.size[CONFIG_PP] = 1;
     one.schedule = 0;
     one.virtual = 1;
@@ -116,7 +117,7 @@ static int32_t devices_beneath(int32_t size, int64_t inside, int64_t node)
 }
 
 /* Whether one of the axes, a set, stands outside of this one. */
-static bool is_beneath(const Config *config, ConfigAxis axis, uint32_t axes)
+static bool is_beneath(const Configuration *config, ConfigAxis axis, uint32_t axes)
 {
     int64_t stride = config_stride(config, axis);
     bool beneath = false;
@@ -128,10 +129,10 @@ static bool is_beneath(const Config *config, ConfigAxis axis, uint32_t axes)
 
 /* Leaves so many devices on pp and dp that what is outside of them, of these axes, lies on the
  * nodes as in the configuration. */
-static void keep_beneath(const ConfigLayers *all, uint32_t axes, Config *told)
+static void keep_beneath(const ConfigLayers *all, uint32_t axes, Configuration *told)
 {
     static const ConfigAxis both[2][2] = {{CONFIG_DP, CONFIG_PP}, {CONFIG_PP, CONFIG_DP}};
-    const Config whole = *told;
+    const Configuration whole = *told;
     bool pp_inside = config_stride(told, CONFIG_PP) < config_stride(told, CONFIG_DP);
     for (int i = 0; i < 2; i++) {
         ConfigAxis axis = both[pp_inside][i];
@@ -143,7 +144,7 @@ static void keep_beneath(const ConfigLayers *all, uint32_t axes, Config *told)
 }
 
 /* A mesh with "xx" for pp, and with `whole` "yy" for dp: names that shard nothing. */
-static const char *mesh_of_layers(Arena *arena, const Config *told, bool whole)
+static const char *mesh_of_layers(Arena *arena, const Configuration *told, bool whole)
 {
     const char *const names[CONFIG_AXES] = {"xx", whole ? "yy" : "dp", "cp", "ep", "tp"};
     Buf mesh = buf_new(arena);
@@ -154,7 +155,7 @@ static const char *mesh_of_layers(Arena *arena, const Config *told, bool whole)
 }
 
 /* Of one micro-batch of one sample under the axes that shard it. NULL with *err. */
-static Told *layers_of_group(ConfigLayers *all, const Config *config, Error *err)
+static Told *layers_of_group(ConfigLayers *all, const Configuration *config, Error *err)
 {
     const char *mesh = mesh_of_layers(all->arena, config, true);
     bool is_new;
@@ -168,9 +169,9 @@ static Told *layers_of_group(ConfigLayers *all, const Config *config, Error *err
 }
 
 /* The group's axes that shard a micro-batch, one sample; pp and dp as far as they are between. */
-static Config sharded_axes(const ConfigLayers *all, const Config *config)
+static Configuration sharded_axes(const ConfigLayers *all, const Configuration *config)
 {
-    Config one = *config;
+    Configuration one = *config;
     keep_beneath(all, CONFIG_AXES_SHARDING, &one);
     one.micro_batch = one.micro_batches = 1;
     one.zero = one.schedule = one.split = 0;
@@ -178,9 +179,9 @@ static Config sharded_axes(const ConfigLayers *all, const Config *config)
     return one;
 }
 
-const ConfigParts *config_layers_group(ConfigLayers *all, const Config *config, Error *err)
+const ConfigParts *config_layers_group(ConfigLayers *all, const Configuration *config, Error *err)
 {
-    Config one = sharded_axes(all, config);
+    Configuration one = sharded_axes(all, config);
     Arena *arena = all->arena;
     Told *layers = layers_of_group(all, &one, err);
     if (!layers)
@@ -198,9 +199,9 @@ const ConfigParts *config_layers_group(ConfigLayers *all, const Config *config, 
 }
 
 /* Two devices on each axis that has more; with ep as many as it has. */
-static Config narrow_axes(const ConfigLayers *all, const Config *wide)
+static Configuration narrow_axes(const ConfigLayers *all, const Configuration *wide)
 {
-    Config one = *wide;
+    Configuration one = *wide;
     one.size[CONFIG_PP] = one.size[CONFIG_DP] = 1;
     one.order = all->space->pin_order < 0 ? 0 : (uint8_t)all->space->pin_order;
     for (int a = 0; one.size[CONFIG_EP] == 1 && a < CONFIG_AXES; a++)
@@ -209,10 +210,10 @@ static Config narrow_axes(const ConfigLayers *all, const Config *wide)
 }
 
 /* A bound of these from the plan with few devices on each axis. */
-const ConfigParts *config_layers_wide(ConfigLayers *all, const Config *config, Error *err)
+const ConfigParts *config_layers_wide(ConfigLayers *all, const Configuration *config, Error *err)
 {
     Arena *arena = all->arena;
-    Config wide = sharded_axes(all, config), one = narrow_axes(all, &wide);
+    Configuration wide = sharded_axes(all, config), one = narrow_axes(all, &wide);
     const char *mesh = mesh_of_layers(arena, &wide, true);
     bool is_new;
     Told *layers =
@@ -249,9 +250,9 @@ static int32_t least_divisor(int32_t n)
 /* The mesh on which layers are planned: of pp, which shards nothing, and of dp what puts the axes
  * outside of them on the same nodes; of dp two devices tell what more do, but beside ep, where how
  * many there are decides which way experts' values take. */
-static Config told_axes(const ConfigLayers *all, const Config *config)
+static Configuration told_axes(const ConfigLayers *all, const Configuration *config)
 {
-    Config told = *config;
+    Configuration told = *config;
     keep_beneath(all, CONFIG_AXES_SHARDING | 1U << CONFIG_DP, &told);
     if (config->size[CONFIG_EP] > 1)
         told.size[CONFIG_DP] = config->size[CONFIG_DP];
@@ -260,7 +261,7 @@ static Config told_axes(const ConfigLayers *all, const Config *config)
     return told;
 }
 
-static Session *told_session(ConfigLayers *all, const Config *told, Error *err)
+static Session *told_session(ConfigLayers *all, const Configuration *told, Error *err)
 {
     const char *mesh = mesh_of_layers(all->arena, told, false);
     const char *key = arena_printf(all->arena, "%s, %d x %d, again %d, zero %d, sp %d", mesh,
@@ -275,11 +276,11 @@ static Session *told_session(ConfigLayers *all, const Config *told, Error *err)
 
 /* Layers on the mesh of a configuration. shards: how many times as many dp has as they are planned
  * on. */
-const ConfigParts *config_layers_whole(ConfigLayers *all, const Config *config, int64_t *shards,
-                                       Error *err)
+const ConfigParts *config_layers_whole(ConfigLayers *all, const Configuration *config,
+                                       int64_t *shards, Error *err)
 {
     Arena *arena = all->arena;
-    Config told = told_axes(all, config), whole = told;
+    Configuration told = told_axes(all, config), whole = told;
     *shards = config->size[CONFIG_DP] / told.size[CONFIG_DP];
     whole.size[CONFIG_DP] = config->size[CONFIG_DP];
     const char *text = mesh_of_layers(arena, &whole, false);

@@ -29,10 +29,10 @@ void config_layers_free(ConfigLayers *all); /* closes its sessions; NULL is allo
 int64_t config_layers_planned(const ConfigLayers *all); /* sessions that were opened */
 
 /* Each returns NULL if the layers cannot be planned, with *err the first time that it is tried. */
-const ConfigParts *config_layers_group(ConfigLayers *all, const Config *config, Error *err);
-const ConfigParts *config_layers_wide(ConfigLayers *all, const Config *config, Error *err);
+const ConfigParts *config_layers_group(ConfigLayers *all, const Configuration *config, Error *err);
+const ConfigParts *config_layers_wide(ConfigLayers *all, const Configuration *config, Error *err);
 /* shards: how many times as many devices dp has as they are planned on. */
-const ConfigParts *config_layers_whole(ConfigLayers *all, const Config *config, int64_t *shards,
-                                       Error *err);
+const ConfigParts *config_layers_whole(ConfigLayers *all, const Configuration *config,
+                                       int64_t *shards, Error *err);
 
 #endif

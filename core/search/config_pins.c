@@ -3,6 +3,7 @@
 #include "core/session/model_settings.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { SAMPLES_MAX = 1 << 30 };
 
@@ -75,12 +76,22 @@ static bool read_value(const PinRow *row, const char *text, int64_t *out, Error 
     return good || error_kind(err, ERROR_USAGE, "%s is %s, not '%s'", row->name, row->values, text);
 }
 
-static int row_named(const char *name)
+static int row_named(Str name)
 {
     for (int i = 0; i < N_PINS; i++)
-        if (strcmp(rows[i].name, name) == 0)
+        if (str_eq(str_from(rows[i].name), name))
             return i;
     return -1;
+}
+
+bool config_setting_is(Str name)
+{
+    return row_named(name) >= 0;
+}
+
+bool config_pin_is(Str name)
+{
+    return row_named(name) >= PIN_PP;
 }
 
 static void write_pins(const int64_t value[N_PINS], ConfigSpace *space)
@@ -112,7 +123,7 @@ static bool take_mesh(Arena *arena, const char *text, int64_t value[N_PINS], Con
         return error_kind(err, ERROR_UNSUPPORTED,
                           "configurations are searched on meshes in the order of their devices");
     for (int a = 0; a < mesh->n_axes; a++) {
-        int row = row_named(mesh->axes[a].name);
+        int row = row_named(str_from(mesh->axes[a].name));
         if (row < PIN_PP || row >= PIN_PP + CONFIG_AXES)
             return error_kind(err, ERROR_USAGE, "no configuration shards by the axis '%s'",
                               mesh->axes[a].name) ||
@@ -149,7 +160,7 @@ bool config_pins_take(Arena *arena, SessionOptions *options, ConfigSpace *space,
         value[i] = -1;
     for (int i = 0; i < options->settings.n; i++) {
         const PolicySetting *setting = &options->settings.at[i];
-        int row = row_named(setting->name);
+        int row = row_named(str_from(setting->name));
         if (row < 0)
             vec_push(arena, &rest, *setting);
         else if (!read_value(&rows[row], setting->value, &value[row], err))
@@ -174,4 +185,11 @@ bool config_pins_take(Arena *arena, SessionOptions *options, ConfigSpace *space,
     options->settings = rest;
     write_pins(value, space);
     return true;
+}
+
+bool config_gap_read(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end) / 100;
+    return end != text && (*end == '\0' || strcmp(end, "%") == 0) && *out >= 0 && *out < 1;
 }

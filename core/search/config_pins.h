@@ -20,4 +20,13 @@
  * does not know, and without a global_batch. */
 bool config_pins_take(Arena *arena, SessionOptions *options, ConfigSpace *space, Error *err);
 
+/* Whether a setting of that name, which may be any, pins what is searched: not global_batch and
+ * seq, which say what a step is. */
+bool config_pin_is(Str name);
+/* Whether it is one of those above. */
+bool config_setting_is(Str name);
+
+/* "1%", a share below all of it. */
+bool config_gap_read(const char *text, double *out);
+
 #endif

@@ -23,7 +23,7 @@ typedef enum {
 } Round;
 
 typedef struct {
-    Config config; /* of a group its first */
+    Configuration config; /* of a group its first */
     uint8_t round;
     int32_t group; /* of which it is one, or all */
     int64_t n;     /* configurations */
@@ -62,7 +62,8 @@ static bool cancelled(const ConfigSearch *search)
 }
 
 /* Of stages whose parts are of the axes of a micro-batch alone. */
-static ConfigRound round_of(ConfigSearch *search, const Config *config, const ConfigParts *parts)
+static ConfigRound round_of(ConfigSearch *search, const Configuration *config,
+                            const ConfigParts *parts)
 {
     Arena *scratch = arena_new();
     const PartCost *stage = config_stages(scratch, search->bounds, config, parts);
@@ -73,8 +74,8 @@ static ConfigRound round_of(ConfigSearch *search, const Config *config, const Co
     return out;
 }
 
-bool config_bounds_of(ConfigSearch *search, const Config *config, ConfigRound out[CONFIG_ROUNDS],
-                      Error *err)
+bool config_bounds_of(ConfigSearch *search, const Configuration *config,
+                      ConfigRound out[CONFIG_ROUNDS], Error *err)
 {
     int64_t shards;
     const ConfigParts *wide = config_layers_wide(search->layers, config, err);
@@ -100,7 +101,13 @@ SessionOptions config_options(const ConfigSearch *search, const ConfigPlan *plan
     return options;
 }
 
-const ConfigPlan *config_plan(ConfigSearch *search, const Config *config, Error *err)
+const ConfigPlan *const *config_planned(const ConfigSearch *search, int *n)
+{
+    *n = search->planned.n;
+    return search->planned.at;
+}
+
+const ConfigPlan *config_plan(ConfigSearch *search, const Configuration *config, Error *err)
 {
     int32_t known = intern_find(search->plan_keys, config, sizeof *config);
     if (known >= 0)
@@ -149,8 +156,8 @@ typedef struct {
     int64_t n_states;                                            /* .. states of a schedule, .. */
     int32_t group;                                               /* .. group and bound */
     double least_us;
-    double group_us;     /* the least of its schedules that fit */
-    Config group_config; /* .. and which has it */
+    double group_us;            /* the least of its schedules that fit */
+    Configuration group_config; /* .. and which has it */
     int64_t group_bytes;
     double deadline_s;
     double best;         /* what is aimed at, of the best plan */
@@ -158,7 +165,7 @@ typedef struct {
     int guess_zero;      /* the highest level of ZeRO of a guess that is being made; else -1 */
     int64_t guess_at;    /* .. behind so many one is guessed */
     bool *guessed;       /* groups, by id */
-    Config state;        /* of a guess, whose level of ZeRO .. */
+    Configuration state; /* of a guess, whose level of ZeRO .. */
     int64_t state_bytes; /* .. needs at least as much */
 } Run;
 
@@ -193,7 +200,7 @@ static void push(Run *run, const Node *node)
 }
 
 /* Stages are split alike, and cost the same, for schedules of as many. */
-static const PartCost *stages_of(Run *run, const Config *config)
+static const PartCost *stages_of(Run *run, const Configuration *config)
 {
     const PartCost **known = &run->stages[config->split][config->virtual];
     if (!*known)
@@ -201,13 +208,13 @@ static const PartCost *stages_of(Run *run, const Config *config)
     return *known;
 }
 
-static bool is_split_anew(Run *run, const Config *config)
+static bool is_split_anew(Run *run, const Configuration *config)
 {
     if (config->split == SPLIT_EQUAL)
         return true;
     int n = config_n_stages(config);
     int *layers = arena_array(run->scratch, int, 2 * n);
-    Config equal = *config;
+    Configuration equal = *config;
     equal.split = SPLIT_EQUAL;
     config_split(config, run->parts, layers);
     config_split(&equal, run->parts, layers + n);
@@ -215,11 +222,11 @@ static bool is_split_anew(Run *run, const Config *config)
 }
 
 /* Of all orders and levels of ZeRO that are looked at: the highest needs least memory. */
-static Node node_of_schedule(Run *run, const Config *config)
+static Node node_of_schedule(Run *run, const Configuration *config)
 {
     const ConfigSpace *space = &run->search->space;
     const PartCost *stage = stages_of(run, config);
-    Config sharded = *config;
+    Configuration sharded = *config;
     int zero = run->guess_zero >= 0 ? run->guess_zero : CONFIG_ZEROS - 1;
     sharded.zero = (uint8_t)(space->pin_zero >= 0 ? space->pin_zero : zero);
     int64_t shards = config_samples_of(config) * config->size[CONFIG_CP];
@@ -231,7 +238,7 @@ static Node node_of_schedule(Run *run, const Config *config)
                   config_lanes_bytes(run->search->bounds, &sharded, stage, shards)};
 }
 
-static void push_schedule(void *context, const Config *config)
+static void push_schedule(void *context, const Configuration *config)
 {
     Run *run = context;
     Node node = node_of_schedule(run, config);
@@ -245,7 +252,7 @@ static const double guess_room = .95; /* of the limit: a plan needs more than it
 
 /* The least time of those that fit, and the least memory of all. A guess has none of the schedules
  * that need many micro-batches. */
-static void bound_schedule(void *context, const Config *config)
+static void bound_schedule(void *context, const Configuration *config)
 {
     Run *run = context;
     bool guesses = run->guess_zero >= 0;
@@ -260,7 +267,7 @@ static void bound_schedule(void *context, const Config *config)
     run->group_bytes = run->group_bytes < node.bytes ? run->group_bytes : node.bytes;
 }
 
-static void push_state(void *context, const Config *config)
+static void push_state(void *context, const Configuration *config)
 {
     Run *run = context;
     int64_t shards = config_samples_of(config) * config->size[CONFIG_CP];
@@ -279,10 +286,10 @@ static double products_us(const ConfigParts *parts)
 
 /* Whether there is nothing that `selective` makes again, as where attention is one op that keeps
  * no scores: such groups are those of `none`. */
-static bool is_none_again(ConfigSearch *search, const ConfigParts *none, const Config *one,
+static bool is_none_again(ConfigSearch *search, const ConfigParts *none, const Configuration *one,
                           Error *err)
 {
-    Config selective = *one;
+    Configuration selective = *one;
     selective.recompute = AGAIN_SELECTIVE;
     const ConfigParts *parts = search->space.pin_recompute < 0
                                    ? config_layers_group(search->layers, &selective, err)
@@ -295,7 +302,8 @@ static bool is_none_again(ConfigSearch *search, const ConfigParts *none, const C
 static bool push_groups(Run *run, Error *err)
 {
     ConfigSearch *search = run->search;
-    Config one = {.size = {1, 1, 1, 1, 1}, .micro_batch = 1, .micro_batches = 1, .virtual = 1};
+    Configuration one = {
+        .size = {1, 1, 1, 1, 1}, .micro_batch = 1, .micro_batches = 1, .virtual = 1};
     const ConfigParts *parts = config_layers_group(search->layers, &one, err);
     if (!parts)
         return false;
@@ -406,7 +414,7 @@ static bool refine(Run *run, Node node, Error *err)
 enum { GUESS_AT = 500 }; /* steps; searches of few meshes are over by then */
 
 /* A micro-batch is one sample, and what shards it stays within a node, but for what is given. */
-static bool is_usual(const ConfigSpace *space, const Config *config)
+static bool is_usual(const ConfigSpace *space, const Configuration *config)
 {
     int64_t inside = 1;
     for (int a = 0; a < CONFIG_AXES; a++)
@@ -448,7 +456,7 @@ static int32_t guess_group(Run *run)
 }
 
 /* The level of ZeRO that the guess is made for, or the one that is given. */
-static void guess_state(void *context, const Config *config)
+static void guess_state(void *context, const Configuration *config)
 {
     Run *run = context;
     if (run->state.zero < run->guess_zero)

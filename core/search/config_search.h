@@ -37,7 +37,7 @@ typedef struct {
 } ConfigPart;
 
 typedef struct {
-    Config config;
+    Configuration config;
     const char *mesh;        /* as -m has it */
     const char *text;        /* the rest, for people */
     PolicySettings settings; /* of hybrid3d and the model */
@@ -94,8 +94,11 @@ bool config_search(ConfigSearch *search, const ConfigQuestion *question, ConfigA
 const ConfigSpace *config_space_of(const ConfigSearch *search);
 int64_t config_memory_of(const ConfigSearch *search); /* of the machine's devices */
 
+/* The plans made so far, by this question and those before it. */
+const ConfigPlan *const *config_planned(const ConfigSearch *search, int *n);
+
 /* The plan of a configuration, whatever its bounds; known ones are not made again. */
-const ConfigPlan *config_plan(ConfigSearch *search, const Config *config, Error *err);
+const ConfigPlan *config_plan(ConfigSearch *search, const Configuration *config, Error *err);
 /* The bounds of one configuration round by round: of larger axes, of the axes of its micro-batch,
  * of its whole mesh. The last has no time if its schedule does not take so many micro-batches. */
 enum { CONFIG_ROUNDS = 3 };
@@ -103,8 +106,8 @@ typedef struct {
     double us;
     int64_t bytes;
 } ConfigRound;
-bool config_bounds_of(ConfigSearch *search, const Config *config, ConfigRound out[CONFIG_ROUNDS],
-                      Error *err);
+bool config_bounds_of(ConfigSearch *search, const Configuration *config,
+                      ConfigRound out[CONFIG_ROUNDS], Error *err);
 /* Options that open the plan of a configuration. */
 SessionOptions config_options(const ConfigSearch *search, const ConfigPlan *plan);
 

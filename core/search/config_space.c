@@ -66,24 +66,24 @@ const char *config_left_text(ConfigLeft reason)
 
 /* ---- one configuration ---- */
 
-int config_n_stages(const Config *config)
+int config_n_stages(const Configuration *config)
 {
     return config->size[CONFIG_PP] * config->virtual;
 }
 
-int config_lane(const Config *config, int stage)
+int config_lane(const Configuration *config, int stage)
 {
     int pp = config->size[CONFIG_PP];
     bool back = config_schedules[config->schedule].in_a_v && stage >= pp;
     return back ? pp - 1 - stage % pp : stage % pp;
 }
 
-int64_t config_samples_of(const Config *config)
+int64_t config_samples_of(const Configuration *config)
 {
     return (int64_t)config->size[CONFIG_DP] * config->size[CONFIG_EP];
 }
 
-int64_t config_stride(const Config *config, ConfigAxis axis)
+int64_t config_stride(const Configuration *config, ConfigAxis axis)
 {
     int64_t stride = 1;
     for (int i = CONFIG_AXES - 1; axis_at(config->order, i) != axis; i--)
@@ -91,7 +91,7 @@ int64_t config_stride(const Config *config, ConfigAxis axis)
     return stride;
 }
 
-void config_mesh(const Config *config, const char *const *names, Buf *out)
+void config_mesh(const Configuration *config, const char *const *names, Buf *out)
 {
     names = names ? names : axis_names;
     const int32_t *size = config->size;
@@ -106,7 +106,7 @@ void config_mesh(const Config *config, const char *const *names, Buf *out)
     }
 }
 
-void config_text(const Config *config, Buf *out)
+void config_text(const Configuration *config, Buf *out)
 {
     const ConfigSchedule *schedule = &config_schedules[config->schedule];
     buf_printf(out, "%" PRId32 " x %" PRId32, config->micro_batches, config->micro_batch);
@@ -132,7 +132,7 @@ static void put_layers(const int *layers, int n, Buf *out)
     }
 }
 
-bool config_settings(Arena *arena, const Config *config, const int *layers,
+bool config_settings(Arena *arena, const Configuration *config, const int *layers,
                      const PolicySettings *given, PolicySettings *out, Error *err)
 {
     const ConfigSchedule *schedule = &config_schedules[config->schedule];
@@ -160,7 +160,7 @@ bool config_settings(Arena *arena, const Config *config, const int *layers,
 
 /* The stride of an axis, or 1 where all that it and the axes inside of it reach is one node: there
  * the order does not matter. */
-static int64_t far_stride(const Config *config, ConfigAxis axis, int64_t node)
+static int64_t far_stride(const Configuration *config, ConfigAxis axis, int64_t node)
 {
     int64_t stride = config_stride(config, axis);
     return stride * config->size[axis] <= node && node % (stride * config->size[axis]) == 0
@@ -169,9 +169,9 @@ static int64_t far_stride(const Config *config, ConfigAxis axis, int64_t node)
 }
 
 /* Whether another order puts the devices of these axes on the same nodes. */
-static bool axes_lie_alike(const ConfigSpace *space, Config config, int order, uint32_t axes)
+static bool axes_lie_alike(const ConfigSpace *space, Configuration config, int order, uint32_t axes)
 {
-    Config other = config;
+    Configuration other = config;
     bool same = true;
     other.order = (uint8_t)order;
     for (int a = 0; a < CONFIG_AXES; a++)
@@ -182,7 +182,7 @@ static bool axes_lie_alike(const ConfigSpace *space, Config config, int order, u
 }
 
 /* Whether no order before it puts the devices of these axes on the same nodes. */
-static bool order_is_new(const ConfigSpace *space, Config config, int order, uint32_t axes)
+static bool order_is_new(const ConfigSpace *space, Configuration config, int order, uint32_t axes)
 {
     bool is_new = true;
     config.order = (uint8_t)order;
@@ -191,10 +191,10 @@ static bool order_is_new(const ConfigSpace *space, Config config, int order, uin
     return is_new;
 }
 
-static void visit_orders(const ConfigSpace *space, const Config *config, uint32_t axes,
+static void visit_orders(const ConfigSpace *space, const Configuration *config, uint32_t axes,
                          ConfigVisit *visit, void *context)
 {
-    Config at = *config;
+    Configuration at = *config;
     bool any = space->pin_order < 0;
     int last = any ? CONFIG_ORDERS - 1 : space->pin_order;
     for (int order = any ? 0 : last; order <= last; order++) {
@@ -242,14 +242,14 @@ typedef struct {
     Divisors devices, samples;
 } Filling;
 
-static void add_group(void *context, const Config *config)
+static void add_group(void *context, const Configuration *config)
 {
     const Filling *filling = context;
     vec_push(filling->arena, filling->out, ((ConfigGroup){*config}));
 }
 
 /* A step is whole micro-batches on each rank of the batch. */
-static void add_batches(Filling *filling, Config config)
+static void add_batches(Filling *filling, Configuration config)
 {
     const ConfigSpace *space = filling->space;
     int64_t each = space->samples / config_samples_of(&config);
@@ -281,7 +281,7 @@ static bool heads_divide(const ConfigSpace *space, int64_t tp)
 }
 
 /* What is wrong with a mesh; LEFT_COUNT: nothing. */
-static ConfigLeft wrong_with(const ConfigSpace *space, const Config *config)
+static ConfigLeft wrong_with(const ConfigSpace *space, const Configuration *config)
 {
     const int32_t *size = config->size;
     if (size[CONFIG_PP] > space->n_layers)
@@ -295,7 +295,7 @@ static ConfigLeft wrong_with(const ConfigSpace *space, const Config *config)
     return space->samples % config_samples_of(config) != 0 ? LEFT_SAMPLES : LEFT_COUNT;
 }
 
-static bool has_pinned_axes(const ConfigSpace *space, const Config *config)
+static bool has_pinned_axes(const ConfigSpace *space, const Configuration *config)
 {
     for (int a = 0; a < CONFIG_AXES; a++)
         if (space->pin[a] > 0 && space->pin[a] != config->size[a])
@@ -305,7 +305,7 @@ static bool has_pinned_axes(const ConfigSpace *space, const Config *config)
 
 static void add_mesh(Filling *filling, const int64_t size[CONFIG_AXES])
 {
-    Config config = {.virtual = 1};
+    Configuration config = {.virtual = 1};
     for (int a = 0; a < CONFIG_AXES; a++)
         config.size[a] = (int32_t)size[a];
     if (!has_pinned_axes(filling->space, &config))
@@ -360,7 +360,7 @@ bool config_groups(Arena *arena, const ConfigSpace *space, ConfigGroups *out,
                                   "such micro-batches");
 }
 
-static bool schedule_fits(const ConfigSpace *space, const Config *config)
+static bool schedule_fits(const ConfigSpace *space, const Configuration *config)
 {
     const ConfigSchedule *schedule = &config_schedules[config->schedule];
     bool alone = config->size[CONFIG_PP] == 1;
@@ -371,26 +371,26 @@ static bool schedule_fits(const ConfigSpace *space, const Config *config)
 
 typedef struct {
     const ConfigSpace *space;
-    const Config *group; /* whose axes of a micro-batch lie as they do in these */
+    const Configuration *group; /* whose axes of a micro-batch lie as they do in these */
     ConfigVisit *visit;
     void *context;
 } States;
 
-static void visit_levels(void *context, const Config *config)
+static void visit_levels(void *context, const Configuration *config)
 {
     const States *states = context;
     bool several = config_samples_of(config) * config->size[CONFIG_CP] > 1;
     if (!axes_lie_alike(states->space, *config, states->group->order, CONFIG_AXES_SHARDING))
         return;
     for (int zero = 0; zero < (several ? CONFIG_ZEROS : 1); zero++) {
-        Config state = *config;
+        Configuration state = *config;
         state.zero = (uint8_t)zero;
         if (allows(states->space->pin_zero, zero))
             states->visit(states->context, &state);
     }
 }
 
-void config_each_state(const ConfigSpace *space, const Config *config, ConfigVisit *visit,
+void config_each_state(const ConfigSpace *space, const Configuration *config, ConfigVisit *visit,
                        void *context)
 {
     States states = {space, config, visit, context};
@@ -400,7 +400,7 @@ void config_each_state(const ConfigSpace *space, const Config *config, ConfigVis
 void config_each_schedule(const ConfigSpace *space, const ConfigGroup *group, ConfigVisit *visit,
                           void *context)
 {
-    Config config = group->first;
+    Configuration config = group->first;
     for (int s = 0; config_schedules[s].name; s++)
         for (int v = config_schedules[s].least; v <= config_schedules[s].most; v++) {
             config.schedule = (uint8_t)s;
@@ -414,13 +414,13 @@ void config_each_schedule(const ConfigSpace *space, const ConfigGroup *group, Co
         }
 }
 
-static void count_one(void *context, const Config *config)
+static void count_one(void *context, const Configuration *config)
 {
     (void)config;
     ++*(int64_t *)context;
 }
 
-int64_t config_count_states(const ConfigSpace *space, const Config *config)
+int64_t config_count_states(const ConfigSpace *space, const Configuration *config)
 {
     int64_t n = 0;
     config_each_state(space, config, count_one, &n);
@@ -434,7 +434,7 @@ int64_t config_count(const ConfigSpace *space, const ConfigGroup *group)
     return n * config_count_states(space, &group->first);
 }
 
-static bool schedule_is_in(const ConfigSpace *space, const Config *config)
+static bool schedule_is_in(const ConfigSpace *space, const Configuration *config)
 {
     const ConfigSchedule *row = &config_schedules[config->schedule];
     bool alone = config->size[CONFIG_PP] == 1;
@@ -442,7 +442,7 @@ static bool schedule_is_in(const ConfigSpace *space, const Config *config)
            schedule_fits(space, config) && (!alone || config->split == SPLIT_EQUAL);
 }
 
-bool config_is_in(const ConfigSpace *space, const Config *config)
+bool config_is_in(const ConfigSpace *space, const Configuration *config)
 {
     int64_t devices = 1;
     bool several = config_samples_of(config) * config->size[CONFIG_CP] > 1;

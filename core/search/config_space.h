@@ -41,7 +41,7 @@ typedef struct {
     uint8_t virtual;  /* stages a device */
     uint8_t recompute, zero, sequence_parallel, split;
     uint8_t none; /* 0: configurations are keys, compared as bytes */
-} Config;
+} Configuration;
 
 typedef struct {
     const char *name;
@@ -85,7 +85,7 @@ const char *config_left_text(ConfigLeft reason); /* "more stages than layers" */
  * micro-batch (cp, ep, tp) lie on the nodes, a micro-batch, what runs again, sequence parallelism.
  */
 typedef struct {
-    Config first; /* order, schedule, virtual, zero and split of the first of them */
+    Configuration first; /* order, schedule, virtual, zero and split of the first of them */
 } ConfigGroup;
 typedef Vec(ConfigGroup) ConfigGroups;
 
@@ -96,33 +96,33 @@ bool config_groups(Arena *arena, const ConfigSpace *space, ConfigGroups *out,
 
 /* The schedules and stages of a group; and of one of these the orders of axes and levels of ZeRO.
  * Each configuration of the group comes once. */
-typedef void ConfigVisit(void *context, const Config *config);
+typedef void ConfigVisit(void *context, const Configuration *config);
 void config_each_schedule(const ConfigSpace *space, const ConfigGroup *group, ConfigVisit *visit,
                           void *context);
-void config_each_state(const ConfigSpace *space, const Config *config, ConfigVisit *visit,
+void config_each_state(const ConfigSpace *space, const Configuration *config, ConfigVisit *visit,
                        void *context);
-int64_t config_count_states(const ConfigSpace *space, const Config *config);
+int64_t config_count_states(const ConfigSpace *space, const Configuration *config);
 int64_t config_count(const ConfigSpace *space, const ConfigGroup *group);
 
 /* Whether a configuration, which may be any, is one of the space. */
-bool config_is_in(const ConfigSpace *space, const Config *config);
+bool config_is_in(const ConfigSpace *space, const Configuration *config);
 
 /* The order in which these axes stand so, major first; further ones stand between them. */
 int config_order(const ConfigAxis *axis, int n);
 
-int config_n_stages(const Config *config);
-int config_lane(const Config *config, int stage);
-int64_t config_samples_of(const Config *config); /* ranks of the batch: dp * ep */
+int config_n_stages(const Configuration *config);
+int config_lane(const Configuration *config, int stage);
+int64_t config_samples_of(const Configuration *config); /* ranks of the batch: dp * ep */
 /* Positions between neighbours along an axis of the mesh. */
-int64_t config_stride(const Config *config, ConfigAxis axis);
+int64_t config_stride(const Configuration *config, ConfigAxis axis);
 
 /* "pp=16,dp=128,tp=8", of axes that have more than one device, and dp where hybrid3d finds
  * none of its own among them. names: of the axes, in the order of ConfigAxis; NULL: those. */
-void config_mesh(const Config *config, const char *const *names, Buf *out);
+void config_mesh(const Configuration *config, const char *const *names, Buf *out);
 /* "mb 2 x 16, 1f1b_interleaved v 4, zero 2, full, sp": the rest, for people. */
-void config_text(const Config *config, Buf *out);
+void config_text(const Configuration *config, Buf *out);
 /* The settings of the policy, on top of those given. layers: of each stage, or NULL. */
-bool config_settings(Arena *arena, const Config *config, const int *layers,
+bool config_settings(Arena *arena, const Configuration *config, const int *layers,
                      const PolicySettings *given, PolicySettings *out, Error *err);
 
 const char *config_again_name(int recompute); /* "none" */

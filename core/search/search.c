@@ -103,11 +103,18 @@ static const int32_t *choice_of(const Search *s, const int32_t *choice)
     return out;
 }
 
+/* Under a schedule the objective has weights of some paths, and is no step's time: tell_plan(). */
 static void report(void *context, double objective, double bound)
 {
     Search *s = context;
-    if (s->request->report)
+    if (s->request->report && !s->paths)
         s->request->report(s->request->context, objective, bound);
+}
+
+static void tell_plan(const Search *s)
+{
+    if (s->request->report && s->paths && s->best_us < INFINITY)
+        s->request->report(s->request->context, s->best_us, s->result->bound_us);
 }
 
 static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
@@ -189,6 +196,7 @@ static void offer(Search *s, const Plan *plan, const Decision *decisions, int n,
     s->choice = choice;
     if (choice)
         start_keep(s->instance, choice);
+    tell_plan(s);
 }
 
 static bool offer_own_plan(Search *s)
@@ -460,10 +468,12 @@ static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
         instance_weigh(s->instance, true);
     if ((s->n_points > 0 || s->paths) && !solve_now(s, false, answer, err))
         return false;
-    if (answer->outcome != SOLVE_INFEASIBLE)
+    if (answer->outcome != SOLVE_INFEASIBLE) {
         s->result->bound_us = fmax(s->result->bound_us, answer->bound);
-    else if (s->result->outcome != SEARCH_PLAN)
+        tell_plan(s);
+    } else if (s->result->outcome != SEARCH_PLAN) {
         say_conflict(s, answer->why);
+    }
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include "core/session/lent.h"
 #include "core/session/make.h"
 #include "core/session/renumber.h"
+#include "core/session/reopen.h"
 #include "core/session/signature.h"
 #include "core/session/session_parts.h"
 #include "core/session/system_settings.h"
@@ -454,6 +455,13 @@ static void own_options(Session *session, const SessionOptions *options, const D
     if (dims)
         add_dims(session, dims);
     session->given = *own;
+}
+
+Session *session_open_own(const SessionOptions *options, const SessionHooks *hooks, Error *err)
+{
+    Session *session = session_new(options, hooks);
+    own_options(session, options, NULL);
+    return open_or_close(session, true, err);
 }
 
 /* now: what is in use in `old`, but for what changes. train: NULL keeps what was asked; "": nothing

@@ -1,7 +1,9 @@
 /* The search in the explorer: what it shows, what a key does to the plan, and what stays a pin. */
 #include "core/cost/pipeline.h"
 #include "tests/unit/screen.h"
-#include "tui/state/jobs/plan_search.h"
+#include "tui/app/reload.h"
+#include "tui/state/compare.h"
+#include "tui/state/jobs/search_devices.h"
 
 #include <math.h>
 
@@ -30,6 +32,9 @@ static ScreenRow rows[] = {
     {"the step can be undone", 80, 24, "gsu", 3, {"undone: step"}},
     {"and compared", 160, 50, "gsd", 3, {"differ from policy"}},
     {"a word that it does not know", 80, 24, ":search fast<Enter>", -1, {"does not know 'fast'"}},
+    {"a pin of a configuration", 80, 24, ":search tp=8<Enter>", -1, {"add devices"}},
+    {"devices of which there are none", 80, 24, ":search devices=0<Enter>", -1, {"from 1 to"}},
+    {"a step of how many samples", 80, 24, ":search devices=8<Enter>", -1, {"how many samples"}},
     {"a limit that is none", 80, 24, ":search max-peak=much<Enter>", -1, {"max-peak=75GiB"}},
     {"in ASCII", 80, 24, "~:search frontier<Enter>", -1, {"+0", "PROVEN"}},
 };
@@ -128,6 +133,72 @@ static void why_names_the_price(void **state)
     arena_free(arena);
 }
 
+/* ---- on N devices ---- */
+
+static Session *open_llama(void)
+{
+    SessionOptions options = {.model = "samples/models/llama-3-tiny.json", .mesh = "dp=4"};
+    Session *session = session_open(&options, &hooks, NULL);
+    assert_non_null(session);
+    return session;
+}
+
+static void close_app(App *app)
+{
+    Session *session = app->ui.session;
+    app_free(app);
+    session_close(session);
+}
+
+/* The best with its proof, what one other choice costs, what the pin costs. */
+static void configurations_are_shown(void **state)
+{
+    (void)state;
+    App *app = app_of(open_llama());
+    app_type(app, STR(":search devices=2 global_batch=4 tp=1<Enter>"));
+    screen_says(app, (const char *const[]){"2 devices, 4 samples a step", "PROVEN optimal",
+                                           "schedule=1f1b", "WITHOUT THE PIN", "-p hybrid3d",
+                                           "WHERE THE STEP'S TIME GOES", NULL});
+    app_type(app, STR("j"));
+    screen_says(app, (const char *const[]){"BECAUSE, against the best", NULL});
+    app_type(app, STR(":search devices=2 global_batch=2 frontier gap=5%<Enter>"));
+    screen_says(app, (const char *const[]){"within 5% of the fastest", "peak ┴0", NULL});
+    app_type(app, STR(":search devices=2 global_batch=2 zero=0 dp=2 max-peak=6MiB<Enter>"));
+    screen_says(app, (const char *const[]){"no configuration fits", "needs least",
+                                           "zero=0, which conflicts", NULL});
+    close_app(app);
+}
+
+/* Enter opens the plan whose time the row says; u and C-r go between it and the one before. */
+static void a_configuration_is_opened_and_left(void **state)
+{
+    (void)state;
+    App *app = app_of(open_llama());
+    double before = plan_step_us(app->ui.session->plan);
+    app_type(app, STR(":search devices=4 global_batch=8<Enter>"));
+    const DevicesRow *best = &app->ui.plan_search->devices->row[0];
+    double wanted = best->plan->step_us;
+    int64_t peak = best->plan->peak_bytes;
+    app_type(app, STR("<Enter>"));
+    app = app_reopened(app);
+    const Plan *plan = app->ui.session->plan;
+    assert_true(fabs(plan_step_us(plan) - wanted) <= 1e-9 * wanted);
+    assert_int_equal(plan->priced->totals.peak_bytes, peak);
+    assert_non_null(app->ui.plan_search->devices); /* another can be opened */
+    app_type(app, STR("u"));
+    app = app_reopened(app);
+    assert_true(plan_step_us(app->ui.session->plan) == before);
+    app_type(app, STR("<C-r>"));
+    app = app_reopened(app);
+    assert_true(fabs(plan_step_us(app->ui.session->plan) - wanted) <= 1e-9 * wanted);
+    app_type(app, STR("jd"));
+    assert_non_null(app->ui.compare);
+    app_type(app, STR("u"));
+    app = app_reopened(app);
+    assert_true(plan_step_us(app->ui.session->plan) == before);
+    close_app(app);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +206,8 @@ int main(void)
         cmocka_unit_test(a_pin_holds_in_the_next_search),
         cmocka_unit_test(points_can_be_taken),
         cmocka_unit_test(why_names_the_price),
+        cmocka_unit_test(configurations_are_shown),
+        cmocka_unit_test(a_configuration_is_opened_and_left),
     };
     open_scripts(NULL);
     int failed = run_rows("search", rows, screen_has);

@@ -149,7 +149,7 @@ static void check_bounds(const All *all, const ConfigPlan *plan, const ConfigRou
     }
 }
 
-static void check_one(void *context, const Config *config)
+static void check_one(void *context, const Configuration *config)
 {
     All *all = context;
     Error err = {0};
@@ -165,7 +165,7 @@ static void check_one(void *context, const Config *config)
     vec_push(all->opened->arena, &all->plans, plan);
 }
 
-static void check_states(void *context, const Config *config)
+static void check_states(void *context, const Configuration *config)
 {
     All *all = context;
     config_each_state(config_space_of(all->opened->search), config, check_one, all);

@@ -12,10 +12,10 @@ typedef struct {
     const char *title, *model, *machine;
     int64_t n_devices;
     const char *set[SETS];
-    Config theirs;
-    double most;      /* of the best step's time */
-    Config too_large; /* with half the stages, which they did without: it must not fit; size 0: not
-                         asked */
+    Configuration theirs;
+    double most;             /* of the best step's time */
+    Configuration too_large; /* with half the stages, which they did without: it must not fit; size
+                         0: not asked */
 } Published;
 
 static Published rows[] = {

@@ -407,11 +407,11 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
     else if (act == ACT_UNDECIDE)
         *ok = pins_undecide(ui, err);
     else if (act == ACT_UNDO)
-        *ok = setting_change_undo(ui) || (!mesh_change_can(ui, -1) && reload_train_step(app, -1)) ||
-              pins_undo(ui, err);
+        *ok = reload_configuration(app, -1) || setting_change_undo(ui) ||
+              (!mesh_change_can(ui, -1) && reload_train_step(app, -1)) || pins_undo(ui, err);
     else if (act == ACT_REDO)
-        *ok = setting_change_redo(ui) || (!mesh_change_can(ui, 1) && reload_train_step(app, 1)) ||
-              pins_redo(ui, err);
+        *ok = reload_configuration(app, 1) || setting_change_redo(ui) ||
+              (!mesh_change_can(ui, 1) && reload_train_step(app, 1)) || pins_redo(ui, err);
     else if (act == ACT_WHAT_IF && ui->views[ui->at.show]->act(ui, act))
         return true; /* what the view shows has options of its own */
     else if (act == ACT_PIN || act == ACT_WHAT_IF)

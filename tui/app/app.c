@@ -71,11 +71,21 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
     return app;
 }
 
+static void free_other(App *other)
+{
+    Session *session = other ? other->ui.session : NULL;
+
+    app_free(other);
+    session_close(session);
+}
+
 void app_free(App *app)
 {
     if (!app)
         return;
     job_end(&app->ui);
+    free_other(app->before);
+    free_other(app->after);
     if (app->ui.asked.session && app->ui.asked.session != app->ui.session)
         session_close(app->ui.asked.session);
     ui_close(&app->ui);
@@ -359,10 +369,10 @@ static App *loop(App *app)
             app_key(app, key);
             key = key == K_RESIZE ? K_NONE : term_key(app->term, 0);
         }
-        if (!app->quit && app->ui.asked.session) {
-            app = app_reopened(app);
-            watch = reload_watch(app);
-        }
+        App *next = app->quit ? app : app_reopened(app);
+        if (next != app)
+            watch = reload_watch(next);
+        app = next;
     }
     return app;
 }

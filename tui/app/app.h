@@ -67,8 +67,12 @@ typedef struct {
     int32_t group;
 } Crumb;
 
-typedef struct {
+typedef struct App {
     Ui ui;
+    struct App *before, *after; /* with their sessions: the explorer from which this one was opened
+                                   as another configuration, and one that `u` went back from; NULL
+                                 */
+    int left_at;                /* changes of the plan when one of them took its place */
     Arena *arena, *grid_arena;
     AppOptions options;
     Term *term; /* NULL without a terminal */
@@ -95,7 +99,8 @@ typedef struct {
     Settings applied; /* the settings that the screen and the terminal use now */
 } App;
 
-/* app_free() frees it; the session stays the caller's. */
+/* app_free() frees it, and explorers before and after it with their sessions; its own session stays
+ * the caller's. */
 App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h);
 void app_free(App *app);
 void app_resize(App *app, int w, int h);
@@ -112,8 +117,9 @@ int app_tab(const App *app, int x); /* the tab in that column of its line; -1: n
 void app_apply_settings(App *app);
 void app_take_config(App *app); /* settings, theme and keys of app->config */
 
-/* The explorer on the session that was opened again, where there is one: `app` and its session are
- * freed then. */
+/* The explorer to go on with. On the session that was opened again, where there is one: `app` and
+ * its session are freed then, or kept for undo. The one before or after it, where undo asked for
+ * it. */
 App *app_reopened(App *app);
 
 /* ---- actions.c ---- */

@@ -5,6 +5,7 @@
 #include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
+#include "tui/app/reload.h"
 #include "tui/app/draw_panes.h"
 #include "tui/state/menu.h"
 #include "tui/state/jobs/mesh_change.h"
@@ -443,10 +444,10 @@ static bool is_of_use(const App *app, ActId act)
         return ui->jobs.running != NULL;
     if (act == ACT_UNDO)
         return setting_change_can(ui, -1) || mesh_change_can(ui, -1) || train_change_can(ui, -1) ||
-               pins_of_step(journal, -1) > 0;
+               pins_of_step(journal, -1) > 0 || reload_configuration_can(app, -1);
     if (act == ACT_REDO)
         return setting_change_can(ui, 1) || mesh_change_can(ui, 1) || train_change_can(ui, 1) ||
-               journal->n_done < journal->decisions.n;
+               journal->n_done < journal->decisions.n || reload_configuration_can(app, 1);
     if (act == ACT_BACK)
         return ui->history.at > 0;
     return act != ACT_NEXT_PANE || app->layout.n_panes > 1;

@@ -3,6 +3,8 @@
 #include "core/base/file.h"
 #include "core/step/optimizer.h"
 #include "tui/state/pins.h"
+#include "tui/state/jobs/mesh_change.h"
+#include "tui/state/jobs/plan_search.h"
 #include "tui/state/jobs/setting_change.h"
 #include "tui/state/jobs/train_change.h"
 #include "tui/views/label.h"
@@ -183,19 +185,90 @@ static void say_reopened(Ui *ui, const char *what, int n_edits)
     ui_say(ui, "%s", text.s);
 }
 
+/* Free explorers that undo does not lead to any more. */
+static void forget_after(App *app)
+{
+    Session *session = app->after ? app->after->ui.session : NULL;
+
+    app_free(app->after);
+    session_close(session);
+    app->after = NULL;
+}
+
+/* The explorer behind a change of configuration, which keeps the one before it. Settings and the
+ * training step are none of its changes. */
+static void keep_before(App *from, App *to)
+{
+    to->ui.changes.edits = to->ui.changes.written_edits = to->ui.changes.written = 0;
+    to->ui.train_steps = NULL;
+    to->ui.setting_steps = NULL;
+    to->before = from;
+    from->left_at = from->ui.changes.n;
+    forget_after(from);
+    plan_search_pass(&from->ui, &to->ui);
+    to->ui.list[SHOW_SEARCH].at = from->ui.list[SHOW_SEARCH].at;
+}
+
+/* Undo and redo between explorers that both stay. */
+static App *go_to(App *app, App *to, int by)
+{
+    app->ui.asked.step = 0;
+    app->left_at = app->ui.changes.n;
+    *(by < 0 ? &app->before : &app->after) = NULL;
+    *(by < 0 ? &to->after : &to->before) = app;
+    plan_search_pass(&app->ui, &to->ui);
+    to->ui.look.settings = app->ui.look.settings;
+    app_resize(to, app->grid->w, app->grid->h);
+    app_apply_settings(to);
+    ui_say(&to->ui, "%s: %s, %s %.*s", by < 0 ? "back" : "again", to->ui.session->options.mesh,
+           label_pass(ui_plan(&to->ui)),
+           STR_ARG(label_us(&to->ui, ui_plan(&to->ui)->priced->totals.step_us)));
+    return to;
+}
+
+bool reload_configuration_can(const App *app, int by)
+{
+    const Ui *ui = &app->ui;
+
+    if (by > 0)
+        return app->after && ui->changes.n == app->left_at;
+    return app->before && pins_of_step(&ui->session->journal, -1) == 0 &&
+           !setting_change_can(ui, -1) && !mesh_change_can(ui, -1) && !train_change_can(ui, -1);
+}
+
+bool reload_configuration(App *app, int by)
+{
+    if (!reload_configuration_can(app, by))
+        return false;
+    if (job_may_change(&app->ui))
+        app->ui.asked.step = by;
+    return true;
+}
+
 App *app_reopened(App *app)
 {
     Session *old = app->ui.session, *next = app->ui.asked.session;
+    int step = app->ui.asked.step;
 
+    if (step != 0)
+        return go_to(app, step < 0 ? app->before : app->after, step);
     if (!next)
         return app;
+    bool keeps = app->ui.asked.keeps;
     app->ui.asked.session = NULL;
+    app->ui.asked.keeps = false;
     App *to = app_new(next, &app->options, app->term, app->grid->w, app->grid->h);
     keep_state(app, to);
     keep_place(&app->ui, &to->ui);
     const char *what = app->ui.asked.reopened;
-    say_reopened(&to->ui, what ? what : "read again", pins_made_here(old));
+    say_reopened(&to->ui, what ? what : "read again", keeps ? 0 : pins_made_here(old));
     app_apply_settings(to);
+    if (keeps) {
+        keep_before(app, to);
+        return to;
+    }
+    to->before = app->before;
+    app->before = NULL;
     app_free(app);
     session_close(old);
     return to;

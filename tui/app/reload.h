@@ -22,6 +22,10 @@ bool reload_train(App *app, Str spec, Error *err);
 /* Returns whether the last change is one of the training step, and undoes it (by -1); or does the
  * next one again (by 1). */
 bool reload_train_step(App *app, int by);
+/* Returns whether the explorer from which this configuration was opened is to be gone back to (by
+ * -1), since nothing else was done here; or the one that was left so (by 1). */
+bool reload_configuration_can(const App *app, int by);
+bool reload_configuration(App *app, int by);
 /* Adds a pattern of parameters that do not train. */
 bool reload_freeze(App *app, Str pattern, Error *err);
 

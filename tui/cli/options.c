@@ -152,7 +152,7 @@ const Option cli_options[] = {
          "stop when nothing can be faster by more than this (0%)"),
     FLAG("unfold", 0, unfold, VERB_SEARCH, "with -m: equal layers may be sharded differently"),
     FLAG("price-pins", 0, price_pins, VERB_SEARCH,
-         "with -m: what each pin and the limit cost, by a search without it"),
+         "what each pin costs, by a search without it; with -m the limit too"),
     FLAG("csv", 0, csv, VERB_SEARCH, "with --frontier: as CSV"),
     TEXT("seconds", 0, seconds, "N", VERB_SOLVE | VERB_SEARCH,
          "stop after so long with the best choice found so far and a bound (60)"),

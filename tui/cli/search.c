@@ -3,9 +3,8 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/units.h"
+#include "core/search/config_pins.h"
 #include "tui/cli/search.h"
-
-#include <stdlib.h>
 
 static bool read_peak(Cli *cli, int64_t *out)
 {
@@ -20,12 +19,8 @@ static bool read_peak(Cli *cli, int64_t *out)
 bool search_read_gap(Cli *cli, double *out)
 {
     const char *text = cli->options.gap;
-    char *end;
     *out = 0;
-    if (!text)
-        return true;
-    *out = strtod(text, &end) / 100;
-    if (end != text && (*end == '\0' || strcmp(end, "%") == 0) && *out >= 0 && *out < 1)
+    if (!text || config_gap_read(text, out))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--gap cannot be '%s'", text);
     return error_hint(&cli->err, "write it as in --gap 1%%");

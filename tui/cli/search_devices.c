@@ -12,17 +12,15 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { CHANGES_PLANNED = 5, CHANGES_SHOWN = 8, PARTS_SHOWN = 2 };
+enum { CHANGES_SHOWN = 8, PARTS_SHOWN = 2 };
 
 typedef struct {
     Cli *cli;
     ConfigSearch *search;
     int64_t n_devices, max_peak;
-    ConfigAnswer answer;
-    ConfigChanges changes;
-    ConfigAnswer unlimited; /* best NULL: not asked */
-    const ConfigPlan **point;
-    int n_points;
+    ConfigFound at;
+    ConfigPinPrice *pin; /* [n_pins]: with --price-pins */
+    int n_pins;
 } Found;
 
 /* ---- as text ---- */
@@ -46,7 +44,7 @@ static void put_plan(const Found *found, const ConfigPlan *plan, Buf *out)
 
 static void put_proof(const Found *found, Buf *out)
 {
-    const ConfigAnswer *answer = &found->answer;
+    const ConfigAnswer *answer = &found->at.answer;
     const ConfigCounts *counts = &answer->counts;
     const char *between = "; ";
     if (answer->proven) {
@@ -109,7 +107,7 @@ static void put_change(const Found *found, const ConfigChange *change, Table *ta
 {
     Arena *arena = found->cli->arena;
     const ConfigPlan *plan = change->plan;
-    double us = plan ? plan->step_us : change->bound_us, best = found->answer.best->step_us;
+    double us = plan ? plan->step_us : change->bound_us, best = found->at.answer.best->step_us;
     const char *least = plan ? "" : ">= ";
     table_cell(table, str_from(change->what));
     table_printf(table, "%s%s", least, text_us(arena, us));
@@ -127,13 +125,13 @@ static void put_changes(const Found *found, Buf *out)
         {"INSTEAD", 44}, {"STEP", -99}, {"", -99}, {"PEAK", -99}, {"BECAUSE", 0}};
     Arena *arena = found->cli->arena;
     Table *table = table_new(arena, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < found->changes.n && i < CHANGES_SHOWN; i++)
-        put_change(found, &found->changes.change[i], table);
-    if (found->changes.n > 0) {
+    for (int i = 0; i < found->at.changes.n && i < CHANGES_SHOWN; i++)
+        put_change(found, &found->at.changes.change[i], table);
+    if (found->at.changes.n > 0) {
         buf_putc(out, '\n');
         table_format(table, "", out);
     }
-    const ConfigPlan *free = found->unlimited.best, *best = found->answer.best;
+    const ConfigPlan *free = found->at.unlimited.best, *best = found->at.answer.best;
     if (free && free != best && free->step_us < best->step_us)
         buf_printf(out, "\nwithout the limit of %s: %s, %s (%+.1f%%): %s  %s\n",
                    text_bytes(arena, found->max_peak), text_us(arena, free->step_us),
@@ -141,13 +139,67 @@ static void put_changes(const Found *found, Buf *out)
                    free->mesh, free->text);
 }
 
+/* Nothing fits: what the smallest needs. */
+static void put_least(const Found *found, Buf *out)
+{
+    const ConfigPlan *least = found->at.least;
+    buf_printf(out, "none fits: the smallest needs %s of %s: %s  %s\n",
+               text_bytes(found->cli->arena, least->peak_bytes),
+               text_bytes(found->cli->arena, found->max_peak), least->mesh, least->text);
+}
+
+/* The smallest set of pins that leaves nothing. */
+static void put_conflict(const Found *found, Buf *out)
+{
+    int n = 0;
+    for (int i = 0; i < found->n_pins; i++) {
+        if (!found->pin[i].conflict)
+            continue;
+        buf_printf(out, "%s%s", n++ == 0 ? "conflict " : ", ", found->pin[i].pin);
+    }
+    if (n > 0)
+        buf_printf(out, " and the limit of %s: none obeys all, without one of them there is one\n",
+                   text_bytes(found->cli->arena, found->max_peak));
+    else if (found->n_pins > 0)
+        buf_printf(out, "conflict the limit of %s, with or without pins\n",
+                   text_bytes(found->cli->arena, found->max_peak));
+}
+
+/* The best without each pin. */
+static void put_pins(const Found *found, Buf *out)
+{
+    static const TableColumn columns[] = {
+        {"WITHOUT", 0}, {"STEP", -99}, {"", -99}, {"PEAK", -99}, {"THEN", 0}};
+    Arena *arena = found->cli->arena;
+    Table *table = table_new(arena, columns, sizeof columns / sizeof *columns);
+    const ConfigPlan *best = found->at.answer.best;
+    for (int i = 0; i < found->n_pins; i++) {
+        const ConfigPlan *plan = found->pin[i].answer.best;
+        table_cell(table, str_from(found->pin[i].pin ? found->pin[i].pin : "all of them"));
+        table_cell(table, str_from(plan ? text_us(arena, plan->step_us) : "no plan"));
+        table_cell(table, plan && best
+                              ? str_from(arena_printf(arena, "%+.1f%%",
+                                                      100 * (plan->step_us / best->step_us - 1)))
+                              : STR(""));
+        table_cell(table, str_from(plan ? text_bytes(arena, plan->peak_bytes) : ""));
+        table_cell(table, plan ? str_from(arena_printf(arena, "%s  %s", plan->mesh, plan->text))
+                               : STR(""));
+    }
+    if (found->n_pins > 0) {
+        buf_putc(out, '\n');
+        table_format(table, "", out);
+    }
+    if (!best)
+        put_conflict(found, out);
+}
+
 static void put_points(const Found *found, Buf *out)
 {
     static const TableColumn columns[] = {{"STEP", -99}, {"PEAK", -99}, {"MESH", 0}, {"WITH", 0}};
     Arena *arena = found->cli->arena;
     Table *table = table_new(arena, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < found->n_points; i++) {
-        const ConfigPlan *plan = found->point[i];
+    for (int i = 0; i < found->at.n_points; i++) {
+        const ConfigPlan *plan = found->at.point[i];
         table_cell(table, str_from(text_us(arena, plan->step_us)));
         table_cell(table, str_from(text_bytes(arena, plan->peak_bytes)));
         table_cell(table, str_from(plan->mesh));
@@ -159,8 +211,8 @@ static void put_points(const Found *found, Buf *out)
 static void put_csv(const Found *found, Buf *out)
 {
     buf_puts(out, "step_us,peak_bytes,mesh,settings\n");
-    for (int i = 0; i < found->n_points; i++) {
-        const ConfigPlan *plan = found->point[i];
+    for (int i = 0; i < found->at.n_points; i++) {
+        const ConfigPlan *plan = found->at.point[i];
         buf_printf(out, "%.3f,%" PRId64 ",\"%s\",\"", plan->step_us, plan->peak_bytes, plan->mesh);
         for (int s = 0; s < plan->settings.n; s++)
             buf_printf(out, "%s%s=%s", s > 0 ? " " : "", plan->settings.at[s].name,
@@ -172,7 +224,7 @@ static void put_csv(const Found *found, Buf *out)
 static void put_text(const Found *found, Buf *out)
 {
     Arena *arena = found->cli->arena;
-    const ConfigPlan *best = found->answer.best;
+    const ConfigPlan *best = found->at.answer.best;
     buf_printf(out, "%s on ", path_base(found->cli->operand[0]));
     units_format_count(found->n_devices, out);
     buf_printf(out, " device%s, at most %s each, ", found->n_devices == 1 ? "" : "s",
@@ -184,10 +236,13 @@ static void put_text(const Found *found, Buf *out)
         put_plan(found, best, out);
     }
     put_proof(found, out);
-    if (!best)
-        return;
-    put_command(found, best, out);
-    put_changes(found, out);
+    if (best) {
+        put_command(found, best, out);
+        put_changes(found, out);
+    }
+    put_pins(found, out);
+    if (found->at.least)
+        put_least(found, out);
 }
 
 /* ---- as JSON ---- */
@@ -227,8 +282,8 @@ static Json *counts_json(const ConfigCounts *counts)
 static Json *changes_json(const Found *found)
 {
     Json *out = json_array();
-    for (int i = 0; i < found->changes.n; i++) {
-        const ConfigChange *change = &found->changes.change[i];
+    for (int i = 0; i < found->at.changes.n; i++) {
+        const ConfigChange *change = &found->at.changes.change[i];
         Json *row = json_object(), *deltas = json_object();
         json_set_str(row, "instead", change->what);
         json_set_real(row, "bound_us", change->bound_us);
@@ -248,9 +303,21 @@ static Json *changes_json(const Found *found)
     return out;
 }
 
+/* {"tp=8": plan without it, or null} */
+static Json *pins_json(const Found *found)
+{
+    Json *out = json_object();
+    for (int i = 0; i < found->n_pins; i++) {
+        const ConfigPlan *plan = found->pin[i].answer.best;
+        json_set(out, found->pin[i].pin ? found->pin[i].pin : "all",
+                 plan ? plan_of_search_json(plan) : json_null());
+    }
+    return out;
+}
+
 static Json *found_json(const Found *found)
 {
-    const ConfigAnswer *answer = &found->answer;
+    const ConfigAnswer *answer = &found->at.answer;
     Json *out = json_object(), *points = json_array();
     if (answer->best)
         json_set(out, "best", plan_of_search_json(answer->best));
@@ -262,11 +329,13 @@ static Json *found_json(const Found *found)
     json_set_real(out, "seconds", answer->seconds);
     json_set(out, "configurations", counts_json(&answer->counts));
     json_set(out, "changes", changes_json(found));
-    if (found->unlimited.best)
-        json_set(out, "without_limit", plan_of_search_json(found->unlimited.best));
-    for (int i = 0; i < found->n_points; i++)
-        json_add(points, plan_of_search_json(found->point[i]));
+    if (found->at.unlimited.best)
+        json_set(out, "without_limit", plan_of_search_json(found->at.unlimited.best));
+    for (int i = 0; i < found->at.n_points; i++)
+        json_add(points, plan_of_search_json(found->at.point[i]));
     json_set(out, "frontier", points);
+    if (found->n_pins > 0)
+        json_set(out, "pins", pins_json(found));
     return out;
 }
 
@@ -303,7 +372,7 @@ static bool save_policy(const Found *found, const ConfigPlan *plan, const char *
 static bool save(const Found *found, const char *path)
 {
     Cli *cli = found->cli;
-    const ConfigPlan *best = found->answer.best;
+    const ConfigPlan *best = found->at.answer.best;
     if (str_ends(str_from(path), STR(".lua")))
         return save_policy(found, best, path, &cli->err);
     SessionOptions options = config_options(found->search, best);
@@ -337,63 +406,31 @@ static bool read_devices(Cli *cli, int64_t *out)
     return error_hint(&cli->err, "write a number from 1 to %d", MESH_DEVICES_MAX);
 }
 
-/* Nothing fits: says what the smallest needs. */
-static bool explain_none(Found *found, const ConfigQuestion *question)
+static void put_found(const Found *found, Buf *out)
 {
-    Cli *cli = found->cli;
-    ConfigQuestion least = *question;
-    ConfigAnswer answer;
-    least.aim = LEAST_MEMORY;
-    least.max_peak_bytes = INT64_MAX;
-    if (!config_search(found->search, &least, &answer, &cli->err))
-        return false;
-    if (!answer.best)
-        return true;
-    buf_printf(&cli->out, "none fits: the smallest needs %s of %s: %s  %s\n",
-               text_bytes(cli->arena, answer.best->peak_bytes),
-               text_bytes(cli->arena, found->max_peak), answer.best->mesh, answer.best->text);
-    return true;
+    if (found->cli->options.frontier && found->cli->options.csv)
+        put_csv(found, out);
+    else if (found->cli->options.frontier)
+        put_points(found, out);
+    else
+        put_text(found, out);
 }
 
-/* What other choices and the limit cost. */
-static bool explain_best(Found *found, const ConfigQuestion *question, const Progress *watched)
+/* Where asked, and where they leave nothing that fits. Stopped: what is known is the answer. */
+static bool price_pins(Found *found, const ConfigRequest *request, const ConfigQuestion *question)
 {
     Cli *cli = found->cli;
-    ConfigQuestion unlimited = *question;
-    unlimited.max_peak_bytes = INT64_MAX;
-    unlimited.gap = fmax(question->gap, .01);
-    if (progress_stopped(watched) || found->answer.counts.left > 0)
+    bool none = found->at.answer.outcome == SEARCH_INFEASIBLE && !cli->options.frontier;
+    if (progress_stopped(request->progress) || (!none && !cli->options.price_pins))
         return true;
-    return config_changes(cli->arena, found->search, found->answer.best, found->max_peak,
-                          CHANGES_PLANNED, &found->changes, &cli->err) &&
-           config_search(found->search, &unlimited, &found->unlimited, &cli->err);
-}
-
-static bool answer_frontier(Found *found, const ConfigQuestion *question)
-{
-    Cli *cli = found->cli;
-    if (!config_frontier(cli->arena, found->search, question, &found->point, &found->n_points,
-                         &cli->err))
-        return false;
-    found->answer.best = found->n_points > 0 ? found->point[0] : NULL;
-    if (cli->options.csv)
-        put_csv(found, &cli->out);
-    else if (!cli->options.json)
-        put_points(found, &cli->out);
-    return true;
-}
-
-static bool answer_question(Found *found, const ConfigQuestion *question, const Progress *watched)
-{
-    Cli *cli = found->cli;
-    if (!config_search(found->search, question, &found->answer, &cli->err))
-        return false;
-    if (found->answer.best && !explain_best(found, question, watched))
-        return false;
-    if (cli->options.json)
+    if (config_price_pins(cli->arena, request, question, !none, &found->pin, &found->n_pins,
+                          &cli->err))
         return true;
-    put_text(found, &cli->out);
-    return found->answer.outcome != SEARCH_INFEASIBLE || explain_none(found, question);
+    found->n_pins = 0;
+    bool stopped = cli->err.kind == ERROR_CANCELLED;
+    if (stopped)
+        cli->err = (Error){0};
+    return stopped;
 }
 
 int search_devices(Cli *cli, Progress *watched, double seconds, int64_t max_peak)
@@ -416,16 +453,19 @@ int search_devices(Cli *cli, Progress *watched, double seconds, int64_t max_peak
     found.n_devices = config_space_of(found.search)->n_devices;
     found.max_peak = max_peak > 0 ? max_peak : config_memory_of(found.search);
     question.max_peak_bytes = found.max_peak;
-    bool ok = cli->options.frontier ? answer_frontier(&found, &question)
-                                    : answer_question(&found, &question, watched);
+    bool ok = config_find(cli->arena, found.search, &question, cli->options.frontier, &found.at,
+                          &cli->err) &&
+              price_pins(&found, &request, &question);
     if (ok && cli->options.json)
         cli_write_json(cli, found_json(&found));
-    if (ok && found.answer.best && cli->options.output)
+    else if (ok)
+        put_found(&found, &cli->out);
+    if (ok && found.at.answer.best && cli->options.output)
         ok = save(&found, cli->options.output);
     config_search_free(found.search);
     if (!ok)
         return cli_fail(cli);
     if (progress_stopped(watched))
         return CLI_INTERRUPTED;
-    return found.answer.best ? CLI_FINE : CLI_ILLEGAL;
+    return found.at.answer.best ? CLI_FINE : CLI_ILLEGAL;
 }

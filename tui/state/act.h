@@ -140,7 +140,7 @@
     ACT(EDIT, "edit", "e", "", "open $EDITOR at the policy line shown here", "plan")               \
     ACT(LUA, "lua", "i", "[LINE]", "type Lua: query or change the plan, in the policy's state",    \
         "plan")                                                                                    \
-    ACT(PLAN_SEARCH, "search", "gs", "[max-peak=75GiB] [frontier]",                                \
+    ACT(PLAN_SEARCH, "search", "gs", "[devices=512] [max-peak=75GiB] [frontier]",                  \
         "the fastest plan that fits, with a proof: fills what pins leave open", "plan")            \
     ACT(RUN, "run", "", "[verify|fast] [repeat N]",                                                \
         "execute the plan on threads, check it and time it", "plan")                               \

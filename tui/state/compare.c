@@ -2,6 +2,7 @@
 
 #include "core/propagate/propagators.h"
 #include "core/base/file.h"
+#include "core/session/reopen.h"
 #include "tui/state/menu.h"
 #include "tui/state/pins.h"
 
@@ -33,6 +34,7 @@ typedef struct {
     const char *name;
     SessionOptions options;
     bool before, saved; /* before the last change; another plan file */
+    bool configuration; /* of the options as they are */
     bool alone;         /* before all changes: what the policy decided */
     int n_steps;
     bool quick;
@@ -118,6 +120,8 @@ static bool open_work(void *context, Progress *progress, Error *err)
     progress_stage(progress, "planning", 0);
     if (job->before)
         job->other = session_fork(job->session, &back, err);
+    else if (job->configuration)
+        job->other = session_open_own(&job->options, hooks, err);
     else if (job->saved)
         job->other = session_open(&job->options, hooks, err);
     else
@@ -214,6 +218,19 @@ bool compare_open(Ui *ui, Str words, Error *err)
         return ok;
     }
     return true;
+}
+
+void compare_configuration(Ui *ui, const SessionOptions *options, const char *name)
+{
+    Arena *arena = arena_new();
+    OpenJob *job = arena_make(arena, OpenJob);
+    *job = (OpenJob){.arena = arena,
+                     .session = ui->session,
+                     .name = arena_str(arena, str_from(name)),
+                     .options = *options,
+                     .configuration = true};
+    if (!start(ui, open_work, open_done, job, false))
+        arena_free(arena);
 }
 
 void compare_close(Ui *ui)

@@ -37,6 +37,8 @@ typedef struct Compare {
 
 /* Opens B by these words and shows the Diff view. */
 bool compare_open(Ui *ui, Str words, Error *err);
+/* The same of a plan that these options open; what they point to is copied. */
+void compare_configuration(Ui *ui, const SessionOptions *options, const char *name);
 void compare_menu(Ui *ui);
 void compare_close(Ui *ui);
 

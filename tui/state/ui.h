@@ -49,6 +49,8 @@ typedef struct {
     ActId letter;          /* take the next key as the argument of this action; ACT_NONE */
     Session *session;      /* go on with this one: the same files read again */
     const char *reopened;  /* what was done to get that session; NULL: its files were read again */
+    bool keeps;            /* the explorer of before stays, for undo */
+    int step;              /* go to that explorer (-1), or again to the one behind it (1) */
 } Asked;
 
 /* What an export command writes: `COMMAND MODEL-NAME.ENDING WORD`. */

@@ -95,9 +95,13 @@ const char *const view_about[SHOW_COUNT] = {
         "BOUND: no plan of those searched takes less; where the plan meets it, it is\n"
         "proven. The chart has time upwards and memory to the right, Y is the plan before\n"
         "the search; :search frontier finds the fastest plans for less and less memory, and\n"
-        "Enter takes the one under the cursor. x searches without each pin, for what it\n"
-        "costs. d compares with the plan without the search. After a pin, gs searches\n"
-        "again, from what is known.",
+        "Enter takes the one under the cursor. What pins and the limit cost, by a search\n"
+        "without each, comes when nothing else runs; x does it at once. d compares with the\n"
+        "plan without the search. After a pin, gs searches again, from what is known.\n"
+        ":search devices=512 finds the mesh, the stages, micro-batches, the schedule and\n"
+        "ZeRO together, for hybrid3d: below the best what one other choice costs, and why.\n"
+        "A dot is a plan that was made. Enter opens the row, and u goes back; d compares it\n"
+        "with the plan that is shown. Pins stand behind it: devices=512 tp=8 zero=1.",
     [SHOW_NEAR] = "The op and the ops up to two steps before and after it, as boxes.",
     [SHOW_WHY] = "The chain from here back to the decision that causes it, one op a step; or\n"
                  "what stopped an axis on its way, and what would let it through. First what is\n"

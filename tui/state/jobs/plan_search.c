@@ -3,10 +3,13 @@
 #include "core/base/clock.h"
 #include "core/base/units.h"
 #include "core/cost/pipeline.h"
+#include "core/search/config_pins.h"
 #include "core/search/frontier.h"
 #include "core/search/lift.h"
+#include "core/session/model_settings.h"
 #include "core/summary/decision_lua.h"
 #include "tui/state/pins.h"
+#include "tui/state/jobs/search_devices.h"
 
 #include <math.h>
 
@@ -27,6 +30,7 @@ void plan_search_free(Ui *ui)
 
     if (!search)
         return;
+    devices_found_free(search->devices);
     arena_free(search->live_arena);
     arena_free(search->choices_arena);
     arena_free(search->pins_arena);
@@ -76,17 +80,27 @@ typedef struct {
     SearchWatch *watch;
 } SearchJob;
 
-static void watch_step(void *context, double cost_us, double bound_us)
+void plan_search_watch(void *context, double cost_us, double bound_us)
 {
     SearchWatch *watch = context;
     int n = atomic_load(&watch->n_steps);
 
     atomic_store(&watch->cost_us, cost_us);
     atomic_store(&watch->bound_us, bound_us);
-    if (n == SEARCH_STEPS_MAX)
+    bool same = n > 0 && watch->step[n - 1].cost_us == cost_us &&
+                watch->step[n - 1].bound_us == bound_us;
+    if (same || n == SEARCH_STEPS_MAX)
         return;
     watch->step[n] = (SearchStep){clock_s() - watch->began_s, cost_us, bound_us};
     atomic_store(&watch->n_steps, n + 1);
+}
+
+void plan_search_watch_begin(SearchWatch *watch)
+{
+    watch->began_s = clock_s();
+    atomic_store(&watch->n_steps, 0);
+    atomic_store(&watch->cost_us, INFINITY);
+    atomic_store(&watch->bound_us, 0);
 }
 
 static bool search_now(SearchJob *job, Progress *progress, Error *err)
@@ -97,7 +111,7 @@ static bool search_now(SearchJob *job, Progress *progress, Error *err)
     if (!search_plan(job->arena, &job->request, job->found.point, err))
         return false;
     if (job->found.point->outcome == SEARCH_PLAN)
-        watch_step(job->watch, job->found.point->cost_us, job->found.point->bound_us);
+        plan_search_watch(job->watch, job->found.point->cost_us, job->found.point->bound_us);
     if (job->found.point->outcome != SEARCH_INFEASIBLE || progress_stopped(progress))
         return true;
     job->has_conflict = search_conflict(job->arena, &job->request, &job->conflict, NULL);
@@ -152,6 +166,7 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
     search->asked = job->request;
     search->about = about_now(ui);
     search->taken = -1;
+    search->shows_devices = false;
     search->stopped = job->stopped || (search->n > 0 && search->point[0].bound_us <= 0);
     ui->list[SHOW_SEARCH].at = 0;
     if (search->n > 0 && search->point[0].outcome == SEARCH_PLAN)
@@ -162,72 +177,127 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
 
 /* ---- what is asked for ---- */
 
-static bool read_word(Str word, SearchJob *job, Error *err)
+static const char usage[] =
+    ":search [max-peak=75GiB] [seconds=10] [frontier] [unfold], or with devices=512 [gap=1%] and "
+    "pins as tp=8";
+
+static bool read_setting(Str name, Str word, SearchWords *out, Error *err)
+{
+    if (config_setting_is(name) || model_setting_is(name))
+        return policy_settings_with(out->arena, &out->settings, word, &out->settings, err);
+    error_set(err, ":search does not know '%.*s'", STR_ARG(word));
+    return error_hint(err, "%s", usage);
+}
+
+static bool read_seconds(Str value, SearchWords *out, Error *err)
 {
     double us;
+    const char *text = arena_printf(out->arena, "%.*ss", STR_ARG(value));
+    if (!units_parse_us(str_from(text), &us) || us <= 0)
+        return error_set(err, "write the time as in :search seconds=10");
+    out->seconds = us / 1e6;
+    return true;
+}
+
+static bool read_word(Str word, SearchWords *out, Error *err)
+{
     Str value = word, name = str_take(&value, '=');
 
     while (str_starts(name, STR("-")))
         name = (Str){name.s + 1, name.n - 1};
     if (str_eq(name, STR("max-peak")) || str_eq(name, STR("max_peak")))
-        return (units_parse_bytes(value, &job->request.max_peak_bytes) &&
-                job->request.max_peak_bytes > 0) ||
+        return (units_parse_bytes(value, &out->max_peak_bytes) && out->max_peak_bytes > 0) ||
                error_set(err, "write the limit as in :search max-peak=75GiB");
-    if (str_eq(name, STR("seconds"))) {
-        const char *text = arena_printf(job->arena, "%.*ss", STR_ARG(value));
-        if (!units_parse_us(str_from(text), &us) || us <= 0)
-            return error_set(err, "write the time as in :search seconds=10");
-        job->request.seconds = us / 1e6;
-        return true;
-    }
-    if (str_eq(name, STR("frontier")))
-        job->frontier = true;
-    else if (str_eq(name, STR("unfold")))
-        job->request.unfold = true;
-    else if (word.n > 0) {
-        error_set(err, ":search does not know '%.*s'", STR_ARG(word));
-        error_hint(err, ":search [max-peak=75GiB] [seconds=10] [frontier] [unfold]");
-        return false;
+    if (str_eq(name, STR("seconds")))
+        return read_seconds(value, out, err);
+    if (str_eq(name, STR("gap")))
+        return config_gap_read(arena_str(out->arena, value), &out->gap) ||
+               error_set(err, "write the gap as in :search gap=1%%");
+    if (str_eq(name, STR("devices")))
+        return (str_to_int(value, &out->n_devices) && out->n_devices >= 1 &&
+                out->n_devices <= MESH_DEVICES_MAX) ||
+               error_set(err, "devices is a number from 1 to %d", MESH_DEVICES_MAX);
+    if (str_eq(word, STR("frontier")))
+        out->frontier = true;
+    else if (str_eq(word, STR("unfold")))
+        out->unfold = true;
+    else if (word.n > 0)
+        return read_setting(name, word, out, err);
+    return true;
+}
+
+static bool read_words(Arena *arena, Str words, SearchWords *out, Error *err)
+{
+    enum { SECONDS = 60 };
+
+    *out = (SearchWords){.arena = arena, .seconds = SECONDS};
+    for (Str rest = words; rest.n > 0; rest = str_trim(rest))
+        if (!read_word(str_take(&rest, ' '), out, err))
+            return false;
+    if (out->n_devices > 0 && out->unfold)
+        return error_set(err, "unfold is for the mesh that is shown, not for devices");
+    if (out->n_devices == 0 && out->settings.n > 0) {
+        error_set(err, "%s is searched with the mesh: add devices", out->settings.at[0].name);
+        return error_hint(err, ":search devices=512 %s=%s", out->settings.at[0].name,
+                          out->settings.at[0].value);
     }
     return true;
 }
 
-bool plan_search_begin(Ui *ui, Str words, Error *err)
+static void begin_on_mesh(Ui *ui, const SearchWords *words)
 {
-    enum { SECONDS = 60 };
     PlanSearch *search = plan_search(ui);
     Arena *arena = arena_new();
     SearchJob *job = arena_make(arena, SearchJob);
+    int64_t memory = ui->session->machine->memory_bytes;
 
-    *job = (SearchJob){.arena = arena, .watch = &search->watch};
-    job->request.max_peak_bytes = ui->session->machine->memory_bytes;
-    job->request.seconds = SECONDS;
-    for (Str rest = words; rest.n > 0; rest = str_trim(rest))
-        if (!read_word(str_take(&rest, ' '), job, err)) {
-            arena_free(arena);
-            return false;
-        }
-    ui_show(ui, SHOW_SEARCH);
-    if (!job_may_change(ui)) {
-        arena_free(arena);
-        return true;
-    }
-    job->request.session = ui->session;
-    job->request.memo = search->memo;
-    job->request.price_later = !job->frontier;
-    job->request.report = watch_step;
-    job->request.context = &search->watch;
-    search->watch.began_s = clock_s();
-    atomic_store(&search->watch.n_steps, 0);
-    atomic_store(&search->watch.cost_us, INFINITY);
-    atomic_store(&search->watch.bound_us, 0);
+    *job = (SearchJob){.arena = arena, .watch = &search->watch, .frontier = words->frontier};
+    job->request =
+        (SearchRequest){.session = ui->session,
+                        .max_peak_bytes = words->max_peak_bytes ? words->max_peak_bytes : memory,
+                        .seconds = words->seconds,
+                        .gap = words->gap,
+                        .unfold = words->unfold,
+                        .price_later = !words->frontier,
+                        .memo = search->memo,
+                        .report = plan_search_watch,
+                        .context = &search->watch};
+    plan_search_watch_begin(&search->watch);
     search->running = true;
     JobWork all = {.title = "search", .work = work, .done = done, .context = job};
     if (!job_start(ui, &all)) {
         search->running = false;
         arena_free(arena);
     }
+}
+
+bool plan_search_begin(Ui *ui, Str text, Error *err)
+{
+    SearchWords words;
+
+    plan_search(ui);
+    if (!read_words(ui->frame, text, &words, err))
+        return false;
+    ui_show(ui, SHOW_SEARCH);
+    if (!job_may_change(ui))
+        return true;
+    if (words.n_devices > 0)
+        return devices_search_begin(ui, &words, err);
+    begin_on_mesh(ui, &words);
     return true;
+}
+
+void plan_search_pass(Ui *from, Ui *to)
+{
+    PlanSearch *of = from->plan_search;
+
+    if (!of || !of->devices)
+        return;
+    devices_found_free(plan_search(to)->devices);
+    plan_search(to)->devices = of->devices;
+    plan_search(to)->shows_devices = of->shows_devices;
+    of->devices = NULL;
+    of->shows_devices = false;
 }
 
 /* ---- taking a plan ---- */
@@ -263,6 +333,7 @@ typedef struct {
     Arena *arena; /* it lives there */
     SearchRequest request;
     PinPrices prices;
+    bool asked; /* by a key */
 } PinsJob;
 
 static bool pins_work(void *context, Progress *progress, Error *err)
@@ -279,34 +350,41 @@ static void pins_done(Ui *ui, void *context, bool ok, const Error *err)
     PlanSearch *search = plan_search(ui);
 
     if (!ok) {
-        ui_error(ui, err);
+        if (job->asked)
+            ui_error(ui, err);
         arena_free(job->arena);
         return;
     }
     arena_free(search->pins_arena);
     search->pins_arena = job->arena;
     search->pins = job->prices;
-    if (job->prices.n == 0)
+    if (job->asked && job->prices.n == 0)
         ui_say(ui, "no pins hold, and no limit: nothing to lift");
+}
+
+static void begin_pins(Ui *ui, const PlanSearch *search, bool yields)
+{
+    Arena *arena = arena_new();
+    PinsJob *job = arena_make(arena, PinsJob);
+    *job = (PinsJob){.arena = arena, .request = search->asked, .asked = !yields};
+    job->request.session = ui->session;
+    job->request.memo = search->memo;
+    job->request.report = NULL;
+    JobWork all = {.title = "pin prices",
+                   .work = pins_work,
+                   .done = pins_done,
+                   .context = job,
+                   .yields = yields};
+    if (!job_start(ui, &all))
+        arena_free(arena);
 }
 
 void plan_search_price_pins(Ui *ui)
 {
-    PlanSearch *search = plan_search(ui);
-
-    if (!plan_search_holds(ui)) {
+    if (plan_search_holds(ui))
+        begin_pins(ui, ui->plan_search, false);
+    else
         ui_fail(ui, "search first: :search");
-        return;
-    }
-    Arena *arena = arena_new();
-    PinsJob *job = arena_make(arena, PinsJob);
-    *job = (PinsJob){.arena = arena, .request = search->asked};
-    job->request.session = ui->session;
-    job->request.memo = search->memo;
-    job->request.report = NULL;
-    JobWork all = {.title = "pin prices", .work = pins_work, .done = pins_done, .context = job};
-    if (!job_start(ui, &all))
-        arena_free(arena);
 }
 
 /* Prices of the decisions of the plan that was taken. */
@@ -339,19 +417,30 @@ static void choices_done(Ui *ui, void *context, bool ok, const Error *err)
     search->point[job->point] = job->result;
 }
 
-void plan_search_follow(Ui *ui)
+static bool follow_choices(Ui *ui, const PlanSearch *search)
 {
-    PlanSearch *search = ui->plan_search;
-
-    if (!search || job_runs(ui) || search->taken < 0 || search->taken >= search->n)
-        return;
     const SearchResult *result = &search->point[search->taken];
+
     if (!result->pricing || result->price_of || search->choices_arena)
-        return;
+        return false;
     Arena *arena = arena_new();
     ChoicesJob *job = arena_make(arena, ChoicesJob);
     *job = (ChoicesJob){.arena = arena, .result = *result, .point = search->taken};
     job_follow(ui, "prices of decisions", choices_work, choices_done, job, arena);
+    return true;
+}
+
+void plan_search_follow(Ui *ui)
+{
+    PlanSearch *search = ui->plan_search;
+
+    if (!search || job_runs(ui))
+        return;
+    if (search->shows_devices)
+        devices_search_follow(ui);
+    else if (search->taken >= 0 && search->taken < search->n && !follow_choices(ui, search) &&
+             !search->pins_arena && !search->frontier && !search->stopped && plan_search_holds(ui))
+        begin_pins(ui, search, true);
 }
 
 const LiveSet *plan_search_live(Ui *ui)

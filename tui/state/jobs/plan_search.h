@@ -4,10 +4,11 @@
  *     :search max-peak=40GiB          under another limit than the machine's memory
  *     :search frontier                the fastest plans for less and less memory; Enter takes one
  *     :search seconds=10 unfold       stop sooner; equal layers may be sharded differently
+ *     :search devices=512             whole configurations: search_devices.h
  *
  * Pins of the policy and of the user hold; what an earlier search decided does not, and is
  * replaced. What choices cost is kept, so that a search behind a pin takes a fraction of the first.
- * What each decision is worth is found in the background once the plan stands.
+ * What each decision is worth, and each pin, is found in the background once the plan stands.
  */
 #ifndef TUI_STATE_JOBS_PLAN_SEARCH_H
 #define TUI_STATE_JOBS_PLAN_SEARCH_H
@@ -32,6 +33,16 @@ typedef struct {
     _Atomic(double) cost_us, bound_us; /* now; INFINITY and 0: nothing yet */
 } SearchWatch;
 
+/* What stands behind `:search`. */
+typedef struct SearchWords {
+    Arena *arena;
+    int64_t max_peak_bytes; /* 0: the machine's memory */
+    double seconds, gap;
+    int64_t n_devices; /* 0: on the mesh that is shown */
+    bool frontier, unfold;
+    PolicySettings settings; /* with devices: pins, and the samples of a step */
+} SearchWords;
+
 typedef struct PlanSearch {
     Arena *arena; /* of the points; NULL: nothing was found yet */
     int n;        /* plans found: one, or a frontier */
@@ -51,6 +62,8 @@ typedef struct PlanSearch {
     double live_step_us;
     int64_t live_peak_bytes;
     LiveSet live;
+    struct DevicesFound *devices; /* of the last search on N devices; NULL: none */
+    bool shows_devices;           /* it is the last of all */
 } PlanSearch;
 
 void plan_search_free(Ui *ui);
@@ -63,8 +76,15 @@ bool plan_search_holds(const Ui *ui);
 void plan_search_take(Ui *ui, int point);
 /* Searches without each pin, for what it costs. */
 void plan_search_price_pins(Ui *ui);
-/* Begins to price decisions in the background, when there is nothing else to do. */
+/* Begins to price decisions and pins in the background, when there is nothing else to do. */
 void plan_search_follow(Ui *ui);
+
+/* What was found on N devices, and that it is shown, goes to the explorer that takes the place. */
+void plan_search_pass(Ui *from, Ui *to);
+
+/* A SearchReport; context: the SearchWatch. */
+void plan_search_watch(void *context, double cost_us, double bound_us);
+void plan_search_watch_begin(SearchWatch *watch);
 
 /* What is alive at the peak of the present plan, on the device that needs most. */
 const LiveSet *plan_search_live(Ui *ui);

@@ -11,24 +11,23 @@
 #include "tui/screen/folded.h"
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
+#include "tui/views/search/found_devices.h"
+#include "tui/views/search/found_stages.h"
+#include "tui/views/search/search_chart.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    CHART_LABEL = 8,
     CHART_MOST_H = 30,
     CHART_LEAST_H = 5,
     WIDE = 130,
-    LETTERS = 26,
-    STEPS_SHOWN = 12
 };
 
 /* 'a' is the smallest plan, as on a chart read from the left. */
 static char letter_of(const PlanSearch *search, int point)
 {
-    int at = search->n - 1 - point;
-    return (char)(at < LETTERS ? 'a' + at : 'A' + (at - LETTERS) % LETTERS);
+    return search_letter(search->n - 1 - point);
 }
 
 static int64_t cursor(const Ui *ui)
@@ -94,109 +93,21 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
     pen_line(pen);
 }
 
-/* "AFTER  INCUMBENT  BOUND": the last steps of the search. */
-static void draw_steps(const Ui *ui, const SearchWatch *watch, int h, Pen *pen)
-{
-    int n = atomic_load(&watch->n_steps), rows = h - 1 < STEPS_SHOWN ? h - 1 : STEPS_SHOWN;
-
-    if (n == 0 || rows < 1)
-        return;
-    pen_puts(pen, ROLE_HEAD, "     AFTER          BEST         BOUND");
-    pen_line(pen);
-    for (int i = n > rows ? n - rows : 0; i < n; i++) {
-        const SearchStep *step = &watch->step[i];
-        pen_printf(pen, ROLE_TEXT, " %7.3f s", step->seconds);
-        pen_right(pen, ROLE_TEXT, label_us(ui, step->cost_us), 14);
-        pen_right(pen, ROLE_TEXT, label_us(ui, step->bound_us), 14);
-        pen_line(pen);
-    }
-}
-
 /* ---- the chart ---- */
 
-typedef struct {
-    double least_us, most_us;
-    double most_bytes;
-    int w, h;
-} Chart;
-
-static Chart chart_of(const PlanSearch *search, int w, int h)
-{
-    Chart chart = {search->point[0].before_us, search->point[0].before_us,
-                   (double)search->point[0].before_bytes, w, h};
-
-    if (search->point[search->n - 1].cost_us > 0 &&
-        chart.most_us > 3 * search->point[search->n - 1].cost_us)
-        chart.most_us = chart.least_us = search->point[0].cost_us; /* Y is far above */
-    for (int i = 0; i < search->n; i++) {
-        const SearchResult *at = &search->point[i];
-        chart.least_us = fmin(chart.least_us, at->cost_us);
-        chart.most_us = fmax(chart.most_us, at->cost_us);
-        chart.most_bytes = fmax(chart.most_bytes, (double)at->peak_bytes);
-    }
-    if (chart.most_us <= chart.least_us)
-        chart.most_us = chart.least_us * 1.01 + 1e-9;
-    return chart;
-}
-
-static int column_of(const Chart *chart, int64_t bytes)
-{
-    int x = (int)((double)bytes / (chart->most_bytes * 1.02) * chart->w);
-    return x < 0 ? 0 : x < chart->w ? x : chart->w - 1;
-}
-
-static int row_of(const Chart *chart, double us)
-{
-    double part = (chart->most_us - us) / (chart->most_us - chart->least_us);
-    int y = (int)lround(part * (chart->h - 1));
-    return y < 0 ? 0 : y < chart->h ? y : chart->h - 1;
-}
-
-static void draw_axis(const Ui *ui, const Chart *chart, Pen *pen)
-{
-    enum { TICKS = 5 };
-
-    pen_printf(pen, ROLE_DIM, "%*s", CHART_LABEL + 2, "peak ");
-    int from = pen->x;
-    for (int i = 0; i < TICKS; i++) {
-        int64_t bytes = (int64_t)(chart->most_bytes * 1.02 * i / TICKS);
-        pen_tab(pen, from + chart->w * i / TICKS);
-        pen_puts(pen, ROLE_DIM, ui->look.ascii ? "+" : "┴");
-        pen_put(pen, ROLE_DIM, i == 0 ? STR("0") : label_bytes(ui, bytes));
-    }
-    pen_line(pen);
-}
-
-/* A letter for each plan, Y for the plan before, a bar where the limit is. */
+/* A letter for each plan, Y for the plan before, which may be far above. */
 static void draw_chart(const Ui *ui, const PlanSearch *search, int h, Pen *pen)
 {
-    Chart chart = chart_of(search, pen->area.w - CHART_LABEL - 2, h - 1);
-    int top = pen->y, limit = column_of(&chart, search->max_peak_bytes);
-    bool limit_seen = (double)search->max_peak_bytes <= chart.most_bytes * 1.02;
+    const SearchResult *first = search->point;
+    ChartPoint *point = arena_array(ui->frame, ChartPoint, search->n + 1);
 
-    for (int y = 0; y < chart.h; y++) {
-        bool label = y == 0 || y == chart.h - 1 || y == chart.h / 2;
-        double us = chart.most_us - (chart.most_us - chart.least_us) * y / fmax(1, chart.h - 1);
-        pen_right(pen, ROLE_DIM, label ? label_us(ui, us) : STR(""), CHART_LABEL + 1);
-        pen_puts(pen, ROLE_DIM, ui->look.ascii ? "|" : "│");
-        if (limit_seen) {
-            pen_to(pen, CHART_LABEL + 2 + limit, top + y);
-            pen_puts(pen, ROLE_DIM, ui->look.ascii ? ":" : "┆");
-        }
-        pen_line(pen);
-    }
-    for (int i = -1; i < search->n; i++) {
-        double us = i < 0 ? search->point[0].before_us : search->point[i].cost_us;
-        int64_t bytes = i < 0 ? search->point[0].before_bytes : search->point[i].peak_bytes;
-        pen_to(pen, CHART_LABEL + 2 + column_of(&chart, bytes), top + row_of(&chart, us));
-        pen_rune(pen,
-                 i == cursor(ui) ? ROLE_FOCUS | STYLE_BOLD
-                 : i < 0         ? ROLE_NOTE
-                                 : ROLE_HEAD,
-                 i < 0 ? 'Y' : (uint32_t)letter_of(search, i));
-    }
-    pen_to(pen, 0, top + chart.h);
-    draw_axis(ui, &chart, pen);
+    point[0] = (ChartPoint){first->before_us, first->before_bytes, 'Y', ROLE_NOTE,
+                            first->before_us > 3 * search->point[search->n - 1].cost_us};
+    for (int i = 0; i < search->n; i++)
+        point[1 + i] = (ChartPoint){search->point[i].cost_us, search->point[i].peak_bytes,
+                                    (uint32_t)letter_of(search, i),
+                                    i == cursor(ui) ? ROLE_FOCUS | STYLE_BOLD : ROLE_HEAD, false};
+    search_chart(ui, point, search->n + 1, search->max_peak_bytes, h, pen);
 }
 
 /* ---- the plans ---- */
@@ -425,6 +336,8 @@ static void draw_nothing(const Ui *ui, Pen *pen)
     pen_line(pen);
     pen_puts(pen, ROLE_DIM, " :search max-peak=40GiB, :search frontier, :search seconds=10 unfold");
     pen_line(pen);
+    pen_puts(pen, ROLE_DIM, " :search devices=512 finds the mesh, the stages and the schedule too");
+    pen_line(pen);
 }
 
 static int chart_rows(const PlanSearch *search, int h)
@@ -449,6 +362,8 @@ static void draw_plans(Ui *ui, const PlanSearch *search, Pen *pen)
         pen_line(pen);
     }
     draw_pins(ui, search, pen);
+    if (pen->grid->w < WIDE)
+        found_stages_draw(ui, (pen->area.h - pen->y) / 2, pen);
     draw_policy(ui, search, pen);
 }
 
@@ -463,8 +378,9 @@ static void draw_wide(Ui *ui, const PlanSearch *search, int chart, Pen *pen)
     if (chart > 0)
         draw_chart(ui, search, chart, &left);
     if (!search->frontier)
-        draw_steps(ui, &search->watch, h - left.y, &left);
+        search_steps(ui, &search->watch, h - left.y, &left);
     draw_plans(ui, search, &right);
+    found_stages_draw(ui, (h - left.y) / 2, &left);
     draw_classes(ui, &search->point[cursor(ui) < search->n ? cursor(ui) : 0], (h - left.y) / 2,
                  &left);
     draw_layers(ui, h - left.y, &left);
@@ -494,7 +410,7 @@ static void draw_search(const Ui *ui, const PlanSearch *search, Pen *pen)
 
     draw_running(ui, &search->watch, pen);
     int top = pen->y, left = wide ? area.w / 2 : 0;
-    draw_steps(ui, &search->watch, wide ? area.h - top : (area.h - top) / 2, pen);
+    search_steps(ui, &search->watch, wide ? area.h - top : (area.h - top) / 2, pen);
     int from = wide ? top : pen->y, h = area.h - from;
     Pen now = pen_new(pen->grid, (Rect){area.x + left, area.y + from, area.w - left, h});
     draw_layers(ui, h, &now);
@@ -506,6 +422,8 @@ static void draw(Ui *ui, Pen *pen)
 
     if (search && search->running) {
         draw_search(ui, search, pen);
+    } else if (search && search->shows_devices) {
+        found_devices_draw(ui, search->devices, pen);
     } else if (!search || !search->point) {
         draw_nothing(ui, pen);
     } else {
@@ -514,11 +432,29 @@ static void draw(Ui *ui, Pen *pen)
     }
 }
 
+static bool act_on_devices(Ui *ui, const DevicesFound *found, ActId act)
+{
+    List *list = &ui->list[SHOW_SEARCH];
+
+    if (act == ACT_OPEN)
+        devices_open(ui, found, (int)list->at);
+    else if (act == ACT_WHAT_IF)
+        ui_say(ui, found->pins_arena ? "there are no other pins; :search devices=64 tp=8 has one"
+                                     : "pins are priced when nothing else runs");
+    else if (act == ACT_COMPARE)
+        devices_compare(ui, found, (int)list->at);
+    else
+        return list_move(&list->at, found->n, list->height, act);
+    return true;
+}
+
 static bool act(Ui *ui, ActId act)
 {
     PlanSearch *search = ui->plan_search;
     Error err = {0};
 
+    if (search && search->shows_devices && !search->running)
+        return act_on_devices(ui, search->devices, act);
     if (!search || !search->point || search->running)
         return false;
     if (act == ACT_OPEN) {
@@ -539,7 +475,10 @@ static bool act(Ui *ui, ActId act)
 
 static void go(Ui *ui, int64_t row)
 {
-    if (ui->plan_search && row >= 0 && row < ui->plan_search->n)
+    const PlanSearch *search = ui->plan_search;
+    int n = !search ? 0 : search->shows_devices ? search->devices->n : search->n;
+
+    if (row >= 0 && row < n)
         ui->list[SHOW_SEARCH].at = row;
 }
 
@@ -547,6 +486,10 @@ static void table(Ui *ui, Sheet *out)
 {
     const PlanSearch *search = ui->plan_search;
 
+    if (search && search->shows_devices) {
+        found_devices_table(search->devices, out);
+        return;
+    }
     sheet_head(out, "plan step_us# bound_us# peak_bytes# proven#");
     for (int i = 0; search && i < search->n; i++) {
         const SearchResult *at = &search->point[i];
