@@ -58,6 +58,7 @@ static const char *const texts[] = {
     ":errors<Enter>",
     ":jumps<Enter>",
     ":undecide<Enter>",
+    ":search devices=2 global_batch=2 tp=1 seconds=1<Enter>",
     "\xe2\x9c\x93\xf0\x9f\x98\x80",
 };
 enum { TEXT_COUNT = sizeof texts / sizeof *texts };

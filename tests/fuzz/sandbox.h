@@ -69,14 +69,15 @@ static void remove_folder(void)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     static const char prefix[] = "-artifact_prefix=";
-    static char artifacts[PATH_MAX + sizeof prefix + 1];
+    static char artifacts[2 * PATH_MAX + sizeof prefix + 1];
     if (!getcwd(root, sizeof root) || !mkdtemp(folder))
         fail_msg("no folder: %s\n", strerror(errno));
     for (int i = 1; i < *argc; i++) {
         char *arg = (*argv)[i];
         if (strncmp(arg, prefix, sizeof prefix - 1) == 0) {
-            snprintf(artifacts, sizeof artifacts, "%s%s/", prefix,
-                     absolute(arg + sizeof prefix - 1));
+            const char *begin = arg + sizeof prefix - 1; /* of names of files, or a folder */
+            snprintf(artifacts, sizeof artifacts, "%s%s%s%s", prefix, *begin == '/' ? "" : root,
+                     *begin == '/' ? "" : "/", begin);
             (*argv)[i] = artifacts;
         } else if (arg[0] != '-') {
             (*argv)[i] = (char *)(uintptr_t)absolute(arg);
