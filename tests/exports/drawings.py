@@ -1,7 +1,7 @@
 """drawings.py - how readable drawings are at the width of a column and of a page: pages, smallest type,
 share of empty tiles, labels that lines cross; every kind of a few plans. `python3 tests/exports/drawings.py`
-prints the measures; with SHEET.html [PROGRAM] it writes a page of all pictures, beside those of
-another build of the program."""
+prints the measures; with SHEET.html [PROGRAM] it writes a page of all pictures as wide as printed,
+beside those of another build of the program."""
 import html
 import math
 import os
@@ -121,9 +121,11 @@ class Picture:
 
 
 def drawn(call):
-    """The pages that the program writes, and how it ended."""
+    """The pages that the program writes, and how it ended; one that knows no --width writes without."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([*call, "-o", f"{folder}/p.svg"], capture_output=True)
+        if b"--width" in done.stderr and done.returncode:
+            return drawn([word for word in call if not word.startswith("--width=")])
         files = sorted(os.listdir(folder), key=lambda name: (len(name), name))
         return [pathlib.Path(folder, name).read_text() for name in files], done
 
@@ -162,12 +164,12 @@ def sheet(path, programs):
     global DIMSCOPE
     rows = {}
     for DIMSCOPE in programs:
-        for name, _, pages, done in pictures():
-            svgs = [svg[svg.index("<svg"):] for svg in pages] or [f"<pre>{html.escape(done.stderr.decode())}</pre>"]
+        for name, width, pages, done in pictures():
+            svgs = [f'<span style="--w:{width + 2}pt">{svg[svg.index("<svg"):]}</span>' for svg in pages] or [f"<pre>{html.escape(done.stderr.decode())}</pre>"]
             rows.setdefault(name, []).append(" ".join(svgs))
     with open(path, "w") as out:
         out.write("<!DOCTYPE html><meta charset=utf-8><title>every kind in a column</title><style>body{font:12px sans-serif}"
-                  "td{vertical-align:top;padding:6px;border:1px solid #ccc}td div{max-height:9.5in;overflow:auto}</style><table>")
+                  "td{vertical-align:top;padding:6px;border:1px solid #ccc}td div{max-height:9.5in;overflow:auto}svg{max-width:var(--w);height:auto}</style><table>")
         for name, svgs in rows.items():
             out.write(f"<tr><td>{name}</td>" + "".join(f"<td><div>{svg}</div></td>" for svg in svgs) + "</tr>\n")
         out.write("</table>\n")
