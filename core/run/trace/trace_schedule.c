@@ -190,6 +190,7 @@ void trace_schedule_put(Arena *arena, const Plan *plan, int pid, int64_t first_f
     find_blocks(&w);
     const char *name = arena_printf(arena, "schedule %s, predicted", w.table->name);
     trace_put_name(events, "process_name", pid, 0, name);
+    trace_put_order(events, "process_sort_index", pid, 0, pid);
     for (int lane = 0; lane < w.lanes->n; lane++) {
         const char *devices = devices_text(&w, lane);
         trace_put_name(events, "thread_name", pid, 2 * lane, devices);
