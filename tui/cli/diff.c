@@ -270,8 +270,9 @@ static const struct {
     {"flops", offsetof(Totals, flops), flops_text},
 };
 
-/* Of plans with a schedule: the time of a whole step, its bubble, and its causes that are there. */
-static void add_steps(const Page *page, Table *table)
+/* Of plans with a schedule: the time of a step, its bubble, and its causes that are there. Returns
+ * false if no plan has one. */
+static bool add_steps(const Page *page, Table *table)
 {
     const PlanDiff *diff = page->diff;
     ScheduleIdle idle[DIFF_SIDES_MAX] = {0};
@@ -288,8 +289,8 @@ static void add_steps(const Page *page, Table *table)
             any[cause] += idle[s].share[cause];
     }
     if (!has)
-        return;
-    table_cell(table, STR("whole step"));
+        return false;
+    table_cell(table, STR("step"));
     for (int s = 0; s < diff->n_sides; s++) {
         Buf text = buf_new(page->arena);
         units_format_us(plan_step_us(plan[s]), &text);
@@ -306,21 +307,22 @@ static void add_steps(const Page *page, Table *table)
         for (int s = 0; s < diff->n_sides; s++)
             table_printf(table, "%.1f%%", 100 * idle[s].share[cause]);
     }
+    return true;
 }
 
 static void print_totals(const Page *page)
 {
     const PlanDiff *diff = page->diff;
     Table *table = table_of_sides(page, "TOTALS", -24);
+    bool scheduled = add_steps(page, table);
     for (size_t r = 0; r < sizeof total_rows / sizeof *total_rows; r++) {
-        table_cell(table, str_from(total_rows[r].name));
+        table_cell(table, str_from(r == 0 && scheduled ? "micro-batch" : total_rows[r].name));
         for (int s = 0; s < diff->n_sides; s++) {
             Buf text = buf_new(page->arena);
             total_rows[r].format(&diff->side[s]->plan->priced->totals, total_rows[r].at, &text);
             table_cell(table, buf_str(&text));
         }
     }
-    add_steps(page, table);
     for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++) {
         double any = 0;
         for (int s = 0; s < diff->n_sides; s++)

@@ -121,7 +121,11 @@ static void add_totals(Page *page, const PlanDiff *diff)
     ReportTable *table = table_of_sides(page, "diff-totals", "Totals", NULL, "what", LOOK_NUMBER);
 
     table_column(table, "change", LOOK_NUMBER, "from A to B");
-    add_us(table, "step", a->step_us, b->step_us);
+    const Plan *plan[] = {diff->side[0]->plan, diff->side[1]->plan};
+    bool scheduled = plan_schedule(plan[0]) || plan_schedule(plan[1]);
+    if (scheduled)
+        add_us(table, "step", plan_step_us(plan[0]), plan_step_us(plan[1]));
+    add_us(table, scheduled ? "micro-batch" : "step", a->step_us, b->step_us);
     add_us(table, "compute", a->compute_us, b->compute_us);
     add_us(table, "collectives", a->comm_us, b->comm_us);
     add_us(table, "with best overlap", a->overlap_us, b->overlap_us);
