@@ -5,6 +5,7 @@
 #include "core/run/feed.h"
 #include "core/run/native.h"
 #include "core/run/verify/compare.h"
+#include "core/space/dim_part.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -209,13 +210,23 @@ static bool averages(const Sharding *sharding, AtomSet among)
     return false;
 }
 
-/* A dim of size 1 is never sharded: a rank that repeats it would need another rank's element. */
+static bool is_part(const Simulated *ranks, int operand, int dim)
+{
+    const OpSpace *space = inferred_space(ranks->inferred, ranks->op);
+    DimPart part;
+    return space && operand < space->n_inputs + space->n_outputs &&
+           dim_part(space, operand, dim, &part) && part.of_index;
+}
+
+/* A dim of size 1 is never sharded, since a rank that repeats it would need another rank's element;
+ * but a part of an index dim, as of Concat, is not repeated. */
 static bool check_ones(Trial *trial, int operand)
 {
     const Sharding *sharding = &trial->layout->operand[operand];
     const Local *whole = value_of(trial->ranks, operand);
     for (int d = 0; d < whole->shape.n_dims; d++)
-        if (whole->shape.dim[d] == 1 && !cut_is_whole(&sharding->dim[d]))
+        if (whole->shape.dim[d] == 1 && !cut_is_whole(&sharding->dim[d]) &&
+            !is_part(trial->ranks, operand, d))
             return error_kind(&trial->err, ERROR_RUN, "a dim of one element is sharded");
     return true;
 }

@@ -367,7 +367,8 @@ const Operator operators_shape[] = {
      TORCH_CALLS("slice: 7x9x4,=[2],=[7],=[1],=[1] | dim=1 start=2 end=7 step=1; flip: "
                  "5x6x4,=[-1],=[-9],=[1],=[-1] | dims=[1]")},
     {OP("Concat", concat, 0, 1, OPERATOR_ANY), GRADIENT("all: move"), HOST(concat), EARLY_PICKS,
-     ONNX("axis", "A+"), .kernel = "Concat", .examples = "5x6,5x4,5x3 axis=1; 5x6,5x6 axis=0",
+     ONNX("axis", "A+"), .kernel = "Concat",
+     .examples = "5x6,5x4,5x3 axis=1; 5x6,5x6 axis=0; 1x4,3x4 axis=0",
      NNSCALER("cat(dim=axis;; axis:=0)"),
      TORCH("cat(dim=axis;; axis:=0) concat(dim=axis;; axis:=0) concatenate(dim=axis;; axis:=0)"),
      PADDLE("concat(axis=axis;; axis:=0)"), STABLEHLO("concatenate(dimension=axis)"),
