@@ -5,6 +5,7 @@
 #include "core/summary/decode.h"
 #include "tui/screen/style.h"
 #include "tui/cli/text_fold.h"
+#include "tui/state/jobs/progress_line.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -215,7 +216,15 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
 
 Session *cli_open(Cli *cli)
 {
-    return cli_open_watched(cli, NULL);
+    enum { SHOWN_AFTER_MS = 1000 };
+    if (cli->silent || !isatty(STDERR_FILENO))
+        return cli_open_watched(cli, NULL);
+    Progress *progress = arena_make(cli->arena, Progress);
+    ProgressLineShown *shown =
+        progress_line_begin(cli->arena, progress, STDERR_FILENO, SHOWN_AFTER_MS);
+    Session *session = cli_open_watched(cli, progress);
+    progress_line_end(shown);
+    return session;
 }
 
 Session *cli_open_watched(Cli *cli, Progress *progress)

@@ -114,7 +114,8 @@ bool cli_write(Cli *cli); /* writes cli->out to stdout and empties it; false if 
 void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root */
 
 bool cli_session_options(Cli *cli, SessionOptions *out); /* of operand 0; false with cli->err */
-/* A session of operand 0 under the options; NULL with cli->err. */
+/* A session of operand 0 under the options; NULL with cli->err. On a terminal the line of
+ * tui/state/jobs/progress_line.h, if it takes more than a second. */
 Session *cli_open(Cli *cli);
 Session *cli_open_watched(Cli *cli, Progress *progress);
 /* The session, whose propagator takes the options that were given; else NULL with cli->err. */
