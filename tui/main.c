@@ -23,8 +23,9 @@ static void aborted(int signal_number)
 {
     static const char text[] = "error: out of memory\n";
     if (errno == ENOMEM) {
-        ssize_t unused = write(STDERR_FILENO, text, sizeof text - 1);
-        (void)unused;
+        ssize_t n = 1;
+        for (size_t at = 0; n > 0 && at < sizeof text - 1; at += (size_t)n)
+            n = write(STDERR_FILENO, text + at, sizeof text - 1 - at);
         _exit(CLI_USAGE);
     }
     signal(signal_number, SIG_DFL);

@@ -439,8 +439,9 @@ static void set_title(Dot *dot)
  * this. */
 enum { ITEM_BYTES = 8 << 10 };
 
-/* Its dictionaries (libcdt) ask the system themselves, check nothing and crash. So what the whole
- * drawing takes is asked for before, here, where a refusal ends the program with its reason. */
+/* Its dictionaries (libcdt) and its writer ask the system themselves, check nothing and crash. So
+ * what the whole drawing takes is asked for before, here, where a refusal ends the program with its
+ * reason. */
 static void ask_for_memory(const Diagram *diagram)
 {
     size_t n = (size_t)diagram->n_boxes + (size_t)diagram->n_lines + (size_t)diagram->n_frames;
@@ -594,7 +595,7 @@ bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
         add_legend(&dot);
     bool ok = agwrite(dot.graph, memory) == 0;
     agclose(dot.graph);
-    ok = fclose(memory) == 0 && ok;
+    ok = fclose(memory) == 0 && ok && bytes; /* without memory its bytes are gone, and no error */
     if (ok)
         buf_add(out, (Str){bytes, n});
     free(bytes);

@@ -6,16 +6,20 @@
  *   FAULT_IN=child      calls of the first process that it forks are counted, not its own
  *   FAULT_COUNTS=FILE   how often each function was called, as int64 in the order of `calls`; kept
  *                       up to date in the file, so that a process that dies has counted too
+ *   FAULT_STACKS=FILE   which calls for memory were the first from where they stand, as int64:
+ * those whose return addresses, STACK_MAX of them, no call before them had
  *
  * A program that is started by the one that is tested runs without faults. Calls before main() are
  * the loader's, and do not count. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -54,6 +58,50 @@ static void parse_fault(const char *fault)
     fault_stays = fault[strlen(fault) - 1] == '+';
 }
 
+/* ---- stacks ---- */
+
+enum { STACK_MAX = 24, SEEN_MAX = 1 << 20 };
+static int stacks_fd = -1;
+static uint64_t seen[SEEN_MAX]; /* hashes of stacks, open addressing; 0: free */
+static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_first(uint64_t hash)
+{
+    size_t at = hash % SEEN_MAX;
+    while (seen[at] != 0 && seen[at] != hash)
+        at = (at + 1) % SEEN_MAX;
+    bool first = seen[at] == 0;
+    seen[at] = hash;
+    return first;
+}
+
+/* Who unwinds may ask for memory itself: that is not looked at. */
+static void note_stack(int64_t n)
+{
+    static _Thread_local bool inside;
+    void *from[STACK_MAX];
+    if (inside)
+        return;
+    inside = true;
+    uint64_t hash = 14695981039346656037u;
+    int depth = backtrace(from, STACK_MAX);
+    for (int i = 0; i < depth; i++)
+        hash = (hash ^ (uint64_t)(uintptr_t)from[i]) * 1099511628211u;
+    pthread_mutex_lock(&seen_lock);
+    if (is_first(hash | 1))
+        syscall(SYS_write, stacks_fd, &n, sizeof n);
+    pthread_mutex_unlock(&seen_lock);
+    inside = false;
+}
+
+static void open_stacks(const char *path)
+{
+    void *from[1];
+    backtrace(from, 1); /* loads what it needs */
+    stacks_fd =
+        (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
 static void map_counts(const char *path)
 {
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_TRUNC, 0666);
@@ -66,9 +114,12 @@ static void map_counts(const char *path)
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *fault = getenv("FAULT"), *in = getenv("FAULT_IN"), *path = getenv("FAULT_COUNTS");
+    const char *fault = getenv("FAULT"), *in = getenv("FAULT_IN"), *path = getenv("FAULT_COUNTS"),
+               *stacks = getenv("FAULT_STACKS");
     if (path)
         map_counts(path);
+    if (stacks)
+        open_stacks(stacks);
     if (fault)
         parse_fault(fault);
     in_child = in && strcmp(in, "child") == 0;
@@ -76,20 +127,25 @@ __attribute__((constructor)) static void begin(void)
     counted = in_child ? 0 : getpid();
 }
 
-/* The dictionaries of cgraph do not check what they get; viz/dot.c asks for their memory before. */
+/* The dictionaries of cgraph and its writer do not check what they get; viz/dot.c asks for their
+ * memory before, and gives cgraph its own functions for all other memory. */
 static bool is_unchecked(const void *caller)
 {
     Dl_info of;
-    return dladdr(caller, &of) && of.dli_fname && strstr(of.dli_fname, "libcdt");
+    return dladdr(caller, &of) && of.dli_fname &&
+           (strstr(of.dli_fname, "libcdt") || strstr(of.dli_fname, "libcgraph"));
 }
 
 /* Whether this call fails; errno is set then. */
 static bool fails_for(int call, const void *caller)
 {
-    if (counted == 0 || getpid() != counted || (caller && is_unchecked(caller)))
+    if (counted == 0 || getpid() != counted)
         return false;
     long n = atomic_fetch_add(&counts[call], 1) + 1;
-    if (call != fault_call || !(n == fault_n || (fault_stays && n > fault_n)))
+    if (call == MALLOC && stacks_fd >= 0)
+        note_stack(n);
+    if (call != fault_call || !(n == fault_n || (fault_stays && n > fault_n)) ||
+        (caller && is_unchecked(caller)))
         return false;
     errno = calls[call].cause;
     return true;

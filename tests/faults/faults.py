@@ -2,8 +2,9 @@
 """faults.py LIBRARY - each call that can fail does so once: an error that is said, or the right result.
 
 Every scenario runs once to count its calls and to see its right answer. Then each call fails, one a
-run: of memory and of opening files, which are asked for often, a sample (FAULTS=all: all of them). Of a run with
-a fault is asked that
+run: of memory and of opening files, which are asked for often, a sample. FAULTS=stacks: of memory the first
+call from each stack, which is from each place in the program by each way that leads there; all others whole.
+FAULTS=all: all of them. Of a run with a fault is asked that
   - it ends with one of the documented exit codes, never by a signal, and in time;
   - what it says is an error when the code is not 0, and the right answer when it is;
   - the file it writes is the old one or the whole new one, and no other file is left beside it;
@@ -22,6 +23,7 @@ import threading
 DIMSCOPE = os.path.abspath(os.environ.get("DIMSCOPE", "./dimscope"))
 CALLS = ["malloc", "open", "write", "fsync", "rename", "fork", "thread", "mmap", "pipe"]  # ORDER CALL
 CODES = {0, 1, 2, 3, 4, 5}
+FAULTS = os.environ.get("FAULTS", "some")
 SAMPLE = 18  # faults of memory, and of opening files, a scenario
 OLD = b"what was there before\n"
 ROOT = os.getcwd()
@@ -49,7 +51,7 @@ SCENARIOS = [
 class Run:
     """One run in a folder of its own; the file it writes was there before."""
 
-    def __init__(self, library, scenario, fault=None):
+    def __init__(self, library, scenario, fault=None, stacks=None):
         _, arguments, whose, _, _ = scenario
         folder = tempfile.mkdtemp()
         try:
@@ -60,6 +62,8 @@ class Run:
                                HOME=folder + "/none", XDG_STATE_HOME=folder + "/none", LC_ALL="C.UTF-8")
             if fault:
                 environment["FAULT"] = fault
+            if stacks:
+                environment["FAULT_STACKS"] = stacks
             command = [DIMSCOPE] + [out if a == "OUT" else a for a in arguments]
             try:
                 done = subprocess.run(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL,
@@ -111,13 +115,22 @@ def wrong(scenario, right, run, fault):
     return None
 
 
-def faults(counts):
+def first_calls(library, scenario):
+    """The calls for memory that come first from their stack."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/stacks"
+        Run(library, scenario, stacks=path)
+        with open(path, "rb") as file:
+            return [n for (n,) in struct.iter_unpack("q", file.read())]
+
+
+def faults(counts, firsts):
     """All faults of a scenario: of memory a sample, of writes also those of a disk that stays full."""
     for call, n in counts.items():
-        some = SAMPLE if call in ("malloc", "open") else 100
-        step = 1 if os.environ.get("FAULTS") == "all" or n <= some else n / some
+        some = SAMPLE if call in ("malloc", "open") and FAULTS == "some" else max(n, 1)
+        step = max(1, n / some)
         places = sorted({1 + int(i * step) for i in range(int(n / step))})
-        for at in places:
+        for at in firsts if call == "malloc" and FAULTS == "stacks" else places:
             yield f"{call}:{at}"
         if call in ("write", "malloc") and n > 0:
             yield f"{call}:{(n + 1) // 2}+"
@@ -128,9 +141,13 @@ def check(library, scenario, report):
     if right.code != 0:
         report(scenario[0], "none", right, f"ended with {right.code} without a fault")
         return
-    for fault in faults(right.counts):
+    firsts = first_calls(library, scenario) if FAULTS == "stacks" else []
+    n = 0
+    for n, fault in enumerate(faults(right.counts, firsts), 1):
         run = Run(library, scenario, fault)
         report(scenario[0], fault, run, wrong(scenario, right, run, fault))
+    if FAULTS != "some":
+        print(f"{scenario[0]}: {n} faults", file=sys.stderr, flush=True)
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh - what the system refuses is an error that is said, never a wrong result or half a file:
 # each call that can fail (faults.py), less and less memory, a kill while a file is written. Ends with
-# "N passed, N failed". FAULTS=all lets each call for memory fail, and takes an hour.
+# "N passed, N failed". FAULTS=stacks and FAULTS=all let more calls fail (faults.py says which).
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 folder=$(mktemp -d)

@@ -105,8 +105,9 @@ static double norm_of(const StrategyCall *call)
 static bool norm_cell(const StrategyCall *call, StrategyCell *out, Error *err)
 {
     double p = norm_of(call);
-    if (!isinf(p) && p != floor(p))
-        return error_kind(err, ERROR_UNSUPPORTED, "%s: p must be a whole number", call->op);
+    if (!isinf(p) && (p != floor(p) || fabs(p) > INT32_MAX))
+        return error_kind(err, ERROR_UNSUPPORTED, "%s: p must be a whole number of 32 bits",
+                          call->op);
     *out = cell_partial(isinf(p) ? (p > 0 ? REDUCE_MAX : REDUCE_MIN) : REDUCE_SUM);
     if (!isinf(p) && p != 0)
         out->placement = (Placement){.kind = PLACE_NORM_PARTIAL, .factor = (int64_t)p};
