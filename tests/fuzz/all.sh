@@ -1,13 +1,13 @@
 #!/bin/sh
 # all.sh SECONDS NAME... - runs each fuzzer of build/fuzz for that long, from its corpus, and prints a
-# table: executions, executions a second, finds, edges of the program that were reached. Exit 1 when
-# there is a find, whose input is left in build/fuzz.
+# table: executions, executions a second, finds, edges between lines of the program that were reached,
+# and how many it has. Exit 1 when there is a find, whose input is left in build/fuzz.
 cd "$(dirname "$0")/../.." || exit 1
 seconds=$1
 shift
 status=0
 total=0
-printf '%-14s %12s %10s %6s %8s\n' FUZZER EXECUTIONS PER_SECOND FINDS EDGES
+printf '%-14s %12s %10s %6s %8s %8s\n' FUZZER EXECUTIONS PER_SECOND FINDS EDGES OF
 for name; do
     log=build/fuzz/$name.log
     mkdir -p "build/fuzz/corpus/$name" "build/fuzz/finds/$name"
@@ -18,8 +18,10 @@ for name; do
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
     edges=$(grep -ao 'cov: [0-9]*' "$log" | tail -1 | cut -c 6-)
+    all=$(grep -ao '[0-9]* inline 8-bit counters' "$log" | head -1)
     finds=$(find "build/fuzz/finds/$name" -type f ! -name 'slow-unit-*' | wc -l)
-    printf '%-14s %12s %10s %6s %8s\n' "$name" "${runs:-0}" "${rate:-0}" "$finds" "${edges:-0}"
+    printf '%-14s %12s %10s %6s %8s %8s\n' "$name" "${runs:-0}" "${rate:-0}" "$finds" "${edges:-0}" \
+        "${all%% *}"
     total=$((total + ${runs:-0}))
 done
 echo "$total executions"
