@@ -271,10 +271,10 @@ void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
         format_sharding(plan, plan->moved->made[gradient], out);
     }
     buf_putc(out, '\n');
-    format_dims(plan, tensor, dim, out);
-    if (dim == -2 || dim == -1) {
+    if (dim == -2 || dim == -1) /* ORDER WHY: what has to be reduced first, then dims */
         format_partial(plan, tensor, out);
+    format_dims(plan, tensor, dim, out);
+    if (dim == -2 || dim == -1)
         format_assumed(plan, tensor, out);
-    }
     format_reshards(plan, tensor, out);
 }

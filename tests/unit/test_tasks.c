@@ -114,7 +114,7 @@ static TaskRow rows[] = {
     {"where its states lie", "/layers.0.self_attn.o_proj.weight<Enter>", "3", 1,
      .facts = {"states         master, m, v  4096,4096/tp  f32  16.0 MiB"}, .trains = true},
     {"why this gradient is partial, which line did it", "/layers.0.self_attn.o_proj.weight<Enter>3",
-     "gbwG", 4, .facts = {"partial over dp", "common.cut_batch"}, .trains = true},
+     "gbw", 3, .facts = {"partial over dp", "common.cut_batch"}, .trains = true},
     {"what of this layer's values fills the peak", "", "6", 1,
      .facts = {"model.layers[0..15]", "28.5 GiB"}, .trains = true},
     {"which devices need most, and what fills them", "", "6", 1,

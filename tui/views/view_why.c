@@ -209,7 +209,7 @@ static const ReasonStep *selected_step(const Ui *ui)
                      ? 0
                      : (int)plan_sharding(plan, place->tensor)->n_dims;
     for (int i = 0; i <= n_dims && !step; i++) {
-        int dim = i < n_dims ? i : -1; /* partial axes come last */
+        int dim = i - 1; /* ORDER WHY: partial axes come first */
         if (place->why_dim != -2 && place->why_dim != dim)
             continue;
         int n = why_tensor_dim(ui->frame, plan, place->tensor, dim, &chains);
