@@ -246,9 +246,28 @@ static Str joined(Differ *d, Str name, const char *more)
     return str_from(arena_printf(d->scratch, "%.*s %s", STR_ARG(name), more));
 }
 
+/* Equal things of one side are matched by their count so far. */
+typedef struct {
+    Intern *seen;
+    int *count; /* per text */
+} Equals;
+
+static Equals equals_new(Differ *d, int n_most)
+{
+    return (Equals){intern_new(d->scratch), arena_array(d->scratch, int, n_most)};
+}
+
+static Str counted(Differ *d, Equals *equals, Str name)
+{
+    int *count = &equals->count[intern_put(equals->seen, name.s, name.n)];
+    return joined(d, name, arena_printf(d->scratch, "%d", (*count)++));
+}
+
+/* Of one tensor several can be alike, between other parts of the mesh. */
 static void list_reshards(Differ *d, Side *side, Things *out)
 {
     const Plan *plan = side->plan;
+    Equals equals = equals_new(d, plan->moved->n_reshards);
     for (int32_t i = 0; i < plan->moved->n_reshards; i++) {
         const Reshard *r = &plan->moved->reshards[i];
         int32_t key[3] = {like_sharding(d, side, r->from), like_sharding(d, side, r->to),
@@ -257,23 +276,21 @@ static void list_reshards(Differ *d, Side *side, Things *out)
         thing.name = str_from(tensor_name(side->graph, r->tensor));
         for (int k = 0; k < 3; k++)
             thing.name = joined(d, thing.name, intern_key(d->texts, key[k], NULL));
+        thing.name = counted(d, &equals, thing.name);
         place_by_tensor(side, r->tensor, &thing);
         vec_push(d->scratch, out, thing);
     }
 }
 
-/* Equal findings are matched by their count so far. */
 static void list_findings(Differ *d, Side *side, Things *out)
 {
     const Findings *findings = &side->plan->findings;
-    Intern *seen = intern_new(d->scratch);
-    int *count = arena_array(d->scratch, int, findings->n);
+    Equals equals = equals_new(d, findings->n);
     for (int32_t i = 0; i < findings->n; i++) {
         const Finding *finding = &findings->at[i];
         Str name = joined(d, str_from(level_name(finding->level)), finding->code);
         name = joined(d, name, finding->text);
-        int32_t id = intern_put(seen, name.s, name.n);
-        name = joined(d, name, arena_printf(d->scratch, "%d", count[id]++));
+        name = counted(d, &equals, name);
         Thing thing = {name, i, intern_put(d->texts, name.s, name.n), -1 - i, 0};
         vec_push(d->scratch, out, thing);
     }
