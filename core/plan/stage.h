@@ -24,6 +24,7 @@
 
 #include "core/plan/plan.h"
 #include "core/plan/schedule.h"
+#include "core/step/recompute.h"
 
 typedef struct {
     int first, last; /* program positions of its first and last op */
@@ -95,7 +96,8 @@ static inline int recompute_group(const Plan *plan, int32_t op)
 {
     const Inferred *step = plan->inferred, *model = step->forward ? step->forward : step;
     const int32_t *group = plan->decided->recompute;
-    return group && 0 <= op && op < model->graph->n_ops ? group[op] : -1;
+    bool has = group && 0 <= op && op < model->graph->n_ops && group[op] >= 0;
+    return has ? group[op] & ~RECOMPUTE_WHOLE : -1;
 }
 
 /* The axes that distinguish the parts of the mesh that ops are on. */

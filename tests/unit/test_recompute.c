@@ -4,10 +4,12 @@
 
 #include "core/base/file.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 #include "core/run/run.h"
 #include "core/session/session.h"
 #include "core/step/recompute.h"
 #include "scripts/hooks.h"
+#include "viz/export.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -341,6 +343,31 @@ static void other_numbers_again_are_found(void **state)
     }
 }
 
+/* Groups have numbers from 0, also those that run again as a whole, and each system is told. */
+static void every_system_is_told_what_runs_again(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"graph:recompute('full')", "graph:recompute('*.mlp')"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        Opened o =
+            open_model("samples/models/llama-3-tiny.json", "adamw", "dp=2,tp=2", policies[i]);
+        if (!o.session)
+            fail_msg("%s", o.err.text);
+        for (int32_t op = 0; op < o.session->graph->n_ops; op++)
+            assert_true(recompute_group(o.session->plan, op) < o.session->graph->n_ops);
+        const ExportFormat *format;
+        for (int k = 0; (format = code_format_at(k)); k++) {
+            Buf out = buf_new(o.arena);
+            ExportNotes notes = {.arena = o.arena};
+            ExportRequest request = {.drawing = {.session = o.session}};
+            if (!export_write(format, &request, &out, &notes, &o.err))
+                fail_msg("%s: %s", format->name, o.err.text);
+            assert_true(out.n > 0);
+        }
+        close_model(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest others[] = {
@@ -349,6 +376,7 @@ int main(void)
         cmocka_unit_test(backward_takes_the_forward_longer),
         cmocka_unit_test(undo_takes_it_back),
         cmocka_unit_test(other_numbers_again_are_found),
+        cmocka_unit_test(every_system_is_told_what_runs_again),
     };
     int failed = run_rows("again", agains, groups_run_again);
     failed += run_rows("scripts", scripts, scripts_say_what_runs_again);
