@@ -73,6 +73,7 @@ def check_shardy(run, check):
     text = run("export", *STEP, "--to", "shardy").stdout.decode()
     rows, update = tensors_of(run, *STEP), text[text.index("@update("):]
     said = {name: dims for dims, name in re.findall(r'<@mesh, (\[.*\])>\} loc\("([^"]+~[mv])"\)', update)}
+    check("Shardy: where states are stored decides nothing of the model", "zero.store(" not in text[:text.index("@update(")], text[:2000])
     check("Shardy: each state is an argument of @update", len(said) == sum(name.endswith(("~m", "~v")) for name in rows), len(said))
     for name, dims in said.items():
         if not rows[name]["partition_spec"]:  # q, k and v in one weight

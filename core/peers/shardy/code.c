@@ -123,7 +123,8 @@ static void read_decisions(Module *m)
     m->why_op = arena_array(m->arena, const char *, graph->n_ops);
     for (int i = 0; i < plan_n_held(m->plan); i++) {
         const Decision *decision = plan_held(m->plan, i);
-        if (decision_is_on_all(decision->kind))
+        bool states = decision->store && !(decision->store & STORED_PARAMETER);
+        if (decision_is_on_all(decision->kind) || states)
             continue;
         if (decision_is_on_tensor(decision->kind)) {
             m->why[decision->place] = origin_text(m, decision);
