@@ -86,11 +86,11 @@ void loss_curve_draw(const RunReport *report, bool verified, int h, Pen *pen)
     draw_words(report, verified, pen);
     if (curve.w < 2 || report->n_steps < 2)
         return;
-    for (int c = 0; c < curve.w; c++)
-        for (int one = 0; one <= verified; one++) {
-            curve.least = fmin(curve.least, loss_in(&curve, c, one));
-            curve.most = fmax(curve.most, loss_in(&curve, c, one));
-        }
+    for (int c = 0; c < 2 * curve.w; c++) {
+        double loss = loss_in(&curve, c / 2, verified && c % 2);
+        curve.least = fmin(curve.least, loss);
+        curve.most = fmax(curve.most, loss);
+    }
     if (!isfinite(curve.least) || !isfinite(curve.most))
         return;
     for (int y = 0; y < h; y++) {
