@@ -282,7 +282,7 @@ def main():
                 fits(browser, path, name)
                 pictures(browser, path, name)
             if name != "odd":
-                finds(browser, name, "mlp")
+                finds(browser, name, "moe" if name == "experts" else "mlp")
                 without_scripts(browser, path, name)
             on_paper(browser, path, name, folder)
         drawing(browser, folder + "/block.svg")
