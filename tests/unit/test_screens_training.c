@@ -295,13 +295,19 @@ static ScreenRow whole_screens[] = {
      "gp",
      2,
      {"the plan has no stages", "1f1b_interleaved", "(g-1)/(mv+g-1)", "WHERE A STEP'S TIME GOES"}},
+    {"states are those of the parameter, behind a norm of all gradients too",
+     120,
+     40,
+     "/h.1.mlp.c_fc.weight~grad<Enter>3",
+     4,
+     {"states         m, v  64,256/tp"}},
 };
 
-static Session *open_tiny_step(Arena *arena, const char *mesh, const char *policy,
-                               const char *setting)
+static Session *open_tiny_step(Arena *arena, const char *train, const char *mesh,
+                               const char *policy, const char *setting)
 {
     SessionOptions options = {
-        .model = "samples/models/tiny-gpt.onnx", .mesh = mesh, .policy = policy, .train = "auto"};
+        .model = "samples/models/tiny-gpt.onnx", .mesh = mesh, .policy = policy, .train = train};
     Error err = {0};
     assert_true(
         policy_settings_with(arena, &options.settings, str_from(setting), &options.settings, &err));
@@ -311,11 +317,11 @@ static Session *open_tiny_step(Arena *arena, const char *mesh, const char *polic
     return session;
 }
 
-static void screen_of_a_tiny_step_has(const ScreenRow *row, const char *mesh, const char *policy,
-                                      const char *setting)
+static void screen_of_a_tiny_step_has(const ScreenRow *row, const char *train, const char *mesh,
+                                      const char *policy, const char *setting)
 {
     Arena *arena = arena_new();
-    Session *session = open_tiny_step(arena, mesh, policy, setting);
+    Session *session = open_tiny_step(arena, train, mesh, policy, setting);
     const char *text = screen_after(arena, session, row->w, row->h, row->keys);
     for (int i = 0; i < FACTS_MAX && row->facts[i]; i++)
         if (!strstr(text, row->facts[i]))
@@ -327,12 +333,12 @@ static void screen_of_a_tiny_step_has(const ScreenRow *row, const char *mesh, co
 
 static void screen_of_stages_has(void **state)
 {
-    screen_of_a_tiny_step_has(*state, "pp=2,dp=2", "pipeline", "micro_batches=2");
+    screen_of_a_tiny_step_has(*state, "auto", "pp=2,dp=2", "pipeline", "micro_batches=2");
 }
 
 static void screen_without_stages_has(void **state)
 {
-    screen_of_a_tiny_step_has(*state, "dp=2,tp=2", "megatron", "micro_batches=1");
+    screen_of_a_tiny_step_has(*state, "adamw,clip=1", "dp=2,tp=2", "megatron", "micro_batches=1");
 }
 
 int main(void)

@@ -65,24 +65,23 @@ static bool is_state(const Ui *ui, int32_t tensor, int32_t parameter)
     return shape && shape->n_dims > 0 && tensor != parameter && graph->tensors[tensor].maker < 0;
 }
 
-/* The op that updates a parameter: the first one behind its gradient that reads a state; -1: none.
- */
+/* The op that updates a parameter: the first one behind its gradient, or behind a cast of that,
+ * that reads a state; -1: none. */
 static int32_t update_of(const Ui *ui, int32_t parameter)
 {
-    enum { STEPS_MOST = 16 };
     const Graph *graph = ui_graph(ui);
     int32_t tensor = plan_gradient(ui_plan(ui), parameter);
 
-    for (int step = 0; tensor >= 0 && step < STEPS_MOST; step++) {
+    while (tensor >= 0) {
         int32_t next = -1;
         for (int u = 0; u < tensor_n_uses(graph, tensor) && next < 0; u++) {
             int32_t op = graph->uses[graph->tensors[tensor].use + u];
-            for (int i = 0; i < graph->ops[op].n_inputs; i++)
-                if (graph->phase[op] == PHASE_UPDATE &&
-                    is_state(ui, op_inputs(graph, op)[i], parameter))
+            bool updates = stored_updated(graph, op) == parameter;
+            for (int i = 0; updates && i < graph->ops[op].n_inputs; i++)
+                if (is_state(ui, op_inputs(graph, op)[i], parameter))
                     return op;
-            if (graph->ops[op].n_outputs == 1)
-                next = op_outputs(graph, op)[0];
+            int32_t made = op_first_output(graph, op);
+            next = made >= 0 && graph->gradient_of[made] == parameter ? made : -1;
         }
         tensor = next;
     }
