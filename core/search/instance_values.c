@@ -123,7 +123,7 @@ static void find_values(Values *v)
         if (!source_of(m, t, &value))
             continue;
         value.reads = reads_of(m, t, &value.n_reads);
-        if (value.how == AS_MADE && pins && is_pinned_in_use(m, t))
+        if (value.how != AS_STORED && pins && is_pinned_in_use(m, t))
             value.how = PINNED;
         value.pins = pins ? making_pins_of(m, m->to->memo->pins, t) : 0;
         int32_t head[] = {value.node,

@@ -348,6 +348,35 @@ static void prices_of_memory_bound_unfolded_layers(void **state)
     hooked_free(&f);
 }
 
+/* An output is moved to where it is pinned, and that is counted, whatever its op makes. */
+static void pays_for_pinned_outputs(void **state)
+{
+    (void)state;
+    Hooked f = hooked_new();
+    Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, NULL);
+    const Graph *graph = session->graph;
+    int32_t out = graph->outputs[0];
+    const Shape *shape = program_shape(session->inferred, out);
+    Cut cut[3];
+    Decision pin[3];
+    assert_int_equal(shape->n_dims, 3);
+    for (int d = 0; d < 3; d++) {
+        cut[d] = cut_whole(shape->dim[d]);
+        pin[d] = (Decision){.kind = PIN_TENSOR_DIM,
+                            .place = out,
+                            .dim = d,
+                            .cut = &cut[d],
+                            .origin = {.kind = ORIGIN_USER, .file = "", .text = "pin"}};
+    }
+    assert_true(session_apply(session, pin, 3, NULL));
+    SearchResult result = search(&f, &(SearchRequest){.session = session});
+    assert_int_equal(result.outcome, SEARCH_PLAN);
+    assert_near(result.model_us, result.cost_us);
+    assert_true(result.proven);
+    session_close(session);
+    hooked_free(&f);
+}
+
 /* ---- forms of the result ---- */
 
 static const struct {
@@ -413,6 +442,7 @@ int main(void)
         cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
         cmocka_unit_test(prices_of_memory_bound_unfolded_layers),
+        cmocka_unit_test(pays_for_pinned_outputs),
         cmocka_unit_test(policy_replays),
         cmocka_unit_test(answers_on_one_device),
 
