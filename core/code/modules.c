@@ -43,7 +43,8 @@ bool code_module(const Session *session, int i, CodeModule *out)
     return code_module_at(session, str_from(naming_path(session->naming, i)), out);
 }
 
-Str code_pattern(Arena *arena, Str path)
+/* "model.layers.*.mlp" of "model.layers.0.mlp" */
+static Str pattern_of(Arena *arena, Str path)
 {
     Buf out = buf_new(arena);
     while (path.n > 0) {
@@ -90,7 +91,7 @@ CodePatterns code_recomputed(const Session *session, Arena *arena)
         n = group >= n ? group + 1 : n;
     }
     for (int group = 0; group < n; group++) {
-        Str pattern = code_pattern(arena, common[group]);
+        Str pattern = pattern_of(arena, common[group]);
         if (!has_pattern(&out, pattern))
             vec_push(arena, &out, pattern);
     }

@@ -21,8 +21,7 @@ bool code_module_at(const Session *session, Str path, CodeModule *out);
 /* The Shardings id in which an op reads the tensor; -1 if it does not read it. */
 int32_t code_read_as(const Plan *plan, int32_t tensor, int32_t op);
 
-Str code_pattern(Arena *arena, Str path); /* "model.layers.*.mlp" of "model.layers.0.mlp" */
-Str code_common_path(Str a, Str b);       /* of the modules around both, the inmost */
+Str code_common_path(Str a, Str b); /* of the modules around both, the inmost */
 
 typedef Vec(Str) CodePatterns;
 

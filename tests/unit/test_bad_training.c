@@ -150,8 +150,8 @@ static void is_reported(void **state)
     arena_free(arena);
 }
 
-/* The gradient of y is the loss scale times 1000 / 32: it leaves f16 until the scale has been halved
- * often enough. Then the scale stays. */
+/* The gradient of y is the loss scale times 1000 / 32: it leaves f16 until the scale has been
+ * halved often enough. Then the scale stays. */
 static void overflow_halves_the_scale_and_skips_the_step(void **state)
 {
     (void)state;
