@@ -64,12 +64,14 @@ static void draw_head(const Ui *ui, const DevicesFound *found, Pen *pen)
                    100 * found->asked.question.gap);
     else if (!found->stopped)
         pen_puts(pen, ROLE_NOTE, ", each PROVEN");
-    if (found->stopped)
+    if (found->stopped && found->asked.frontier)
         pen_puts(pen, ROLE_ERROR, "; stopped early");
     pen_line(pen);
     if (found->asked.frontier)
         return;
     pen_printf(pen, ROLE_DIM, " %.1f s", answer->seconds);
+    if (found->stopped)
+        pen_puts(pen, ROLE_ERROR, ", stopped early");
     put_count(ui, counts->all, "configurations", pen);
     put_count(ui, counts->planned, "planned", pen);
     put_count(ui, counts->by_time, "too slow", pen);
