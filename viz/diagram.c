@@ -13,7 +13,8 @@ static const struct {
     bool (*draw)(Draw *draw, Error *err);
 } kinds[] = {
     {{"overview", "", "groups only, equal layers as one xN", ""}, draw_overview},
-    {{"layer", "[OP]", "one repeated layer as papers draw it: f and g, striped weights", "--paper"},
+    {{"layer", "[OP]", "one repeated layer as papers draw it: f and g, sharded weights striped",
+      "--paper"},
      draw_layer},
     {{"block", "[OP]", "one repeated layer in full", ""}, draw_block},
     {{"neighbourhood", "OP", "an op and its neighbours within --hops hops",
@@ -29,14 +30,14 @@ static const struct {
     {{"stage", "", "pipeline stages and the transfers between them",
       "-m pp=2,dp=2,tp=2 -p hybrid3d"},
      draw_stages},
-    {{"schedule", "", "the micro-batches of a step along time, as wide as they take",
+    {{"schedule", "", "the micro-batches of a step along time, drawn to scale",
       "-m pp=2,dp=2,tp=2 -p hybrid3d"},
      draw_schedule},
     {{"memory", "[OPTION=V,..]", "what fills each group of equal devices at its peak, by class",
       "zero=0,1,2,3 --train -m pp=2,dp=4 -p hybrid3d"},
      draw_memory},
     {{"step", "", "what fills a device along a step, by class", "--train"}, draw_step_memory},
-    {{"frontier", "FILE", "time against memory: what search --frontier --json -o FILE found",
+    {{"frontier", "FILE", "time against memory, as found by search --frontier --json -o FILE",
       "frontier.json"},
      draw_frontier},
     {{"mesh", "[AXIS]", "devices, mesh axes and the groups of a collective", "tp"}, draw_mesh},
@@ -72,7 +73,7 @@ bool diagram_kind_find(Str name, DiagramKind *out, Error *err)
     }
     if (!found) {
         error_kind(err, ERROR_USAGE, "unknown kind of drawing '%.*s'", STR_ARG(name));
-        error_hint(err, "--kind is one of: %s", names.s);
+        error_hint(err, "--kind must be one of: %s", names.s);
     }
     arena_free(scratch);
     return found;

@@ -19,9 +19,10 @@ static bool fits(const Diagram *diagram, Error *err)
 {
     if (diagram->n_boxes <= LAYOUT_BOXES_MAX || diagram->placed)
         return true;
-    error_kind(err, ERROR_UNSUPPORTED, "%d boxes are more than dot can lay out in time (%d)",
-               diagram->n_boxes, LAYOUT_BOXES_MAX);
-    error_hint(err, "%s fits; --dot writes this one whole", diagram->fold);
+    error_kind(err, ERROR_UNSUPPORTED,
+               "%d boxes are more than dot can lay out in time (at most %d)", diagram->n_boxes,
+               LAYOUT_BOXES_MAX);
+    error_hint(err, "%s is small enough; --dot writes this drawing at any size", diagram->fold);
     return false;
 }
 
@@ -98,8 +99,8 @@ static PaperPages fit_page(const ExportRequest *request, Diagram *diagram, Arena
         best = made;
     }
     if (least > request->paper + 0.5)
-        export_note(notes, "it is %.2f in wide in type of %g pt: --width %.2fin is as wide",
-                    least / 72, PAPER_POINTS, ceil(least / 0.72) / 100);
+        export_note(notes, "it is %.2f in wide in %g pt type: --width %.2fin fits it", least / 72,
+                    PAPER_POINTS, ceil(least / 0.72) / 100);
     return one_page(best);
 }
 
@@ -263,7 +264,7 @@ static const ExportFormat formats[] = {
     {"svg", "the drawing laid out by the program dot", EXPORT_DRAWING, false, "svg", NULL,
      write_svg, NULL},
     {"pdf", "the drawing as a PDF page", EXPORT_DRAWING, true, "pdf", NULL, write_pdf, NULL},
-    {"png", "the drawing as pixels", EXPORT_DRAWING, true, "png", NULL, write_png, NULL},
+    {"png", "the drawing as a PNG image", EXPORT_DRAWING, true, "png", NULL, write_png, NULL},
     {"html", "a report in one file, for a browser", EXPORT_REPORT, false, "html", NULL, report_html,
      NULL},
     {"md", "a report to paste into a review", EXPORT_REPORT, false, "md", NULL, report_md, NULL},
@@ -367,7 +368,7 @@ bool export_write(const ExportFormat *format, const ExportRequest *request, Buf 
     if (!write_whole(format, request, out, notes, err))
         return false;
     if (dims)
-        export_note(notes, "sizes of free dims are not in the file: open it with --dim %s", dims);
+        export_note(notes, "the file has no sizes of free dims: open it with --dim %s", dims);
     return true;
 }
 

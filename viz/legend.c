@@ -97,7 +97,7 @@ static void put_texts(Legend *legend, const Diagram *diagram, const Mesh *mesh)
             arena_printf(arena, "partial: to be summed over %s", axis));
     }
     if (marks.units)
-        put(legend, "us, MiB", "of one device, as estimated for the machine");
+        put(legend, "us, MiB", "of one device, estimated for the machine");
 }
 
 /* ---- lines and boxes ---- */
@@ -105,7 +105,7 @@ static void put_texts(Legend *legend, const Diagram *diagram, const Mesh *mesh)
 static void put_lines(Legend *legend, const Diagram *diagram)
 {
     static const char *const looks[][2] = {
-        [LINE_VALUE] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x96\xb6", "value, not moved"},
+        [LINE_VALUE] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x96\xb6", "value, not resharded"},
         [LINE_MOVED] = {NULL, NULL},
         [LINE_CAUSE] = {"\xe2\x94\x80\xe2\x94\x80>", "causes"},
         [LINE_A] = {"\xe2\x95\x8c\xe2\x95\x8c\xe2\x96\xb6", "only in A"},
@@ -141,7 +141,7 @@ static void put_boxes(Legend *legend, const Diagram *diagram)
     static const char *const looks[][2] = {
         [BOX_OP] = {NULL, NULL},
         [BOX_GROUP] = {"double", "border: equal layers, drawn once"},
-        [BOX_OUTSIDE] = {"dashed", "border: outside of the part that is drawn"},
+        [BOX_OUTSIDE] = {"dashed", "border: outside the part that is drawn"},
         [BOX_PARAMETER] = {"white", "fill: parameter"},
         [BOX_DEVICE] = {NULL, NULL},
         [BOX_CAUSE] = {"corner", "folded: a decision"},

@@ -171,6 +171,6 @@ bool paper_parse_length(Str text, double *points, Error *err)
         if (strcmp(unit, units[i].unit) == 0 && LEAST <= *points && *points <= MOST)
             return true;
     }
-    error_kind(err, ERROR_USAGE, "'%.*s' is no width of a page", STR_ARG(text));
-    return error_hint(err, "a length from 1in to 100in: 3.25in, 8.25cm, 234pt");
+    error_kind(err, ERROR_USAGE, "'%.*s' is not the width of a page", STR_ARG(text));
+    return error_hint(err, "give a length from 1in to 100in, such as 3.25in, 8.25cm or 234pt");
 }

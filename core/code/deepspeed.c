@@ -21,7 +21,7 @@ static void put_batch(Parallel *p, Json *root, Arena *arena)
     if (p->batch == 0)
         return;
     if (p->batch % p->data != 0) {
-        vec_push(arena, &p->unsaid, "a batch that its ranks do not divide");
+        vec_push(arena, &p->unsaid, "a batch that is not divisible by the data parallel ranks");
         return;
     }
     json_set_int(root, "train_batch_size", p->batch * p->n_micro_batches);
@@ -39,11 +39,12 @@ static void put_zero(Parallel *p, Json *root, Arena *arena)
         json_set_int(zero, "mics_shard_size", p->shards);
     json_set(root, "zero_optimization", zero);
     if ((level == 1 || level == 2) && p->shards < p->data)
-        vec_push(arena, &p->unsaid, "data ranks that hold copies of the parts");
+        vec_push(arena, &p->unsaid, "replicas of the sharded states on other data parallel ranks");
     if (level == 0 && p->stored != 0)
         vec_push(arena, &p->unsaid, "which values of a parameter are stored sharded");
     if (level > 1 && p->stages > 1)
-        vec_push(arena, &p->unsaid, "ZeRO's level 2 and 3 do not run with pipeline stages");
+        vec_push(arena, &p->unsaid,
+                 "that ZeRO stages 2 and 3 cannot be combined with pipeline stages");
 }
 
 /* What DeepSpeed takes in calls, not in its configuration. */
@@ -56,7 +57,7 @@ static void find_calls(Parallel *p, Arena *arena)
                               "1f1b",
                               (long long)p->stages, (long long)p->stages));
     if (p->stages > 1 && (p->n_virtual > 1 || !p->schedule || strcmp(p->schedule, "1f1b") != 0))
-        vec_push(arena, &p->unsaid, "the schedule of its stages");
+        vec_push(arena, &p->unsaid, "the pipeline schedule");
     if (p->expert > 1)
         vec_push(arena, &p->unsaid,
                  arena_printf(arena, "experts on %lld ranks: MoE(ep_size=%lld)",

@@ -148,7 +148,9 @@ static void put_used(Jax *jax)
             add_row(jax, &rows, t, shardings_at(jax->plan->shardings, used), TABLE_GIVEN);
     }
     if (rows.n > 0)
-        put_rows(jax, "USED", "How parameters are used that are stored otherwise.", &rows);
+        put_rows(jax, "USED",
+                 "Shardings in which ops read the parameters that are stored in another one.",
+                 &rows);
 }
 
 static void put_made(Jax *jax)
@@ -173,7 +175,7 @@ static void put_parts(Jax *jax)
 {
     Buf *out = jax->out;
     buf_puts(out,
-             "\n# The parts of the mesh that hold something: devices, and the size of each axis.\n"
+             "\n# The parts of the mesh that hold values: devices, and the size of each axis.\n"
              "PARTS = {\n");
     for (int p = 0; p < jax->plan->decided->n_submeshes; p++) {
         SubMesh part = jax->plan->decided->submeshes[p];
@@ -213,7 +215,9 @@ static void put_on(const Jax *jax)
         return;
     python_parts(jax->plan, &jax->values, jax->arena, &rows);
     add_own_names(jax, &rows);
-    put_rows(jax, "ON", "Which parts hold what; what is not named is on all of the mesh.", &rows);
+    put_rows(jax, "ON",
+             "The parts of the mesh that hold a value; what is not listed is on the whole mesh.",
+             &rows);
 }
 
 /* ---- the module ---- */
@@ -300,8 +304,8 @@ static void put_step(Jax *jax, ExportNotes *notes)
     int n = 0;
     for (int i = 0; i < patterns.n; i++) {
         if (patterns.at[i].n == 0) {
-            export_note(notes,
-                        "the plan recomputes a group of ops in no module: RECOMPUTED lacks it");
+            export_note(notes, "the plan recomputes a group of ops that belong to no module: "
+                               "RECOMPUTED does not list it");
             continue;
         }
         buf_puts(&list, n++ ? ", " : "");
@@ -314,16 +318,16 @@ static void put_step(Jax *jax, ExportNotes *notes)
     buf_puts(jax->out,
              ")\n\n\n"
              "def remat(function, path):\n"
-             "    \"\"\"The function of a module, of which nothing is saved if the plan computes "
-             "it again.\"\"\"\n"
+             "    \"\"\"The function of a module; its activations are recomputed where the plan "
+             "does so.\"\"\"\n"
              "    if re.sub(r\"\\b\\d+\\b\", \"*\", path) not in RECOMPUTED:\n"
              "        return function\n"
              "    return jax.checkpoint(function, "
              "policy=jax.checkpoint_policies.nothing_saveable)\n"
              "\n\n"
              "def jit_step(step, params, state, mesh):\n"
-             "    \"\"\"A step on the plan's shardings: of parameters, of their states, of "
-             "inputs.\"\"\"\n"
+             "    \"\"\"A training step with the plan's shardings of parameters, optimizer states "
+             "and inputs.\"\"\"\n"
              "    own, states = parameter_shardings(params, mesh), state_shardings(state, params, "
              "mesh)\n"
              "    return jax.jit(step, in_shardings=(own, states, named(INPUTS, mesh)),\n"
@@ -357,22 +361,23 @@ static void add_notes(const Jax *jax, ExportNotes *notes)
     if (jax->n_simplified)
         export_note(
             notes,
-            "%d shardings are uneven, or shard each of several parts of a dim, which no "
-            "PartitionSpec expresses: inputs and parameters are sharded less, and XLA chooses "
-            "that dim of outputs (a weight of 3 parts can be stored with a dim of 3, and "
-            "sharded on the next dim)",
+            "%d shardings are uneven, or shard each of several parts of a dim (fused q, k, v), "
+            "which no PartitionSpec can express: those dims of inputs and parameters are "
+            "replicated, or sharded by fewer axes, and XLA chooses those dims of outputs (a weight "
+            "of 3 parts can be stored with a dim of size 3, and sharded on the next dim)",
             jax->n_simplified);
     if (jax->n_left)
         export_note(
             notes,
-            "%d values are partial by another reduction than a sum: XLA chooses their sharding",
+            "%d values are partial by a reduction other than sum: XLA chooses their sharding",
             jax->n_left);
     if (jax->axes.split)
-        export_note(notes,
-                    "some dims are sharded by a part of an axis: the mesh has the parts as axes");
+        export_note(
+            notes,
+            "some dims are sharded by part of an axis, so the mesh here has those parts as axes");
     if (jax->plan->decided->n_submeshes > 1)
-        export_note(notes, "stages run on parts of the mesh: one jax.jit runs on one of them, so "
-                           "the module has a mesh for each part; it has no schedule");
+        export_note(notes, "stages run on parts of the mesh, and one jax.jit runs on one part: the "
+                           "module has a mesh for each part, and no pipeline schedule");
 }
 
 bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)

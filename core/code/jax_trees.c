@@ -4,7 +4,7 @@
 
 const char jax_trees_text[] =
     "\n\n"
-    "# Names that Flax and Haiku have for leaves, and what is no name of a module.\n"
+    "# What Flax and Haiku call leaves, and path parts that name no module.\n"
     "LEAVES = {\"kernel\": \"weight\", \"embedding\": \"weight\", \"scale\": \"weight\", \"w\": "
     "\"weight\",\n"
     "          \"embeddings\": \"weight\", \"b\": \"bias\", \"offset\": \"bias\"}\n"

@@ -3,6 +3,7 @@
 
 #include "core/propagate/propagators.h"
 #include "core/base/file.h"
+#include "core/base/span.h"
 #include "core/rules/registry.h"
 #include "core/summary/decision_lua.h"
 #include "core/summary/label.h"
@@ -11,7 +12,7 @@
 
 #include <inttypes.h>
 
-/* A decision as its line of Lua; `@` stands for the text in its first pair of quotes. */
+/* A decision as its line of Lua, split around the name of its tensor or op. */
 typedef struct {
     const char *name, *before, *after;
     const char *origin;
@@ -46,7 +47,7 @@ static const char *origin_of(const Lua *lua, int i)
     const Decision *decision = &lua->pins.decision[i];
     Buf origin = buf_new(lua->arena), text = buf_new(lua->arena);
     if (i >= lua->pins.n_own) {
-        buf_puts(&text, "so that it comes out the same");
+        buf_puts(&text, "added to reproduce the plan");
         return text.s;
     }
     label_origin(lua->session->mesh, &decision->origin, &origin);
@@ -56,15 +57,13 @@ static const char *origin_of(const Lua *lua, int i)
 
 static PolicyLine read_line(const Lua *lua, int i)
 {
-    Buf text = buf_new(lua->arena);
+    Buf text = buf_marked(lua->arena);
     decision_lua(lua->session, &lua->pins.decision[i], &text);
-    size_t begin = strcspn(text.s, "\""), end = begin + (begin < text.n);
-    while (end < text.n && text.s[end] != '"')
-        end += text.s[end] == '\\' ? 2 : 1;
+    const TextSpan *name = text_find(buf_text(&text), SPAN_NAME);
     Str all = buf_str(&text);
-    size_t inside = begin < all.n ? begin + 1 : begin;
-    return (PolicyLine){.before = arena_str(lua->arena, (Str){all.s, inside}),
-                        .name = arena_str(lua->arena, (Str){all.s + inside, end - inside}),
+    size_t begin = name ? name->at : all.n, end = name ? begin + name->n : all.n;
+    return (PolicyLine){.before = arena_str(lua->arena, (Str){all.s, begin}),
+                        .name = arena_str(lua->arena, (Str){all.s + begin, end - begin}),
                         .after = arena_str(lua->arena, (Str){all.s + end, all.n - end}),
                         .origin = origin_of(lua, i)};
 }
@@ -157,14 +156,15 @@ static void put_head(const Lua *lua)
     put_comment(str_from(path_base(lua->session->graph->file)), lua->out);
     buf_puts(lua->out, " on ");
     put_comment(buf_str(&mesh), lua->out);
-    buf_puts(lua->out, ": a plan of dimscope, as a policy that makes it again.\n");
+    buf_puts(lua->out, ": a dimscope plan, as a policy that reproduces it.\n");
     if (lua->own)
-        buf_printf(lua->out, "-- With --propagate %s --profile %s, whose plan it is.\n",
+        buf_printf(lua->out, "-- Run it with --propagate %s --profile %s, which made the plan.\n",
                    propagator->name, propagator->profile);
     else if (propagator != &propagator_explain)
-        buf_printf(lua->out, "-- It was made by %s (%s); this is for the default propagator.\n",
+        buf_printf(lua->out,
+                   "-- The plan was made by %s (%s); this policy is for the default propagator.\n",
                    propagator->name, propagator->profile);
-    buf_puts(lua->out, "-- Comments name where each decision comes from; what follows from "
+    buf_puts(lua->out, "-- Comments say where each decision comes from. What follows from the "
                        "decisions is left out.\n");
     buf_puts(lua->out, "function PAS(graph, resource)\n");
     if (lua->session->options.train) {
@@ -202,23 +202,23 @@ static void add_notes(const Lua *lua, const RepinDifference *difference, ExportN
 
     if (lua->pins.n_inexpressible)
         export_note(notes,
-                    "%d decisions cannot be written in a policy, or contradict others: they "
-                    "are left out",
+                    "%d decisions cannot be written in a policy, or contradict other decisions, "
+                    "and are left out",
                     lua->pins.n_inexpressible);
     if (lua->own)
         export_note(notes,
-                    "the default propagator does not make this plan, whatever is pinned: "
-                    "the policy is for --propagate %s --profile %s",
+                    "no pins make the default propagator reproduce this plan, so the policy is for "
+                    "--propagate %s --profile %s",
                     propagator->name, propagator->profile);
     if (!difference->same)
         export_note(notes,
-                    "this policy does not make the plan again: %d ops are sharded differently, %d "
-                    "tensors are stored differently, %d ops run elsewhere",
+                    "this policy does not reproduce the plan: %d ops are sharded differently, %d "
+                    "tensors are stored differently, %d ops run on other devices",
                     difference->n_ops, difference->n_tensors, difference->n_moved);
     if (n_rules)
         export_note(notes,
-                    "%d operators and rules that the policy registers are not in it: they "
-                    "belong before PAS",
+                    "%d operators and rules that the original policy registers are missing: add "
+                    "them before PAS",
                     n_rules);
 }
 

@@ -41,7 +41,7 @@ static void put_order(Parallel *p, const Session *session, Buf *out)
         buf_puts(out, "--use-tp-pp-dp-mapping\n");
     else
         vec_push(out->arena, &p->unsaid,
-                 "the order of the mesh's axes: tensor ranks are neighbours in Megatron");
+                 "the order of the mesh axes: in Megatron tensor parallel ranks are neighbours");
 }
 
 /* What Megatron's FSDP needs. */
@@ -82,7 +82,7 @@ static void put_schedule(Parallel *p, Buf *out)
         buf_printf(out, "--num-virtual-stages-per-pipeline-rank %d\n", p->n_virtual);
     else if (!p->schedule || strcmp(p->schedule, "1f1b") != 0)
         vec_push(out->arena, &p->unsaid,
-                 arena_printf(out->arena, "its schedule %s: Megatron runs 1f1b",
+                 arena_printf(out->arena, "the schedule %s: Megatron runs 1f1b",
                               p->schedule ? p->schedule : "of one micro-batch forward"));
 }
 
@@ -92,7 +92,8 @@ static void put_batch(Parallel *p, Buf *out)
         buf_printf(out, "--micro-batch-size %" PRId64 "\n", p->batch / p->data);
         buf_printf(out, "--global-batch-size %" PRId64 "\n", p->batch * p->n_micro_batches);
     } else if (p->batch > 0) {
-        vec_push(out->arena, &p->unsaid, "a batch that its ranks do not divide");
+        vec_push(out->arena, &p->unsaid,
+                 "a batch that is not divisible by the data parallel ranks");
     }
     if (p->sequence > 0)
         buf_printf(out, "--seq-length %" PRId64 "\n", p->sequence);
@@ -124,10 +125,10 @@ bool code_megatron(const Session *session, Buf *out, ExportNotes *notes, Error *
 
     python_title(session, "Megatron-LM", out);
     parallel_format(&p, session->mesh, &what);
-    buf_printf(out, "# %s; data parallel is what is left of the ranks.\n",
-               what.n > 0 ? what.s : "every rank does the same");
+    buf_printf(out, "# %s; the remaining ranks are data parallel.\n",
+               what.n > 0 ? what.s : "every rank runs the same");
     buf_puts(out, "#     torchrun --nproc-per-node .. pretrain_gpt.py $(grep -v '^#' FILE) ..\n"
-                  "# Sizes of the model, the data and the optimizer are yours to add.\n");
+                  "# Add the sizes of the model, the data and the optimizer yourself.\n");
     parallel_put_unsaid(&p, "Megatron's flags do not say", out, notes);
     buf_add(out, buf_str(&flags));
     return true;

@@ -50,7 +50,7 @@ static void note_weights(const Session *session, ExportNotes *notes)
     if (more > 0)
         buf_printf(&text, " and %d files more", more);
     if (text.n > 0)
-        export_note(notes, "its weights stay in %s: to run it, have them beside it", text.s);
+        export_note(notes, "the weights stay in %s: keep that beside the model to run it", text.s);
 }
 
 bool code_onnx(const Session *session, Buf *out, ExportNotes *notes, Error *err)

@@ -122,7 +122,8 @@ static void find_stages(Reading *f)
     int64_t ranks = mesh_atoms_size(f->mesh, fixed);
     f->out->n_virtual = decided->stages ? (int)(decided->stages->n / ranks) : 1;
     if (!decided->stages || decided->stages->n % ranks != 0 || f->out->n_virtual < 1) {
-        unsaid(f, "parts of the mesh run other ops, not as many stages on each rank");
+        unsaid(f, "which ops run on which part of the mesh: ranks do not all have the same number "
+                  "of stages");
         f->out->n_virtual = 1;
     } else if (decided->stages->scheduled) {
         f->out->schedule = decided->stages->schedule;
@@ -150,10 +151,10 @@ static void multiply(Reading *f)
     for (int a = 0; a < f->mesh->n_axes; a++) {
         unsigned use = f->out->use[a];
         if (use == 0 && f->mesh->axes[a].size > 1)
-            unsaid(f, arena_printf(f->arena, "all ranks of axis %s do the same",
+            unsaid(f, arena_printf(f->arena, "the axis %s, whose ranks all run the same",
                                    f->mesh->axes[a].name));
         else if ((use & (use - 1)) && use != (PARALLEL_EXPERT | PARALLEL_DATA))
-            unsaid(f, arena_printf(f->arena, "axis %s has several uses", f->mesh->axes[a].name));
+            unsaid(f, arena_printf(f->arena, "the several uses of axis %s", f->mesh->axes[a].name));
     }
 }
 
@@ -175,8 +176,8 @@ static void find_whole(Reading *f)
         first = n++ == 0 ? role->op : first;
     }
     if (n > 0)
-        unsaid(f, arena_printf(f->arena, "%d matmuls that tensor ranks do not share, %s first", n,
-                               op_label(f, first)));
+        unsaid(f, arena_printf(f->arena, "%d matmuls that are not tensor parallel, the first is %s",
+                               n, op_label(f, first)));
 }
 
 /* Stages of unlike length: how many row matmuls each has. */
@@ -195,9 +196,9 @@ static void find_lengths(Reading *f)
         buf_printf(&text, "%s%d", s ? ", " : "", n[s]);
     }
     if (!equal)
-        unsaid(f, arena_printf(f->arena,
-                               "stages of unequal length: %s row matmuls in one after the other",
-                               text.s));
+        unsaid(f,
+               arena_printf(f->arena, "stages of unequal length: they have %s row-parallel matmuls",
+                            text.s));
 }
 
 /* ---- what is stored, recomputed, in which type ---- */
@@ -261,7 +262,7 @@ static void find_type(Reading *f)
 static void find_order(Reading *f)
 {
     if (f->mesh->devices)
-        unsaid(f, "the plan names the device at each position of the mesh");
+        unsaid(f, "which device is at each position of the mesh");
 }
 
 Parallel parallel_of(Arena *arena, const Session *session)

@@ -13,7 +13,7 @@ void python_title(const Session *session, const char *system, Buf *out)
     python_comment(str_from(path_base(session->graph->file)), out);
     buf_puts(out, " on ");
     python_comment(buf_str(&mesh), out);
-    buf_printf(out, ": a plan of dimscope, for %s.\n", system);
+    buf_printf(out, ": a dimscope plan, for %s.\n", system);
 }
 
 void python_mesh_axes(const Mesh *mesh, Buf *out)

@@ -6,7 +6,7 @@
 #include "core/code/python_fold.h"
 #include "core/code/values.h"
 
-/* "# gpt2.onnx on dp=2, tp=4: a plan of dimscope, for JAX.": the first line of a module. */
+/* "# gpt2.onnx on dp=2, tp=4: a dimscope plan, for JAX.": the first line of a module. */
 void python_title(const Session *session, const char *system, Buf *out);
 
 /* "MESH_SHAPE = (2, 4)", and below it MESH_DIM_NAMES; without the last line end. */

@@ -24,8 +24,9 @@ static void put_data(Parallel *p, Buf *out)
     buf_printf(out, "    fsdp_reshard_after_forward=\"%s\",\n",
                p->stored & STORED_PARAMETER ? "always" : "never");
     if (!(p->stored & STORED_PARAMETER))
-        vec_push(out->arena, &p->unsaid,
-                 "parameters that are stored whole: fully_shard keeps them in parts between steps");
+        vec_push(
+            out->arena, &p->unsaid,
+            "that parameters are stored replicated: fully_shard keeps them sharded between steps");
 }
 
 /* The number in "model.layers.7.mlp"; -1. */
@@ -84,7 +85,7 @@ static void put_pipeline(Parallel *p, const Session *session, Buf *out)
         buf_printf(out, "    pipeline_parallel_schedule=\"%.*s\",\n", STR_ARG(theirs));
     else
         vec_push(out->arena, &p->unsaid,
-                 arena_printf(out->arena, "its schedule %s",
+                 arena_printf(out->arena, "the schedule %s",
                               p->schedule ? p->schedule : "of one micro-batch forward"));
     if (p->batch > 0 && p->batch % p->data == 0)
         put_field(out, "pipeline_parallel_microbatch_size", p->batch / p->data);
@@ -92,7 +93,7 @@ static void put_pipeline(Parallel *p, const Session *session, Buf *out)
     if (put_stages(session, (int)p->stages * p->n_virtual, &stages))
         buf_add(out, buf_str(&stages));
     else
-        vec_push(out->arena, &p->unsaid, "stages whose border is inside of a layer");
+        vec_push(out->arena, &p->unsaid, "stages that begin inside a layer");
 }
 
 static void put_parallelism(Parallel *p, const Session *session, Buf *out)
@@ -120,7 +121,8 @@ static void put_training(Parallel *p, Buf *out)
                    p->batch / p->data * (p->stages > 1 ? p->n_micro_batches : 1));
         buf_printf(out, "    \"global_batch_size\": %" PRId64 ",\n", p->batch * p->n_micro_batches);
     } else if (p->batch > 0) {
-        vec_push(out->arena, &p->unsaid, "a batch that its ranks do not divide");
+        vec_push(out->arena, &p->unsaid,
+                 "a batch that is not divisible by the data parallel ranks");
     }
     if (p->sequence > 0)
         buf_printf(out, "    \"seq_len\": %" PRId64 ",\n", p->sequence);
@@ -142,8 +144,8 @@ bool code_torchtitan(const Session *session, Buf *out, ExportNotes *notes, Error
     put_training(&p, &body);
     python_title(session, "torchtitan", out);
     parallel_format(&p, session->mesh, &what);
-    buf_printf(out, "# %s.\n", what.n > 0 ? what.s : "Every rank does the same");
-    buf_puts(out, "# In a function of a config_registry:\n"
+    buf_printf(out, "# %s.\n", what.n > 0 ? what.s : "Every rank runs the same");
+    buf_puts(out, "# In a function of config_registry:\n"
                   "#     config.parallelism = PARALLELISM\n"
                   "#     config.training = dataclasses.replace(config.training, **TRAINING)\n");
     parallel_put_unsaid(&p, "torchtitan's config does not say", out, notes);

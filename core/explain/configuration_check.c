@@ -33,10 +33,10 @@ static void find_few_micro_batches(Plan *plan, const Schedule *table)
     double more = bubble_with(scratch, plan, A_DEVICE * lanes);
     Buf instead = buf_new(scratch);
     if (!isnan(more))
-        buf_printf(&instead, ", and with %d micro-batches %.1f%%", A_DEVICE * lanes, 100 * more);
+        buf_printf(&instead, ", with %d micro-batches %.1f%%", A_DEVICE * lanes, 100 * more);
     plan_find(plan, LEVEL_WARNING, "few-micro-batches", -1, -1,
-              "more and smaller micro-batches, or fewer stages",
-              "%d micro-batch%s for a pipeline of %d: devices wait %.1f%% of a step%s", m,
+              "use more and smaller micro-batches, or fewer stages",
+              "%d micro-batch%s for a pipeline of %d devices: they idle %.1f%% of a step%s", m,
               m == 1 ? "" : "es", lanes, 100 * table->idle, instead.n ? instead.s : "");
     if (plan->decided->stages->scheduled)
         plan_found_at(plan, &plan->decided->stages->scheduled->origin);
@@ -50,12 +50,11 @@ static void find_uneven_rounds(Plan *plan, const Schedule *table)
     if (strcmp(table->name, "1f1b_interleaved") != 0 || lanes < 2 || m % lanes == 0)
         return;
     int rounds = m > lanes ? m / lanes : 1;
-    plan_find(
-        plan, LEVEL_NOTE, "uneven-rounds", -1, -1,
-        "a multiple of the devices in a row keeps fewer activations",
-        "%d micro-batches are no multiple of the %d devices in a row: stages take turns every "
-        "%d micro-batches, where Megatron-LM asks for every %d",
-        m, lanes, m / rounds, lanes);
+    plan_find(plan, LEVEL_NOTE, "uneven-rounds", -1, -1,
+              "with a multiple of the pipeline's devices, fewer activations are kept",
+              "%d micro-batches are not a multiple of the pipeline's %d devices: a device changes "
+              "stage every %d micro-batches, but Megatron-LM requires every %d",
+              m, lanes, m / rounds, lanes);
     if (plan->decided->stages->scheduled)
         plan_found_at(plan, &plan->decided->stages->scheduled->origin);
 }
@@ -120,9 +119,9 @@ static void find_gathered_again(Plan *plan)
         units_format_us(of->us * (m - 1), &took);
         plan_find(
             plan, LEVEL_WARNING, "gathered-each-micro-batch", -1, sum.first,
-            "store gradients and states alone (zero=2), or keep what was gathered",
-            "stage %d gathers stored parameters %.0f times in each of %d micro-batches: once a "
-            "step would save %s sent, %s of collectives",
+            "store only gradients and states sharded (zero=2), or keep the gathered parameters",
+            "stage %d all-gathers its sharded parameters %.0f times in each of %d micro-batches: "
+            "doing so once a step would send %s less and save %s of collectives",
             most, of->n, m, sent.s, took.s);
     }
     arena_free(scratch);

@@ -21,11 +21,10 @@ void load_find(Plan *plan)
     Buf axes = buf_new(plan->arena);
     int index = routed_expert_index(plan->routed, fullest);
     mesh_format_set(plan->mesh, cut_atoms(&program_cut(plan, fullest)->index[index]), ".", &axes);
-    plan_find(
-        plan, LEVEL_NOTE, "expert-load", fullest, -1,
-        "put experts that are chosen often on different ranks, or balance the router; this "
-        "is the load that --set load=.. expects",
-        "experts are sharded by %s: the fullest rank gets %.3g times as many rows as the mean "
-        "of all, and the others wait for it",
-        axes.s, most);
+    plan_find(plan, LEVEL_NOTE, "expert-load", fullest, -1,
+              "put experts that are chosen often on different ranks, or balance the router; the "
+              "load is an assumption, change it with --set load=..",
+              "experts are sharded by %s: the fullest rank gets %.3g times the average number of "
+              "rows, and the others wait for it",
+              axes.s, most);
 }

@@ -346,7 +346,7 @@ static void put_need(const Plan *plan, const FindingGroup *first, Buf *out)
         cut_format(to, plan->mesh, out);
 }
 
-/* "dim 2 of X holds 3 parts of 768 for Split h.0, and sharding it by tp=4 does not keep them apart"
+/* "dim 2 of X holds 3 parts of 768 for Split h.0, and sharding it by tp=4 splits across them"
  */
 static void put_parts(const Plan *plan, const FindingGroup *first, Buf *out)
 {
@@ -367,7 +367,7 @@ static void put_parts(const Plan *plan, const FindingGroup *first, Buf *out)
     buf_puts(out, ", and sharding it by ");
     mesh_format_sizes(plan->mesh, cut_atoms(&plan_sharding(plan, first->tensor)->dim[first->dim]),
                       out);
-    buf_puts(out, " does not keep them apart");
+    buf_puts(out, " splits across them");
 }
 
 /* "dim 2 of X is 12 x 64 for Reshape h.0, which does not divide by tp=8" */
@@ -405,13 +405,13 @@ static void put_uneven(const Plan *plan, const FindingGroup *first, Buf *out)
     buf_puts(out, " padded there)");
 }
 
-/* "dim 1 of X is pinned 256, but its op makes it 256/tp" */
+/* "dim 1 of X is pinned 256, but its op produces 256/tp" */
 static void put_pinned(const Plan *plan, const FindingGroup *first, Buf *out)
 {
     put_dim(plan, first, out);
     buf_puts(out, " is pinned ");
     cut_format(&shardings_at(plan->shardings, first->to)->dim[first->dim], plan->mesh, out);
-    buf_puts(out, ", but its op makes it ");
+    buf_puts(out, ", but its op produces ");
     cut_format(&shardings_at(plan->shardings, first->from)->dim[first->dim], plan->mesh, out);
 }
 
@@ -442,18 +442,18 @@ static const struct {
      "the op cannot take that dim sharded this way: shard another dim of the value to save the "
      "reshard"},
     {"conflict", LEVEL_NOTE, put_need,
-     "the op is not sharded that way there: pin its index dim, or the value, to choose another "
-     "sharding"},
+     "the op is sharded by other axes on that dim: pin its index dim, or the value, to choose "
+     "another sharding"},
     {"does-not-divide", LEVEL_WARNING, put_parts,
      "shard each part: {axis=.., interleave=N} with as many parts on the weight before it"},
     {"does-not-divide", LEVEL_WARNING, put_nesting,
      "use a number of devices that divides it, a sub-axis such as tp:(1)4, or unit= to keep "
      "whole blocks on a rank"},
     {"uneven", LEVEL_NOTE, put_uneven,
-     "the shorter ranks wait; a size that the axes divide wastes nothing"},
+     "ranks with less work wait; a size that the axes divide wastes nothing"},
     {"empty", LEVEL_WARNING, put_uneven, "the last ranks hold nothing: use fewer devices there"},
     {"pin-moves", LEVEL_NOTE, put_pinned,
-     "pin it as its op makes it, leave it open (open = true), or pin the op's index dim"},
+     "pin it as its op produces it, leave it open (open = true), or pin the op's index dim"},
 };
 
 /* " (and 79 more like it)", " (and 79 more dims by dp: A, B, ..)" */
@@ -478,10 +478,10 @@ static void put_more(const Plan *plan, const FindingGroup *first, Buf *out)
 static const char *hint_of(const Plan *plan, const FindingGroup *first)
 {
     if (first->winner)
-        return "leave one of the two pins out, or shard by another axis there";
+        return "remove one of the two pins, or use another axis in one of them";
     if (first->mismatch == MISMATCH_CONFLICT && plan->propagator->by_op)
-        return "the row chosen for the op needs it so: dimscope rule shows an operator's rows and "
-               "what they cost";
+        return "the strategy chosen for the op needs this: dimscope rule shows the strategies of "
+               "an operator and what they cost";
     return rows[first->mismatch].hint;
 }
 
@@ -518,7 +518,7 @@ static void look_at_marks(Plan *plan)
         Buf axes = buf_new(plan->arena);
         mesh_format_set(plan->mesh, missing, ".", &axes);
         plan_find(plan, LEVEL_WARNING, "not-partial", -1, mark->place,
-                  "shard an index dim that the op sums over by it",
+                  "shard an index dim that the op sums over by that axis",
                   "%s is marked unreduced over %s but no op leaves it partial: the mark only keeps "
                   "the tensor from being sharded by those axes",
                   plan_value_name(plan, mark->place), axes.s);

@@ -24,7 +24,7 @@ const char *reason_kind_name(ReasonKind kind)
 
 const char *reason_root(const ReasonChain *chain)
 {
-    return chain->step[0].kind == REASON_CHOSEN ? "the op that chose so" : "its pin";
+    return chain->step[0].kind == REASON_CHOSEN ? "the op that chose it" : "its pin";
 }
 
 static void format_sharding(const Plan *plan, int32_t sharding, Buf *out)
@@ -46,7 +46,7 @@ static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
         buf_printf(out, "%s %s", op_path_or_name(plan->inferred->graph, step->op),
                    program_space(plan->inferred, step->op)->index[step->dim].name);
     if (!step->pin) {
-        buf_puts(out, "  (with the parameter it is a view of)");
+        buf_puts(out, "  (follows the parameter that it is a view of)");
         return;
     }
     const Origin *origin = &step->pin->origin;
@@ -66,7 +66,7 @@ static void format_choice(const OpChoice *choice, Buf *out)
         return;
     buf_puts(out, ", ");
     units_format_us(choice->us, out);
-    buf_puts(out, " of moves");
+    buf_puts(out, " of resharding");
     if (isinf(choice->next_us))
         return;
     buf_puts(out, " (next best ");
@@ -147,15 +147,16 @@ static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
     buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
                cut_size(&plan_sharding(plan, tensor)->dim[dim]));
     if (pin && !cut_is_whole(decision_cut(pin))) {
-        buf_puts(out, tensor_is_known(plan->inferred, tensor)
-                          ? ", as every rank has all of a constant; ops read it as pinned by "
-                          : ", although another sharding is pinned by ");
+        buf_puts(out,
+                 tensor_is_known(plan->inferred, tensor)
+                     ? ", because every rank holds the whole constant; ops read it as pinned by "
+                     : ", although a pin shards it: ");
         origin_put_place(&pin->origin, out);
     } else if (pin) {
         buf_puts(out, ", pinned whole by ");
         origin_put_place(&pin->origin, out);
     } else if (reached >= 0 && !cut_is_whole(&shardings_at(plan->shardings, reached)->dim[dim])) {
-        buf_puts(out, " as its op makes it; its readers need it sharded");
+        buf_puts(out, " as its op produces it; its readers need it sharded");
     }
 }
 
@@ -175,7 +176,7 @@ static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
         AtomSet atoms = mesh_axis_atoms(plan->mesh, chains[i].axis);
         bool lies = cut_atoms(&plan_sharding(plan, tensor)->dim[dim]) & atoms;
         cut_format(lies ? &plan_sharding(plan, tensor)->dim[dim] : made, plan->mesh, out);
-        buf_puts(out, lies ? "  sharded by " : "  as its op makes it, sharded by ");
+        buf_puts(out, lies ? "  sharded by " : "  as its op produces it, sharded by ");
         mesh_put_axis(plan->mesh, chains[i].axis, out);
         buf_printf(out, ", back to %s:\n", reason_root(&chains[i]));
         reason_format_chain(plan, &chains[i], "  ", out);
@@ -183,7 +184,7 @@ static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
     if (n == 0) {
         buf_printf(out, "dim %d  ", dim);
         cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
-        buf_puts(out, "  sharded by the propagator itself: no pin leads there\n");
+        buf_puts(out, "  sharded by the propagator itself: no chain leads back to a pin\n");
     }
     arena_free(scratch);
 }
@@ -252,7 +253,7 @@ void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
     buf_printf(out, "%s  ", tensor_name(inferred->graph, tensor));
     if (plan->moved->sharding[tensor] < 0) {
         inferred_put_shape(inferred, tensor, out);
-        buf_puts(out, "  replicated, since part of its shape is unknown\n");
+        buf_puts(out, "  replicated, because part of its shape is unknown\n");
         return;
     }
     buf_printf(out, "%s  ", dtype_name((Dtype)inferred->dtype[tensor]));

@@ -53,10 +53,9 @@ enum {
     }
 static const Contradiction rows[] = {
     {RANDOM, MADE_COMPLETE, BY_RANK, LEVEL_ERROR, "drawn-apart",
-     "ranks hold the same elements and draw different numbers, so that their copies differ",
-     HINT_DRAW},
+     "ranks hold the same elements but draw different numbers, so their copies differ", HINT_DRAW},
     {RANDOM, MADE_SHARDED, ALIKE, LEVEL_ERROR, "drawn-repeated",
-     "each rank draws the same numbers for its shard, so that the same pattern occurs %d times",
+     "each rank draws the same numbers for its shard, so the same pattern occurs %d times",
      HINT_DRAW},
     DRAWS_NOTHING(MADE_COMPLETE),
     DRAWS_NOTHING(MADE_PARTIAL),
@@ -65,14 +64,14 @@ static const Contradiction rows[] = {
     {ANY, MADE_SHARDED, EVERY, LEVEL_NOTE, "assumed-sharded", "the assumption changes nothing",
      HINT_NONE},
     {PARAMETER, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "gradient-unsummed",
-     "ops that the axis shards use the parameter, nobody sums its gradient, and %s reads each "
-     "rank's part of it",
+     "ops sharded by the axis use the parameter, nothing sums its gradient, and %s reads each "
+     "rank's partial sum",
      HINT_SUM},
     {ACTIVATION, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "gradient-partial",
-     "%s reads each rank's part of it", HINT_SUM},
+     "%s reads each rank's partial sum", HINT_SUM},
     {NORM, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "norm-misses-shards",
-     "the norm of all gradients has each rank's part of it", HINT_SUM},
-    {VALUE, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "value-partial", "%s reads each rank's part of it",
+     "the norm of all gradients contains only each rank's own partial sum", HINT_SUM},
+    {VALUE, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "value-partial", "%s reads each rank's partial sum",
      HINT_SUM},
     {NORM, MADE_COMPLETE, SUMMED, LEVEL_ERROR, "norm-counts-replicas",
      "the norm of all gradients counts it %d times", HINT_NO_SUM},
@@ -81,14 +80,15 @@ static const Contradiction rows[] = {
     {VALUE, MADE_COMPLETE, SUMMED, LEVEL_ERROR, "value-doubled",
      "summing it makes it %d times too large", HINT_NO_SUM},
     {PARAMETER | ACTIVATION, MADE_PARTIAL, AVERAGED, LEVEL_ERROR, "gradient-averaged-twice",
-     "the loss is a mean over the whole batch already, so that it becomes %d times too small",
+     "the loss already is a mean over the whole batch, so the gradient becomes %d times too small",
      HINT_NO_MEAN},
     {NORM | VALUE, MADE_PARTIAL, AVERAGED, LEVEL_ERROR, "wrong-reduction",
-     "its addends are to be summed: it becomes %d times too small", HINT_NO_MEAN},
+     "its partial values must be summed, not averaged: it becomes %d times too small",
+     HINT_NO_MEAN},
     {ANY, MADE_COMPLETE, AVERAGED, LEVEL_WARNING, "averaged-needlessly",
-     "averaging what is equal on all ranks changes nothing", HINT_NO_SUM},
+     "the value is equal on all ranks, so averaging changes nothing", HINT_NO_SUM},
     {ANY, MADE_OTHERWISE, EVERY, LEVEL_ERROR, "wrong-reduction",
-     "its addends are joined neither by a sum nor by a mean", HINT_NO_MEAN},
+     "its partial values are reduced neither by a sum nor by a mean", HINT_NO_MEAN},
 };
 #undef DRAWS_NOTHING
 enum { N_ROWS = sizeof rows / sizeof *rows };
@@ -214,9 +214,10 @@ static const char *hint_of(Plan *plan, const Contradicted *it)
     if (hint == HINT_NONE)
         return "";
     if (hint == HINT_DRAW)
-        return "leave the assumption out: then each element is drawn by its place in the whole";
+        return "remove the assumption: each element is then drawn by its position in the whole "
+               "tensor";
     if (hint == HINT_NO_MEAN)
-        return "leave the assumption out: then it is summed";
+        return "remove the assumption: it is then summed";
     for (int a = 0; a < ATOMS_MAX; a++)
         if (it->axes >> a & 1)
             sharding.partial[a] =
@@ -227,8 +228,8 @@ static const char *hint_of(Plan *plan, const Contradicted *it)
         hint == HINT_SUM ? to : from,
         plan->decided->submeshes[plan_devices(plan, plan->inferred->graph->tensors[t].maker)]
             .fixed);
-    buf_puts(&out, hint == HINT_SUM ? "leave the assumption out: then it is summed ("
-                                    : "leave the assumption out: it saves ");
+    buf_puts(&out, hint == HINT_SUM ? "remove the assumption: it is then summed ("
+                                    : "remove the assumption: that saves ");
     put_price(path, plan->mesh, &out);
     buf_puts(&out, hint == HINT_SUM ? ")" : "");
     return out.s;
@@ -295,7 +296,7 @@ static void find_repeated(Plan *plan)
         buf_printf(&cost, " (with %d more like it)", reduces.n_each - 1);
     plan_find(plan, LEVEL_WARNING, "reduced-each-micro-batch", -1, tensor,
               "leave the gradient partial until the update reads it",
-              "%s is reduced in each of %d micro-batches: once a step would save %s",
+              "%s is reduced in each of %d micro-batches: reducing it once a step would save %s",
               plan_value_name(plan, tensor), reduces.n_micro_batches, cost.s);
     if (decision)
         plan_found_at(plan, &decision->origin);

@@ -53,13 +53,14 @@ static void report_axis(Plan *plan, int axis, const StoredAlong *along)
 {
     const char *name = plan->mesh->axes[axis].name;
     int n_more = along->n_equal - 1;
-    plan_find(
-        plan, LEVEL_WARNING, "store-axis", -1, along->first,
-        arena_printf(plan->arena, "shard the batch by %s too, or store by an axis that does", name),
-        "%s%s: what the update reads is stored by %s, which does not shard the batch: every "
-        "device along %s computes the same gradient, and no reduce-scatter follows",
-        plan_value_name(plan, along->first),
-        n_more > 0 ? arena_printf(plan->arena, " (and %d more)", n_more) : "", name, name);
+    plan_find(plan, LEVEL_WARNING, "store-axis", -1, along->first,
+              arena_printf(plan->arena,
+                           "also shard the batch by %s, or store by an axis that shards the batch",
+                           name),
+              "%s%s: gradients or states are stored sharded by %s, which does not shard the batch: "
+              "every device along %s computes the same gradient, so there is no reduce-scatter",
+              plan_value_name(plan, along->first),
+              n_more > 0 ? arena_printf(plan->arena, " (and %d more)", n_more) : "", name, name);
     plan_found_at(plan, &along->pin->origin);
 }
 
@@ -93,10 +94,11 @@ static void look_at_update(Plan *plan, int32_t op)
         buf_puts(&text, plan_value_name(plan, first));
         buf_puts(&text, " as ");
         sharding_format(plan_sharding(plan, first), plan->mesh, VIEW_OURS, &text, NULL);
-        plan_find(plan, LEVEL_WARNING, "states-differ", op, t,
-                  "pin all states of a parameter alike",
-                  "%s is stored as %s: the update is sharded as the latter, and moves the former",
-                  plan_value_name(plan, t), text.s);
+        plan_find(
+            plan, LEVEL_WARNING, "states-differ", op, t,
+            "pin all states of a parameter to the same sharding",
+            "%s is stored as %s: the update is sharded like the latter, so the former is resharded",
+            plan_value_name(plan, t), text.s);
         const Decision *pin = pin_of_states(plan, first, t);
         if (pin)
             plan_found_at(plan, &pin->origin);
@@ -143,8 +145,8 @@ static void look_at_parts(Plan *plan)
     Buf parts = buf_new(plan->arena);
     format_holders(plan, first, &parts);
     plan_find(plan, LEVEL_NOTE, "held-on-parts", -1, first, "",
-              "%s%s is read on %s: each holds it with gradient and states, and one all-reduce a "
-              "step sums the gradients",
+              "%s%s is read on %s: each holds the parameter with its gradient and states, and one "
+              "all-reduce a step sums the gradients",
               plan_value_name(plan, first),
               n_more > 0 ? arena_printf(plan->arena, " (and %d more)", n_more) : "", parts.s);
 }

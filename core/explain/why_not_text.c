@@ -12,21 +12,22 @@ static const char *const hints[STOP_COUNT] = {
     "",
     "unpin that dim, or pin it open",
     "remove the mark, or give the pins the same priority",
-    ("pin that other dim whole, or pin this one: an axis shards one dim of a tensor, one index dim "
-     "of an op"),
+    ("pin that other dim whole, or pin this one: an axis can shard only one dim of a tensor and "
+     "one index dim of an op"),
     "pin the dim so that one list of axes continues the other",
     ("use a number of devices that divides it, a sub-axis such as tp:(1)4, or keep whole blocks "
      "with unit="),
-    "the op needs that dim whole; shard another of its dims",
-    "the op reads that dim whole; shard another of its dims",
-    "the op would need rows of neighbouring shards; shard another of its dims",
+    "the op needs that dim whole; shard another dim",
+    "the op reads that dim whole; shard another dim",
+    "the op would need rows of neighbouring shards; shard another dim",
     "the op takes no part in propagation along it; pin both sides",
-    "pin the index dim if the sum is worth it",
+    "pin the index dim if you want the reduction",
     "pin the parameter, or the index dim of the op that reads it",
     "the barrier on the tensor stops it; remove it or reverse its direction",
     "pin the dim so that its major part divides",
     "register a rule for the operator (register_op)",
-    "pin the dim; `dimscope rule` with --trace or --profile shows what the method has for the op",
+    "pin the dim; `dimscope rule` with --trace or --profile shows what the propagator's rule "
+    "allows",
 };
 
 static const char *hint_of(Stop stop)
@@ -67,18 +68,19 @@ static void say_rule(const Plan *plan, const StopRecord *at, Buf *out)
     if (plan->propagator->rule_says)
         buf_puts(out, plan->propagator->rule_says);
     else if (!plan->propagator->by_op)
-        buf_printf(out, "the propagator %s carries it no further", plan->propagator->name);
+        buf_printf(out, "the propagator %s does not pass it on", plan->propagator->name);
     else if (at->leaving)
-        buf_puts(out, "the row chosen for the op needs another sharding of it");
+        buf_puts(out, "the strategy chosen for the op needs it in another sharding");
     else if (at->op >= 0 && at->operand >= plan->inferred->graph->ops[at->op].n_inputs)
-        buf_puts(out, "the row chosen for the op makes another sharding of it");
+        buf_puts(out, "the strategy chosen for the op produces it in another sharding");
     else
-        buf_puts(out,
-                 "an op reshards its inputs as its row needs them, and propagates nothing back");
+        buf_puts(
+            out,
+            "an op reshards its inputs as its strategy needs them, and propagates nothing back");
 }
 
-/* "12 x 64 does not divide by tp=8"; "it is 3 parts of 768, which sharding by tp=4 does not keep
- * apart". Nothing for a single index dim, or a loop. */
+/* "12 x 64 does not divide by tp=8"; "it is 3 parts of 768, and sharding it by tp=4 splits across
+ * them". Nothing for a single index dim, or a loop. */
 static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
 {
     const OpSpace *space = at->op < 0 ? NULL : program_space(plan->inferred, at->op);
@@ -89,21 +91,21 @@ static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
     if (n_parts > 0) {
         buf_puts(out, "it is ");
         dim_parts_format(sizes, n_parts, out);
-        buf_puts(out, ", which sharding by ");
+        buf_puts(out, ", and sharding it by ");
         mesh_format_sizes(plan->mesh, at->atoms, out);
-        buf_puts(out, " does not keep apart");
+        buf_puts(out, " splits across them");
         return;
     }
     if (!factors || factors->n < 2) {
-        buf_puts(out, "the shards do not end on the borders of its index dims");
+        buf_puts(out, "the shards do not end at the boundaries of its index dims");
         return;
     }
     const IndexDim *first = &space->index[factors->index[0]];
     if (first->role == ROLE_FROZEN && first->size > 0) {
-        buf_printf(out, "it is %" PRId64 " parts of %" PRId64 ", which sharding by ", first->size,
+        buf_printf(out, "it is %" PRId64 " parts of %" PRId64 ", and sharding it by ", first->size,
                    space->operand[at->operand].shape.dim[at->dim] / first->size);
         mesh_format_sizes(plan->mesh, at->atoms, out);
-        buf_puts(out, " does not keep apart");
+        buf_puts(out, " splits across them");
         return;
     }
     for (int f = 0; f < factors->n; f++)
@@ -119,7 +121,7 @@ static void say_window(const Plan *plan, const StopRecord *at, Buf *out)
                  dim_part(program_space(plan->inferred, at->op), at->operand, at->dim, &part) &&
                  part.of_index;
     buf_printf(out,
-               joins ? "the other parts along %s are not sharded by it"
+               joins ? "the other parts along %s are not sharded by that axis"
                      : "the op reads it in windows along %s",
                index_name(plan, at));
 }
@@ -140,7 +142,7 @@ void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         }
         break;
     case STOP_REPLICATED:
-        buf_puts(out, "the axis may not shard this tensor");
+        buf_puts(out, "a decision keeps the axis from sharding this tensor");
         break;
     case STOP_TAKEN:
         say_taken(plan, stop, out);
@@ -173,7 +175,7 @@ void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         buf_puts(out, "a barrier on the tensor blocks that direction");
         break;
     case STOP_OVERFLOW:
-        buf_puts(out, "a more major part of the dim does not divide by its axes");
+        buf_puts(out, "a more major part of the dim is not divisible by its axes");
         break;
     case STOP_NO_RULE:
         buf_puts(out, "the operator has no sharding rule");
@@ -195,15 +197,15 @@ static void say_place(const Plan *plan, const WhyNotStop *stop, int axis, Buf *o
     }
     const char *op_type = op_operator(graph, at->op), *label = op_path_or_name(graph, at->op);
     if (stop->beside) {
-        buf_printf(out, " is %s %s %s, %s", at->stop == STOP_TAKEN ? "at" : "not near; at", op_type,
-                   label, at->leaving ? "which reads it" : "which makes it");
+        buf_printf(out, " is %s %s %s, %s", at->stop == STOP_TAKEN ? "at" : "nowhere near; at",
+                   op_type, label, at->leaving ? "which reads it" : "which makes it");
         if (at->index >= 0)
             buf_printf(out, " along %s", index_name(plan, at));
         return;
     }
     buf_printf(out, " stops at %s %s", op_type, label);
     if (at->leaving)
-        buf_printf(out, ", which does not take it from dim %d of %s", at->dim,
+        buf_printf(out, ", which does not accept it from dim %d of %s", at->dim,
                    tensor_name(graph, stop->tensor));
     else
         buf_printf(out, ", which has it on %s but not on dim %d of %s", index_name(plan, at),
@@ -243,7 +245,7 @@ static void format_dim(const Plan *plan, const WhyNotDim *dim, const WhyNot *of,
     } else if (dim->other_dim >= 0) {
         buf_puts(out, "  ");
         mesh_put_axis(plan->mesh, of->axis, out);
-        buf_printf(out, " shards dim %d of it, and can shard only one dim of a tensor\n",
+        buf_printf(out, " already shards dim %d, and can shard only one dim of a tensor\n",
                    dim->other_dim);
     } else if (size < n_parts) {
         buf_printf(out, "  it has fewer elements than the %" PRId64 " parts of ", n_parts);
@@ -279,7 +281,7 @@ static void format_free(const Plan *plan, const WhyNot *of, Buf *out)
         return;
     buf_puts(out, "\n  no pin leads ");
     mesh_put_axis(plan->mesh, of->axis, out);
-    buf_puts(out, " to any dim linked with it\n    to let it through: pin the dim by ");
+    buf_puts(out, " to any dim linked with these\n    to let it through: pin the dim by ");
     mesh_put_axis(plan->mesh, of->axis, out);
     buf_putc(out, '\n');
 }
@@ -314,7 +316,7 @@ void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *ou
         if (answer.partial) {
             buf_puts(out, "its op makes it partial over ");
             mesh_put_axis(plan->mesh, axis, out);
-            buf_puts(out, ": `why` says by which sum\n");
+            buf_puts(out, ": `why` says which sum makes it so\n");
         }
         int nearest = nearest_dim(&answer);
         for (int i = 0; i < answer.n_dims; i++)

@@ -164,7 +164,7 @@ static void format_margins(const Plan *plan, const WhyReshard *why, Buf *out)
         return;
     buf_puts(out, "  at least ");
     units_format_us(path->bound_us, out);
-    buf_puts(out, path->proven ? ", no path is cheaper; a rank holds " : "; a rank holds ");
+    buf_puts(out, path->proven ? ", no path is cheaper; peak per rank " : "; peak per rank ");
     units_format_bytes(path->peak_bytes, out);
     if (why->runner_up) {
         buf_puts(out, "; next best ");
@@ -183,7 +183,7 @@ static void format_devices(const Plan *plan, const WhyReshard *why, Buf *out)
     buf_puts(out, "  made on ");
     stage_format(plan, maker, out);
     if (why->op < 0) {
-        buf_puts(out, "; a stage relays it");
+        buf_puts(out, "; a stage in between passes it on");
     } else {
         buf_puts(out, "; read on ");
         stage_format(plan, why->op, out);
@@ -199,7 +199,7 @@ void why_reshard_format_joined(const Plan *plan, const WhyReshard *why, Buf *out
     submesh_format(plan->mesh, plan->decided->submeshes[why->reshard->from_devices], out);
     buf_puts(out, " and ");
     submesh_format(plan->mesh, plan->decided->submeshes[why->reshard->to_devices], out);
-    buf_printf(out, " both hold %s, and sum its gradient once a step",
+    buf_printf(out, " both hold %s, and its gradient is summed once a step",
                plan_value_name(plan, why->joined));
 }
 
@@ -209,7 +209,7 @@ static void format_reader(const Plan *plan, const WhyReshard *why, Buf *out)
         const DroppedAxes *at = &why->dropped[i];
         if (!at->found)
             continue;
-        buf_puts(out, "  it does not take ");
+        buf_puts(out, "  it does not accept ");
         mesh_format_set(plan->mesh, at->atoms, ".", out);
         buf_printf(out, " from dim %d: ", at->dim);
         why_not_format_stop(plan, &at->stop, out);
@@ -230,8 +230,8 @@ static void format_border(const Plan *plan, const Cut *cut, int dim, Buf *out)
     if (cut->before > 0)
         buf_printf(out, "%d before", cut->before);
     if (cut->after > 0)
-        buf_printf(out, "%s%d behind", cut->before > 0 ? " and " : "", cut->after);
-    buf_printf(out, " each part of dim %d, by ", dim);
+        buf_printf(out, "%s%d after", cut->before > 0 ? " and " : "", cut->after);
+    buf_printf(out, " each shard of dim %d, by ", dim);
     mesh_format_set(plan->mesh, cut_atoms(cut), ".", out);
 }
 
@@ -253,11 +253,12 @@ static bool reaches_far(const Plan *plan, const Cut *cut)
 static void format_ring(const Plan *plan, const Reshard *reshard, const Cut *cut, int dim, Buf *out)
 {
     bool home = sharding_has_ring(shardings_at(plan->shardings, reshard->from));
-    buf_printf(out, "  parts of dim %d go around a ring over ", dim);
+    buf_printf(out, "  shards of dim %d go around a ring over ", dim);
     mesh_format_set(plan->mesh, cut_atoms(cut), ".", out);
-    buf_puts(out, home             ? ": each rank adds to a part and sends it on, the last one home"
-                  : cut->after > 1 ? ", twice: for the sums over all of them, and for the gradients"
-                                   : ": the op computes on one while the next is on its way");
+    buf_puts(out, home ? ": each rank adds to a shard and sends it on, the last one sends it home"
+                  : cut->after > 1
+                      ? ", twice: for the sums over all of them, and for the gradients"
+                      : ": the op computes on one shard while the next one is being sent");
     buf_puts(out, "; hidden ");
     units_format_us(ring_hidden_us(plan, reshard), out);
     buf_puts(out, " of ");
@@ -275,15 +276,16 @@ static void format_borders(const Plan *plan, const WhyReshard *why, Buf *out)
         if (cut_is_ring(cut))
             format_ring(plan, why->reshard, cut, d, out);
         if (cut_carries(cut))
-            buf_printf(out,
-                       "  a running sum along dim %d: each part gets what those %s it add up to\n",
-                       d, cut->after == CUT_CARRY ? "before" : "behind");
+            buf_printf(
+                out,
+                "  a running sum along dim %d: each shard receives the sum of the shards %s it\n",
+                d, cut->after == CUT_CARRY ? "before" : "behind");
         if (!cut_has_halo(cut) || cut_carries(cut) || cut_is_ring(cut))
             continue;
-        buf_puts(out, back ? "  windows overlap: what it has of " : "  its windows read ");
+        buf_puts(out, back ? "  windows overlap: its results for " : "  its windows read ");
         format_border(plan, cut, d, out);
         buf_puts(out,
-                 back ? ", goes back to the neighbours, which add it" : ": the neighbours send it");
+                 back ? ", go back to the neighbours, which add them" : ": the neighbours send it");
         if (reaches_far(plan, cut))
             buf_puts(out, ", and ranks beyond them");
         buf_putc(out, '\n');

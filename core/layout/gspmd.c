@@ -8,16 +8,16 @@ static bool check(const Sharding *sharding, const Mesh *mesh, Error *err)
         const Cut *cut = &sharding->dim[d];
         int64_t size;
         if (cut->n > 1)
-            return error_kind(err, ERROR_UNSUPPORTED, "gspmd cannot express blocks of a dim");
+            return error_kind(err, ERROR_UNSUPPORTED, "cannot express blocks of a dim");
         if (cut->n == 1 && cut->digit[0].n > 0 && cut_is_uneven(cut, mesh) &&
             mesh_atoms_run(mesh, cut->digit[0].atom, cut->digit[0].n, &size) < cut->digit[0].n)
             return error_kind(err, ERROR_UNSUPPORTED,
-                              "gspmd cannot express uneven sharding by several axes");
+                              "cannot express uneven sharding by several axes");
     }
     for (int atom = 0; atom < mesh->n_atoms; atom++)
         if (sharding->partial[atom] != REDUCE_NONE && sharding->partial[atom] != REDUCE_SUM)
             return error_kind(err, ERROR_UNSUPPORTED,
-                              "gspmd cannot express partial by another reduction than sum");
+                              "cannot express partial by another reduction than sum");
     return true;
 }
 

@@ -558,7 +558,7 @@ static bool dim_placements(const Cut *cut, const Mesh *mesh, int dim, Placement 
     return dim_cut(placements, cut_size(cut), mesh, dim, &again, err) &&
            (cut_equal(cut, &again) ||
             error_kind(err, ERROR_UNSUPPORTED,
-                       "placements cannot express the uneven sharding of dim %d", dim));
+                       "no placement expresses the uneven sharding of dim %d", dim));
 }
 
 static bool partial_placement(const Sharding *sharding, const Mesh *mesh, int axis, Placement *out,

@@ -31,9 +31,9 @@ static int partial_atoms(const Sharding *sharding, ReduceOp reduce, uint8_t atom
     return n;
 }
 
-static bool cannot_hold(Error *err, ShardingView view, const char *what)
+static bool cannot_hold(Error *err, const char *what)
 {
-    return error_kind(err, ERROR_UNSUPPORTED, "%s cannot express %s", view_names[view], what);
+    return error_kind(err, ERROR_UNSUPPORTED, "cannot express %s", what);
 }
 
 /* A dim in blocks, (3)(768/tp), has more than one digit. */
@@ -60,14 +60,13 @@ static bool is_flat(const Cut *cut, const Mesh *mesh)
 }
 
 /* Fails unless every axis that shards or is partial does so whole. */
-static bool check_whole_axes(const uint8_t *atom, int n, const Mesh *mesh, ShardingView view,
-                             Error *err)
+static bool check_whole_axes(const uint8_t *atom, int n, const Mesh *mesh, Error *err)
 {
     for (int i = 0, length; i < n; i += length) {
         int64_t size;
         length = mesh_atoms_run(mesh, atom + i, n - i, &size);
         if (size != mesh->axes[mesh->atoms[atom[i]].axis].size)
-            return cannot_hold(err, view, "a part of an axis");
+            return cannot_hold(err, "a part of an axis");
     }
     return true;
 }
@@ -130,7 +129,7 @@ bool sharding_format_partial(const Sharding *sharding, const Mesh *mesh, Buf *ou
         for (int i = at->atom + 1; i < at->atom + at->n_atoms; i++)
             if (sharding->partial[i] != sharding->partial[at->atom]) {
                 buf_cut(out, begin);
-                return cannot_hold(err, VIEW_DIMS_MAPPING, "a part of an axis");
+                return cannot_hold(err, "a part of an axis");
             }
         if (at->n_atoms == 0 || sharding->partial[at->atom] == REDUCE_NONE)
             continue;
@@ -148,8 +147,8 @@ static bool format_dims_mapping(const Sharding *sharding, const Mesh *mesh, Buf 
         const Digit *digit = only_digit(&sharding->dim[d]);
         int64_t size;
         if (has_blocks(&sharding->dim[d]))
-            return cannot_hold(err, VIEW_DIMS_MAPPING, "blocks of a dim");
-        if (!check_whole_axes(digit->atom, digit->n, mesh, VIEW_DIMS_MAPPING, err))
+            return cannot_hold(err, "blocks of a dim");
+        if (!check_whole_axes(digit->atom, digit->n, mesh, err))
             return false;
         lists |= digit->n > 0 && mesh_atoms_run(mesh, digit->atom, digit->n, &size) < digit->n;
     }
@@ -180,13 +179,13 @@ static bool format_placements(const Sharding *sharding, const Mesh *mesh, Shardi
     return true;
 }
 
-static bool check_flat(const Sharding *sharding, const Mesh *mesh, ShardingView view, Error *err)
+static bool check_flat(const Sharding *sharding, const Mesh *mesh, Error *err)
 {
     for (int64_t d = 0; d < sharding->n_dims; d++) {
         if (has_blocks(&sharding->dim[d]))
-            return cannot_hold(err, view, "blocks of a dim");
+            return cannot_hold(err, "blocks of a dim");
         if (!is_flat(&sharding->dim[d], mesh))
-            return cannot_hold(err, view, "uneven sharding by several axes");
+            return cannot_hold(err, "uneven sharding by several axes");
     }
     return true;
 }
@@ -208,13 +207,13 @@ static void format_python_axes(const Digit *digit, const Mesh *mesh, Buf *out)
 static bool format_partition_spec(const Sharding *sharding, const Mesh *mesh, Buf *out, Error *err)
 {
     if (sharding_partials(sharding) != 0)
-        return cannot_hold(err, VIEW_PARTITION_SPEC, "that a tensor is partial");
-    if (!check_flat(sharding, mesh, VIEW_PARTITION_SPEC, err))
+        return cannot_hold(err, "that a tensor is partial");
+    if (!check_flat(sharding, mesh, err))
         return false;
     buf_puts(out, "P(");
     for (int64_t d = 0; d < sharding->n_dims; d++) {
         const Digit *digit = only_digit(&sharding->dim[d]);
-        if (!check_whole_axes(digit->atom, digit->n, mesh, VIEW_PARTITION_SPEC, err))
+        if (!check_whole_axes(digit->atom, digit->n, mesh, err))
             return false;
         buf_puts(out, d > 0 ? "," : "");
         format_python_axes(digit, mesh, out);
@@ -246,9 +245,9 @@ static bool format_shardy(const Sharding *sharding, const Mesh *mesh, Buf *out, 
     for (ReduceOp reduce = REDUCE_AVG; reduce <= REDUCE_ALL; reduce++) {
         uint8_t others[ATOMS_MAX];
         if (partial_atoms(sharding, reduce, others) > 0)
-            return cannot_hold(err, VIEW_SHARDY, "partial by another reduction than sum");
+            return cannot_hold(err, "partial by another reduction than sum");
     }
-    if (!check_flat(sharding, mesh, VIEW_SHARDY, err))
+    if (!check_flat(sharding, mesh, err))
         return false;
     buf_putc(out, '[');
     for (int64_t d = 0; d < sharding->n_dims; d++) {
@@ -291,7 +290,7 @@ bool sharding_format(const Sharding *sharding, const Mesh *mesh, ShardingView vi
 {
     size_t begin = out->n;
     if (view != VIEW_OURS && view != VIEW_OURS_ASCII && sharding_has_halo(sharding))
-        return cannot_hold(err, view, "a halo");
+        return cannot_hold(err, "a halo");
     if (format_view(sharding, mesh, view, out, err))
         return true;
     buf_cut(out, begin);

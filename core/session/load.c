@@ -185,7 +185,8 @@ static bool check_peer_is_built(const char *path, Error *err)
     for (const KnownPeer *peer = known_peers; peer->name; peer++) {
         if (peer->endings && !peer_is_built(peer->name) &&
             model_file_ending(peer->endings, str_from(path)).n > 0)
-            return error_kind(err, ERROR_UNREADABLE, "'%s' is read by %s, which is not built in",
+            return error_kind(err, ERROR_UNREADABLE,
+                              "'%s' needs the %s reader, which this dimscope was built without",
                               path, peer->name);
     }
     return true;
@@ -212,16 +213,18 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
         return session->graph != NULL;
     }
     if (session->options.config || session->options.dtype) {
-        error_kind(err, ERROR_USAGE, "'%s' is not built by a script, so it takes no %s", path,
+        error_kind(err, ERROR_USAGE,
+                   "'%s' is not a .lua model or a config.json, so it cannot be given a %s", path,
                    session->options.config ? "config" : "element type");
-        return error_hint(err,
-                          "--config goes with a .lua file, --dtype with that or a config.json");
+        return error_hint(
+            err, "use --config with a .lua model, --dtype with a .lua model or a config.json");
     }
     const PolicySetting *setting = model_settings_first(&session->options.settings);
     if (setting) {
-        error_kind(err, ERROR_USAGE, "'%s' is not built by a script, so its %s cannot be set", path,
+        error_kind(err, ERROR_USAGE,
+                   "'%s' is not a .lua model or a config.json, so its %s cannot be set", path,
                    setting->name);
-        return error_hint(err, "--fuse attention replaces the ops of an attention by one op");
+        return error_hint(err, "--fuse attention fuses the ops of each attention into one op");
     }
     if (read)
         return true;
@@ -240,7 +243,7 @@ static bool find_parameters(Session *session, Error *err)
         return true;
     if (pattern) {
         error_kind(err, ERROR_USAGE, "no input of the model matches parameters=%s", pattern);
-        return error_hint(err, likely ? "its inputs begin with %s" : "dimscope info lists them",
+        return error_hint(err, likely ? "try parameters='%s'" : "dimscope info lists the inputs",
                           likely);
     }
     if (likely) {
@@ -297,11 +300,11 @@ static void name_model(Session *session)
 static bool add_loss(Session *session, const UpdateSpec *spec, Loss *out, Error *err)
 {
     if (session->graph->stated) {
-        error_kind(err, ERROR_USAGE, "%s holds a training step: none is derived of it",
+        error_kind(err, ERROR_USAGE,
+                   "%s already is a training step, so --train cannot derive one from it",
                    path_base(session->graph->file));
-        return error_hint(
-            err, "plan, without --train, says what its phases take; diff MODEL --joint FILE "
-                 "compares it with a derived one");
+        return error_hint(err, "run plan without --train to see what its phases cost; diff MODEL "
+                               "--joint FILE compares it with a derived step");
     }
     if (!loss_add(session->model_arena, session->inferred, spec, out, err))
         return false;
@@ -358,7 +361,7 @@ static bool note_frozen(Session *session, const UpdateSpec *spec, Inferred *step
         units_format_count(elements, &count);
         Finding finding = {.level = LEVEL_NOTE, .code = "frozen", .op = -1, .tensor = -1};
         finding.text = arena_printf(
-            arena, "'%s' freezes %d parameter%s of %s elements: no gradient, no update",
+            arena, "'%s' freezes %d parameter%s with %s elements: no gradient, no update",
             spec->freeze[i], frozen.n, frozen.n == 1 ? "" : "s", count.s);
         if (frozen.n == 0) {
             const char *nearest = nearest_parameter(arena, session->inferred, spec->freeze[i]);
@@ -430,8 +433,8 @@ static void note_stopped(Session *session, const TrainingStep *made)
         }
     int32_t by = n > 0 ? step_stopped_by(model, first) : -1;
     const char *why = by < 0
-                          ? "none of the loss reaches it"
-                          : arena_printf(arena, "op '%s' (%s) lets none pass",
+                          ? "the loss does not depend on it"
+                          : arena_printf(arena, "op '%s' (%s) passes no gradient back",
                                          op_name(model->graph, by), op_operator(model->graph, by));
     const char *what =
         arena_printf(arena, "%s no gradient and no update: %s", n > 1 ? "get" : "gets", why);
@@ -461,8 +464,8 @@ static bool note_unexpected(Session *session, const TrainingStep *made)
                  "is read by no op: no gradient, no update", "");
     note_stopped(session, made);
     note_tensors(session, step, "gradient-renamed", n_renamed, renamed,
-                 "is the name of a gradient here, since the model has a tensor named ~grad already",
-                 "is the model a training step itself? export it without its gradients");
+                 "names a gradient, because the model already has a tensor named ~grad",
+                 "if the model is itself a training step, export it without its gradients");
     return true;
 }
 
@@ -482,7 +485,7 @@ static bool note_parameters(Session *session, Inferred *step)
         buf_puts(&text, ": they train as two parameters");
         Finding note = {.level = LEVEL_NOTE, .code = "untied-copy", .text = text.s, .op = -1};
         note.tensor = pair[i].copy;
-        note.hint = pair[i].unknown ? "" : "--fuse tied makes them one";
+        note.hint = pair[i].unknown ? "" : "--fuse tied makes them one parameter";
         vec_push(arena, &step->findings, note);
     }
     for (int i = 0; i < loaded->n; i++)

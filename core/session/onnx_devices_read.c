@@ -468,7 +468,8 @@ static void add_cuts(DevicesReader *r, int32_t op, Journal *journal)
     if (r->op[op].used & ~kept)
         note(r, "onnx-sharding",
              arena_printf(r->session->journal_arena,
-                          "%s: no sharding of its index dims gives the shardings of its operands",
+                          "%s: the shardings of its operands do not fit together: no sharding of "
+                          "its index dims gives all of them",
                           op_name(r->graph, op)),
              op);
 }
@@ -586,7 +587,7 @@ bool onnx_devices_read(Session *session, const char *path, Str bytes, Journal *j
         r.n_notes = 0;
         if (more > 0)
             note(&r, "onnx-sharding",
-                 arena_printf(session->journal_arena, "%d more like these", more), -1);
+                 arena_printf(session->journal_arena, "%d more findings like these", more), -1);
     }
     arena_free(scratch);
     return ok;

@@ -21,12 +21,13 @@ const char *onnx_loss_text(OnnxLoss loss)
 {
     /* ORDER ONNX_LOSS */
     static const char *const texts[] = {
-        "partial values are written as if they were reduced",
-        "of uneven shards only the number is written",
-        "values in blocks of unequal width are written as whole",
-        "parameters are stored in another sharding than they are read in, which is not written",
+        "partial values are written as if already reduced",
+        "uneven shards are written by their number only, without their sizes",
+        "values with blocks of unequal width are written as replicated",
+        "parameters are stored in another sharding than they are read in; the stored one is not "
+        "written",
         "fused ops, and nodes in local functions, branches and loops, are not annotated",
-        "weights outside of the file stay where they are, beside the model",
+        "weights outside the file stay in their own files, beside the model",
         "micro-batches, their order and recomputation are not written",
     };
     return texts[loss];

@@ -68,26 +68,28 @@ void pins_summary(PinsText *text)
         pins_note(
             text, LEVEL_WARNING, "sharding-dropped",
             arena_printf(scratch, "%d more shardings are left out", text->n_left - DROPPED_MAX),
-            "are they of another model?");
+            "do they belong to another model?");
     if (text->n_alike > 0)
         pins_note(text, LEVEL_NOTE, "name-alike",
-                  arena_printf(scratch, "%d name%s taken for one of the model: %s", text->n_alike,
-                               text->n_alike > 1 ? "s are each" : " is", text->alike),
+                  arena_printf(scratch, "%d name%s matched to a tensor with a similar name: %s",
+                               text->n_alike, text->n_alike > 1 ? "s are each" : " is",
+                               text->alike),
                   NULL);
     if (text->n_turned > 0)
-        pins_note(
-            text, LEVEL_NOTE, "transposed",
-            arena_printf(scratch, "%d tensor%s other order in the model: %s", text->n_turned,
-                         text->n_turned > 1 ? "s have their dims in an" : " has its dims in an",
-                         text->turned),
-            NULL);
+        pins_note(text, LEVEL_NOTE, "transposed",
+                  arena_printf(scratch, "%d tensor%s different order in the model: %s",
+                               text->n_turned,
+                               text->n_turned > 1 ? "s have their dims in a" : " has its dims in a",
+                               text->turned),
+                  NULL);
     if (text->renamed)
         pins_note(text, LEVEL_NOTE, "axes-renamed",
-                  "the axes of the text have other names: they are matched in order", NULL);
+                  "the mesh axes in the text have other names, so they are matched by their order",
+                  NULL);
     if (text->n_follow > 0)
         pins_note(text, LEVEL_NOTE, "shardings-follow",
                   arena_printf(scratch,
-                               "%d shardings of ops are not pinned: arguments and "
+                               "%d shardings of op results are not pinned; only arguments and "
                                "sharding_constraints are",
                                text->n_follow),
                   NULL);
@@ -101,8 +103,9 @@ bool pins_need_stages(const PinsText *text, Scan *scan, size_t at)
             journal->decisions.at[i].kind == PIN_STAGE)
             return true;
     error_kind(scan->err, ERROR_UNSUPPORTED,
-               "the text is of a plan with stages, but pins do not say which ops a stage runs");
-    error_hint(scan->err, "give the policy that makes the stages too: -p FILE");
+               "the text comes from a plan with pipeline stages, but pins do not say which ops a "
+               "stage runs");
+    error_hint(scan->err, "also give the policy that makes the stages: -p FILE");
     error_at(scan->err, scan->source, at);
     return false;
 }
@@ -143,7 +146,7 @@ static void leave_unknown(PinsText *text, Str name, int32_t tensor)
     if (tensor == -2)
         error_set(&why, "several tensors of the model fit that name");
     else if (name.n > 0 && memchr(name.s, '\0', name.n))
-        error_set(&why, "there is a NUL in that name");
+        error_set(&why, "the name contains a NUL character");
     else if (text->n_compared < COMPARED_MAX && text->n_left < DROPPED_MAX)
         naming_find(text->session->naming, name, &why);
     else
@@ -200,7 +203,7 @@ static bool order_dims(const PinsValue *value, const Shape *ours, bool by_name, 
     Buf theirs = buf_new(scratch), model = buf_new(scratch);
     shape_format(&value->shape, &theirs);
     shape_format(ours, &model);
-    error_kind(err, ERROR_CONFLICT, "it is %s there and %s in the model", theirs.s, model.s);
+    error_kind(err, ERROR_CONFLICT, "it is %s in the text and %s in the model", theirs.s, model.s);
     arena_free(scratch);
     return false;
 }
@@ -363,7 +366,8 @@ bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *
     PinsValue value = {0};
     const PinTarget place = {name, tensor, from, to};
     if (shape && shape->n_dims != ours->n_dims)
-        error_kind(&why, ERROR_RANK, "it has %" PRId64 " dims there and %" PRId64 " in the model",
+        error_kind(&why, ERROR_RANK,
+                   "it has %" PRId64 " dims in the text and %" PRId64 " in the model",
                    shape->n_dims, ours->n_dims);
     else if (!read_of_shape(text, scan, &place, shape, &value, &by_name, &why) && text->fatal)
         return false;

@@ -92,13 +92,13 @@ bool pins_check_whole(PinsText *text, Error *err)
         return true;
     const char *says = lacking_text(&lacking, text->scratch);
     if (text->session->options.policy) {
-        pins_note(text, LEVEL_WARNING, "sharded-less", says, "the policy decides there");
+        pins_note(text, LEVEL_WARNING, "sharded-less", says,
+                  "the policy decides what the text leaves out");
         return true;
     }
     error_kind(err, ERROR_UNSUPPORTED, "%s", says);
-    error_hint(err,
-               "give the policy too (-p FILE); a plan file (-o) has all of it. To plan what the "
-               "text says, delete these comments in it");
+    error_hint(err, "also give the policy (-p FILE), or use a plan file (-o), which holds the "
+                    "whole plan. To plan only what the text says, delete these comments from it");
     err->line = lacking.first_line;
     return false;
 }

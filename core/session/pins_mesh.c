@@ -232,9 +232,9 @@ static bool fail_mesh(PinsText *text, Scan *scan, const PinsMesh *mesh, size_t a
     format_mesh(mesh, &theirs);
     mesh_format(text->mesh, &ours);
     text->fatal = true;
-    error_kind(scan->err, ERROR_CONFLICT, "it is for a mesh of %s, but this mesh is %s",
+    error_kind(scan->err, ERROR_CONFLICT, "the text is for the mesh %s, but this mesh is %s",
                theirs.n ? theirs.s : "one device", ours.s);
-    error_hint(scan->err, "--mesh gives the mesh of the plan");
+    error_hint(scan->err, "--mesh sets the mesh of the plan");
     error_at(scan->err, scan->source, at);
     return false;
 }

@@ -35,16 +35,17 @@ static bool read_form(PinsText *text, Scan *scan)
 static bool check_any(const PinsText *text, Error *err)
 {
     if (text->n_read == 0) {
-        error_set(err, "there is no sharding in it");
+        error_set(err, "the text contains no sharding");
         error_hint(err, "%s", forms);
         return false;
     }
     if (text->n_kept > 0)
         return true;
-    error_set(err, "none of its %d shardings fits the model; the first: %s", text->n_read,
+    error_set(err, "none of its %d shardings fits the model; the first one: %s", text->n_read,
               text->first.text);
     err->line = text->first_line;
-    error_hint(err, "%s", text->first.hint[0] ? text->first.hint : "is it of another model?");
+    error_hint(err, "%s",
+               text->first.hint[0] ? text->first.hint : "does it belong to another model?");
     return false;
 }
 

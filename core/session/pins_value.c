@@ -85,7 +85,7 @@ bool pins_set_dim(Reader *r, int64_t d, const Axes *axes, bool flat)
     if (flat && cut_is_uneven(&cut, mesh) &&
         mesh_atoms_run(mesh, axes->atom, axes->n, &size) < axes->n) {
         error_kind(r->scan->err, ERROR_NOT_DIVISIBLE,
-                   "several axes do not divide dim %" PRId64 " of %" PRId64, d,
+                   "the axes together do not divide dim %" PRId64 " of size %" PRId64, d,
                    r->out->shape.dim[d]);
         return pins_fail_at(r, axes->at);
     }
@@ -265,7 +265,7 @@ static bool read_spec_option(Reader *r)
         return false;
     if (str_eq(key, STR("varies"))) /* its axes say no dim that they shard */
         return error_kind(r->scan->err, ERROR_UNSUPPORTED,
-                          "it varies over axes that shard no dim") ||
+                          "it varies over axes that shard none of its dims") ||
                pins_fail_at(r, axes.at);
     return !str_has_word(STR("unreduced partial"), key) || set_partial(r, &axes, REDUCE_SUM);
 }
@@ -424,7 +424,7 @@ static bool set_shape(Reader *r)
         return false;
     if (shape.n_dims != r->out->shape.n_dims) {
         error_kind(r->scan->err, ERROR_RANK,
-                   "it has %" PRId64 " dims there and %" PRId64 " in the model", shape.n_dims,
+                   "it has %" PRId64 " dims in the text and %" PRId64 " in the model", shape.n_dims,
                    r->out->shape.n_dims);
         return pins_fail_at(r, at);
     }

@@ -80,7 +80,7 @@ static void check_fields(const PlanfileReader *r, const Json *object, const char
         Buf text = buf_new(arena);
         buf_puts(&text, "the field \"");
         text_printable(str_from(name), &text);
-        buf_puts(&text, "\" is not known: it is not read, and not saved again");
+        buf_puts(&text, "\" is unknown: it is ignored, and not saved again");
         note(r, LEVEL_NOTE, "unknown-field", text.s, "dimscope help plan.json lists the fields");
     }
 }
@@ -144,7 +144,7 @@ static int64_t find_tensor_dim(PlanfileReader *r, Error *err)
     if (!json_is_int(number))
         error_set(err, "\"dim\" must be the number of a dim");
     else
-        error_set(err, "tensor '%s' has %" PRId64 " dims, so none of that number",
+        error_set(err, "tensor '%s' has only %" PRId64 " dims",
                   tensor_name(graph, r->decision.place), n_dims);
     return -1;
 }
@@ -359,7 +359,7 @@ static bool read_range(PlanfileReader *r, Error *err)
     if (r->decision.last < 0)
         return false;
     if (r->decision.last < r->decision.place)
-        return error_set(err, "op '%s' is before op '%s'",
+        return error_set(err, "op '%s' comes before op '%s'",
                          op_name(r->session->graph, r->decision.last),
                          op_name(r->session->graph, r->decision.place));
     if (r->decision.kind == PIN_DEVICES)
@@ -446,9 +446,9 @@ static void check_model(const PlanfileReader *r)
     if (!str_eq(saved, str_from(hash)))
         note(r, LEVEL_NOTE, "model-changed",
              arena_printf(session->journal_arena,
-                          "%s is not the file that the plan was made for: its hash is %s, not %.*s",
+                          "%s has changed since the plan was made: its hash is %s, not %.*s",
                           session->graph->file, hash, STR_ARG(saved)),
-             "decisions are kept by name");
+             "decisions are matched by name");
 }
 
 static void note_dropped(PlanfileReader *r, const Error *why)
@@ -477,11 +477,11 @@ static void note_counts(PlanfileReader *r)
         note(r, LEVEL_WARNING, "decision-dropped",
              arena_printf(r->session->journal_arena, "%d more decisions of the plan are left out",
                           r->n_dropped - DROPPED_MAX),
-             "is it the plan of another model?");
+             "is the plan for another model?");
     if (r->n_resized > 0)
         note(r, LEVEL_NOTE, "dim-resized",
              arena_printf(r->session->journal_arena,
-                          "%d cut%s of dims that have another size now: %s", r->n_resized,
+                          "%d sharding%s of dims whose size has changed: %s", r->n_resized,
                           r->n_resized > 1 ? "s are" : " is", r->resized),
              "the same axes shard the dim at its present size");
 }

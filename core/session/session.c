@@ -42,7 +42,7 @@ static bool read_saved_mesh(Session *session, Error *err)
     Error why = {0};
     if (session_read_mesh(session, session->options.mesh, &session->mesh, &why))
         return true;
-    error_kind(err, ERROR_UNREADABLE, "its mesh '%s' is not a mesh: %s", session->options.mesh,
+    error_kind(err, ERROR_UNREADABLE, "its mesh '%s' cannot be read: %s", session->options.mesh,
                why.text);
     error_hint(err, "%s", why.hint);
     error_in_file(err, session->mesh_file);
@@ -190,8 +190,9 @@ static bool run_policy_on_its_graph(Session *session, Journal *journal, Error *e
         if (!more && training_same(train, session->options.train))
             return ok;
         if (round == ROUNDS_MAX)
-            return ok && error_kind(err, ERROR_SCRIPT,
-                                    "the policy asks for another training step each time it runs");
+            return ok &&
+                   error_kind(err, ERROR_SCRIPT,
+                              "the policy asks for a different training step each time it runs");
         *err = (Error){0};
         *journal = (Journal){0};
         session->notes = (Findings){0};
@@ -225,8 +226,8 @@ static void keep_user_decisions(Session *session, const Graph *from, const Journ
             .level = LEVEL_WARNING, .code = "decision-dropped", .op = -1, .tensor = -1};
         finding.text =
             arena_printf(session->journal_arena,
-                         "%d decision%s dropped: the training step has changed, and no "
-                         "longer has what %s about",
+                         "%d decision%s dropped: the training step has changed and no longer has "
+                         "the tensors or ops that %s about",
                          n_lost, n_lost == 1 ? "" : "s", n_lost == 1 ? "it is" : "they are");
         vec_push(session->journal_arena, &session->notes, finding);
     }
@@ -322,9 +323,10 @@ static void check_policy(Session *session, const char *plan)
     if (!is_path || file_exists(policy))
         return;
     Finding finding = {.level = LEVEL_WARNING, .code = "policy-gone", .file = plan};
-    finding.text = arena_printf(session->journal_arena,
-                                "the policy %s does not exist: its decisions are kept", policy);
-    finding.hint = "operators that it registers are not known; -p FILE names another policy";
+    finding.text =
+        arena_printf(session->journal_arena,
+                     "the policy %s no longer exists; the decisions it made are kept", policy);
+    finding.hint = "operators that it registered are unknown; -p FILE gives another policy";
     finding.op = finding.tensor = -1;
     vec_push(session->journal_arena, &session->notes, finding);
     session->options.policy = NULL;
@@ -373,8 +375,10 @@ static bool check_settings(const SessionOptions *options, Error *err)
         return false;
     if (!first || options->policy)
         return true;
-    error_kind(err, ERROR_USAGE, "there is no policy to set '%s' of", first->name);
-    return error_hint(err, "name the policy: -p megatron --set cut_vocabulary=false");
+    error_kind(err, ERROR_USAGE, "'%s' is an option of policies, but no policy is given",
+               first->name);
+    return error_hint(err,
+                      "also give the policy, for example -p megatron --set cut_vocabulary=false");
 }
 
 static Session *open_or_close(Session *session, bool whole, Error *err)

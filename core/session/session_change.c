@@ -97,7 +97,8 @@ bool session_options_after(const Session *session, const Change *change, Arena *
             return false;
     } while (rest.n > 0);
     if (!session->options.policy && policy_settings_first(&out->settings))
-        return error_kind(err, ERROR_USAGE, "there is no policy, so no option can be set");
+        return error_kind(err, ERROR_USAGE,
+                          "no policy is in use, so no option of a policy can be set");
     return model_settings_check(&out->settings, err);
 }
 
@@ -148,7 +149,7 @@ static bool run_console(Session *session, const Change *change, Error *err)
     Journal journal = journal_copy(session);
     int before = journal.n_done;
     if (!hooks->console)
-        return error_kind(err, ERROR_USAGE, "this program has no Lua");
+        return error_kind(err, ERROR_USAGE, "this dimscope was built without Lua");
     if (!hooks->console(hooks->context, session, change->text, &journal, change->answer, err))
         return false;
     if (journal.n_done == before)
@@ -249,7 +250,7 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
     if (!session_reopens(session, change, &reopens, err))
         return NULL;
     if (reopens) {
-        error_kind(err, ERROR_USAGE, "this changes the model, which has to be opened again");
+        error_kind(err, ERROR_USAGE, "this changes the model, so it must be opened again");
         return NULL;
     }
     Arena *arena = arena_new();

@@ -88,7 +88,7 @@ void session_read_pins_again(Session *session, Journal *journal)
     Finding finding = {.level = LEVEL_WARNING, .code = "pins-gone", .line = why.line};
     Arena *arena = session->journal_arena;
     finding.file = session->options.pins;
-    finding.text = arena_printf(arena, "the pins are left out: %s", why.text);
+    finding.text = arena_printf(arena, "the pins cannot be read and are left out: %s", why.text);
     finding.hint = arena_str(arena, str_from(why.hint));
     finding.op = finding.tensor = -1;
     vec_push(arena, &session->notes, finding);

@@ -201,7 +201,7 @@ static bool fail_value(const Settings *s, const SettingsRow *row, const SystemPa
                        Error *err)
 {
     error_set(err, "%s is '%.*s': %s%s", row->name, STR_ARG(pair->value),
-              row->words ? "known are " : "a number of ranks, samples or layers is expected",
+              row->words ? "it must be one of " : "expected a number of ranks, samples or layers",
               row->words ? their_words(s->arena, row->words) : "");
     return fail(s, pair->at, err);
 }
@@ -257,7 +257,8 @@ static bool fail_mesh(const Settings *s, Set set, int64_t wanted, const char *ax
     error_set(err, "%s is %" PRId64 ", but the mesh %s has %s of %" PRId64,
               s->name[set] ? s->name[set] : systems[s->kind].name, wanted, mesh.s, axis,
               size_of(s, axis));
-    error_hint(err, "-m gives the mesh: axes tp, pp, cp and ep as the file says, dp for the rest");
+    error_hint(err, "set the mesh with -m: axes tp, pp, cp and ep with the sizes in the file, dp "
+                    "for the remaining ranks");
     return fail(s, s->at[set], err);
 }
 
@@ -272,20 +273,19 @@ static bool check_mesh(Settings *s, Error *err)
         if (size != wanted && (s->number[i] > 0 || systems[s->kind].whole)) {
             if (s->name[i])
                 return fail_mesh(s, (Set)i, wanted, axes[i], err);
-            error_set(err, "the mesh has an axis %s of %" PRId64 ", which %s do not name", axes[i],
-                      size, systems[s->kind].name);
+            error_set(err, "the mesh has an axis %s of size %" PRId64 ", which %s do not mention",
+                      axes[i], size, systems[s->kind].name);
             return fail(s, 0, err);
         }
         if (size != wanted)
-            vec_push(
-                s->arena, &s->unsaid,
-                arena_printf(s->arena, "%s of %" PRId64 ", which is the mesh's", axes[i], size));
+            vec_push(s->arena, &s->unsaid,
+                     arena_printf(s->arena, "%s; the mesh has %" PRId64 "", axes[i], size));
         s->number[i] = size;
     }
     if (s->data > s->number[SET_EXPERT] && mesh_find_axis(s->mesh, STR("dp")) < 0) {
-        error_set(err, "no axis of the mesh is dp: %" PRId64 " ranks are left for data", s->data);
-        error_hint(err,
-                   "-m gives the mesh: axes tp, pp, cp and ep as the file says, dp for the rest");
+        error_set(err, "the mesh has no axis dp for the remaining %" PRId64 " ranks", s->data);
+        error_hint(err, "set the mesh with -m: axes tp, pp, cp and ep with the sizes in the file, "
+                        "dp for the remaining ranks");
         return fail(s, 0, err);
     }
     return true;
@@ -333,11 +333,12 @@ static bool fail_shards(const Settings *s, int64_t copies, int64_t shards, Error
 {
     Set set = s->name[SET_COPIES] ? SET_COPIES : SET_SHARDS;
     error_set(err,
-              "data ranks in %" PRId64 " groups of %" PRId64 ", which hold parts, have no axis of "
-              "the mesh: it leaves %" PRId64 " for data",
+              "no axes of the mesh give %" PRId64 " replicas sharded over %" PRId64
+              " ranks each: the mesh has %" PRId64 " data parallel ranks",
               copies, shards, s->data);
-    error_hint(err, "-m dp=%" PRId64 ",sh=%" PRId64 ",..: parts along sh, copies along dp", copies,
-               shards);
+    error_hint(err,
+               "use -m dp=%" PRId64 ",sh=%" PRId64 ",.. to shard over sh and replicate over dp",
+               copies, shards);
     return fail(s, s->at[set], err);
 }
 
@@ -383,8 +384,9 @@ static void set_batch(Settings *s)
     if (micro > 0 && n > 0 && all > 0 && micro * n * s->data != all)
         vec_push(s->arena, &s->untaken,
                  arena_printf(s->arena,
-                              "%s %" PRId64 ", which is not %" PRId64 " micro-batches of %" PRId64
-                              " on %" PRId64 " data ranks",
+                              "%s %" PRId64 ", because it is not %" PRId64
+                              " micro-batches of %" PRId64 " samples on %" PRId64
+                              " data parallel ranks",
                               s->name[SET_BATCH], all, n, micro, s->data));
 }
 
@@ -570,9 +572,10 @@ static void note_sequence(Session *session, const Source *source, const Settings
     if (size <= 0 || has_size(session, size))
         return;
     note(session, source, LEVEL_WARNING, "settings-sequence",
-         arena_printf(session->journal_arena, "%s is %" PRId64 ", which no input of the model has",
+         arena_printf(session->journal_arena,
+                      "%s is %" PRId64 ", but no dim of the model's inputs has that size",
                       s->name[SET_SEQUENCE], size),
-         "--dim seq=N gives the length, where the model leaves it free");
+         "set the sequence length with --dim seq=N if the model leaves it free");
 }
 
 bool system_settings_note(Session *session, const Source *source, Error *err)
@@ -586,18 +589,19 @@ bool system_settings_note(Session *session, const Source *source, Error *err)
     if (used)
         buf_printf(&text, "%s: policy %s", name, policy);
     else
-        buf_printf(&text, "%s are not used: policy %s is given", name, policy ? policy : "");
+        buf_printf(&text, "%s are ignored, because policy %s is given", name, policy ? policy : "");
     for (int i = 0; used && i < s.settings.n; i++)
         buf_printf(&text, " %s=%s", s.settings.at[i].name, s.settings.at[i].value);
     note(session, source, LEVEL_NOTE, "settings", text.s,
-         used ? "--set changes an option of it" : "give --pins without -p");
+         used ? "change an option with --set NAME=VALUE" : "leave out -p to use them");
     for (int i = 0; used && i < s.untaken.n; i++)
         note(session, source, LEVEL_WARNING, "settings-not-taken",
-             arena_printf(s.arena, "not taken: %s", s.untaken.at[i]), "a policy of your own may");
+             arena_printf(s.arena, "ignored: %s", s.untaken.at[i]),
+             "write a policy of your own to plan it");
     for (int i = 0; used && i < s.unsaid.n; i++)
         note(session, source, LEVEL_WARNING, "settings-not-said",
              arena_printf(s.arena, "the file does not say %s", s.unsaid.at[i]),
-             "a plan file (-o) has all of a plan");
+             "a plan file (-o) holds the whole plan");
     if (used)
         note_sequence(session, source, &s);
     return true;

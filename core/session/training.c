@@ -61,7 +61,7 @@ static bool read_dtype(Str name, Dtype *out, Error *err)
     *out = dtype_from_name(name);
     if (dtype_is_float(*out))
         return true;
-    error_kind(err, ERROR_USAGE, "parameters cannot be of type '%.*s'", STR_ARG(name));
+    error_kind(err, ERROR_USAGE, "parameters cannot have type '%.*s'", STR_ARG(name));
     return error_hint(err, "types: f32 bf16 f16 f64");
 }
 
@@ -77,7 +77,7 @@ bool session_dtype(const Session *session, Dtype *out, Error *err)
         (precision.n > 0 && !read_dtype(precision, &wanted, err)))
         return false;
     if (given && wanted != DT_NONE && wanted != *out)
-        return error_kind(err, ERROR_USAGE, "--dtype is %s and precision is %s", dtype_name(*out),
+        return error_kind(err, ERROR_USAGE, "--dtype %s contradicts precision=%s", dtype_name(*out),
                           dtype_name(wanted));
     *out = given ? *out : wanted;
     return true;

@@ -34,7 +34,7 @@ static Json *notes_json(const TrainingCost *cost)
     } notes[] = {
         {"bubble", cost->why.bubble},
         {"tokens_per_s_device", cost->why.tokens_per_s_device},
-        {"layer", cost->layer.path ? NULL : "no group of ops occurs twice"},
+        {"layer", cost->layer.path ? NULL : "the model has no repeated layers"},
     };
     Json *out = json_object();
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)

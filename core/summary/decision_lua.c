@@ -1,5 +1,6 @@
 #include "core/summary/decision_lua.h"
 
+#include "core/base/span.h"
 #include "core/base/text.h"
 #include "core/plan/assume.h"
 #include "core/summary/diff.h"
@@ -29,6 +30,18 @@ void put_lua_str(Str text, Buf *out)
         else
             buf_add(out, (Str){at.s, at.n - rest.n});
     }
+    buf_putc(out, '"');
+}
+
+/* The name of what a decision is about, with a mark on it inside its quotes. */
+static void put_name(const char *name, Buf *out)
+{
+    Buf quoted = buf_new(out->arena);
+    put_lua_text(name, &quoted);
+    buf_putc(out, '"');
+    size_t from = out->n;
+    buf_add(out, (Str){quoted.s + 1, quoted.n - 2});
+    buf_mark(out, from, SPAN_NAME, 0);
     buf_putc(out, '"');
 }
 
@@ -211,12 +224,12 @@ static void put_place(const Session *session, const Decision *decision, const ch
     if (is_of_step(session, decision) && !decision_is_on_tensor(decision->kind)) {
         bool shard = pattern && strcmp(node_method, "pin") == 0; /* a pin has one exact name */
         buf_printf(out, "graph:%s(", shard ? "shard" : node_method);
-        put_lua_text(pattern ? pattern : op_name(session->graph, decision->place), out);
+        put_name(pattern ? pattern : op_name(session->graph, decision->place), out);
         return;
     }
     if (!decision_is_on_tensor(decision->kind)) {
         buf_printf(out, "graph:%s(%s", node_method, pattern ? "graph:where{op = " : "graph:op(");
-        put_lua_text(pattern ? pattern : op_name(session->graph, decision->place), out);
+        put_name(pattern ? pattern : op_name(session->graph, decision->place), out);
         buf_putc(out, pattern ? '}' : ')');
         return;
     }
@@ -224,7 +237,7 @@ static void put_place(const Session *session, const Decision *decision, const ch
     bool exact = !pattern && strpbrk(name, "*?{}") != NULL;
     bool shard = strcmp(tensor_method, "shard") == 0;
     buf_printf(out, "graph:%s(", shard && exact ? "pin" : tensor_method);
-    put_lua_text(name, out);
+    put_name(name, out);
 }
 
 static void put_pin(const Session *session, const Decision *pin, const char *pattern, Buf *out)
@@ -255,7 +268,7 @@ static void put_unpin(const Session *session, const Decision *decision, const ch
 {
     if (pattern && decision->kind == UNPIN_TENSOR_DIM) {
         buf_puts(out, "for _, tensor in ipairs(graph:tensors(");
-        put_lua_text(pattern, out);
+        put_name(pattern, out);
         buf_printf(out, ")) do graph:unpin(tensor, %d) end", decision->dim);
         return;
     }
@@ -276,7 +289,7 @@ static void put_mark(const Session *session, const Decision *mark, const char *p
         buf_puts(out, "graph:tie(");
         put_lua_text(mark->group, out);
         buf_puts(out, ", ");
-        put_lua_text(pattern ? pattern : name_of(session, mark->place), out);
+        put_name(pattern ? pattern : name_of(session, mark->place), out);
         buf_putc(out, ')');
         return;
     }
@@ -297,7 +310,7 @@ static void put_mark(const Session *session, const Decision *mark, const char *p
 static void put_op(const Graph *graph, int32_t op, Buf *out)
 {
     buf_puts(out, "graph:op(");
-    put_lua_text(op_name(graph, op), out);
+    put_name(op_name(graph, op), out);
     buf_putc(out, ')');
 }
 
@@ -338,7 +351,7 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
         uint8_t atom[ATOMS_MAX];
         int n = mesh_list_set(session->mesh, decision->axes, atom);
         buf_puts(out, "graph:assume(");
-        put_lua_text(decision->pattern, out);
+        put_name(decision->pattern, out);
         buf_printf(out, ", \"%s\", ", assumed_name(decision->assumed));
         put_axes(session->mesh, atom, n, out);
         buf_putc(out, ')');

@@ -21,6 +21,7 @@ bool cut_has_lua(const Cut *cut);
 void put_lua_text(const char *text, Buf *out); /* in quotes */
 void put_lua_str(Str text, Buf *out);          /* the same */
 
+/* Marks the name of the tensor or op, without its quotes, with SPAN_NAME. */
 void decision_lua(const Session *session, const Decision *decision, Buf *out);
 
 /* One line for decisions 0 to n - 1, which differ in their tensor or op alone, with a pattern that

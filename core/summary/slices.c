@@ -193,6 +193,17 @@ void slice_range(Arena *arena, const Slices *slices, int d, int64_t position, in
         buf_puts(out, "none");
 }
 
+bool slice_start(Arena *arena, const Slices *slices, int d, int64_t position, int64_t *start)
+{
+    const Cut *cut = &slices->sharding->dim[d];
+
+    if (cut_n_runs(cut, slices->mesh, position) > RUNS_MAX)
+        return false;
+    Runs runs = cut_runs(arena, cut, slices->mesh, position);
+    *start = runs.n > 0 ? runs.at[0].start : 0;
+    return runs.n > 0;
+}
+
 void slice_ranges(Arena *arena, const Slices *slices, int64_t position, Buf *out)
 {
     for (int d = 0; d < slices->sharding->n_dims; d++) {

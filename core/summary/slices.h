@@ -78,6 +78,10 @@ int64_t slice_at(const Slices *slices, int d, int64_t part, int e, int64_t other
  * one. */
 void slice_range(Arena *arena, const Slices *slices, int d, int64_t position, int most, Buf *out);
 
+/* The first element of dim d on a rank. Returns false where slice_range() names no element: of an
+ * empty part, or one of very many pieces. */
+bool slice_start(Arena *arena, const Slices *slices, int d, int64_t position, int64_t *start);
+
 /* "0:4,:,768:1536": of all dims, ":" where it is whole. */
 void slice_ranges(Arena *arena, const Slices *slices, int64_t position, Buf *out);
 

@@ -37,7 +37,7 @@ BACK = [plan[:3] for plan in PLANS if plan[1] not in ("tp=4,dp=2", "dp=2,pp=4,tp
     ("tiny-gpt.onnx", "dp=2,tp=2", ["-p", "megatron", "--set", "zero=3", "--set", "micro_batches=4", "--train"]),
 ]
 LOST = {("megatron_sp", "deepspeed"): "norms sharded along the sequence", ("sequence_parallel=true", "deepspeed"): "norms sharded along the sequence",
-        ("zero=1", "torchtitan"): "parameters that are stored whole"}
+        ("zero=1", "torchtitan"): "that parameters are stored replicated"}
 
 
 def flags_of(text):
@@ -92,7 +92,7 @@ def measure(run, check):
         policy.flush()
         odd = run("export", S + "gpt2.onnx", "-m", "dp=2,tp=4", "-p", policy.name, "--to", "megatron")
     check("rows of a column matmul are not said", b"# Not said: tp shards the rows of transformer.h.0.mlp.c_fc" in odd.stdout, odd.stdout)
-    check("nor an axis without a use", b"# Not said: all ranks of axis dp do the same" in odd.stdout, odd.stdout)
+    check("nor an axis without a use", b"# Not said: the axis dp, whose ranks all run the same" in odd.stdout, odd.stdout)
 
 
 def measure_back(run, check):

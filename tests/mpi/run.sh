@@ -173,7 +173,7 @@ refused "without mpirun" 2 "4 ranks need as many processes, there is 1"
 same "and how it is meant" "$(grep ^hint "$dir/err")" "hint: mpirun -n 4 dimscope run .. --backend mpi"
 "$DIMSCOPE" run --onnx-test "$dir" --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
 code=$?
-refused "data sets" 2 "--onnx-test is done by one process, not under mpirun"
+refused "data sets" 2 "--onnx-test runs in one process: start it without mpirun"
 mkdir "$dir/bin" && cp "$DIMSCOPE" "$dir/bin/dimscope"
 "$dir/bin/dimscope" run $gpt -m tp=4 --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
 code=$?

@@ -56,7 +56,7 @@ def check_joint():
     expect("gradients by torch's signature",
            found["gradients"]["model.down.bias"] == "view" and len(found["gradients"]) == 6, found)
     done = run("plan", "tests/open/loss_joint.pt2", "-m", "dp=2", "--train")
-    expect("no step of a step", done.returncode == 2 and "holds a training step" in done.stderr,
+    expect("no step of a step", done.returncode == 2 and "already is a training step" in done.stderr,
            done.stderr)
     done = run("diff", "tests/open/loss.pt2", "--joint", "tests/open/loss.pt2", "-m", "dp=2")
     expect("no step in the file", done.returncode == 2 and "no gradients" in done.stderr,

@@ -87,7 +87,7 @@ while read -r line; do
     fi
 done <"$dir/cases"
 same "another shell" "$("$DIMSCOPE" help --completion tcsh 2>&1 | head -n 1)" \
-    "error: --completion is for bash, zsh or fish, not 'tcsh'"
+    "error: --completion supports bash, zsh and fish, not 'tcsh'"
 
 # ---- rules: all that have a kernel are proven; what is wrong upstream and kept is in deviations.md
 

@@ -165,10 +165,10 @@ static void search_is_counted_beside(void **state)
 static void patterns_that_cannot_be_run_are_refused(void **state)
 {
     static const char *const patterns[][2] = {
-        {"h\\\\)", "/h\\\\): a ) closes nothing"},
-        {"(a)b)", "/(a)b): a ) closes nothing"},
+        {"h\\\\)", "/h\\\\): a ) has no matching ("},
+        {"(a)b)", "/(a)b): a ) has no matching ("},
         {"(a)\\1", "/(a)\\1: back-references such as \\1 are not supported"},
-        {"((a{99}){99}){99}", "/((a{99}){99}){99}: its repetitions are too large"},
+        {"((a{99}){99}){99}", "/((a{99}){99}){99}: the repetition counts are too large"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(patterns); i++) {

@@ -53,9 +53,9 @@ static PlanFixture replay(PlanFixture *f, Graph *graph, const PlanCase *it, bool
     Error err = {0};
     ExportNotes notes;
     Str text = plan_export(f, "lua", &notes);
-    *noted = notes_have(&notes, "does not make the plan again");
+    *noted = notes_have(&notes, "does not reproduce the plan");
     assert_true(file_write(path, text, &err));
-    bool own = str_find(text, STR("-- With --propagate")) >= 0;
+    bool own = str_find(text, STR("-- Run it with --propagate")) >= 0;
     const Propagator *propagator = own ? f->session->plan->propagator : &propagator_explain;
     PlanCase again = {it->model, it->mesh, path};
     PlanFixture b = plan_open_graph(graph, &again, propagator, &err);

@@ -191,8 +191,8 @@ static void check_jax(PlanFixture *f, const char *what)
             fail_msg("%s: %s is missing", what, r.values.name[t]);
     assert_int_equal(r.axes.next, f->session->mesh->n_atoms);
     assert_true(r.n > 0);
-    assert_int_equal(r.less > 0, notes_have(&notes, "no PartitionSpec expresses") ||
-                                     notes_have(&notes, "another reduction than a sum"));
+    assert_int_equal(r.less > 0, notes_have(&notes, "no PartitionSpec can express") ||
+                                     notes_have(&notes, "a reduction other than sum"));
     unlink(plan);
     unlink(read);
     rmdir(folder);
@@ -297,7 +297,7 @@ static void check_mlir(PlanFixture *f, const char *what)
     }
     assert_int_equal(depth, 0);
     assert_true(n > 0);
-    assert_int_equal(less > 0, notes_have(&notes, "they are sharded less"));
+    assert_int_equal(less > 0, notes_have(&notes, "they are sharded by fewer axes"));
 }
 
 static void a_module_of_mlir_says_the_plan(void **state)

@@ -49,37 +49,39 @@ static ConfigRow rows[] = {
     {"windows line ends", "[explorer]\r\nmouse = off\r\n", "mouse=off\n"},
     {"unknown setting", "[explorer]\nnumber = on\nmouse = off\n",
      "mouse=off\nconfig:2: no setting 'number' (did you mean numbers?)\n"},
-    {"bad value", "[explorer]\nmouse = yes\n", "config:2: mouse is one of: off on; not 'yes'\n"},
-    {"out of range", "[explorer]\ndear = 0\n", "config:2: dear is 1 to 100, not '0'\n"},
+    {"bad value", "[explorer]\nmouse = yes\n",
+     "config:2: mouse must be one of: off on; not 'yes'\n"},
+    {"out of range", "[explorer]\ndear = 0\n", "config:2: dear must be from 1 to 100, not '0'\n"},
     {"a list", "[explorer]\ncolumns = rail, name output time,reshard\n",
      "columns=rail name output time reshard\n"},
     {"an empty list", "[explorer]\ncolumns =\n", "columns=\n"},
     {"not in the list", "[explorer]\ncolumns = rail, names\n",
-     "config:2: columns are some of: rail name op stage output mapping local dtype cut mib params "
+     "config:2: columns must be names from: rail name op stage output mapping local dtype cut mib "
+     "params "
      "flops time backward weights kept cost times reshard back-reshard why changed; not 'names'\n"},
     {"no section", "mouse = off\n",
-     "config:1: this line is in no section: begin with [explorer]\n"},
+     "config:1: this line is in no section: write [explorer] above it\n"},
     {"unknown section", "[colors]\nx = 1\n",
-     "config:1: no section [colors] (there are [explorer], [theme] and [keys])\n"},
-    {"no value", "[explorer]\nmouse\n", "config:2: a line is NAME = VALUE\n"},
+     "config:1: no section [colors] (the sections are [explorer], [theme] and [keys])\n"},
+    {"no value", "[explorer]\nmouse\n", "config:2: expected a line NAME = VALUE\n"},
     {"open section", "[explorer\nmouse = off\n", "config:1: a section is written [name]\n"},
     {"looks", "[theme]\naxis1 = bold #56b4e9\ndim = bright-black\ntext = 17 underline\n", ""},
     {"no such colour", "[theme]\naxis1 = pinkish\n",
-     "config:2: 'pinkish' is not a colour or a mark (a name as cyan or bright-red, 0 to 255, "
-     "#rrggbb, default; bold, underline, reverse)\n"},
+     "config:2: 'pinkish' is not a colour or a text style (use a name such as cyan or bright-red, "
+     "0 to 255, #rrggbb or default; bold, underline, reverse)\n"},
     {"no such role", "[theme]\naxis9 = red\n",
-     "config:2: no role 'axis9' in a theme (text dim head status frame focus rail note error dear "
+     "config:2: a theme has no role 'axis9' (text dim head status frame focus rail note error dear "
      "axis1..6)\n"},
     {"keys", "[keys]\nundo = \"U\"\n", ""},
     {"keys change places", "[keys]\nundo = x\nwhat-if = u\n", ""},
-    {"a key taken", "[keys]\nundo = u x\n", "config:2: 'x' is undo now, and no longer what-if\n"},
-    {"a key twice", "[keys]\nundo = U\nredo = U\n", "config:3: 'U' is bound to undo already\n"},
-    {"a start taken", "[keys]\nundo = z\n", "config:2: 'z' is undo now, and no longer fold\n"},
-    {"too long", "[keys]\nundo = abcd\n", "config:2: 'abcd' is more than 3 keys\n"},
+    {"a key taken", "[keys]\nundo = u x\n", "config:2: 'x' is now undo, no longer what-if\n"},
+    {"a key twice", "[keys]\nundo = U\nredo = U\n", "config:3: 'U' is already bound to undo\n"},
+    {"a start taken", "[keys]\nundo = z\n", "config:2: 'z' is now undo, no longer fold\n"},
+    {"too long", "[keys]\nundo = abcd\n", "config:2: 'abcd' has more than 3 keys\n"},
     {"no such action", "[keys]\nundoo = U\n",
      "config:2: no command ':undoo' (did you mean ':undo'?)\n"},
     {"control bytes", "[explorer]\n\x1b[2J = 1\n",
-     "config:2: no setting '\\x1B[2J' (dimscope help config lists them)\n"},
+     "config:2: no setting '\\x1B[2J' (dimscope help config lists the settings)\n"},
 };
 
 static void file_says(void **state)

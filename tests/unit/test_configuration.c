@@ -45,18 +45,19 @@ static CaseRow rows[] = {
      "pp=8",
      {"micro_batches=4"},
      "few-micro-batches",
-     "4 micro-batches for a pipeline of 8: "},
+     "4 micro-batches for a pipeline of 8 devices: "},
     {"few micro-batches of interleaved stages",
      "pp=8",
      {"micro_batches=4", "virtual=2", "schedule=1f1b_interleaved"},
      "few-micro-batches",
-     "4 micro-batches for a pipeline of 8: "},
+     "4 micro-batches for a pipeline of 8 devices: "},
     {"one micro-batch", "pp=4", {"micro_batches=1"}, "few-micro-batches", "1 micro-batch for"},
     {"rounds that are not even",
      "pp=4",
      {"micro_batches=6", "virtual=2", "schedule=1f1b_interleaved"},
      "uneven-rounds",
-     "6 micro-batches are no multiple of the 4 devices in a row: stages take turns every 6"},
+     "6 micro-batches are not a multiple of the pipeline's 4 devices: a device changes stage every "
+     "6"},
     {"parameters gathered for each micro-batch",
      "pp=4,dp=2",
      {"micro_batches=8", ZERO_3},
@@ -114,12 +115,11 @@ static void bubbles_are_of_plans(void **state)
     (void)state;
     Opened few = open_row(&(CaseRow){.mesh = "pp=8", .set = {"micro_batches=4"}});
     Opened more = open_row(&(CaseRow){.mesh = "pp=8", .set = {"micro_batches=32"}});
-    const char *want = arena_printf(
-        few.arena,
-        "4 micro-batches for a pipeline of 8: devices wait %.1f%% of a step, and with 32 "
-        "micro-batches %.1f%%",
-        100 * plan_schedule(few.session->plan)->idle,
-        100 * plan_schedule(more.session->plan)->idle);
+    const char *want = arena_printf(few.arena,
+                                    "4 micro-batches for a pipeline of 8 devices: they idle %.1f%% "
+                                    "of a step, with 32 micro-batches %.1f%%",
+                                    100 * plan_schedule(few.session->plan)->idle,
+                                    100 * plan_schedule(more.session->plan)->idle);
     assert_string_equal(find(few.session, "few-micro-batches")->text, want);
     close_opened(&few);
     close_opened(&more);
@@ -143,8 +143,9 @@ static void gathers_are_counted(void **state)
     }
     int stage, gathered;
     const Finding *finding = find(o.session, "gathered-each-micro-batch");
-    assert_int_equal(
-        sscanf(finding->text, "stage %d gathers stored parameters %d times", &stage, &gathered), 2);
+    assert_int_equal(sscanf(finding->text, "stage %d all-gathers its sharded parameters %d times",
+                            &stage, &gathered),
+                     2);
     assert_int_equal(gathered, n[stage]);
     assert_true(gathered >= 2 * 7 * 8);
     close_opened(&o);

@@ -99,8 +99,8 @@ static OfferRow rows[] = {
     {"its_parts", "g:shard(\"lm_head.", "lm_head.weight lm_head.in lm_head.out"},
     {"the_graph_s_own_name", "g:op(\"/lm_h", "/lm_head"},
     {"and_what_is_beneath", "g:op(\"/lm_head/", "/lm_head/MatMul"},
-    {"a_pattern", "g:shard(\"transformer.h.*.ml", "patterns are not completed"},
-    {"a_choice", "g:shard(\"transformer.h.{0,", "patterns are not completed"},
+    {"a_pattern", "g:shard(\"transformer.h.*.ml", "names in patterns are not completed"},
+    {"a_choice", "g:shard(\"transformer.h.{0,", "names in patterns are not completed"},
     {"no_such_name", "g:shard(\"transformer.x", ""},
 
     {"dims_of_a_tensor", "g:shard(\"lm_head.weight\", {", "b s k n [0] [1]"},

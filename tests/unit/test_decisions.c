@@ -350,7 +350,7 @@ static HoldRow hold_rows[] = {
      "store-ignored", "is not a dim of a parameter", LEVEL_WARNING, false,
      "graph:pin('" OUT "', {[2] = {axis = 'tp', store = true}})"},
     {"a closed dim that must move", "dp=2,tp=4", PIN(OUT, 2, "256") "," PIN(FC, 1, "256/tp"),
-     "pin-moves", "is pinned 256, but its op makes it 256/tp: ", LEVEL_NOTE, false,
+     "pin-moves", "is pinned 256, but its op produces 256/tp: ", LEVEL_NOTE, false,
      "graph:pin('" OUT "', {[2] = {}}) graph:pin('" FC "', {[1] = 'tp'})"},
     {"a mesh too large for a dim", "dp=2,tp=1024", PIN(FC, 1, "256/tp"), "empty",
      "256/tp gives 1 on the first rank, 0 on the last", LEVEL_WARNING, false,

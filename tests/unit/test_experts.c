@@ -143,7 +143,7 @@ static void the_load_is_found(const Plan *plan, double imbalance)
     Arena *arena = arena_new();
     assert_int_equal(found->level, LEVEL_NOTE);
     assert_non_null(strstr(found->text, "sharded by ep: the fullest rank"));
-    assert_non_null(strstr(found->text, arena_printf(arena, " %.3g times as many", imbalance)));
+    assert_non_null(strstr(found->text, arena_printf(arena, " %.3g times the average", imbalance)));
     arena_free(arena);
 }
 

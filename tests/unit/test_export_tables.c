@@ -227,8 +227,9 @@ static void a_name_that_is_no_table_is_told_the_tables(void **state)
 {
     (void)state;
     Opened f = open_case(&cases[0]);
-    static const char *const rows[][2] = {
-        {NULL, "csv holds one table"}, {"op", "unknown table 'op'"}, {"", "unknown table ''"}};
+    static const char *const rows[][2] = {{NULL, "a csv file holds only one table"},
+                                          {"op", "unknown table 'op'"},
+                                          {"", "unknown table ''"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         ExportRequest request = {.drawing = {.session = f.session}, .table = rows[i][0]};
         ExportNotes notes = {.arena = f.arena};

@@ -364,10 +364,11 @@ static void the_reason_names_the_borders(void **state)
             p->plan->inferred->graph->gradient_of[p->plan->moved->reshards[r].tensor] == x)
             why_reshard_format(p->plan, &p->plan->moved->reshards[r], &why);
     assert_non_null(strstr(why.s,
-                           "its windows read 1 before and 1 behind each part of dim 2, by a: "
+                           "its windows read 1 before and 1 after each shard of dim 2, by a: "
                            "the neighbours send it\n"));
-    assert_non_null(strstr(why.s, "windows overlap: what it has of 1 before and 1 behind each part "
-                                  "of dim 2, by a, goes back to the neighbours, which add it\n"));
+    assert_non_null(
+        strstr(why.s, "windows overlap: its results for 1 before and 1 after each shard of dim 2, "
+                      "by a, go back to the neighbours, which add them\n"));
     planning_close(p);
 }
 

@@ -63,7 +63,7 @@ static NameRow name_rows[] = {
     {"help", "help"},
     {"findi", "findings"},
     {"why", "why"},
-    {"wh", "':wh' is the start of 3 commands"},
+    {"wh", "':wh' matches 3 commands"},
     {"quut", "no command ':quut'"},
     {"", "no command ':'"},
 };

@@ -80,7 +80,7 @@ static ConfigRow rows[] = {
     {"a config of a type", BUILDER("beside", "8"), "", "config.json", NULL, "bf16",
      "beside.weight bf16 6,8"},
     {"no type of parameters", "", "", "model.lua", NULL, "i64",
-     "parameters cannot be of type 'i64'"},
+     "parameters cannot have type 'i64'"},
     {"a config with a config", BUILDER("beside", "8"), "", "config.json", "config.json", NULL,
      "is already a config"},
     {"a config that is not there", "", "", "model.lua", "no.json", NULL, "no.json"},

@@ -44,7 +44,7 @@ static ConflictRow rows[] = {
      {"in1", 1, "tp"},
      {"m", 0, "tp"},
      "shardy shardy-basic shardy-basic-then-aggressive",
-     "dim 0 of m is pinned 8/tp, but its op makes it 8: all-to-all over tp inserted (256 B); the "
+     "dim 0 of m is pinned 8/tp, but its op produces 8: all-to-all over tp inserted (256 B); the "
      "pin of in1 dim 1 (p.lua:1) wins, the pin of m dim 0 (p.lua:2) loses"},
     {"a value between two pinned ones",
      "m <- Add f32[8,16] f32[8,16]; g <- Swish m",

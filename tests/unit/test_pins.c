@@ -290,7 +290,7 @@ static ReadRow read_rows[] = {
      "_orig_mod.module." FC ": [R, R]\n"
      "model._fsdp_wrapped_module.transformer.h.0.mlp.c_fc.bias: [R, R]",
      "h.0.mlp.c_fc.weight 0 64 @1\nh.0.mlp.c_fc.weight 1 256 @1\nh.0.mlp.c_fc.bias 0 256 @2\n",
-     "2 names are each taken"},
+     "2 names are each matched"},
     {"a name without its model", "h.0.mlp.c_fc.bias: [R, R]", "h.0.mlp.c_fc.bias 0 256 @1\n",
      "'h.0.mlp.c_fc.bias' is 'transformer.h.0.mlp.c_fc.bias'"},
     {"torch's Linear, which the exporter turned", "lm_head.weight: [Replicate(), Shard(0)]",
@@ -316,7 +316,7 @@ static ReadRow read_rows[] = {
     {"left out: a count", BIAS ": [R, R]\n" FC ": [R, R, R]", "h.0.mlp.c_fc.bias 0 256 @1\n",
      "3 placements for the 2 axes of the mesh dp=2,tp=4"},
     {"left out: a shape", BIAS ": [R, R]\n" FC " Spec(f32[64, 64](RR))",
-     "h.0.mlp.c_fc.bias 0 256 @1\n", "it is 64,64 there and 64,256 in the model"},
+     "h.0.mlp.c_fc.bias 0 256 @1\n", "it is 64,64 in the text and 64,256 in the model"},
     {"left out: what no digits say", BIAS ": [R, R]\n" FC ": [R, _StridedShard(1, 7)]",
      "h.0.mlp.c_fc.bias 0 256 @1\n", "sharding-dropped:2"},
 };
@@ -345,8 +345,8 @@ typedef struct {
 } BadRow;
 
 static BadRow bad_rows[] = {
-    {"nothing", "", 0, 0, "there is no sharding in it"},
-    {"comments only", "# nothing\n", 0, 0, "there is no sharding in it"},
+    {"nothing", "", 0, 0, "the text contains no sharding"},
+    {"comments only", "# nothing\n", 0, 0, "the text contains no sharding"},
     {"prose", "hello world\n", 1, 7, "this is not a sharding"},
     {"a name alone", "\nwte\n", 2, 1, "expected a line \"name: sharding\""},
     {"a number", "{\"wte\": 3}", 1, 9, "this is not a sharding"},
@@ -361,13 +361,13 @@ static BadRow bad_rows[] = {
     {"an axis without quotes", BIAS ": P(dp)", 1, 34, "'dp' is neither an axis in quotes nor None"},
     {"a tail", BIAS ": P('dp') x", 1, 40, "expected the end"},
     {"another mesh of the same names", "mesh: DeviceMesh((dp=2, tp=2), 'cpu')\n" BIAS ": [R, R]", 1,
-     17, "it is for a mesh of dp=2,tp=2, but this mesh is dp=2,tp=4"},
+     17, "the text is for the mesh dp=2,tp=2, but this mesh is dp=2,tp=4"},
     {"another mesh of sdy", "sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=8]>\n" BIAS ": [{\"dp\"}]", 1, 18,
-     "it is for a mesh of dp=2,tp=8"},
+     "the text is for the mesh dp=2,tp=8"},
     {"another mesh in a sharding",
      BIAS ": NamedSharding(mesh=Mesh('dp': 4, 'tp': 2), spec=P('dp'))", 1, 55, "dp=4,tp=2"},
     {"nothing fits", "w: [R, R]\nv: [R, R]\n", 1, 0,
-     "none of its 2 shardings fits the model; the first: no tensor is named 'w'"},
+     "none of its 2 shardings fits the model; the first one: no tensor is named 'w'"},
     {"shardy: coarser than the plan it was exported from",
      "module {\n  sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=4]>\n"
      "  func.func public @main(\n      // sharded less than (3)(256/tp), which sdy cannot express\n"

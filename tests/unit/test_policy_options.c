@@ -147,7 +147,7 @@ static void a_setting_without_a_policy_is_refused(void **state)
     open_world(&world, MODEL, NULL, "a=1");
     assert_null(world.session);
     assert_int_equal(world.err.kind, ERROR_USAGE);
-    assert_string_equal(world.err.text, "there is no policy to set 'a' of");
+    assert_string_equal(world.err.text, "'a' is an option of policies, but no policy is given");
     close_world(&world);
 }
 

@@ -292,8 +292,8 @@ static void the_reason_names_the_ring(void **state)
     Planning *p = ring_planned(&rows[0]);
     Buf why = buf_new(p->arena);
     why_reshard_format(p->plan, &p->plan->moved->reshards[0], &why);
-    assert_non_null(strstr(why.s, "parts of dim 2 go around a ring over a: the op computes on one "
-                                  "while the next is on its way; hidden "));
+    assert_non_null(strstr(why.s, "shards of dim 2 go around a ring over a: the op computes on one "
+                                  "shard while the next one is being sent; hidden "));
     planning_close(p);
 }
 

@@ -30,7 +30,7 @@ static ScreenRow rows[] = {
     {"ascii devices", 80, 24, "~54", 3, {"A +1/4", "+------", "|>d0<"}},
     {"row numbers", 80, 24, "#", 1, {" 12  │ ●       Gather_6", " 19 >▾         h[0..11] ×12"}},
     {"a setting by name", 80, 24, ":set glyphs=ascii<Enter>", -1, {"glyphs = ascii", "+-*"}},
-    {"a setting that is none", 80, 24, ":set dear=none<Enter>", -1, {"dear is 1 to 100"}},
+    {"a setting that is none", 80, 24, ":set dear=none<Enter>", -1, {"dear must be from 1 to 100"}},
     {"settings as a menu", 80, 24, "o4", 2, {"options", "numbers    on", "1  glyphs     auto"}},
     {"help begins with the view", 80, 24, "5?", 2, {"in Comm"}},
     {"tabs where only the shown one has a name", 60, 20, "9", 1, {" 1 2 3 4 5 6 7 8[9 Run]"}},
@@ -39,14 +39,19 @@ static ScreenRow rows[] = {
     {"keys that have something to do", 80, 24, "7", 1, {" d compare  Tab pane  Backspace back"}},
     {"and what has no key", 80, 24, "9", 1, {" :run measure  l time"}},
     {"a name copied", 80, 24, "y", 1, {"to copy: transformer.h.0/Add_1"}},
-    {"a form that is none", 80, 24, ":copy-as dtensors<Enter>", -1, {"no form 'dtensors'"}},
+    {"a form that is none",
+     80,
+     24,
+     ":copy-as dtensors<Enter>",
+     -1,
+     {"there is no notation 'dtensors'"}},
     {"a view as a file: the kinds",
      80,
      24,
      "5E",
      2,
      {"export to gpt2-comm.*", "s  svg", "h  html", "m  md"}},
-    {"a file of no kind", 80, 24, ":export plan.pdf<Enter>", -1, {"export as what?"}},
+    {"a file of no kind", 80, 24, ":export plan.pdf<Enter>", -1, {"which file? its name ends in"}},
     {"a picture has no rows", 80, 24, "Z:export /tmp/x.csv<Enter>", -1, {" is a picture"}},
     {"an action by a few letters", 80, 24, "<C-p>", 1, {"actions", ":down", ":page-down"}},
     {"the nearest name first", 80, 24, "<C-p>find", 5, {"> find", ":findings"}},
@@ -387,7 +392,7 @@ static void a_click_on_a_head_sorts_and_a_second_one_reverses(void **state)
     assert_true(find_on_screen(app, "by reshard", &x, &y));
     click_on(app, "RESHARD", 9100);
     assert_int_equal(app->ui.at.show, SHOW_GRAPH);
-    assert_true(find_on_screen(app, "the least first", &x, &y));
+    assert_true(find_on_screen(app, "smallest first", &x, &y));
     click_on(app, "NAME", 12000);
     assert_true(find_on_screen(app, "rows in program order", &x, &y));
     app_free(app);

@@ -20,7 +20,8 @@ static ScreenRow rows[] = {
      24,
      "dscripts/policies/fsdp.lua",
      -1,
-     {"compare with   /scripts/policies/fsdp.lua", "no item has this text: Enter takes it"}},
+     {"compare with   /scripts/policies/fsdp.lua",
+      "no item has this text: Enter uses it as typed"}},
     {"and the path is compared with",
      80,
      24,
@@ -45,7 +46,7 @@ static ScreenRow rows[] = {
      -1,
      {"/32"}},
     {"the devices of a mesh", 80, 24, ":mesh dp=64,tp=2<Enter>4", -1, {"/64"}},
-    {"a menu", 80, 16, ":columns<Enter>", -1, {"Esc: done   1-10/21"}},
+    {"a menu", 80, 16, ":columns<Enter>", -1, {"Esc closes   1-10/21"}},
     {"the list of actions", 80, 24, "<C-p>", -1, {"actions 1-"}},
     {"Enter's hint is what Enter does: on a fold", 80, 24, "", 0, {"Enter members"}},
     {"on an op", 80, 24, "/lm_head/MatMul<Enter>", -1, {"Enter details"}},
@@ -251,7 +252,7 @@ static void a_broken_policy_stays_in_the_status_until_it_is_mended(void **state)
     for (const char *keys = "j5?"; *keys; keys++) {
         app_type(app, (Str){keys, 1});
         screen_says(app,
-                    (const char *[]){"policy FAILED line 2, showing the last good plan", NULL});
+                    (const char *[]){"policy FAILED line 2, showing the last valid plan", NULL});
         screen_misses(app, "│ legal");
     }
     app_resize(app, 80, 24);

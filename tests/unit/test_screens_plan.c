@@ -83,7 +83,7 @@ static ScreenRow rows[] = {
      24,
      "pt:diff before<Enter>",
      -1,
-     {"B before", "decision 75", "no more decisions: it has 74", "by you"}},
+     {"B before", "decision 75", "no further decision: it has 74", "by you"}},
     {"a plan on another mesh",
      80,
      24,
@@ -129,7 +129,7 @@ static ScreenRow rows[] = {
      24,
      ":mesh dp=64,tp=8<Enter>9",
      -1,
-     {"cannot be run here: the mesh has 512 devices, a host runs 256"}},
+     {"this plan cannot run here: the mesh has 512 devices, one host runs at most 256"}},
     {"which lines of the policy did nothing",
      80,
      24,
@@ -157,7 +157,7 @@ static ScreenRow rows[] = {
      24,
      "8xx",
      -1,
-     {"1 did nothing !", ">!   21     0", "LINE 21: all 24 decisions of it were undone",
+     {"1 did nothing !", ">!   21     0", "LINE 21: all of its 24 decisions were undone",
       "line 21 dropped: step"}},
     {"all of its source",
      80,
@@ -400,8 +400,8 @@ static void a_policy_is_edited_and_run_again(void **state)
     write_policy(path, "  graph:pin('lm_head.weight', {[2] = 'tp'})");
     app_type(app, STR("r"));
     screen_says(app, (const char *const[]){":2:3: 'lm_head.weight' has 2 dims, no dim 2",
-                                           "its dims: 0 of 64", "e edits, r runs it again",
-                                           ">!    2", NULL});
+                                           "its dims: 0 of 64",
+                                           "e edits the policy, r runs it again", ">!    2", NULL});
     Str place;
     int line = 0;
     assert_true(policy_place(&app->ui, &place, &line));
@@ -477,7 +477,7 @@ static void a_run_says_whether_it_computes_the_same(void **state)
     screen_says(app,
                 (const char *const[]){"not checked", "1 pass timed on the host, seed 7", NULL});
     app_type(app, STR(":run slowly<Enter>"));
-    screen_says(app, (const char *const[]){":run does not know 'slowly'", NULL});
+    screen_says(app, (const char *const[]){":run has no option 'slowly'", NULL});
     app_type(app, STR("1pt9"));
     screen_says(app, (const char *const[]){"not run since the plan changed", NULL});
     app_free(app);

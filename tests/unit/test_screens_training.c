@@ -214,7 +214,7 @@ static ScreenRow rows[] = {
      "d:micro_batches=8<Enter>",
      4,
      {"micro-batches 16                 8", "tokens/s dev.",
-      "B is worse: +5.9% a token, with as much memory"}},
+      "B is worse: +5.9% a token, with the same memory"}},
     {"the mesh beside it, in a step of its own",
      80,
      24,

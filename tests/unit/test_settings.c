@@ -227,7 +227,8 @@ static void what_cannot_be_set_is_refused(void **state)
         {LLAMA, "dropout=some", "dropout is a number from 0 to below 1, not 'some'"},
         {LLAMA, "precision=int8", "precision is fp32, bf16 or fp16, not 'int8'"},
         {LLAMA, "grad_dtype=f64", "grad_dtype is f32, bf16 or fp16, not 'f64'"},
-        {GPT, "dropout=0.1", "'" GPT "' is not built by a script, so its dropout cannot be set"},
+        {GPT, "dropout=0.1",
+         "'" GPT "' is not a .lua model or a config.json, so its dropout cannot be set"},
     };
     World world = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -238,7 +239,7 @@ static void what_cannot_be_set_is_refused(void **state)
     world.options.dtype = "f32";
     open_world(&world, LLAMA, "dp=2", "dp", "precision=bf16");
     assert_null(world.session);
-    assert_string_equal(world.err.text, "--dtype is f32 and precision is bf16");
+    assert_string_equal(world.err.text, "--dtype f32 contradicts precision=bf16");
     close_world(&world);
 }
 

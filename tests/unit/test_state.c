@@ -187,7 +187,7 @@ static void it_is_kept_in_a_file_per_model(void **state)
     assert_true(file_write(path, STR("noise\n"), NULL));
     app = start(session);
     state_load(app);
-    assert_non_null(strstr(screen(app), "is not the state of a session"));
+    assert_non_null(strstr(screen(app), "is not a saved session"));
     app_free(app);
     unlink(path);
     rmdir(arena_printf(arena, "%s/dimscope", folder));

@@ -250,7 +250,7 @@ static const struct {
     {"a model that has gradients keeps its own names",
      X W "model:output(model:op('Relu', {x}), 'w~grad')\n" MEAN("model:op('MatMul', {x, w})"),
      "sgd", "gradient-renamed",
-     "'w~grad_' is the name of a gradient here, since the model has a tensor named ~grad already"},
+     "'w~grad_' names a gradient, because the model already has a tensor named ~grad"},
     {"integers do not train",
      "local i = model:param('i', {16}, 'i64')\n" X MEAN(
          "model:op('Add', {x, model:op('Cast', {i}, {to = 1})})"),

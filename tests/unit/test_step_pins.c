@@ -232,9 +232,9 @@ static void why_not_speaks_of_gradients(void **state)
     static const struct {
         const char *lua, *tensor, *want;
     } asked[] = {
-        {"", "w~grad", "no pin leads tp to any dim linked with it"},
+        {"", "w~grad", "no pin leads tp to any dim linked with these"},
         {"graph:shard('w', {[1] = 'tp'})", "w~grad", "tp shards it"},
-        {"graph:shard('w~grad', {[1] = 'tp'})", "w~grad", "tp shards dim 1 of it"},
+        {"graph:shard('w~grad', {[1] = 'tp'})", "w~grad", "tp already shards dim 1"},
     };
     for (size_t i = 0; i < COUNT_OF(asked); i++) {
         TestStep s = open_step(asked[i].lua, NULL);

@@ -51,8 +51,8 @@ static void a_terminal_shows_it_and_is_restored(void **state)
 }
 
 static TermRow refused_rows[] = {
-    {"dumb", "dumb", "", false, "'dumb' cannot place its cursor"},
-    {"unknown", "no-such-terminal", "", false, "'no-such-terminal' cannot place its cursor"},
+    {"dumb", "dumb", "", false, "'dumb' cannot move its cursor"},
+    {"unknown", "no-such-terminal", "", false, "'no-such-terminal' cannot move its cursor"},
 };
 
 static void a_terminal_that_cannot_is_refused(void **state)

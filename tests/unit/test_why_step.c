@@ -117,7 +117,7 @@ static const AskedRow asked[] = {
     {"an updated value lies as its states are stored", "transformer.wte.weight~next", NULL,
      STEP("dp=4", "fsdp", ""), "   2 pin  transformer.wte.weight dim 0, stored  fsdp.lua:", ""},
     {"and is gathered if the parameter is whole", "transformer.wte.weight~next", NULL,
-     STEP("dp=4", "dp", "zero=1"), "dim 0  256/dp  as its op makes it, sharded by dp, back to",
+     STEP("dp=4", "dp", "zero=1"), "dim 0  256/dp  as its op produces it, sharded by dp, back to",
      "readers need"},
     {"a bias that takes what its op needs", H0 "attn.c_attn.bias~next", NULL,
      STEP("dp=2,tp=2", "megatron", ""),

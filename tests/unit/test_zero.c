@@ -162,7 +162,8 @@ static SaidRow said_rows[] = {
     {"an empty list", STORE("{}"), "adamw", "'store' must be true, false or of"},
     {"two levels", "graph:zero(1, 'dp')\ngraph:zero(2, 'dp')", "adamw", "is pinned"},
     {"an axis that does not shard the batch", BATCH "graph:zero(1, 'tp')", "adamw",
-     "store-axis: b (and 2 more): what the update reads is stored by tp, which does not shard the "
+     "store-axis: b (and 2 more): gradients or states are stored sharded by tp, which does not "
+     "shard the "
      "batch"},
     {"nothing shards the batch", "graph:zero(3, 'dp')", "adamw", "store-axis: b (and 2 more)"},
     {"no step", BATCH "graph:zero(2, 'dp')", NULL,

@@ -169,9 +169,11 @@ static bool edit(App *app, Error *err)
     int line;
 
     if (!edit_place(&app->ui, &file, &line))
-        return error_set(err, "there is no policy to edit: the explorer was opened without -p");
+        return error_set(
+            err,
+            "there is no policy to edit; open the explorer with -p POLICY, or type :policy FILE");
     if (!app->term)
-        return error_set(err, "no terminal to open an editor on");
+        return error_set(err, "no terminal to open the editor in");
     const char *const argv[] = {"sh",
                                 "-c",
                                 "exec ${VISUAL:-${EDITOR:-vi}} \"$@\"",
@@ -221,7 +223,7 @@ static bool shell(App *app, Str args, Error *err)
     }
     const char *command = shell_command(&app->ui, args);
     if (!app->term)
-        return error_set(err, "no terminal to run on: %s", command);
+        return error_set(err, "no terminal to run the command in: %s", command);
     const char *const argv[] = {"sh", "-c", script, "sh", command, NULL};
     return term_run(app->term, argv, err);
 }
@@ -517,7 +519,7 @@ static bool act_on_place(App *app, ActId act)
     else if (act == ACT_BACK && !places_back(ui))
         ui_say(ui, "this is where you began");
     else if (act == ACT_FORWARD && !places_forward(ui))
-        ui_say(ui, "there is no later place to go to");
+        ui_say(ui, "there is no later place to go forward to");
     else
         return act == ACT_BACK || act == ACT_FORWARD;
     return true;

@@ -129,7 +129,7 @@ static bool handle_console_key(App *app, Key key)
     else if (key == K_TAB || key == K_BTAB)
         complete_step(ui, &app->prompt, key == K_TAB ? 1 : -1);
     else if (key == K_ENTER && app->prompt.n > 0 && job_in_foreground(ui))
-        ui_fail(ui, "wait for the line before, or stop it with C-c");
+        ui_fail(ui, "the previous line still runs: wait, or stop it with C-c");
     else
         return false;
     return true;

@@ -77,7 +77,7 @@ static void offer_names(Line *line)
     const Naming *naming = session->naming;
     for (size_t i = 0; i < line->stem.n; i++)
         if (strchr("*?{}[]", line->stem.s[i])) {
-            line->out->none = "patterns are not completed";
+            line->out->none = "names in patterns are not completed";
             return;
         }
     line->seen = names_new(line->ui->frame);
@@ -163,7 +163,7 @@ static void offer_index_dims(Line *line, int32_t op)
         offer(line, space->index[i].name, " = ",
               arena_printf(line->ui->frame, "%" PRId64 "  %s", space->index[i].size,
                            space->index[i].role == ROLE_REDUCE   ? "summed"
-                           : space->index[i].role == ROLE_FROZEN ? "not to be sharded"
+                           : space->index[i].role == ROLE_FROZEN ? "keeps the dim whole"
                                                                  : ""));
 }
 

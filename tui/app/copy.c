@@ -143,7 +143,7 @@ bool copy_as(Ui *ui, Str form, Error *err)
         return copy_form(ui, i) ||
                error_set(err, "%s has no notation for what is selected", form_name(i));
     }
-    error_set(err, "no form '%.*s'", STR_ARG(form));
+    error_set(err, "there is no notation '%.*s'", STR_ARG(form));
     error_hint(err, "forms: %s", copy_forms(ui));
     return false;
 }

@@ -160,7 +160,7 @@ bool export_view(App *app, Str args, Error *err)
         return true;
     }
     if (!format_find(kind.n > 0 ? kind : ending(file), &format)) {
-        error_set(err, "export as what? a file that ends in .svg .html .txt .ansi .csv .json .md");
+        error_set(err, "which file? its name ends in .svg .html .txt .ansi .csv .json or .md");
         error_hint(err, ":export FILE KIND, or `E` for a menu");
         return false;
     }

@@ -77,7 +77,7 @@ static Str verdict_text(const Ui *ui, bool brief, Style *style)
         buf_printf(&text, "%s FAILED", failed ? "policy" : ui->changes.reload_failed);
         if (line > 0)
             buf_printf(&text, " line %d", line);
-        buf_puts(&text, brief ? "" : ", showing the last good plan");
+        buf_puts(&text, brief ? "" : ", showing the last valid plan");
         return buf_str(&text);
     }
     buf_puts(&text, plan_is_legal(ui_plan(ui)) ? "legal" : "ILLEGAL");
@@ -498,7 +498,7 @@ static void draw_hints(const App *app, Pen *pen)
 static void draw_keys(const App *app, Pen *pen)
 {
     if (app->prompt.kind == '>') {
-        pen_puts(pen, ROLE_DIM, " Enter run  Tab complete  Up line before  C-c stop  Esc leave");
+        pen_puts(pen, ROLE_DIM, " Enter run  Tab complete  Up last line  C-c stop  Esc leave");
         return;
     }
     if (app->prompt.kind) {
@@ -509,7 +509,7 @@ static void draw_keys(const App *app, Pen *pen)
         const Menu *menu = &app->ui.menu;
         pen_puts(pen, ROLE_DIM,
                  menu->given    ? " type a name or part of one  Enter choose  Esc leave"
-                 : menu->typing ? " type part of a name  Enter choose  Esc all again"
+                 : menu->typing ? " type part of a name  Enter choose  Esc show all"
                                 : " j k move  Enter choose, or its key  / find  Esc leave");
         pen_puts(pen, ROLE_DIM, menu->moved && !menu->typing ? "  < > other dim" : "");
         return;

@@ -85,7 +85,7 @@ void go_producer(Ui *ui)
     else if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
         ops[n++] = maker;
     if (n == 0)
-        ui_say(ui, "no op makes this: it is an input or a parameter");
+        ui_say(ui, "no op produces this: it is an input or a parameter");
     else
         go_one_of(ui, "made by", ops, n);
 }
@@ -125,7 +125,7 @@ void go_reshard(Ui *ui)
     if (found < 0 && ui->at.op >= 0)
         found = ui->comm->of_op[ui->at.op];
     if (found < 0) {
-        ui_say(ui, "no reshard: every op reads it as it is sharded");
+        ui_say(ui, "no reshard: every op reads it in the sharding it has");
         return;
     }
     if (comm_arranged(ui)->n_rows < 0) {
@@ -134,7 +134,7 @@ void go_reshard(Ui *ui)
         return;
     }
     if (ui->comm->row_of[found] >= ui->comm->n_rows) {
-        ui_say(ui, "the filter hides its reshard: F lists all rows again");
+        ui_say(ui, "the filter hides its reshard: F drops the filter");
         return;
     }
     ui_show(ui, SHOW_COMM);
@@ -174,7 +174,7 @@ static void go_gradient_of_value(Ui *ui, int32_t tensor)
     int32_t gradient = plan_gradient(ui_plan(ui), tensor);
 
     if (of < 0 && gradient < 0) {
-        ui_say(ui, "it has no gradient: no parameter that trains depends on it");
+        ui_say(ui, "it has no gradient: no trained parameter depends on it");
         return;
     }
     places_remember(ui);
@@ -182,7 +182,7 @@ static void go_gradient_of_value(Ui *ui, int32_t tensor)
         int32_t update = tensor_is_parameter(ui->session->inferred, of) ? update_of(graph, of) : -1;
         if (update >= 0 && ui->at.op != update) {
             ui_go_op(ui, update);
-            ui_say(ui, "the update of %.*s; gb again goes on",
+            ui_say(ui, "the update of %.*s; press gb again to go on",
                    STR_ARG(label_tensor(ui->session, ui->frame, of)));
             ui_select_tensor(ui, of);
             return;
@@ -200,7 +200,7 @@ void go_gradient(Ui *ui)
     int n = 0;
 
     if (!graph->phase) {
-        ui_say(ui, "this plan has no backward pass: :train derives it");
+        ui_say(ui, "this plan has no backward pass: :train adds it");
         return;
     }
     bool of_value = ui->at.tensor >= 0 && (ui->at.show >= SHOW_TENSOR || op < 0);
@@ -340,7 +340,7 @@ void go_next_change(Ui *ui, int by)
         ui_select_row(ui, i);
         return;
     }
-    ui_say(ui, ui->changes.before ? "no further row has changed"
+    ui_say(ui, ui->changes.before ? "no other row has changed"
                                   : "no op has changed: this is the first plan");
 }
 

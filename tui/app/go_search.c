@@ -117,7 +117,7 @@ static void search_page(Ui *ui, int by)
             return;
         }
     }
-    ui_fail(ui, "/%.*s: not on this page", STR_ARG(search_pattern(ui->find.search)));
+    ui_fail(ui, "/%.*s: not found on this page", STR_ARG(search_pattern(ui->find.search)));
 }
 
 /* Of a search whose hits are all known. */

@@ -28,11 +28,11 @@ void leave(App *app)
         return;
     }
     menu_open(ui,
-              arena_printf(ui->frame, "%d pin%s made here %s in no file", n, n > 1 ? "s" : "",
+              arena_printf(ui->frame, "%d pin%s made here %s not saved", n, n > 1 ? "s" : "",
                            n > 1 ? "are" : "is"),
               chosen);
     if (kept)
-        menu_add(ui, 'q', STR("quit; the next session begins with them"), LEAVE_KEEP);
+        menu_add(ui, 'q', STR("quit; the next session restores them"), LEAVE_KEEP);
     menu_add(ui, 'w', STR("write them as a policy, and quit"), LEAVE_WRITE);
-    menu_add(ui, kept ? 'd' : 'q', STR("quit without them"), LEAVE_DROP);
+    menu_add(ui, kept ? 'd' : 'q', STR("quit and discard them"), LEAVE_DROP);
 }

@@ -87,7 +87,7 @@ bool reload_train(App *app, Str spec, Error *err)
     UpdateSpec read;
 
     if (spec.n == 0 && now) {
-        ui_say(ui, "training step: %s; :train none plans the forward pass alone", now);
+        ui_say(ui, "training step: %s; :train none plans only the forward pass", now);
         return true;
     }
     if (strcmp(text, "none") != 0 && !update_spec_read(ui->frame, text, &read, err))

@@ -224,9 +224,9 @@ bool state_apply(App *app, const Source *source, Error *err)
         arena_printf(app->ui.frame, "graph %016" PRIx64, graph_hash(ui_graph(&app->ui)));
 
     if (!str_eq(first, str_from(first_line)))
-        return error_set(err, "%s is not the state of a session", source->name);
+        return error_set(err, "%s is not a saved session", source->name);
     if (!str_eq(graph, str_from(own)))
-        return error_set(err, "the model has changed since the last session: nothing restored");
+        return error_set(err, "the model has changed since the last session: nothing was restored");
     while (rest.n > 0) {
         Str value = str_take(&rest, '\n'), key = str_take(&value, ' ');
         for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
@@ -339,7 +339,7 @@ void state_load(App *app)
     if (error_is_set(&err))
         ui_say(ui, "%s", err.text);
     else if (restored || n_pins > 0)
-        ui_say(ui, "restored from the last session%s; --fresh starts anew",
+        ui_say(ui, "restored the last session%s; start with --fresh to ignore it",
                pins.n > 0 ? pins.s : "");
 }
 

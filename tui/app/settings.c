@@ -74,7 +74,7 @@ bool settings_set(Ui *ui, Str args, Error *err)
 
     if (!setting) {
         error_set(err, "no setting '%.*s'", STR_ARG(name));
-        error_hint(err, "`o` lists them");
+        error_hint(err, "`o` lists all settings");
         return false;
     }
     if (memchr(args.s, '=', args.n) &&

@@ -13,23 +13,24 @@ const TourStep tour_steps[] = {
     {"8/dp,1024,768 Σtp: dim 0 is sharded by axis dp; Σtp means partial: each rank along tp holds "
      "a partial sum. AR tp, an all-reduce over tp, adds them up. Look at all reshards.",
      "5", "AR tp"},
-    {"The most expensive is first, with its formula and the numbers in it; × says how often it "
-     "happens. Which line of the policy asked for it?",
+    {"The most expensive one comes first, with its formula and the numbers in it; × says how often "
+     "it happens. Which line of the policy asked for it?",
      "w", "megatron.lua:"},
     {"Read from the bottom: the pin in megatron.lua, then every op on the way. Every sharding has "
      "such a chain. Go back to the graph and find a weight by its name.",
      "1/h.3.mlp.c_fc.weight<Enter>", "768,3072/tp"},
-    {"Its columns are sharded by tp: 768,3072/tp, so each rank holds 768,768 of it. See which rank "
+    {"Its columns are sharded by tp: 768,3072/tp, so each rank holds a shard of 768,768. See which "
+     "rank "
      "holds which part.",
      "3", "SLICES"},
     {"The same sharding as Paddle, DTensor, JAX and Shardy write it, and a picture of its slices: "
-     "equal letters mean equal bytes. Why is it not sharded by dp as well?",
+     "equal letters mean equal bytes. Why is it not also sharded by dp?",
      "Wd", "dp"},
     {"What stopped dp, and what would let it through. What if it were sharded another way? Each "
      "choice is planned before you decide. Look, and leave with Esc.",
      "1x<Esc>", "[1 Graph]"},
-    {"Compare with another plan: d lists them, f leaves fsdp, which is shipped with the program, "
-     "Enter takes it.",
+    {"Compare with another plan: d lists them, f narrows the list to fsdp, a policy shipped with "
+     "the program, Enter chooses it.",
      "df<Enter>", "[7 Diff]"},
     {"Totals of both plans, every difference in program order, and the first decision that "
      "differs. Next: what is in memory at the peak, and what would lower it.",
@@ -37,21 +38,23 @@ const TourStep tour_steps[] = {
     {"The policy, line by line: what each line decided and what that costs. In the console below "
      "you can decide more; :write saves it.",
      "8", "[8 Policy]"},
-    {"Training, in five steps. So far the plan is of a forward pass. :train derives the rest of "
+    {"Training, in five steps. So far the plan covers only the forward pass. :train derives the "
+     "rest of "
      "the "
      "step: the loss, the backward pass, the update by AdamW. Your pins and the policy stay.",
      "1:train auto<Enter>", "BWD ms"},
     {"A row has both passes now: ms forward, BWD ms for its backward ops. A square "
      "on the left marks what is kept for the backward pass. What is that, in bytes?",
      "gk", "AT THE PEAK"},
-    {"By layer, the most first; AGAIN is the time of making it again. What would recomputation or "
+    {"By layer, the largest first; AGAIN is the time to recompute it. What would recomputation or "
      "ZeRO change? Each setting of the policy is planned. Look, and leave with Esc.",
      "x<Esc>", "KEPT OUTPUT OF"},
-    {"Back to communication: each row now says its pass. Gradients are reduced in the update, once "
+    {"Back to communication: each row now shows its pass. Gradients are reduced in the update, "
+     "once "
      "a step; the rest is paid for every micro-batch.",
      "5", "backward"},
     {"Last, a weight and its gradient: how each is sharded, where the gradient is reduced, and "
-     "where the states of the optimizer lie. gb goes from one to the other.",
+     "where the states of the optimizer are stored. gb goes from one to the other.",
      "1gg/h.3.mlp.c_fc.weight<Enter>3", "once a step"},
     {"The keys are at the bottom of each screen, and ? lists them all. q leaves. Now your own "
      "model: dimscope MODEL.onnx -m dp=2,tp=4 -p megatron.",

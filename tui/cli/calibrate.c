@@ -120,8 +120,9 @@ static void put_machine(const Machine *machine, const char *how, Buf *out)
 static void put_fit(const char *what, const CalibrateFit *fit, const char *machine, Buf *out)
 {
     if (fit->n > 0)
-        buf_printf(out, "%d %s: off by %.3g times under %s, by %.2f times now\n", fit->n, what,
-                   fit->before, machine, fit->after);
+        buf_printf(out,
+                   "%d %s: predictions off by %.3g times with %s, by %.2f times with this file\n",
+                   fit->n, what, fit->before, machine, fit->after);
 }
 
 static void put_row(Table *table, const char *name, bool fitted, Str before, Str after)
@@ -198,8 +199,7 @@ static bool choose_sample(Cli *cli, const char *sample, bool has_policy)
     operand[0] = cli->hooks->data_file(cli->hooks->context, cli->arena, sample);
     if (!operand[0]) {
         error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not installed", sample);
-        return error_hint(&cli->err,
-                          "it comes with the program: make install puts it in its place");
+        return error_hint(&cli->err, "it comes with the program; make install installs it");
     }
     cli->operand = operand;
     cli->n_operands = 1;
@@ -269,7 +269,7 @@ static double sum_of_medians(const Session *session, const RunReport *report)
 static void put_check(const Session *session, const RunReport *report, Buf *out)
 {
     double medians = sum_of_medians(session, report);
-    buf_printf(out, "a step of %s, which no table is from: predicted ", path_base(check_model));
+    buf_printf(out, "a step of %s, which is not in the tables: predicted ", path_base(check_model));
     units_format_us(report->predicted_us, out);
     buf_puts(out, "; measured ");
     units_format_us(medians, out);

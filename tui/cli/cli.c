@@ -71,7 +71,7 @@ bool cli_seconds(Cli *cli, double without, double *out)
     if (end != text && *end == '\0' && errno == 0 && *out > 0 && *out < 1e9)
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--seconds cannot be '%s'", text);
-    return error_hint(&cli->err, "write a number above 0, as in --seconds 10");
+    return error_hint(&cli->err, "give a number above 0, for example --seconds 10");
 }
 
 bool cli_decode_asked(Cli *cli, DecodeAsked *out)
@@ -179,7 +179,8 @@ static bool add_decode(Cli *cli, SessionOptions *out)
     if (!cli->options.decode)
         return true;
     if (cli->options.train)
-        return error_kind(&cli->err, ERROR_USAGE, "--decode is of inference, --train of training");
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "--decode plans inference and --train plans training; give one of them");
     return cli_decode_asked(cli, &asked) &&
            decode_options(cli->arena, out, cli->hooks, asked, out, &cli->err);
 }
@@ -196,8 +197,8 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     if (options->config && str_ends(str_from(options->config), STR(".json")))
         out->config = options->config;
     else if (options->config && !(cli->verb->bit & (VERB_EXPLORE | VERB_TOUR)))
-        return error_kind(&cli->err, ERROR_USAGE, "the config of a model is a .json file, not '%s'",
-                          options->config);
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "the config of a model must be a .json file, not '%s'", options->config);
     out->method_given = options->propagate || options->profile;
     out->no_redistribute = options->no_redistribute;
     out->allow_native = options->allow_native;
@@ -241,15 +242,15 @@ Session *cli_open_watched(Cli *cli, Progress *progress)
 Session *cli_checked(Cli *cli, Session *session)
 {
     if (session && cli->options.decode && !decode_has_cache(session)) {
-        error_kind(&cli->err, ERROR_USAGE, "%s keeps no keys and values of earlier tokens",
+        error_kind(&cli->err, ERROR_USAGE, "%s has no KV cache, so it cannot be decoded",
                    cli->operand[0]);
-        error_hint(&cli->err, "--decode is of decoders that are built from a config.json");
+        error_hint(&cli->err, "--decode needs a decoder that is built from a config.json");
         session_close(session);
         return NULL;
     }
     if (!session || !cli->options.no_redistribute || session->options.propagator->may_refuse)
         return session;
-    error_kind(&cli->err, ERROR_USAGE, "--no-redistribute is of --propagate strategy, not of %s",
+    error_kind(&cli->err, ERROR_USAGE, "--no-redistribute needs --propagate strategy, not %s",
                session->options.propagator->name);
     error_hint(&cli->err, "add --propagate strategy; factor and spmd always redistribute");
     session_close(session);

@@ -28,8 +28,8 @@ static bool add_method(Cli *cli, Sides *sides, Str text)
     Str profile = text, propagator = str_trim(str_take(&profile, ':'));
     const Propagator *chosen;
     if (sides->n == DIFF_SIDES_MAX)
-        return error_kind(&cli->err, ERROR_USAGE, "at most %d methods are compared at a time",
-                          DIFF_SIDES_MAX);
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "at most %d propagators can be compared at a time", DIFF_SIDES_MAX);
     if (!propagator_find(propagator, str_trim(profile), &chosen, &cli->err))
         return false;
     sides->name[sides->n] = arena_str(cli->arena, str_trim(text));
@@ -65,12 +65,13 @@ static int sides_by_setting(Cli *cli, const Sides *sides, const char *setting, i
 {
     Str name = name_of_setting(setting);
     if (n > DIFF_SIDES_MAX)
-        error_kind(&cli->err, ERROR_USAGE, "at most %d settings are compared at a time",
+        error_kind(&cli->err, ERROR_USAGE, "at most %d settings can be compared at a time",
                    DIFF_SIDES_MAX);
     else if (n > 1 && sides->n > 0 && n != sides->n)
-        error_kind(&cli->err, ERROR_USAGE,
-                   "'%.*s' is set %d times, another option %d times: each side takes one of each",
-                   STR_ARG(name), n, sides->n);
+        error_kind(
+            &cli->err, ERROR_USAGE,
+            "'%.*s' is set %d times, another option %d times: give each option once for each side",
+            STR_ARG(name), n, sides->n);
     else
         return n > 1 ? n : sides->n;
     return 0;
@@ -113,16 +114,17 @@ static bool list_methods(Cli *cli, Sides *sides)
     if (sides->n >= 2 && cli->n_operands == 1)
         return true;
     error_kind(&cli->err, ERROR_USAGE,
-               "--propagate of diff compares two methods or more of a model");
+               "diff --propagate needs two propagators or more, and one model");
     return error_hint(&cli->err, "dimscope diff --propagate factor,factor:shardy MODEL -m MESH");
 }
 
 static bool list_files(Cli *cli, Sides *sides)
 {
     if (cli->n_operands != 2) {
-        error_kind(&cli->err, ERROR_USAGE, "diff compares two plans");
-        return error_hint(&cli->err, "dimscope diff A.json B.json, or of one MODEL --propagate "
-                                     "factor,spmd or --set schedule=1f1b --set schedule=zb1p");
+        error_kind(&cli->err, ERROR_USAGE, "diff needs two plans");
+        return error_hint(&cli->err,
+                          "dimscope diff A.json B.json; or one MODEL with --propagate factor,spmd, "
+                          "or with --set schedule=1f1b --set schedule=zb1p");
     }
     for (int s = 0; s < 2; s++) {
         sides->name[s] = cli->operand[s];
@@ -215,10 +217,10 @@ static void print_fork(const Page *page)
 {
     const PlanDiff *diff = page->diff;
     if (diff->fork < 0) {
-        buf_printf(page->out, "decisions  alike, %d\n\n", diff->side[0]->journal.n_done);
+        buf_printf(page->out, "decisions  equal, %d\n\n", diff->side[0]->journal.n_done);
         return;
     }
-    buf_printf(page->out, "decisions  alike up to number %d\n", diff->fork + 1);
+    buf_printf(page->out, "decisions  equal up to number %d\n", diff->fork + 1);
     for (int s = 0; s < diff->n_sides; s++) {
         const Decision *decision = diff_fork(diff, s);
         buf_printf(page->out, "  %s  ", page->sides->heading[s]);
@@ -414,7 +416,7 @@ static void print_table(const Page *page, DiffListKind kind, const char *what)
     }
     table_format(table, "  ", page->out);
     if (n_only > ONLY_SHOWN)
-        buf_printf(page->out, "  .. and %d rows more of what not all sides have\n",
+        buf_printf(page->out, "  .. and %d more rows that not all sides have\n",
                    n_only - ONLY_SHOWN);
     buf_putc(page->out, '\n');
 }

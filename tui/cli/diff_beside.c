@@ -17,7 +17,7 @@ static bool positive(Cli *cli, const char *name, const char *text, double withou
     *out = without;
     if (!text || (str_to_real(str_from(text), out) && *out > 0 && isfinite(*out)))
         return true;
-    return error_kind(&cli->err, ERROR_USAGE, "--%s takes a number above 0, not '%s'", name, text);
+    return error_kind(&cli->err, ERROR_USAGE, "--%s needs a number above 0, not '%s'", name, text);
 }
 
 int cli_diff_actual(Cli *cli)
@@ -25,7 +25,7 @@ int cli_diff_actual(Cli *cli)
     double slow, steps;
     const CliOptions *options = &cli->options;
     if (cli->n_operands != 1) {
-        error_kind(&cli->err, ERROR_USAGE, "diff --actual compares one plan with what ran");
+        error_kind(&cli->err, ERROR_USAGE, "diff --actual needs one plan");
         error_hint(&cli->err, "dimscope diff PLAN.json --actual TRACE.json");
         return cli_fail(cli);
     }
@@ -60,10 +60,10 @@ static Session *open_stated(Cli *cli)
     cli->err = one.err;
     if (!session || session->graph->stated)
         return session;
-    error_kind(&cli->err, ERROR_USAGE, "no gradients of a loss are found in it");
+    error_kind(&cli->err, ERROR_USAGE, "the file holds no gradients of a loss");
     error_in_file(&cli->err, operand);
-    error_hint(&cli->err, "a joint graph of torch names them; of a jitted step of jax the loss and "
-                          "gradients, or next values of arguments, are results");
+    error_hint(&cli->err, "torch's joint graph names its gradients; a jitted jax step must return "
+                          "the loss and gradients, or the next values of its arguments");
     session_close(session);
     return NULL;
 }
@@ -86,7 +86,8 @@ static Session *open_derived(Cli *cli, const Session *stated)
     cli->err = one.err;
     if (!session || session->graph->phase)
         return session;
-    error_kind(&cli->err, ERROR_USAGE, "--joint compares a training step: --train none plans none");
+    error_kind(&cli->err, ERROR_USAGE,
+               "--joint compares a training step, but --train none plans none");
     session_close(session);
     return NULL;
 }
@@ -95,7 +96,7 @@ int cli_diff_joint(Cli *cli)
 {
     if (cli->n_operands != 1) {
         error_kind(&cli->err, ERROR_USAGE,
-                   "diff --joint compares one model with a file of its step");
+                   "diff --joint needs one model and a file of its training step");
         error_hint(&cli->err, "dimscope diff MODEL.pt2 --joint JOINT.pt2 -m MESH");
         return cli_fail(cli);
     }

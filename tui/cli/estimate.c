@@ -33,7 +33,7 @@ static void put_head(const Page *page, Buf *out)
     Arena *arena = page->cli->arena;
     buf_printf(out, "%s: ", path_base(session->options.model));
     units_format_count(page->cost.parameters, out);
-    buf_puts(out, " parameters that train, on ");
+    buf_puts(out, " trained parameters, on ");
     units_format_count(session->mesh->n_devices, out);
     buf_printf(out, " devices of %s, policy %s\n", session->machine->name, session->options.policy);
     estimate_parts_fit(arena, plan, out);
@@ -107,7 +107,8 @@ int cli_estimate(Cli *cli)
         cli->options.train = "adamw";
     Session *session = cli_open(cli);
     if (!session && !given && cli->err.kind == ERROR_SCRIPT && !cli->err.hint[0])
-        error_hint(&cli->err, "without -p estimate takes hybrid3d, whose axes are dp, tp and pp");
+        error_hint(&cli->err,
+                   "without -p, estimate uses the policy hybrid3d, whose axes are dp, tp and pp");
     if (!session)
         return cli_fail(cli);
     if (decodes && cli_decode_asked(cli, &asked)) {
@@ -117,8 +118,8 @@ int cli_estimate(Cli *cli)
     }
     if (!session->graph->phase) {
         session_close(session);
-        error_kind(&cli->err, ERROR_USAGE, "estimate is of a training step, not of --train none");
-        error_hint(&cli->err, "dimscope plan says what a forward pass takes");
+        error_kind(&cli->err, ERROR_USAGE, "estimate needs a training step, not --train none");
+        error_hint(&cli->err, "dimscope plan prints the cost of a forward pass");
         return cli_fail(cli);
     }
     Page page = {.cli = cli, .session = session};

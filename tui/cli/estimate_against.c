@@ -95,8 +95,9 @@ static void put_reasons(Arena *scratch, const Against *against, const Published 
         Buf why = buf_new(scratch);
         published_differs(with, (PublishedPart)part, &against->sizes, &why);
         if (differs(ratio) && (why.n > 0 || part < PUBLISHED_STATES))
-            buf_printf(out, "  %s %.2f times ours%s%s\n", published_part_name((PublishedPart)part),
-                       ratio, why.n > 0 ? ": " : "", why.n > 0 ? why.s : "");
+            buf_printf(out, "  %s %.2f times dimscope's%s%s\n",
+                       published_part_name((PublishedPart)part), ratio, why.n > 0 ? ": " : "",
+                       why.n > 0 ? why.s : "");
     }
 }
 

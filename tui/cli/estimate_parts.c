@@ -212,7 +212,7 @@ void estimate_parts_changes(Arena *scratch, const Plan *plan, const EstimateChan
     if (helping > 0)
         table_format(table, "", out);
     if (changes->n == 0) {
-        buf_puts(out, "no other settings: the policy declares none that could be tried\n");
+        buf_puts(out, "no other settings: the policy declares none to try\n");
         return;
     }
     buf_printf(out, "%d other setting%s planned, %d would help", changes->n - failed,

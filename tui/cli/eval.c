@@ -38,7 +38,7 @@ static bool answer_request(Arena *arena, const Json *request, Json *answer, Erro
     const Json *verb = json_get(request, "do");
     Str name = json_str(verb, "");
     if (!json_is_object(request) || !json_is_string(verb))
-        return error_set(err, "a request is an object with a text \"do\"");
+        return error_set(err, "a request must be an object with a text \"do\"");
     const EvalVerb *row = find_verb(name);
     if (row)
         return row->answer(arena_str(arena, name), arena, request, answer, err);

@@ -20,7 +20,8 @@ static bool read_size(Cli *cli, AppOptions *out)
     if (cross < 0 || !str_to_int((Str){text.s, (size_t)cross}, &width) ||
         !str_to_int((Str){text.s + cross + 1, text.n - (size_t)cross - 1}, &height) || width < 1 ||
         height < 1 || width > SCREEN_MAX || height > SCREEN_MAX)
-        return error_kind(&cli->err, ERROR_USAGE, "--size is COLSxROWS, as in 80x24, not '%s'",
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "--size must be COLSxROWS, for example 80x24, not '%s'",
                           cli->options.size);
     out->width = (int)width;
     out->height = (int)height;
@@ -36,7 +37,7 @@ static bool read_color(Cli *cli, ColorMode *out)
             *out = (ColorMode)i;
             return true;
         }
-    return error_kind(&cli->err, ERROR_USAGE, "--color is auto, always or never, not '%s'",
+    return error_kind(&cli->err, ERROR_USAGE, "--color must be auto, always or never, not '%s'",
                       cli->options.color);
 }
 
@@ -116,7 +117,7 @@ int cli_tour(Cli *cli)
     const char *model = cli->hooks->data_file(cli->hooks->context, cli->arena, tour_model);
     if (!model) {
         error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not installed", tour_model);
-        error_hint(&cli->err, "it comes with the program: make install puts it in its place");
+        error_hint(&cli->err, "it comes with the program; make install installs it");
         return cli_fail(cli);
     }
     const char **operand = arena_array(cli->arena, const char *, 1);

@@ -93,8 +93,8 @@ static bool ask_drawing(Ui *ui, Work *w, Str words, Error *err)
     drawing->other = ui->compare ? ui->compare->other : NULL;
     if (drawing->other)
         return true;
-    error_kind(err, ERROR_USAGE, "there is no plan beside this one");
-    return error_hint(err, ":compare opens one");
+    error_kind(err, ERROR_USAGE, "there is no second plan to export");
+    return error_hint(err, ":compare opens a second plan");
 }
 
 /* The part of a file's name behind its last dot. */
@@ -120,7 +120,8 @@ static bool ask(Ui *ui, Work *w, int id, Str args, Error *err)
         const Action *row = &actions[id];
         error_kind(err, ERROR_USAGE, "%s needs %s", row->name, row->args);
         if (id == COMMAND_CODE)
-            error_hint(err, "SYSTEM is one of: %s", export_format_names(w->arena, true, "", ", "));
+            error_hint(err, "SYSTEM must be one of: %s",
+                       export_format_names(w->arena, true, "", ", "));
         return false;
     }
     if (!draws && ui->compare)

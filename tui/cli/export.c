@@ -22,11 +22,12 @@ static bool refuse_system(const Cli *cli, const char *to, Error *err)
 {
     for (const KnownPeer *peer = known_peers; peer->name; peer++)
         if (str_has_word(str_from(peer->exports), str_from(to))) {
-            error_kind(err, ERROR_USAGE, "the export to %s is not built in this program", to);
-            return error_hint(err, "it belongs to %s, which PEERS of make left out", peer->name);
+            error_kind(err, ERROR_USAGE, "this dimscope was built without the export to %s", to);
+            return error_hint(err, "build it with %s in make's PEERS", peer->name);
         }
     error_kind(err, ERROR_USAGE, "there is no system '%s' to export to", to);
-    return error_hint(err, "--to is one of: %s", export_format_names(cli->arena, true, "", ", "));
+    return error_hint(err, "--to must be one of: %s",
+                      export_format_names(cli->arena, true, "", ", "));
 }
 
 /* Which of the formats' options is given: one, or none if the name of the file says it. */
@@ -52,14 +53,14 @@ static const ExportFormat *choose(Cli *cli)
     if (n == 1)
         return chosen;
     error_kind(&cli->err, ERROR_USAGE,
-               n == 0 ? "export needs a format" : "export writes one format at a time");
+               n == 0 ? "export needs a format" : "export writes only one format at a time");
     error_hint(&cli->err, "%s, or --to SYSTEM", export_format_names(cli->arena, false, "--", " "));
     return NULL;
 }
 
 static bool refuse(Cli *cli, const char *option, const char *of)
 {
-    error_kind(&cli->err, ERROR_USAGE, "%s is for %s alone", option, of);
+    error_kind(&cli->err, ERROR_USAGE, "%s can only be used with %s", option, of);
     return error_hint(&cli->err, "leave it out; see dimscope help export");
 }
 
@@ -79,14 +80,15 @@ static bool options_bear(Cli *cli, const ExportFormat *format, DiagramKind kind,
     if (o->table && format->group != EXPORT_TABLES)
         return refuse(cli, "--table", "--csv and --json");
     if (second && draws && !*row->of) {
-        error_kind(&cli->err, ERROR_USAGE, "--kind %s is of the whole plan, not of '%s'", row->name,
+        error_kind(&cli->err, ERROR_USAGE, "--kind %s draws the whole plan, not '%s'", row->name,
                    second);
-        return error_hint(&cli->err, "see dimscope help drawings for what is of an op, a tensor or "
-                                     "another plan");
+        return error_hint(
+            &cli->err,
+            "dimscope help drawings lists the kinds that draw an op, a tensor or a second plan");
     }
     if (!second || draws || format->group == EXPORT_REPORT)
         return true;
-    return error_kind(&cli->err, ERROR_USAGE, "--%s%s takes one model",
+    return error_kind(&cli->err, ERROR_USAGE, "--%s%s needs one model",
                       format->group == EXPORT_CODE ? "to " : "", format->name);
 }
 
@@ -120,7 +122,7 @@ static bool read_request(Cli *cli, const ExportFormat *format, ExportRequest *re
     if (o->kind && !diagram_kind_find(str_from(o->kind), &request->drawing.kind, &cli->err))
         return false;
     if (o->hops && (!str_to_int(str_from(o->hops), &hops) || hops < 1 || hops > 1000000))
-        return error_kind(&cli->err, ERROR_USAGE, "--hops is a number from 1 on, not '%s'",
+        return error_kind(&cli->err, ERROR_USAGE, "--hops must be a number from 1 on, not '%s'",
                           o->hops);
     if (!options_bear(cli, format, request->drawing.kind, second))
         return false;
@@ -148,8 +150,8 @@ static bool goes_out(Cli *cli, const ExportFormat *format)
 {
     if (cli->options.output || !format->binary || !isatty(STDOUT_FILENO))
         return true;
-    error_kind(&cli->err, ERROR_USAGE, "--%s is not for a terminal", format->name);
-    return error_hint(&cli->err, "-o FILE writes it into a file");
+    error_kind(&cli->err, ERROR_USAGE, "--%s cannot be printed on a terminal", format->name);
+    return error_hint(&cli->err, "write it to a file with -o FILE");
 }
 
 static bool write_export(Cli *cli, const ExportFormat *format, const ExportRequest *request)

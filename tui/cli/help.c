@@ -117,7 +117,7 @@ void help_keys(Buf *out)
 static const char config_about[] =
     "$XDG_CONFIG_HOME/dimscope/config, by default ~/.config/dimscope/config, holds\n"
     "settings, colours and keys. --config FILE reads another file, --config none reads\n"
-    "none. A line that cannot be used is a warning; the other lines still count.\n";
+    "none. A line with an error is reported as a warning; the other lines still apply.\n";
 static const char config_example[] = "[explorer]\n"
                                      "numbers = on\n"
                                      "[theme]\n"
@@ -277,10 +277,10 @@ static int print_for_programs(Cli *cli, Str section)
     if (ok)
         return CLI_FINE;
     if (shell)
-        error_kind(&cli->err, ERROR_USAGE, "--completion is for bash, zsh or fish, not '%s'",
+        error_kind(&cli->err, ERROR_USAGE, "--completion supports bash, zsh and fish, not '%s'",
                    shell);
     else
-        error_kind(&cli->err, ERROR_USAGE, "the manual has pages 1, 5, 7 and glossary");
+        error_kind(&cli->err, ERROR_USAGE, "the manual pages are 1, 5, 7 and glossary");
     return cli_fail(cli);
 }
 
@@ -307,7 +307,8 @@ static int refuse_name(Cli *cli, Str name)
     else if (nearest.name)
         error_hint(&cli->err, "did you mean %s?", nearest.name);
     else
-        error_hint(&cli->err, "dimscope help lists verbs and topics, dimscope help glossary words");
+        error_hint(&cli->err,
+                   "dimscope help lists verbs and topics, dimscope help glossary lists words");
     return cli_fail(cli);
 }
 
@@ -319,7 +320,8 @@ int cli_help(Cli *cli)
     if (lua_help_is_meant(name))
         return help_lua(cli, name);
     if (cli->options.json || cli->options.annotations) {
-        error_kind(&cli->err, ERROR_USAGE, "--json and --annotations need 'help lua'");
+        error_kind(&cli->err, ERROR_USAGE,
+                   "--json and --annotations can only be used with 'help lua'");
         return cli_fail(cli);
     }
     if (cli->n_operands == 0) {

@@ -6,8 +6,8 @@
 #include "viz/report/tables.h"
 
 static const char drawings_head[] =
-    "After each kind: what it draws, in brackets if that is optional, and an example to\n"
-    "append to\n"
+    "After each kind: its operand (in brackets if it is optional), what it draws, and an\nexample "
+    "to append to\n"
     "    dimscope export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --svg -o a.svg\n"
     "\n";
 
@@ -86,9 +86,8 @@ static const char systems_head[] =
     "\n";
 
 static const char systems_tail[] =
-    "\n"
-    "Notes on stderr say what a system cannot be told. With --train the file has what the\n"
-    "system says of a step too. --pins FILE reads most of them back: help pins.\n";
+    "\nNotes on stderr list what a system cannot express. With --train the file also has "
+    "the\nsystem's settings for a training step. --pins FILE reads most of them back: help pins.\n";
 
 void help_systems(Buf *out)
 {

@@ -49,7 +49,7 @@ int cli_plan(Cli *cli)
 {
     const CliOptions *options = &cli->options;
     if (options->full && !options->output) {
-        error_kind(&cli->err, ERROR_USAGE, "--full needs -o FILE");
+        error_kind(&cli->err, ERROR_USAGE, "--full can only be used with -o FILE");
         return cli_fail(cli);
     }
     Session *session = cli_open(cli);
@@ -131,7 +131,7 @@ static bool add_limit(Cli *cli, Limit *limits, int *n, const Limit *limit,
     if (parse(limit->given, &limits[(*n)++].limit))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--max-%s cannot be '%s'", limit->name, limit->given);
-    return error_hint(&cli->err, "write it as in --max-%s %s", limit->name, example);
+    return error_hint(&cli->err, "write it like this: --max-%s %s", limit->name, example);
 }
 
 enum { LIMITS_MAX = 4 };
@@ -154,7 +154,7 @@ static bool read_limits(Cli *cli, const Plan *plan, Limit *limits, int *n)
     reduces.value = (double)gradient_reduces_count(&counted);
     *n = 0;
     if (reduces.given && !plan->inferred->forward) {
-        error_kind(&cli->err, ERROR_USAGE, "--max-grad-reduces counts in a training step alone");
+        error_kind(&cli->err, ERROR_USAGE, "--max-grad-reduces needs a training step");
         return error_hint(&cli->err, "add --train");
     }
     return add_limit(cli, limits, n, &peak, parse_bytes, "74GiB") &&

@@ -310,7 +310,7 @@ static void format_collectives(const Page *page, Buf *out)
     CollectiveRow *rows;
     int n = plan_collectives(page->scratch, page->plan, &rows);
     if (n == 0) {
-        buf_puts(out, "\nno collectives: nothing moves between devices\n");
+        buf_puts(out, "\nno collectives: nothing is sent between devices\n");
         return;
     }
     Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
@@ -517,9 +517,11 @@ static void plan_text_totals(const Session *session, Buf *out)
     units_format_bytes(totals->peak_bytes, out);
     buf_puts(out, " of ");
     units_format_bytes(session->machine->memory_bytes, out);
-    buf_puts(out, plan_counts_forward_only(session->plan)
-                      ? " on a device, forward only: add --train to count gradients and states\n"
-                      : " on a device\n");
+    buf_puts(
+        out,
+        plan_counts_forward_only(session->plan)
+            ? " on a device, forward only: add --train to count gradients and optimizer states\n"
+            : " on a device\n");
     format_init(session->plan, out);
     buf_puts(out, "flops    ");
     units_format_flops(totals->flops, out);

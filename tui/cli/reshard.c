@@ -31,7 +31,7 @@ static bool read_tensor(Cli *cli, Asked *asked)
     if (!one_op_operands(cli->arena, str_from(cli->operand[0]), &op, &cli->err))
         return false;
     if (op.n_inputs != 1 || op.n_outputs != 0 || op.shape[0].n_dims < 0)
-        return error_kind(&cli->err, ERROR_USAGE, "'%s' is not one shape: 4096x768 or scalar",
+        return error_kind(&cli->err, ERROR_USAGE, "'%s' is not a shape such as 4096x768, or scalar",
                           cli->operand[0]);
     asked->shape = op.shape[0];
     asked->dtype = op.dtype[0];
@@ -40,8 +40,9 @@ static bool read_tensor(Cli *cli, Asked *asked)
     asked->dtype = dtype_from_name(str_from(cli->options.dtype));
     if (asked->dtype != DT_NONE)
         return shape_check(&asked->shape, &cli->err);
-    error_kind(&cli->err, ERROR_USAGE, "'%s' is no element type", cli->options.dtype);
-    return error_hint(&cli->err, "bool, str, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128");
+    error_kind(&cli->err, ERROR_USAGE, "'%s' is not an element type", cli->options.dtype);
+    return error_hint(&cli->err,
+                      "types: bool, str, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128");
 }
 
 static const Mesh *read_mesh(Cli *cli, const char *option, const char *text)
@@ -148,11 +149,11 @@ static bool read_cap(Cli *cli, const Asked *asked, ReshardOptions *out)
         return true;
     out->cap = PEAK_BYTES;
     if (asked->to_mesh) {
-        error_kind(&cli->err, ERROR_USAGE, "--max-peak does not go with --to-mesh");
-        error_hint(&cli->err, "ask for the reshards on both sides by themselves");
+        error_kind(&cli->err, ERROR_USAGE, "--max-peak cannot be used with --to-mesh");
+        error_hint(&cli->err, "run reshard once for each mesh to limit its memory");
     } else if (!units_parse_bytes(str_from(text), &out->bytes)) {
         error_kind(&cli->err, ERROR_USAGE, "--max-peak cannot be '%s'", text);
-        error_hint(&cli->err, "write it as in --max-peak 64MiB");
+        error_hint(&cli->err, "write it like this: --max-peak 64MiB");
     }
     return !error_is_set(&cli->err);
 }
@@ -232,10 +233,10 @@ static void write_margins(Cli *cli, const Compared *compared)
     const ReshardPath *path = compared->path;
     Buf *out = &cli->out;
     if (path->n_steps == 0) {
-        buf_puts(out, "  nothing is to be done\n");
+        buf_puts(out, "  nothing to do\n");
         return;
     }
-    buf_printf(out, "\n%s; a rank holds at most %s", text_us(cli->arena, path->us),
+    buf_printf(out, "\n%s; peak per rank at most %s", text_us(cli->arena, path->us),
                text_bytes(cli->arena, path->peak_bytes));
     if (path->padding_bytes > 0)
         buf_printf(out, "; %s of the payload is padding",
@@ -357,12 +358,12 @@ static void write_messages(Cli *cli, const Asked *asked, const Crossing *crossin
     static const TableColumn columns[] = {{"DEVICE", -6}, {"TO", 30}, {"BYTES", -10}, {"PART", 50}};
     Table *table = table_new(cli->arena, columns, sizeof columns / sizeof *columns);
     int n = crossing->n_transfers < MESSAGES_SHOWN ? crossing->n_transfers : MESSAGES_SHOWN;
-    buf_printf(&cli->out, "  %-14s %d message%s, at once: %s, %s in all, a device sends %s%s\n",
-               step_kind_name(crossing->kind), crossing->n_transfers,
-               crossing->n_transfers == 1 ? "" : "s", text_us(cli->arena, crossing->us),
-               text_bytes(cli->arena, crossing->total_bytes),
-               text_bytes(cli->arena, crossing->wire_bytes),
-               crossing->reduce == REDUCE_NONE ? "" : "; receivers reduce");
+    buf_printf(
+        &cli->out, "  %-14s %d message%s, all at once: %s, %s in total, a device sends %s%s\n",
+        step_kind_name(crossing->kind), crossing->n_transfers,
+        crossing->n_transfers == 1 ? "" : "s", text_us(cli->arena, crossing->us),
+        text_bytes(cli->arena, crossing->total_bytes), text_bytes(cli->arena, crossing->wire_bytes),
+        crossing->reduce == REDUCE_NONE ? "" : "; receivers reduce");
     for (int i = 0; i < n; i++) {
         const Transfer *transfer = &crossing->transfer[i];
         Buf targets = buf_new(cli->arena), box = buf_new(cli->arena);
@@ -404,7 +405,7 @@ static void write_crossed(Cli *cli, const Asked *asked, const CrossMeshPath *pat
     if (path->crossing.n_transfers > 0)
         write_messages(cli, asked, &path->crossing);
     else
-        buf_puts(&cli->out, "  nothing is to be sent\n");
+        buf_puts(&cli->out, "  nothing to send\n");
     write_steps(cli, asked, asked->to_mesh, path->to_shardings, path->after->step,
                 path->after->n_steps);
     write_ways(cli, path);

@@ -76,7 +76,7 @@ static int answer_shapes(Cli *cli, RuleQuery *query, const Operator *rule)
         error_set(&cli->err, "%s", fault->text);
         error_hint(&cli->err, "%s", fault->hint);
     }
-    error_set(&cli->err, "%s is evaluated before the run and has no index space", rule->name);
+    error_set(&cli->err, "%s is evaluated before the run, so it has no index space", rule->name);
     cli->err.kind = ERROR_USAGE;
     return cli_fail(cli);
 }

@@ -86,7 +86,7 @@ static bool prove(Proofs *proofs, const char *op_type, const Graph *graph)
             error_hint(&cli->err, "%s", inferred->findings.at[0].hint);
         }
         return error_kind(&cli->err, ERROR_USAGE,
-                          "%s is evaluated before the run: no rule shards it", op_type);
+                          "%s is evaluated before the run, so no rule shards it", op_type);
     }
     RuleProof proof;
     Buf anno = buf_new(cli->arena);
@@ -140,7 +140,7 @@ static bool prove_gradients(Proofs *proofs, const Operator *row)
     if (any)
         cli->err = (Error){0};
     return any || error_kind(&cli->err, ERROR_UNSUPPORTED,
-                             "no example of %s has an input of f64 to differentiate", row->name);
+                             "no example of %s has an f64 input to differentiate", row->name);
 }
 
 /* Each example of the operator: a user's own, else the table's. */
@@ -174,7 +174,7 @@ static bool find_calls(Proofs *proofs, SystemId system, const char *name, System
         return out->n > 0;
     const Operator *row = registry_find(registry, str_from(name));
     if (!row)
-        return error_kind(&cli->err, ERROR_UNSUPPORTED, "no call of %s is known", name);
+        return error_kind(&cli->err, ERROR_UNSUPPORTED, "no example call of %s is known", name);
     return system_calls_own(cli->arena, row, out, &cli->err);
 }
 
@@ -249,7 +249,7 @@ static bool prove_file(Proofs *proofs, const char *path)
         for (int i = 0; report->registered(&query, i, &registered); i++)
             prove_named(proofs, report, &registered);
     return json_size(proofs->list) > 0 ||
-           error_kind(&cli->err, ERROR_USAGE, "%s registers no operator and no rule", path);
+           error_kind(&cli->err, ERROR_USAGE, "%s registers no operators and no rules", path);
 }
 
 /* Why an operator is not proven, or NULL if it can be. */
@@ -261,7 +261,7 @@ static const char *why_left_out(const Operator *row)
     if (example_next(row->name, NULL) && rule_check_runs_alone(row->name))
         return NULL;
     return kernel->first_value == KERNEL_LISTS || !rule_check_runs_alone(row->name)
-               ? "run in a model only"
+               ? "only run inside a model"
                : "evaluated before the run";
 }
 
@@ -271,11 +271,11 @@ static const char *why_no_gradient(Proofs *proofs, const Operator *row)
     if (row->rule && !row->gradient)
         return "no derivative";
     if (!gradient_check_runs_alone(row->name))
-        return "differentiated with others";
+        return "differentiated together with others";
     if (prove_gradients(proofs, row))
         return NULL;
     proofs->cli->err = (Error){0};
-    return "nothing of f64 to differentiate";
+    return "no f64 input to differentiate";
 }
 
 /* Every built-in operator; those that are left out are listed with the reason. */
@@ -352,8 +352,9 @@ static bool prove_asked(Proofs *proofs)
     if (operand && file_is_script(str_from(operand)))
         return prove_file(proofs, operand);
     if (cli->options.shapes && (cli->options.trace || cli->options.profile))
-        return error_kind(&cli->err, ERROR_USAGE,
-                          "--check of rules and strategies has calls of its own, not --shapes");
+        return error_kind(
+            &cli->err, ERROR_USAGE,
+            "--check of rules and strategies uses its own example calls: leave out --shapes");
     if (cli->options.trace || cli->options.profile) {
         const RuleReport *report =
             rule_report_find(cli->options.trace ? "trace" : "profile", &cli->err);
@@ -393,7 +394,7 @@ int cli_rule_check(Cli *cli, const RuleBook *rules)
         buf_printf(&cli->out, "\n%d proven, %d wrong, %d not proven", proofs.n_proven,
                    proofs.n_wrong, proofs.n_unproven);
         if (proofs.n_uncut > 0)
-            buf_printf(&cli->out, ", %d that no cut is allowed for", proofs.n_uncut);
+            buf_printf(&cli->out, ", %d that cannot be sharded at all", proofs.n_uncut);
         buf_putc(&cli->out, '\n');
         json_free(proofs.list);
     }

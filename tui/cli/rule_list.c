@@ -80,9 +80,9 @@ void cli_rule_list(Cli *cli, const Registry *registry)
     }
     json_free(list);
     table_format(table, "", &cli->out);
-    buf_puts(&cli->out, "\nSAID, of a small example:");
+    buf_puts(&cli->out, "\nSAID, for a small example:");
     const Notation *notation;
     for (int n = 0; (notation = notation_at(n)); n++)
         buf_printf(&cli->out, " %c %s,", notation->letter, notation->name);
-    buf_puts(&cli->out, " . not all of it\n");
+    buf_puts(&cli->out, " . only part of it\n");
 }

@@ -117,7 +117,7 @@ static void add_operand(Cli *cli, const OpSpace *space, int i, Table *table)
         table_cell(table, str_from(d == 0 ? name : ""));
         if (operand->ignored || operand->shape.n_dims == 0) {
             for (int k = 0; k < 6; k++)
-                table_cell(table, k == 2 ? str_from(operand->ignored ? "not looked at" : "scalar")
+                table_cell(table, k == 2 ? str_from(operand->ignored ? "not examined" : "scalar")
                                          : STR(""));
             return;
         }
@@ -318,8 +318,8 @@ static void show_row(Cli *cli, const Operator *row, const OpSpace *space)
         buf_printf(&cli->out, "  %-10s  %s\n\n", "kernel", row->user->kernel);
     else
         buf_printf(&cli->out, "  %-10s  %s\n\n", "kernel",
-                   cli_rule_has_kernel(space, row) ? "yes: it can be run"
-                                                   : "none: it is only planned");
+                   cli_rule_has_kernel(space, row) ? "yes: it can run"
+                                                   : "none: it can be planned, not run");
 }
 
 /* ---- as JSON ---- */

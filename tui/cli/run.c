@@ -17,7 +17,7 @@ static bool read_number(Cli *cli, const char *name, const char *given, int64_t l
     if (!given || (str_to_int(str_from(given), out) && *out >= least && *out <= most))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--%s cannot be '%s'", name, given);
-    return error_hint(&cli->err, "a whole number, %" PRId64 " to %" PRId64, least, most);
+    return error_hint(&cli->err, "give a whole number from %" PRId64 " to %" PRId64, least, most);
 }
 
 bool cli_run_options(Cli *cli, RunOptions *out)
@@ -31,13 +31,13 @@ bool cli_run_options(Cli *cli, RunOptions *out)
     if (!read_number(cli, "steps", cli->options.steps, 1, REPEAT_MAX, &steps))
         return false;
     if ((cli->options.steps || cli->options.loss_csv) && !cli->options.train) {
-        error_kind(&cli->err, ERROR_USAGE, "--%s goes with --train",
+        error_kind(&cli->err, ERROR_USAGE, "--%s can only be used with --train",
                    cli->options.steps ? "steps" : "loss-csv");
-        return error_hint(&cli->err, "--train adamw, say: help train");
+        return error_hint(&cli->err, "add for example --train adamw: see help train");
     }
     if (steps > 0 && (cli->options.repeat || cli->options.warmup))
         return error_kind(&cli->err, ERROR_USAGE,
-                          "--steps N trains N steps: without --repeat and --warmup");
+                          "--steps N trains N steps: leave out --repeat and --warmup");
     int64_t warmup = repeat > 1;
     if (!read_number(cli, "warmup", cli->options.warmup, 0, REPEAT_MAX, &warmup))
         return false;
@@ -198,13 +198,13 @@ int cli_run(Cli *cli)
     if (compares && !mpi)
         return tests ? cli_run_tests(cli) : cli_run_gradients(cli);
     if (compares)
-        error_kind(&cli->err, ERROR_USAGE, "--%s is done by one process, not under mpirun",
+        error_kind(&cli->err, ERROR_USAGE, "--%s runs in one process: start it without mpirun",
                    cli->options.onnx_test ? "onnx-test"
                    : cli->options.vectors ? "vectors"
                                           : "grad-vectors");
     else if (cli->options.cuts)
         error_kind(&cli->err, ERROR_USAGE,
-                   "--cuts goes with --onnx-test, --vectors or --grad-vectors");
+                   "--cuts can only be used with --onnx-test, --vectors or --grad-vectors");
     if (error_is_set(&cli->err))
         return cli_fail(cli);
     RunOptions options;
@@ -215,7 +215,7 @@ int cli_run(Cli *cli)
     options.world = &world;
     cli->silent = world.me > 0;
     if (cli->n_operands != 1)
-        error_kind(&cli->err, ERROR_USAGE, "run takes one model");
+        error_kind(&cli->err, ERROR_USAGE, "run needs one model");
     Session *session = error_is_set(&cli->err) ? NULL : open_session(cli, &options, &data_shapes);
     int code = cli_all_have(cli, &world, session)
                    ? run_session(cli, session, &data_shapes, &options)

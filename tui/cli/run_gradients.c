@@ -43,7 +43,7 @@ static void put_outcome(const Cli *cli, const Outcome *outcome, Buf *out)
     if (outcome->ran) {
         buf_printf(out, "%d of %d gradients compared, ", report->n_compared, report->n_rows);
         if (report->n_compared == 0)
-            buf_puts(out, "so nothing is proven");
+            buf_puts(out, "so nothing was proven");
         else if (report->n_wrong > 0)
             buf_printf(out, "%d differ", report->n_wrong);
         else
@@ -55,7 +55,7 @@ static void put_outcome(const Cli *cli, const Outcome *outcome, Buf *out)
         put_rows(report, out);
     }
     if (outcome->cuts.line)
-        buf_printf(out, "differs under cut %d: %s\n", outcome->cuts.n_cuts, outcome->cuts.line);
+        buf_printf(out, "differs in sharding %d: %s\n", outcome->cuts.n_cuts, outcome->cuts.line);
 }
 
 static Json *row_json(const GradientRow *row)
@@ -138,10 +138,11 @@ int cli_run_gradients(Cli *cli)
     if (!cli_run_options(cli, &run) || !cli_check_cuts(cli))
         return cli_fail(cli);
     if (cli->options.train)
-        error_kind(&cli->err, ERROR_USAGE,
-                   "--grad-vectors takes the gradients of the outputs from the folder: no --train");
+        error_kind(
+            &cli->err, ERROR_USAGE,
+            "--grad-vectors reads the gradients of the outputs from the folder: leave out --train");
     else if (cli->n_operands != 1)
-        error_kind(&cli->err, ERROR_USAGE, "run takes one model");
+        error_kind(&cli->err, ERROR_USAGE, "run needs one model");
     if (error_is_set(&cli->err))
         return cli_fail(cli);
     if (cli->options.cuts)

@@ -397,7 +397,7 @@ static void notes_text(const Session *session, const RunReport *report, Buf *out
         buf_putc(out, '\n');
     }
     if (report->instead)
-        buf_printf(out, "note: on the host, since %s\n", report->instead);
+        buf_printf(out, "note: on the host, because %s\n", report->instead);
 }
 
 void run_report_text(const Session *session, const RunReport *report, Buf *out)

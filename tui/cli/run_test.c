@@ -24,7 +24,7 @@ static const char *model_of(Arena *arena, const char *dir, Error *err)
             return beside;
     }
     error_kind(err, ERROR_UNREADABLE, "there is no model.onnx in '%s'", dir);
-    error_hint(err, "a folder NAME.io goes with NAME.onnx beside it");
+    error_hint(err, "a folder NAME.io needs NAME.onnx beside it");
     return NULL;
 }
 
@@ -197,7 +197,7 @@ static bool run_vectors(Tests *tests)
 {
     Cli *cli = tests->cli;
     if (cli->n_operands != 1)
-        return error_kind(&cli->err, ERROR_USAGE, "--vectors goes with one model");
+        return error_kind(&cli->err, ERROR_USAGE, "--vectors needs one model");
     run_data_set(tests, cli->operand[0], cli->options.vectors);
     return true;
 }
@@ -218,8 +218,10 @@ bool cli_check_cuts(Cli *cli)
     if (strcmp(options->cuts, "all") != 0)
         return error_kind(&cli->err, ERROR_USAGE, "--cuts cannot be '%s'", options->cuts);
     if (options->policy)
-        return error_kind(&cli->err, ERROR_USAGE, "--cuts makes the decisions itself: no -p");
-    return options->mesh || error_kind(&cli->err, ERROR_USAGE, "--cuts needs a mesh: -m x=2");
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "--cuts makes the decisions itself: leave out -p");
+    return options->mesh ||
+           error_kind(&cli->err, ERROR_USAGE, "--cuts needs a mesh, for example -m x=2");
 }
 
 int cli_run_tests(Cli *cli)

@@ -13,7 +13,7 @@ static bool read_peak(Cli *cli, int64_t *out)
     if (!text || (units_parse_bytes(str_from(text), out) && *out > 0))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--max-peak cannot be '%s'", text);
-    return error_hint(&cli->err, "write it as in --max-peak 75GiB");
+    return error_hint(&cli->err, "write it like this: --max-peak 75GiB");
 }
 
 bool search_read_gap(Cli *cli, double *out)
@@ -23,7 +23,7 @@ bool search_read_gap(Cli *cli, double *out)
     if (!text || config_gap_read(text, out))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--gap cannot be '%s'", text);
-    return error_hint(&cli->err, "write it as in --gap 1%%");
+    return error_hint(&cli->err, "write it like this: --gap 1%%");
 }
 
 int cli_search(Cli *cli)

@@ -64,9 +64,9 @@ static void put_proof(const Found *found, Buf *out)
     put_count(counts->by_time, "too slow", &between, out);
     put_count(counts->by_memory, "too large", &between, out);
     put_count(counts->by_schedule, "without such a schedule", &between, out);
-    put_count(counts->same, "like another", &between, out);
+    put_count(counts->same, "equal to another", &between, out);
     put_count(counts->failed, "without a plan", &between, out);
-    put_count(counts->left, "not looked at", &between, out);
+    put_count(counts->left, "not examined", &between, out);
     buf_putc(out, '\n');
     if (answer->failed)
         buf_printf(out, "         without a plan: %s\n", answer->failed);
@@ -403,7 +403,7 @@ static bool read_devices(Cli *cli, int64_t *out)
     if (!text || (str_to_int(str_from(text), out) && *out >= 1 && *out <= MESH_DEVICES_MAX))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--devices cannot be '%s'", text);
-    return error_hint(&cli->err, "write a number from 1 to %d", MESH_DEVICES_MAX);
+    return error_hint(&cli->err, "give a number from 1 to %d", MESH_DEVICES_MAX);
 }
 
 static void put_found(const Found *found, Buf *out)
@@ -443,8 +443,10 @@ int search_devices(Cli *cli, Progress *watched, double seconds, int64_t max_peak
         !cli_session_options(cli, &options))
         return cli_fail(cli);
     if (cli->options.devices && (options.mesh || options.policy)) {
-        error_kind(&cli->err, ERROR_USAGE, "--devices searches the mesh, for the policy hybrid3d");
-        error_hint(&cli->err, "pin an axis with --set tp=8; or search one mesh, without --devices");
+        error_kind(&cli->err, ERROR_USAGE,
+                   "--devices searches for a mesh under the policy hybrid3d");
+        error_hint(&cli->err,
+                   "fix an axis with --set tp=8; or search on one mesh, without --devices");
         return cli_fail(cli);
     }
     found.search = config_search_new(cli->arena, &request, &cli->err);

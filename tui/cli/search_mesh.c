@@ -47,7 +47,7 @@ static void put_plan(const SearchResult *result, Buf *out)
     if (result->proven)
         return;
     if (result->bound_us <= 0) {
-        buf_puts(out, "none: it was stopped while the choices were priced\n");
+        buf_puts(out, "none: the search was stopped while it priced the choices\n");
         return;
     }
     units_format_us(result->bound_us, out);
@@ -60,7 +60,8 @@ static void put_text(const Session *session, const SearchResult *result, Buf *ou
         put_plan(result, out);
     else
         buf_printf(out, "%s\n",
-                   result->conflict ? result->conflict : "no plan within the limit was found");
+                   result->conflict ? result->conflict
+                                    : "no plan within the memory limit was found");
     put_times(result, out);
     if (result->n_decisions > result->n_lifted) {
         buf_putc(out, '\n');
@@ -214,7 +215,7 @@ static void put_frontier(const SearchFrontier *frontier, bool csv, Arena *arena,
     if (!csv)
         table_format(table, "", out);
     if (!csv && frontier->smallest)
-        buf_puts(out, "no plan needs much less than the last\n");
+        buf_puts(out, "no plan needs much less memory than the last\n");
 }
 
 static Json *frontier_json(const Session *session, const SearchFrontier *frontier)

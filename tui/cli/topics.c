@@ -14,7 +14,7 @@ const Topic cli_topics[] = {
      "takes the name of a shipped machine, or a Lua file with its numbers: see\n"
      "dimscope help machine.",
      NULL},
-    {"machine", "the numbers of a device, and how times follow from them", true,
+    {"machine", "the numbers of a device, and the formulas of times", true,
      "--machine takes a shipped name (default h100x8) or a Lua file that returns a\n"
      "table. Numbers are per device, in bytes, operations and seconds, or microseconds\n"
      "where the name ends in _us. Fields in brackets are optional.\n"
@@ -200,7 +200,7 @@ const Topic cli_topics[] = {
      "with a warning and the others are kept. A cut without blocks adapts to a new size of\n"
      "its dim. Unknown fields are ignored with a note, and are not saved again.",
      NULL},
-    {"pins", "shardings that other systems wrote", true, topic_pins, NULL},
+    {"pins", "reading shardings that other systems wrote", true, topic_pins, NULL},
     {"operators", "names and notations of operators", false,
      "Softmax             ours: ONNX's names, domain::Name for other domains\n"
      "torch::softmax      torch's and veScale's; aten:: or a dot works too\n"
@@ -219,7 +219,7 @@ const Topic cli_topics[] = {
      "template     a metakernel template in Lua, for these sizes\n"
      "What a notation cannot express is listed below it after 'not said'.",
      NULL},
-    {"train", "the training step: what --train takes and adds", false,
+    {"train", "the training step: what --train accepts and adds", false,
      "--train SPEC plans the whole step: the model with its loss, the backward pass, the\n"
      "update. SPEC is words with commas between, in any order:\n"
      "\n"
@@ -327,7 +327,7 @@ const Topic cli_topics[] = {
      "\n"
      "-p megatron is short for the path of a shipped file. Each file says what it does.",
      NULL},
-    {"schedules", "in which order stages run micro-batches", true,
+    {"schedules", "the order in which stages run micro-batches", true,
      "A plan may run in pipeline stages: consecutive ops, each stage on its part of the\n"
      "mesh. The graph describes one micro-batch; a training step runs m micro-batches in\n"
      "the order of the schedule. In a policy:\n"
@@ -383,7 +383,7 @@ const Topic cli_topics[] = {
      "'check --max-step' compares with the schedule's time. Without a schedule, one\n"
      "micro-batch runs forward through the stages.",
      NULL},
-    {"propagators", "how axes spread from the pins", false, NULL, help_propagators},
+    {"propagators", "how axes propagate from the pins", false, NULL, help_propagators},
     {"json", "what --json prints", false,
      "One line; sizes are elements, times microseconds. A sharding is an object:\n"
      "{\"dims\": [[\"dp\"],[]], \"unreduced\": [\"tp\"], \"text\": \"8/dp,4 Σtp\"}. A form that "
@@ -438,7 +438,7 @@ const Topic cli_topics[] = {
      "\n"
      "What is inside a loop has \"times\". Fields keep their names; new ones may be added.",
      NULL},
-    {"mpi", "ranks as processes, on one host or several", false,
+    {"mpi", "running ranks as processes, on one host or several", false,
      "mpirun -n 8 dimscope run MODEL -m dp=2,tp=4 -p megatron --backend mpi --verify\n"
      "\n"
      "Each process is a rank, so -n must be the number of devices of the mesh. Process 0\n"
@@ -493,7 +493,7 @@ const Topic cli_topics[] = {
      "           empty line prints the view again. TERM=dumb selects it too\n"
      "--script KEYS --screen FILE    no terminal: takes keys, writes the last screen",
      NULL},
-    {"filter", "the terms that f takes", false,
+    {"filter", "the terms of the filter f", false,
      "MatMul partial:tp       both must match; a blank means and\n"
      "kind:AR|AG !norm ms>1   | means or, ! means not\n"
      "\n"

@@ -96,10 +96,10 @@ void training_text_format(const Session *session, Buf *out)
     put_time(", backward ", cost.backward_us, out);
     buf_puts(out, session->plan->decided->stages ? " of a micro-batch on the slowest stage" : "");
     put_time(", once a step ", cost.update_us, out);
-    buf_puts(out, " to reduce gradients and update\n");
+    buf_puts(out, " to reduce gradients and update parameters\n");
     put_rates(&cost, out);
     if (cost.layer.path) {
-        buf_printf(out, "layer    %s, one of %d alike: ", cost.layer.path, cost.layer.n);
+        buf_printf(out, "layer    %s, one of %d equal ones: ", cost.layer.path, cost.layer.n);
         units_format_bytes(cost.layer.activation_bytes, out);
         put_time(" kept a micro-batch, forward ", cost.layer.forward_us, out);
         put_time(", backward ", cost.layer.backward_us, out);

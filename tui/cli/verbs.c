@@ -16,8 +16,8 @@ static const char explore_text[] =
 static const char plan_text[] =
     "Plans a model on a mesh and prints the plan: each op with the sharding of its\n"
     "output, parameters, collectives, findings, totals. Equal layers are one row;\n"
-    "what is inside a loop counts as often as the loop runs. -o saves the plan\n"
-    "instead: its decisions, from which the rest follows.";
+    "the body of a loop counts as often as the loop runs. With -o it saves the plan\n"
+    "instead, as its decisions; everything else is derived from them.";
 static const char why_text[] =
     "Explains why a tensor is sharded as it is: for each axis on each dim, the chain\n"
     "of ops back to the line of the policy that pinned it. TENSOR is a name, or the\n"
@@ -27,60 +27,60 @@ static const char why_not_text[] =
     "that have the axis, the op where it stopped on the way, the reason, what would\n"
     "let it through, and how the axis came that far.";
 static const char ranges_text[] =
-    "Shows what each rank touches of every operand of the op that makes TENSOR: the\n"
-    "range of each dim that its part of the op's index dims projects to (in\n"
-    "parentheses the elements, where a stride leaves some out), how many elements\n"
-    "that is, how many the rank holds for the op, and what of these is waste. Ranks\n"
-    "that touch the same are one row.";
+    "Shows what each rank reads of every operand of the op that produces TENSOR: the\n"
+    "range of each dim that its shard of the op's index dims projects to (the exact\n"
+    "elements in parentheses if a stride skips some), how many elements that is, how\n"
+    "many the rank holds for the op, and how many of those it does not use. Ranks that\n"
+    "read the same elements are one row.";
 static const char check_text[] =
     "Prints the findings and compares the plan with the given limits. The exit code\n"
     "is 1 if the plan is illegal or over a limit.";
 static const char estimate_text[] =
-    "Says of a training step whether it fits into memory, how long it takes and what\n"
-    "takes the time, in parts that add up to the step: compute, collectives by axis,\n"
-    "waits for other stages, the update. Then it plans other settings of the policy,\n"
-    "one by one, and names the three that help most: what is made again, ZeRO,\n"
-    "sequence parallelism, overlap, schedules, the size of micro-batches at as many\n"
-    "samples a step. Without -p it takes hybrid3d, without --train adamw. --against prints what\n"
-    "published formulas say of a config.json in the same configuration (Megatron-LM,\n"
+    "Answers for a training step: does it fit into memory, how long does it take, and\n"
+    "what takes the time? The parts add up to the step: compute, collectives by axis,\n"
+    "waiting for other stages, the update. Then it plans other settings of the policy,\n"
+    "one by one, and names the three that help most: recomputation, ZeRO, sequence\n"
+    "parallelism, overlap, schedules, the size of micro-batches for the same samples a\n"
+    "step. The default policy is hybrid3d, the default step adamw. --against prints what\n"
+    "published formulas say about a config.json in the same configuration (Megatron-LM,\n"
     "DeepSpeed, Calculon, llm-analysis, EleutherAI's cookbook), and what each leaves\n"
-    "out. With --decode it is of inference: tokens a second, the time to the first\n"
-    "by a prefill of the context, the cache of keys and values, how step and memory\n"
-    "grow with it, the largest context and batch that fit. The exit code is 1 if the\n"
-    "step does not fit or the plan is illegal.";
+    "out. --decode estimates inference instead: tokens a second, the time to the first\n"
+    "token (a prefill of the context), the KV cache, how step and memory grow with it,\n"
+    "and the largest context and batch that fit. The exit code is 1 if the step does\n"
+    "not fit or the plan is illegal.";
 static const char search_text[] =
-    "Searches the plan of least time whose memory is within a limit, and proves it:\n"
-    "with -m on that mesh, what policy and pins leave open, under the policy's stages\n"
-    "and schedule if it has some; with --devices N whole configurations of a training\n"
-    "step under hybrid3d: mesh and order of its axes, layers of stages, micro-batches,\n"
-    "schedule, what is made again, ZeRO, sequence parallelism. -m pp=4,tp=8 --train\n"
-    "without a policy searches all of these but the mesh. --set global_batch=N gives\n"
-    "the samples of a step, --set tp=8 or --set zero=1 pins what is searched, -o FILE\n"
-    "saves a plan.json, or FILE.lua a policy. '4 x 2' is four micro-batches of two\n"
-    "samples on each rank. Every time and peak is a plan's; '>=' is a lower bound of\n"
-    "one that was not made. C-c stops with the best so far. The exit code is 1 if\n"
-    "nothing fits.";
+    "Searches for the fastest plan whose memory stays within a limit, and proves it.\n"
+    "With -m it searches on that mesh what policy and pins leave open, under the\n"
+    "policy's stages and schedule if it has some. With --devices N it searches whole\n"
+    "configurations of a training step under the policy hybrid3d: the mesh and the\n"
+    "order of its axes, layers of each stage, micro-batches, schedule, recomputation,\n"
+    "ZeRO, sequence parallelism. -m pp=4,tp=8 --train without a policy searches all of\n"
+    "these except the mesh. --set global_batch=N sets the samples of a step, --set tp=8\n"
+    "or --set zero=1 fixes a choice, -o FILE saves a plan.json, or FILE.lua a policy.\n"
+    "'4 x 2' means four micro-batches of two samples on each rank. Times and peaks are\n"
+    "those of finished plans; '>=' marks a lower bound of a plan that was not made. C-c\n"
+    "stops with the best plan so far. The exit code is 1 if nothing fits.";
 static const char diff_text[] =
     "Compares two plans, or one model under several propagators or settings: their\n"
     "requests, the first decision that differs, totals, the ops, tensors, reshards and\n"
-    "findings that differ, by name, equal layers in one row, and why the first op is\n"
-    "sharded differently. An option that is set several times has a value for each side:\n"
+    "findings that differ (by name, equal layers in one row), and why the first op is\n"
+    "sharded differently. Give an option once for each side to compare its values:\n"
     "--set schedule=1f1b --set schedule=zb1p. The exit code is 1 if the plans differ.\n"
-    "With --actual one plan is compared with what a job of it ran, as one rank saw it:\n"
-    "a trace of torch.profiler (Kineto's JSON, also .gz), or a dump of NCCL's flight\n"
-    "recorder (JSON, or its pickle, of which nothing is run). Collectives are matched\n"
-    "within a kind and group of ranks by their bytes, in order; what fully_shard or a\n"
-    "bucket moves together is one for several parameters. Missing, unplanned, slow and\n"
-    "unfinished ones are named with what they move and why. The exit code is 1 if one is\n"
-    "missing or unplanned.\n"
-    "With --joint the step that --train derives of a model is compared with one that a\n"
-    "file holds: gradients of parameters by name, ops and FLOPs by phase, collectives by\n"
-    "pass, kind and axes, under one policy. Phases of the file: help models. The exit code\n"
-    "is 1 if a gradient is on one side alone or has another shape, or if collectives\n"
-    "differ in number.";
+    "--actual compares one plan with what a job ran, as one rank saw it: a trace of\n"
+    "torch.profiler (Kineto's JSON, also .gz), or a dump of NCCL's flight recorder\n"
+    "(JSON, or its pickle, which is read without running any of its code). Collectives\n"
+    "of the same kind and ranks are matched by their bytes, in order; what fully_shard\n"
+    "or a bucket sends together is one collective for several parameters. Missing,\n"
+    "unplanned, slow and unfinished collectives are listed with the values they move\n"
+    "and the reason. The exit code is 1 if one is missing or unplanned.\n"
+    "--joint compares the training step that --train derives from a model with one\n"
+    "that a file holds: gradients of parameters by name, ops and FLOPs by phase,\n"
+    "collectives by pass, kind and axes, under one policy. How phases of the file are\n"
+    "found: help models. The exit code is 1 if a gradient is missing on one side or has\n"
+    "another shape, or if the numbers of collectives differ.";
 static const char export_text[] =
-    "Writes the plan for other people and programs, in one of these formats;\n"
-    "without an option, the one that the name of FILE ends in (x.svg):\n"
+    "Writes the plan for other people and programs, in one of these formats. Without\n"
+    "an option, the ending of FILE chooses the format (x.svg):\n"
     "\n"
     "--dot --svg --pdf --png  a drawing, by --kind: help drawings. WHAT: the op or tensor\n"
     "                         to draw. All but --dot need the program dot\n"
@@ -91,80 +91,79 @@ static const char export_text[] =
     "--trace                  a step over time, for Perfetto (ui.perfetto.dev); 'run\n"
     "                         --trace FILE' adds the measured times\n"
     "--onnx                   the model with the plan as ONNX's multi-device annotations\n"
-    "--to SYSTEM              code to run, or the settings that come nearest: help systems\n"
+    "--to SYSTEM              code, or the nearest settings, of a system: help systems\n"
     "\n"
     "A note says what a format cannot express. A file is written whole or not at all;\n"
     "equal plans give equal bytes.";
 static const char run_text[] =
     "Runs the plan in a watched child process and reports measured times beside the\n"
     "predicted ones. A rank is a thread of this host, a process or a GPU (--backend).\n"
-    "--verify runs each whole op on the inputs that the ranks hold and compares every\n"
-    "element on every rank: it may differ by what rounding explains for that op. The\n"
-    "first wrong value is named. FAIL, and NOT PROVEN where an output has no finite\n"
-    "element, exit with 1. Weights that neither the model nor --weights has are drawn\n"
-    "from --seed; beside --weights only with --draw-missing.\n"
-    "A plan that cannot run is refused before anything runs: operators without a\n"
-    "kernel (rule --list), strings, image decoding.\n"
+    "--verify also runs each whole op on the inputs that the ranks hold, and compares\n"
+    "every element on every rank; differences may be as large as rounding in that op\n"
+    "explains. It names the first wrong value. The exit code is 1 for FAIL, and for NOT\n"
+    "PROVEN, when an output has no finite element. Weights that are neither in the model\n"
+    "nor in --weights are random, from --seed; with --weights only if --draw-missing\n"
+    "is given. A plan that cannot run is refused before anything runs: operators\n"
+    "without a kernel (rule --list), strings, image decoding.\n"
     "--onnx-test runs the data sets of ONNX test folders and compares the outputs.\n"
-    "--vectors does so with one folder of numpy's files: in_N.npy is what the N-th input\n"
-    "of MODEL gets, out_N.npy what its N-th output has to be; sizes of free dims are\n"
-    "those of the files.\n"
+    "--vectors does this for a folder of NumPy files: in_N.npy is the N-th input of\n"
+    "MODEL, out_N.npy the expected N-th output; the files set the sizes of free dims.\n"
     "--grad-vectors compares the gradients of float inputs and initializers with those\n"
-    "of a folder; the loss is the sum of the outputs times their cotangents there.\n"
-    "With --cuts all these run on one device, then again under every cut: each op\n"
-    "by itself, each index dim that can be sharded by each axis of -m and by each two\n"
-    "axes, and each two of its dims by one axis each. Of ops with equal operator,\n"
-    "attributes and shapes only the first is tested. A failing cut is printed as the\n"
-    "line of a policy that makes it.";
+    "in a folder; the loss is the sum of the outputs times the cotangents given there.\n"
+    "With --cuts all of these run on one device, then once for each way to shard an op:\n"
+    "each index dim that can be sharded, by each axis of -m and by each two axes, and\n"
+    "each two of its dims by one axis each. Of ops with equal operator, attributes and\n"
+    "shapes only the first is tested. A sharding that fails is printed as the line of\n"
+    "a policy that makes it.";
 static const char calibrate_text[] =
     "Runs matmuls, element-wise ops, lookups and collectives of many sizes, or the\n"
     "ops of MODEL, and fits a machine file to the times: launch time, rates, shares,\n"
     "latency and bandwidth of the link. Without -m there are as many ranks as cores.\n"
-    "With -o it writes the file and says how far predictions were off before and are\n"
-    "off now; --machine FILE then plans with it. help machine explains the fields,\n"
-    "--backend chooses what is measured.\n"
-    "With --train a training step is run too, that of MODEL or of small decoders, and\n"
-    "the file gets tables of measured times: of each operator of the step, forward,\n"
-    "backward and update, by its sizes (products by batch, m, n, k), and of each\n"
-    "collective by bytes. They stand before the formulas. With -o and without MODEL a\n"
-    "step that no table is from then runs beside its prediction.";
+    "With -o it writes the file and says how far predictions were off before, and how\n"
+    "far they are off with it; --machine FILE then plans with it. help machine explains\n"
+    "the fields, --backend chooses what is measured.\n"
+    "--train also runs a training step, of MODEL or of small decoders, and adds tables\n"
+    "of measured times to the file: of each operator of the step, forward, backward and\n"
+    "update, by size (matmuls by batch, m, n, k), and of each collective by bytes. The\n"
+    "tables take precedence over the formulas. With -o and without MODEL, a step that\n"
+    "is not in the tables then runs beside its prediction.";
 static const char info_text[] =
-    "Says what a model consists of. Free dims may stay free: they are shown by name,\n"
-    "like sizes that depend on the data.";
+    "Lists the contents of a model: inputs, outputs, parameters, ops. Free dims need no\n"
+    "size: they are shown by name, like sizes that depend on the data.";
 static const char rule_text[] =
     "Shows an operator on inputs of the given shapes: its index dims and what\n"
-    "sharding each of them does, the part that a rank reads of each operand (halo:\n"
-    "elements that the neighbour reads too), and the op in five notations, each with\n"
+    "sharding each of them does, the part of each operand that a rank reads (halo:\n"
+    "elements that the neighbour also reads), and the op in five notations, each with\n"
     "what it cannot express. Without --shapes: the names in other systems, the\n"
-    "attributes, and the same for a small example. OP is our name or theirs: help\n"
-    "operators.\n"
+    "attributes, and the same for a small example. OP is a name of dimscope or of\n"
+    "another system: help operators.\n"
     "  --list     every operator, its names, the notations that express it, and\n"
     "             whether it can run\n"
     "  --trace    the answer of Paddle's dims_mapping rule, step by step, for inputs\n"
     "             sharded over the mesh -m as --in says\n"
-    "  --profile  what torch or veScale choose for these inputs, and at what price\n"
+    "  --profile  what torch or veScale chooses for these inputs, and its cost\n"
     "  --check    prove the rule on simulated ranks: the index space; with --trace the\n"
     "             dims_mapping rule, with --profile the strategies. Without OP it\n"
     "             proves all operators with a kernel and lists the others, with FILE.lua\n"
     "             those the file registers. The exit code is 1 if one is not proven";
 static const char reshard_text[] =
-    "Brings a tensor from one sharding to another: the steps, what each sends and how\n"
-    "long it takes, the second best way, and a lower bound; beside it what torch's\n"
-    "two planners and veScale do, priced alike, with 'wrong data' where their steps\n"
-    "give other elements.\n"
+    "Finds the steps that bring a tensor from one sharding to another: what each step\n"
+    "sends and how long it takes, the second best way, and a lower bound. Beside them,\n"
+    "at the same prices, it shows what torch's two planners and veScale do, with\n"
+    "'wrong data' if their steps give other elements.\n"
     "SHAPE is 4096x768. FROM and TO may be written as 4096/dp,768; [S(0),R];\n"
-    "P('dp',None); [0,-1]; [{\"dp\"},{}]. With --to-mesh TO is on other devices:\n"
+    "P('dp',None); [0,-1]; [{\"dp\"},{}]. With --to-mesh, TO is on other devices:\n"
     "reshards on both sides and the messages between them, device by device.";
 static const char solve_text[] =
-    "Chooses one of the given choices at every node so that the costs of nodes and\n"
-    "edges add up to the least, and the usages alive at any time stay within a limit.\n"
+    "Picks one of the given choices at every node so that the sum of the costs of\n"
+    "nodes and edges is smallest and the usages alive at any time stay within a limit.\n"
     "FILE is JSON, gzipped or not, as in the IOPDDL contest: {\"problem\": {\"nodes\":\n"
     "{\"intervals\": [[0, 2], ..], \"costs\": [[5, 7], ..], \"usages\": [[1, 0], ..]},\n"
     "\"edges\": {\"nodes\": [[0, 1], ..], \"costs\": [[0, 3, 3, 0], ..]}, \"usage_limit\":\n"
-    "9}}; the costs of an edge are listed row by row, a row for each choice of its\n"
-    "first node. The answer has a lower bound of every choice's cost, and says\n"
-    "'proven' if no choice costs less. C-c stops with the best choice so far. The\n"
-    "exit code is 1 if there is no choice; then it says which limit cannot be met.";
+    "9}}; the costs of an edge are listed row by row, one row for each choice of its\n"
+    "first node. The answer has a lower bound of the cost, and says 'proven' if no\n"
+    "choice costs less. C-c stops with the best choice so far. The exit code is 1 if\n"
+    "no choice satisfies the limit; the answer then names the limit.";
 static const char eval_text[] =
     "Answers questions of other tools: one JSON request a line on standard input,\n"
     "one JSON answer a line. Verbs: anno.*, template.*, ipf.*, range.*, layout,\n"
@@ -177,7 +176,7 @@ static const char tour_text[] =
 static const char help_text[] =
     "Explains a verb, a topic, a word of nnScaler, Paddle, PyTorch, veScale, Shardy,\n"
     "JAX or Tapestry (glossary lists them), or what scripts can call: lua, lua.NAME.\n"
-    "Without operand it lists verbs and topics.";
+    "Without an operand it lists verbs and topics.";
 
 const Verb verbs[] = {
     {BATCH("", "MODEL [-m MESH] [-p POLICY]", "open the explorer", "explore"), VERB_EXPLORE, 1, 1,
@@ -186,17 +185,19 @@ const Verb verbs[] = {
      1, 1, cli_plan, plan_text},
     {BATCH("why", "MODEL ... TENSOR[.DIM]", "explain the sharding of a tensor", "plans"), VERB_WHY,
      2, 2, cli_why, why_text},
-    {BATCH("why-not", "MODEL ... TENSOR[.DIM] AXIS", "explain why it lacks an axis", "plans"),
+    {BATCH("why-not", "MODEL ... TENSOR[.DIM] AXIS", "explain why an axis does not shard it",
+           "plans"),
      VERB_WHY_NOT, 3, 3, cli_why_not, why_not_text},
     {BATCH("ranges", "MODEL ... TENSOR", "what each rank reads and holds", "plans"), VERB_RANGES, 2,
      2, cli_ranges, ranges_text},
-    {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail if illegal or over a limit", "plans"),
+    {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail if the plan is illegal or over a limit",
+           "plans"),
      VERB_CHECK, 1, 1, cli_check, check_text},
     {BATCH("estimate", "MODEL -m MESH [--set NAME=VALUE]",
-           "does a training step fit, what takes time", "plans"),
+           "whether a training step fits, and what takes time", "plans"),
      VERB_ESTIMATE, 1, 1, cli_estimate, estimate_text},
     {BATCH("search", "MODEL -m MESH | --devices N [--max-peak 75GiB]",
-           "the fastest plan that fits, with a proof", "plans"),
+           "find the fastest plan that fits, with a proof", "plans"),
      VERB_SEARCH, 1, 1, cli_search, search_text},
     {BATCH("diff",
            "A.json B.json | --propagate A,B MODEL .. | PLAN --actual TRACE | MODEL --joint FILE",
@@ -206,23 +207,23 @@ const Verb verbs[] = {
            "write a drawing, report or code", "plans"),
      VERB_EXPORT, 1, 2, cli_export, export_text},
     {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR... | MODEL --vectors|--grad-vectors DIR",
-           "run it on this machine", "plans"),
+           "run the plan on this machine", "plans"),
      VERB_RUN, 1, INT_MAX, cli_run, run_text},
     {BATCH("calibrate", "[MODEL] [-m MESH] [--train] [-o FILE.lua]", "measure this machine",
            "models"),
      VERB_CALIBRATE, 0, 1, cli_calibrate, calibrate_text},
-    {BATCH("info", "MODEL [--values]", "list what a model consists of", "models"), VERB_INFO, 1, 1,
+    {BATCH("info", "MODEL [--values]", "list the contents of a model", "models"), VERB_INFO, 1, 1,
      cli_info, info_text},
     {BATCH("rule", "OP [--shapes LIST] | --list | --check", "show how an op can be sharded",
            "models"),
      VERB_RULE, 0, 1, cli_rule, rule_text},
-    {BATCH("reshard", "SHAPE FROM TO -m MESH", "the steps between two shardings", "models"),
+    {BATCH("reshard", "SHAPE FROM TO -m MESH", "find the steps between two shardings", "models"),
      VERB_RESHARD, 3, 3, cli_reshard, reshard_text},
-    {BATCH("solve", "FILE [--seconds N]", "the cheapest choices under a limit", "models"),
+    {BATCH("solve", "FILE [--seconds N]", "find the cheapest choices under a limit", "models"),
      VERB_SOLVE, 1, 1, cli_solve, solve_text},
-    {BATCH("tour", "", "five minutes with a sample", "program"), VERB_TOUR, 0, 0, cli_tour,
+    {BATCH("tour", "", "take a five-minute tour of a sample", "program"), VERB_TOUR, 0, 0, cli_tour,
      tour_text},
-    {BATCH("eval", "", "answer JSON requests, a line each", "program"), VERB_EVAL, 0, 0, cli_eval,
+    {BATCH("eval", "", "answer JSON requests, one a line", "program"), VERB_EVAL, 0, 0, cli_eval,
      eval_text},
     {BATCH("help", "[VERB|TOPIC|WORD|lua.NAME] | --man [5|7|glossary] | --completion SHELL",
            "explain a verb, a topic or a word", "program"),

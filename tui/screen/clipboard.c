@@ -18,8 +18,8 @@ bool clipboard_sequence(Str text, Buf *out, Error *err)
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
     if (text.n > OSC52_MAX)
-        return error_set(err, "%zu bytes are too many for a terminal's clipboard (%d)", text.n,
-                         OSC52_MAX);
+        return error_set(err, "%zu bytes are too many for a terminal's clipboard (at most %d)",
+                         text.n, OSC52_MAX);
     buf_puts(out, "\033]52;c;");
     for (size_t i = 0; i < text.n; i += 3) {
         size_t left = text.n - i;
@@ -110,7 +110,7 @@ bool clipboard_run(const char *const *argv, Str text, Error *err)
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
         return error_kind(err, ERROR_UNREADABLE, "%s is not installed", argv[0]);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return error_set(err, "%s ended with a failure", argv[0]);
+        return error_set(err, "%s failed", argv[0]);
     return true;
 }
 
@@ -150,7 +150,7 @@ const char *clipboard_program(Str text, Error *err)
         if (own.kind != ERROR_UNREADABLE)
             error_set(err, "%s", own.text);
     }
-    error_set(err, "there is no program for the clipboard");
-    error_hint(err, "wl-copy, xclip, xsel or pbcopy; or :set clipboard=terminal");
+    error_set(err, "no clipboard program was found");
+    error_hint(err, "install wl-copy, xclip, xsel or pbcopy, or use :set clipboard=terminal");
     return NULL;
 }

@@ -210,7 +210,7 @@ static bool check_terminal(Error *err)
     }
     if (!name || setupterm(name, STDOUT_FILENO, &answer) != OK || !tigetstr("cup") ||
         tigetstr("cup") == (char *)-1) {
-        error_kind(err, ERROR_USAGE, "the terminal type '%s' cannot place its cursor",
+        error_kind(err, ERROR_USAGE, "the terminal type '%s' cannot move its cursor",
                    name ? name : "");
         error_hint(err, "set TERM, or use `dimscope plan`, which prints the same plan as text");
         return false;
@@ -580,9 +580,9 @@ static bool wait_for(pid_t child, const char *name, Error *err)
         if (errno != EINTR)
             return error_set(err, "%s: %s", name, strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return error_set(err, "%s: cannot be run", name);
+        return error_set(err, "%s: cannot be started", name);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return error_set(err, "%s ended with a failure", name);
+        return error_set(err, "%s failed", name);
     return true;
 }
 

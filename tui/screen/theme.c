@@ -223,9 +223,9 @@ bool theme_set(Theme *theme, Role role, Str text, Error *err)
         Str word = str_take(&rest, ' ');
         if (take_word(&look, word))
             continue;
-        error_set(err, "'%.*s' is not a colour or a mark", STR_ARG(word));
-        error_hint(err, "a name as cyan or bright-red, 0 to 255, #rrggbb, default; bold, "
-                        "underline, reverse");
+        error_set(err, "'%.*s' is not a colour or a text style", STR_ARG(word));
+        error_hint(err, "use a name such as cyan or bright-red, 0 to 255, #rrggbb or default; "
+                        "bold, underline, reverse");
         return false;
     }
     theme->look[role] = look;

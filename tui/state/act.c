@@ -41,11 +41,11 @@ const Action *action_by_name(Str name, const Action *const *tables, int n_tables
     if (n_found == 1)
         return found;
     if (n_found)
-        error_set(err, "':%.*s' is the start of %d commands", STR_ARG(name), n_found);
+        error_set(err, "':%.*s' matches %d commands", STR_ARG(name), n_found);
     else
         error_set(err, "no command ':%.*s'", STR_ARG(name));
     if (n_found)
-        error_hint(err, "Tab completes");
+        error_hint(err, "press Tab to complete it");
     else if (nearest)
         error_hint(err, "did you mean ':%s'?", nearest->name);
     return NULL;

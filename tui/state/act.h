@@ -26,11 +26,11 @@
     ACT(RIGHT, "right", "l Right", "", "open the group; next rank", "move")                        \
     ACT(OPEN, "open", "Enter", "", "open the row; on xN: list its members", "move")                \
     ACT(DIM_NEXT, "dim-next", ">", "",                                                             \
-        "next dim of the tensor, which p pins; in Mesh: other axes", "move")                       \
+        "select the next dim of the tensor (p pins it); in Mesh: other axes", "move")              \
     ACT(DIM_PREVIOUS, "dim-previous", "<", "", "previous dim", "move")                             \
     ACT(GOTO, "row", "", "N", "go to row N; :120 is short for row 120", "move")                    \
     ACT(FOLD, "fold", "za", "",                                                                    \
-        "open or close the group; all lines of the policy or those that decide", "fold")           \
+        "open or close the group; in Policy: all lines, or only those that decide", "fold")        \
     ACT(FOLD_NONE, "unfold-all", "zR", "", "open every group", "fold")                             \
     ACT(FOLD_ALL, "fold-all", "zM", "", "close every group", "fold")                               \
     ACT(FOLD_DEPTH, "depth", "z1 z2 z3 z4 z5 z6 z7 z8 z9", "N", "open groups down to that depth",  \
@@ -38,7 +38,7 @@
     ACT(CONSUMER, "consumer", "gd", "", "go to the op that reads this; choose when several do",    \
         "go")                                                                                      \
     ACT(PRODUCER, "producer", "gu", "",                                                            \
-        "go to the op that makes this; choose among the inputs of an op", "go")                    \
+        "go to the op that produces this; choose among the inputs of an op", "go")                 \
     ACT(RESHARD, "reshard", "gr", "", "go to its reshard", "go")                                   \
     ACT(GRADIENT, "gradient", "gb", "",                                                            \
         "between an op and its backward ops, a value and its gradient, a parameter and its "       \
@@ -50,25 +50,25 @@
     ACT(NEXT_RESHARD, "next-reshard", "]r", "", "next op whose value is resharded", "go")          \
     ACT(PREVIOUS_RESHARD, "previous-reshard", "[r", "", "previous op whose value is resharded",    \
         "go")                                                                                      \
-    ACT(NEXT_CHANGE, "next-change", "]c", "", "next row that the last change of the plan changed", \
+    ACT(NEXT_CHANGE, "next-change", "]c", "", "next row changed by the last change of the plan",   \
         "go")                                                                                      \
     ACT(PREVIOUS_CHANGE, "previous-change", "[c", "",                                              \
-        "previous row that the last change of the plan changed", "go")                             \
+        "previous row changed by the last change of the plan", "go")                               \
     ACT(NEXT_ERROR, "next-error", "]e", "", "the errors so far: the newest, then the next", "go")  \
     ACT(PREVIOUS_ERROR, "previous-error", "[e", "",                                                \
         "the errors so far: the newest, then the one before", "go")                                \
     ACT(OTHER_END, "other-end", "%", "",                                                           \
-        "the other end of its reshard: from its maker to its reader and back", "go")               \
+        "the other end of its reshard: from the op that produces it to its reader and back", "go") \
     ACT(SEARCH, "find", "/ F3", "REGEX",                                                           \
         "find an op by name, path or operator, or a tensor by name", "go")                         \
     ACT(SEARCH_NEXT, "find-next", "n", "", "next match", "go")                                     \
     ACT(SEARCH_PREVIOUS, "find-previous", "N", "", "previous match", "go")                         \
     ACT(BACK, "back", "Backspace H C-o", "", "back to where you came from", "go")                  \
-    ACT(FORWARD, "forward", "L", "", "forward again", "go")                                        \
+    ACT(FORWARD, "forward", "L", "", "forward, after going back", "go")                            \
     ACT(JUMPS, "jumps", "", "", "places you came from: choose one", "go")                          \
-    ACT(SET_MARK, "mark", "m", "LETTER", "then a letter: remember this place by it", "go")         \
+    ACT(SET_MARK, "mark", "m", "LETTER", "then a letter: mark this place with that letter", "go")  \
     ACT(GO_MARK, "go-mark", "'", "LETTER",                                                         \
-        "then a letter: go to that place; '' is where you were last", "go")                        \
+        "then a letter: go to the place with that mark; '' is where you were last", "go")          \
     ACT(FILTER, "filter", "f F4", "TERMS",                                                         \
         "list only some ops: MatMul partial:tp kind:AR|AG ms>1 !norm", "list")                     \
     ACT(FILTER_DROP, "filter-drop", "F", "", "drop the filter", "list")                            \
@@ -78,7 +78,8 @@
     ACT(TAG, "tag", "Space", "", "tag or untag the row's ops, and step down", "list")              \
     ACT(TAG_ALL, "tag-all", "T", "", "tag all ops that are listed, or none", "list")               \
     ACT(SHOW_GRAPH, "graph", "1", "", "the outline of the graph", "view")                          \
-    ACT(SHOW_OP, "op", "2", "[OP]", "one op: index dims, cuts, operands, cost", "view")            \
+    ACT(SHOW_OP, "op", "2", "[OP]", "one op: index dims and how they are sharded, operands, cost", \
+        "view")                                                                                    \
     ACT(SHOW_TENSOR, "tensor", "3", "[TENSOR]",                                                    \
         "one tensor: its sharding in six notations, its slices", "view")                           \
     ACT(SHOW_MESH, "devices", "4", "",                                                             \
@@ -96,8 +97,8 @@
     ACT(KEPT, "kept", "gk", "", "what a training step keeps for its backward pass, by layer",      \
         "view")                                                                                    \
     ACT(LINKS, "links", "", "", "who sends to whom, and the load of links", "view")                \
-    ACT(JOURNAL, "journal", "", "", "decisions made here, line by line, and where undo is",        \
-        "view")                                                                                    \
+    ACT(JOURNAL, "journal", "", "",                                                                \
+        "decisions made here, line by line, and how far they are undone", "view")                  \
     ACT(ERRORS, "errors", "", "", "errors so far, with their places", "view")                      \
     ACT(WHY, "why", "w", "[TENSOR[.DIM]]",                                                         \
         "why it is sharded this way, step by step back to the policy", "view")                     \
@@ -106,34 +107,34 @@
     ACT(FINDINGS, "findings", "gf", "", "all findings: notes, warnings, errors", "view")           \
     ACT(EVENTS, "events", "ge", "", "how propagation made the plan, event by event", "view")       \
     ACT(HELP, "help", "? F1", "[WORD|lua.NAME]",                                                   \
-        "this page, a word of another system, or what scripts can call", "view")                   \
-    ACT(TOUR, "tour", "C-n", "", "in the tour: type what it says", "view")                         \
+        "this page; a word of another system; what scripts can call", "view")                      \
+    ACT(TOUR, "tour", "C-n", "", "in the tour: do the step for me", "view")                        \
     ACT(GROUPING, "grouping", "c", "",                                                             \
-        "in Mem: group by class, layer and tensor, or less; in Schedule: rows are devices",        \
+        "in Mem: change the grouping (class, layer, tensor); in Schedule: one row per device",     \
         "view")                                                                                    \
     ACT(EQUAL, "equal", "=", "",                                                                   \
-        "in Diff: show equal rows too; in Schedule: steps of equal width", "view")                 \
+        "in Diff: also show equal rows; in Schedule: steps of equal width", "view")                \
     ACT(COMPARE, "compare", "d", "[PLAN]",                                                         \
         "compare with another plan: policy, plan.json, mesh, method", "view")                      \
     ACT(NEXT_PANE, "next-pane", "Tab C-wl C-wj", "", "next pane", "view")                          \
     ACT(PREVIOUS_PANE, "previous-pane", "BTab C-wh C-wk", "", "previous pane", "view")             \
-    ACT(ZOOM, "zoom", "zz", "", "one pane on the whole screen, or all again", "view")              \
+    ACT(ZOOM, "zoom", "zz", "", "show one pane on the whole screen, or all panes", "view")         \
     ACT(PIN, "pin", "p", "[AXIS|SHARDING]",                                                        \
         "pin the dim under the cursor: a menu of its axes; [S(0), R] pins the whole tensor",       \
         "plan")                                                                                    \
     ACT(UNPIN, "unpin", "P", "", "drop the pin of the dim under the cursor", "plan")               \
     ACT(ASSIGN, "assign", "", "DIM=AXES", "shard an index dim of this op over axes: k=tp", "plan") \
     ACT(DECIDE, "decide", "", "WHAT ARG",                                                          \
-        "for the whole tensor: replicated tp, unreduced tp, barrier none, tie X", "plan")          \
+        "decide about the whole tensor: replicated tp, unreduced tp, barrier none, tie X", "plan") \
     ACT(UNDECIDE, "undecide", "", "", "drop the decisions about the whole tensor", "plan")         \
-    ACT(WHAT_IF, "what-if", "x", "", "the same menu with what each choice would change", "plan")   \
+    ACT(WHAT_IF, "what-if", "x", "", "the menu of p, with what each choice would change", "plan")  \
     ACT(UNDO, "undo", "u", "", "undo the last change of the plan", "plan")                         \
-    ACT(REDO, "redo", "C-r", "", "redo it", "plan")                                                \
+    ACT(REDO, "redo", "C-r", "", "redo the change that was undone", "plan")                        \
     ACT(POLICY, "rerun", "r", "", "run the policy again", "plan")                                  \
     ACT(RELOAD, "reload", "R", "", "read model, policy, machine and settings again", "plan")       \
     ACT(MESH, "mesh", "", "dp=4,tp=2", "plan for another mesh", "plan")                            \
     ACT(TRAIN, "train", "", "[SPEC|none]", "plan this training step: adamw,clip=1.0", "plan")      \
-    ACT(FREEZE, "freeze", "", "PATTERN", "parameters of that name do not train", "plan")           \
+    ACT(FREEZE, "freeze", "", "PATTERN", "do not train the parameters with that name", "plan")     \
     ACT(RANK, "rank", "", "N", "show what rank N holds", "plan")                                   \
     ACT(WRITE, "write", "", "[FILE]", "write your pins as lines of a Lua policy", "plan")          \
     ACT(SAVE, "save", "", "FILE", "save the plan: its decisions as plan.json", "plan")             \
@@ -141,17 +142,17 @@
     ACT(LUA, "lua", "i", "[LINE]", "type Lua: query or change the plan, in the policy's state",    \
         "plan")                                                                                    \
     ACT(PLAN_SEARCH, "search", "gs", "[devices=512] [max-peak=75GiB] [frontier]",                  \
-        "the fastest plan that fits, with a proof: fills what pins leave open", "plan")            \
+        "find the fastest plan that fits, with a proof; your pins hold", "plan")                   \
     ACT(RUN, "run", "", "[verify|fast] [repeat N]",                                                \
         "execute the plan on threads, check it and time it", "plan")                               \
     ACT(ACTUAL, "actual", "", "FILE [STEPS]",                                                      \
-        "what a job ran beside the plan: a trace, or a flight recorder's dump", "plan")            \
-    ACT(TRACE, "trace", "", "FILE", "write the predicted timeline, and the run, for Perfetto",     \
-        "keep")                                                                                    \
+        "compare the plan with what a job ran: a trace, or a flight recorder's dump", "plan")      \
+    ACT(TRACE, "trace", "", "FILE",                                                                \
+        "write the predicted timeline, and the run if there is one, for Perfetto", "keep")         \
     ACT(TIME_IN, "time-in", "+", "", "in Run and Schedule: zoom in", "view")                       \
     ACT(TIME_OUT, "time-out", "-", "", "in Run and Schedule: zoom out", "view")                    \
     ACT(COPY, "copy", "y", "", "copy the name, sharding or line under the cursor", "keep")         \
-    ACT(COPY_AS, "copy-as", "Y", "[FORM]", "copy it in another notation: a menu of them", "keep")  \
+    ACT(COPY_AS, "copy-as", "Y", "[FORM]", "copy it in another notation, from a menu", "keep")     \
     ACT(EXPORT, "export", "E", "[FILE [KIND]]",                                                    \
         "write the view to a file: svg html txt ansi csv json md", "keep")                         \
     ACT(SCREEN, "screen", "", "FILE", "write this screen as text", "keep")                         \
@@ -159,12 +160,12 @@
     ACT(PALETTE, "palette", "C-p", "", "find an action by a few letters of its name or help",      \
         "program")                                                                                 \
     ACT(SHELL, "shell", "!", "COMMAND",                                                            \
-        "run a shell command; %op %tensor %file are what is selected", "program")                  \
+        "run a shell command; %op %tensor %file stand for what is selected", "program")            \
     ACT(OPTIONS, "options", "o F2", "", "the settings: see and change them", "program")            \
     ACT(SET, "set", "", "[NAME[=VALUE]]", "show or change a setting", "program")                   \
     ACT(NUMBERS, "numbers", "#", "", "row numbers", "program")                                     \
     ACT(GLYPHS, "glyphs", "~", "", "line drawing or plain ASCII", "program")                       \
-    ACT(REDRAW, "redraw", "C-l", "", "draw everything anew", "program")                            \
+    ACT(REDRAW, "redraw", "C-l", "", "redraw the screen", "program")                               \
     ACT(SUSPEND, "suspend", "C-z", "", "back to the shell; fg returns", "program")                 \
     ACT(CANCEL, "cancel", "Esc C-c", "", "leave a prompt, menu or view; never quits", "program")   \
     ACT(CLOSE, "close", "q", "", "close this view; at the graph: quit", "program")                 \

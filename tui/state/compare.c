@@ -209,8 +209,9 @@ bool compare_open(Ui *ui, Str words, Error *err)
     job->n_steps =
         job->alone ? decided_here(&ui->session->journal) : pins_of_step(&ui->session->journal, -1);
     if (ok && job->before && job->n_steps == 0)
-        ok = error_kind(err, ERROR_USAGE,
-                        "nothing was changed here yet: there is no plan before it");
+        ok =
+            error_kind(err, ERROR_USAGE,
+                       "nothing has been changed yet, so there is no earlier plan to compare with");
     if (off)
         compare_close(ui);
     if (!ok || off || !start(ui, open_work, open_done, job, false)) {

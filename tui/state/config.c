@@ -23,15 +23,15 @@ const Setting settings_table[] = {
      "line drawing or ASCII; auto: by locale and terminal"},
     {"theme", theme_names, 0, 0, AT(theme), 0, "colours: default is safe for colour blindness"},
     {"background", "auto dark light", 0, 0, AT(background), 0,
-     "of the terminal; auto: from COLORFGBG"},
+     "background of the terminal; auto: from COLORFGBG"},
     {"numbers", SWITCH, 0, 0, AT(numbers), 0, "row numbers"},
-    {"fold", SWITCH, 0, 0, AT(fold), 1, "equal layers are one row xN"},
-    {"dear", NULL, 1, 100, AT(dear), 5, "a reshard that takes this percent of the step is red"},
+    {"fold", SWITCH, 0, 0, AT(fold), 1, "show equal layers as one row xN"},
+    {"dear", NULL, 1, 100, AT(dear), 5, "a reshard that takes this percentage of the step is red"},
     {"columns", COLUMNS, 0, 22, AT(columns), COLUMNS_STANDARD,
-     "of the graph; name and output always, stage if the plan has stages"},
-    {"mouse", SWITCH, 0, 0, AT(mouse), 1, "the mouse works on rows, tabs, wheel and borders"},
+     "columns of the graph; name and output always, stage if the plan has stages"},
+    {"mouse", SWITCH, 0, 0, AT(mouse), 1, "use the mouse on rows, tabs, borders, and its wheel"},
     {"clipboard", "auto terminal program off", 0, 0, AT(clipboard), 0,
-     "where copies go: OSC 52, or wl-copy, xclip, xsel, pbcopy"},
+     "where copied text goes: OSC 52, or wl-copy, xclip, xsel, pbcopy"},
     {"watch", SWITCH, 0, 0, AT(watch), 1, "read files again when they change"},
     {"restore", SWITCH, 0, 0, AT(restore), 1, "start where the last session on this model ended"},
     {0},
@@ -94,7 +94,7 @@ static bool put_list(Settings *settings, const Setting *setting, Str value, Erro
             Str word = str_take(&words, ' ');
             int at = word_at(setting, word);
             if (at < 0 && word.n > 0)
-                return error_set(err, "%s are some of: %s; not '%.*s'", setting->name,
+                return error_set(err, "%s must be names from: %s; not '%.*s'", setting->name,
                                  setting->values, STR_ARG(word));
             bits |= word.n > 0 ? 1u << at : 0;
         }
@@ -109,8 +109,8 @@ bool setting_put(Settings *settings, const Setting *setting, Str value, Error *e
 
     if (!setting->values) {
         if (!str_to_int(value, &number) || number < setting->min || number > setting->max)
-            return error_set(err, "%s is %d to %d, not '%.*s'", setting->name, setting->min,
-                             setting->max, STR_ARG(value));
+            return error_set(err, "%s must be from %d to %d, not '%.*s'", setting->name,
+                             setting->min, setting->max, STR_ARG(value));
         *field(settings, setting) = (int)number;
         return true;
     }
@@ -118,7 +118,7 @@ bool setting_put(Settings *settings, const Setting *setting, Str value, Error *e
         return put_list(settings, setting, value, err);
     int at = word_at(setting, value);
     if (at < 0)
-        return error_set(err, "%s is one of: %s; not '%.*s'", setting->name, setting->values,
+        return error_set(err, "%s must be one of: %s; not '%.*s'", setting->name, setting->values,
                          STR_ARG(value));
     *field(settings, setting) = at;
     return true;
@@ -171,7 +171,7 @@ static void hint_setting(Error *err, Str name)
             near = setting->name;
         }
     }
-    error_hint(err, near ? "did you mean %s?" : "dimscope help config lists them", near);
+    error_hint(err, near ? "did you mean %s?" : "dimscope help config lists the settings", near);
 }
 
 static Str without_quotes(Str value)
@@ -199,7 +199,7 @@ static Section read_section(UserConfig *config, Str line)
             return (Section)i;
     Error *err = warn(config, at);
     error_set(err, "no section [%.*s]", STR_ARG(name));
-    error_hint(err, "there are [explorer], [theme] and [keys]");
+    error_hint(err, "the sections are [explorer], [theme] and [keys]");
     return SECTION_BAD;
 }
 
@@ -225,9 +225,9 @@ static void read_line(UserConfig *config, Section section, Str text)
     line.name = str_trim(str_take(&line.value, '='));
     line.value = without_quotes(str_trim(line.value));
     if (!has_value || line.name.n == 0)
-        error_set(warn(config, line.at), "a line is NAME = VALUE");
+        error_set(warn(config, line.at), "expected a line NAME = VALUE");
     else if (section == SECTION_NONE)
-        error_set(warn(config, line.at), "this line is in no section: begin with [explorer]");
+        error_set(warn(config, line.at), "this line is in no section: write [explorer] above it");
     else if (section == SECTION_EXPLORER)
         read_setting(config, &line);
     else if (section == SECTION_THEME)
@@ -296,7 +296,7 @@ Theme config_theme(UserConfig *config, const Settings *settings)
         Role role;
         if (!theme_role_find(line->name, &role)) {
             Error *unknown = warn(config, line->at);
-            error_set(unknown, "no role '%.*s' in a theme", STR_ARG(line->name));
+            error_set(unknown, "a theme has no role '%.*s'", STR_ARG(line->name));
             error_hint(unknown, "text dim head status frame focus rail note error dear axis1..6");
         } else if (!theme_set(&theme, role, line->value, &err)) {
             Error *bad = warn(config, line->at);

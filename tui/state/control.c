@@ -109,7 +109,7 @@ void control_format_note(const Control *control, const OutlineRow *row, Buf *out
         return;
     const GraphBody *body = &control->session->graph->bodies[b];
     if (loops && n < 0)
-        buf_puts(out, "known only at run time how often it runs: its cost counts once");
+        buf_puts(out, "how often it runs is known only at run time: its cost counts once");
     else if (loops)
         buf_printf(out, "runs %.10g time%s, as its cost counts", n, n == 1 ? "" : "s");
     if (!is_loop(body) && !inferred_value(control->session->inferred, body->of))
@@ -125,9 +125,9 @@ typedef struct {
 } TieRow;
 
 static const TieRow tie_rows[] = {
-    {"If", "one of these, by the branch that runs", {"decides", "if true", "if false"}},
-    {"LoopCarry", "one value, as an iteration finds it", {"the first"}},
-    {"LoopResult", "one value, when the loop is over", {"no iteration", "the last"}},
+    {"If", "one of these, depending on the branch that runs", {"decides", "if true", "if false"}},
+    {"LoopCarry", "one value, at the start of an iteration", {"the first"}},
+    {"LoopResult", "one value, at the end of the loop", {"no iteration", "the last"}},
     {"LoopIndex", "0, 1, 2 .. in each iteration", {"up to"}},
     {"LoopSlice", "one slice of it in each iteration", {"all steps"}},
     {"LoopStack", "the values of all iterations, stacked", {"each yields"}},

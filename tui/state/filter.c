@@ -131,7 +131,7 @@ static bool read_limit(Str key, Str text, FilterTerm *term, Error *err)
         memcpy(number, text.s + skip, text.n - skip);
     term->limit = strtod(number, &end);
     if (end == number || *end)
-        return error_set(err, "filter: '%.*s' needs a number, as in %.*s>1", STR_ARG(key),
+        return error_set(err, "filter: '%.*s' needs a number, for example %.*s>1", STR_ARG(key),
                          STR_ARG(key));
     return true;
 }
@@ -148,7 +148,7 @@ static bool read_values(Filter *filter, FilterTerm *term, Str text, Error *err)
             return false;
     }
     if (term->n == 0)
-        return error_set(err, "filter: '%s:' of what?", keys[term->key]);
+        return error_set(err, "filter: '%s:' needs a value", keys[term->key]);
     return true;
 }
 
@@ -172,7 +172,7 @@ static bool read_term(Filter *filter, Str word, Error *err)
         term.key = (FilterKey)row;
         if (is_numeric(term.key) != (rest.s[0] != ':'))
             return error_set(err, "filter: '%s' takes %s", keys[row],
-                             is_numeric(term.key) ? "> or <, as in ms>1" : "a ':'");
+                             is_numeric(term.key) ? "> or <, for example ms>1" : "a ':'");
         if (is_numeric(term.key)) {
             bool ok = read_limit(key, rest, &term, err);
             vec_push(filter->arena, &filter->terms, term);

@@ -60,13 +60,13 @@ static bool make_room(KeyMap *map, const KeyBinding *binding, Str word, Error *e
 {
     for (int i = 0; i < map->at.n; i++)
         if (map->at.at[i].users && share(&map->at.at[i], binding))
-            return error_set(err, "'%.*s' is bound to %s already", STR_ARG(word),
+            return error_set(err, "'%.*s' is already bound to %s", STR_ARG(word),
                              map->at.at[i].action->name);
     int kept = 0;
     for (int i = 0; i < map->at.n; i++) {
         if (share(&map->at.at[i], binding))
-            error_set(err, "'%.*s' is %s now, and no longer %s", STR_ARG(word),
-                      binding->action->name, map->at.at[i].action->name);
+            error_set(err, "'%.*s' is now %s, no longer %s", STR_ARG(word), binding->action->name,
+                      map->at.at[i].action->name);
         else
             map->at.at[kept++] = map->at.at[i];
     }
@@ -81,7 +81,7 @@ bool keymap_bind(KeyMap *map, const Action *action, Str keys, Error *err)
     for (Str word = next_word(&keys); word.n > 0; word = next_word(&keys)) {
         KeyBinding binding;
         if (!read_sequence(word, action, &binding)) {
-            error_set(&own, "'%.*s' is more than %d keys", STR_ARG(word), KEY_SEQUENCE_MAX);
+            error_set(&own, "'%.*s' has more than %d keys", STR_ARG(word), KEY_SEQUENCE_MAX);
             continue;
         }
         binding.users = true;

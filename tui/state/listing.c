@@ -99,7 +99,7 @@ void listing_renew(Ui *ui)
     Filter *filter = filter_new(&ui->listing.source, str_from(ui->listing.again), &err);
     if (!filter || take(ui, filter) == 0) {
         outline_filter(ui->outline, NULL, NULL, 0);
-        ui_say(ui, "the filter '%s' matches nothing now: dropped", ui->listing.again);
+        ui_say(ui, "the filter '%s' matches nothing any more and was dropped", ui->listing.again);
     }
     ui->listing.again = NULL;
 }
@@ -161,7 +161,8 @@ void listing_tag_all(Ui *ui)
 
     set_tags(ui, 0, n, !all_tagged(ui, 0, n));
     ui_say(ui,
-           ui->listing.n_tagged > 0 ? "%d ops tagged, T again removes the tags" : "no op is tagged",
+           ui->listing.n_tagged > 0 ? "%d ops tagged; press T again to remove the tags"
+                                    : "no op is tagged",
            ui->listing.n_tagged);
 }
 

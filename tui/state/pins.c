@@ -102,7 +102,7 @@ static bool target_of(Ui *ui, Target *target, Error *err)
     int n_ops = target_ops(ui, index ? ui->at.item : -1, &ops);
 
     if (n_ops == 0 && ui->listing.n_tagged > 0 && op >= 0)
-        return error_set(err, "no tagged op has this dim (T T removes all tags)");
+        return error_set(err, "no tagged op has this dim (press T twice to remove all tags)");
     if (index) {
         assert(ops);
         *target = (Target){true,
@@ -115,7 +115,7 @@ static bool target_of(Ui *ui, Target *target, Error *err)
     }
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(session->inferred, tensor);
     if (tensor >= 0 && !shape)
-        return error_set(err, "dims of unknown size cannot be sharded: see the Tensor view");
+        return error_set(err, "a dim of unknown size cannot be sharded: see the Tensor view");
     if (!shape || ui->at.dim >= shape->n_dims)
         return error_set(err, "there is no dim under the cursor");
     *target = (Target){.dim = ui->at.dim,
@@ -304,7 +304,8 @@ static bool pin_whole(Ui *ui, const Target *target, Str text, Error *err)
     int n;
 
     if (!shape)
-        return error_set(err, "an index dim is sharded by axes; a sharding is of a tensor");
+        return error_set(err,
+                         "an index dim takes mesh axes; select a tensor to type a whole sharding");
     if (!sharding_parse_any(&source, shape, ui->session->mesh, sharding, err))
         return false;
     Decision *all = decisions_of(ui, target, sharding, &n);
@@ -363,7 +364,8 @@ bool pins_assign(Ui *ui, Str text, Error *err)
         return error_set(err, "assign which index dim to which axes? :assign k=tp");
     int index = opspace_find_index(space, name);
     if (index < 0)
-        return error_set(err, "the op has no index dim '%.*s': 2 lists them", STR_ARG(name));
+        return error_set(err, "the op has no index dim '%.*s': press 2 to list them",
+                         STR_ARG(name));
     if (!read_axes(ui, axes, space->index[index].size, &cut, err))
         return false;
     Target target = {.index = true, .dim = index};
@@ -464,7 +466,7 @@ bool pins_undecide(Ui *ui, Error *err)
             apply_whole(ui, &target, &mark, "undecided");
             return true;
         }
-    return error_set(err, "no decision about %.*s as a whole",
+    return error_set(err, "there is no decision about %.*s as a whole",
                      STR_ARG(label_tensor(ui->session, ui->frame, target.place[0])));
 }
 
@@ -525,7 +527,7 @@ bool pins_undo(Ui *ui, Error *err)
         return true;
     if (n == 0)
         return error_kind(err, ERROR_USAGE,
-                          "nothing to undo: all other decisions are the policy's");
+                          "nothing to undo: the remaining decisions are the policy's");
     job_change(ui, &(Change){.kind = CHANGE_STEP, .n = -n}, say_change, "undone");
     return true;
 }

@@ -20,7 +20,7 @@ static bool may_write(const Ui *ui, const char *path, Error *err)
         str_starts(source.text, str_from(edits_head)))
         return true;
     if (!error_is_set(err)) {
-        error_set(err, "%s was not written by :write: it is not overwritten", path);
+        error_set(err, "%s was not written by :write, so it is not overwritten", path);
         error_hint(err, ":write OTHER.lua");
     }
     return false;

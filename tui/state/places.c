@@ -63,7 +63,7 @@ static int mark_of(char letter, Error *err)
 {
     if (letter >= 'a' && letter <= 'z')
         return letter - 'a';
-    error_set(err, "marks are the letters a to z");
+    error_set(err, "a mark is a letter from a to z");
     return -1;
 }
 

@@ -152,24 +152,25 @@ static bool can_be_run(Str pattern, Error *err)
         char c = pattern.s[i], next = i + 1 < pattern.n ? pattern.s[i + 1] : '\0';
         depth += (c == '(') - (c == ')');
         if (depth < 0) {
-            error_set(err, "/%.*s: a ) closes nothing", STR_ARG(pattern));
-            return error_hint(err, "a ) itself is written \\)");
+            error_set(err, "/%.*s: a ) has no matching (", STR_ARG(pattern));
+            return error_hint(err, "write \\) to search for a )");
         }
         if (c == '\\' && is_digit(next)) {
             error_set(err, "/%.*s: back-references such as \\1 are not supported",
                       STR_ARG(pattern));
-            return error_hint(err, "a \\ itself is written \\\\");
+            return error_hint(err, "write \\\\ to search for a \\");
         }
         if (c == '\\' && next && !is_literal(next) && !strchr("<>bBwWsSdD", next))
-            return error_set(err, "/%.*s: \\%c has no meaning here", STR_ARG(pattern), next);
+            return error_set(err, "/%.*s: \\%c is not a known escape", STR_ARG(pattern), next);
         if (c == '(' && next == '?')
             return error_set(err, "/%.*s: (? is not supported", STR_ARG(pattern));
         if (c == '{' && !is_repetition(pattern, i))
-            return error_set(err, "/%.*s: a repetition is {2}, {2,} or {2,5}", STR_ARG(pattern));
+            return error_set(err, "/%.*s: a repetition must look like {2}, {2,} or {2,5}",
+                             STR_ARG(pattern));
         i = c == '[' ? skip_brackets(pattern, i) : c == '\\' ? i + 2 : i + 1;
     }
     return written_out(pattern) <= NODES_MAX ||
-           error_set(err, "/%.*s: its repetitions are too large", STR_ARG(pattern));
+           error_set(err, "/%.*s: the repetition counts are too large", STR_ARG(pattern));
 }
 
 Search *search_new(Str pattern, Error *err)

@@ -43,6 +43,7 @@ typedef struct {
     Arena *kept;     /* of `toggled` */
     Intern *toggled; /* paths of rows that were opened or closed by hand, an odd number of times */
     Vec(bool) is_toggled;
+    const char *tried[MENU_MAX]; /* per item of the menu of settings: what it sets, a line each */
     /* of the plan; NULL: to be made */
     Arena *arena;
     MemoryAccount *account;

@@ -85,7 +85,7 @@ static void draw_items(const Ui *ui, const MenuColumns *columns, Grid *grid, Rec
 
     if (menu->n_listed == 0)
         pen_puts(&pen, ROLE_NOTE,
-                 menu->given ? " no item has this text: Enter takes it as it is" : " no item");
+                 menu->given ? " no item has this text: Enter uses it as typed" : " no item");
     for (int y = 0; y < menu->height && menu->top + y < menu->n_listed; y++) {
         const MenuItem *item = &menu->item[menu->listed[menu->top + y]];
         pen_to(&pen, 1, y);

@@ -107,7 +107,7 @@ void mesh_draw_links(const Ui *ui, Pen *pen)
     int n = text_columns(buf_str(&text));
     pen_text(pen, buf_text(&text), -1, n < room ? n : room);
     if (ui->session->mesh->n_devices == 1)
-        pen_puts(pen, ROLE_DIM, "none: one device");
+        pen_puts(pen, ROLE_DIM, "none: there is one device");
     pen_line(pen);
 }
 

@@ -50,10 +50,8 @@ int tensor_notations(const Ui *ui, int32_t tensor, TensorNotation out[TENSOR_NOT
         bool held = rows[i].format
                         ? rows[i].format(sharding, ui->session->mesh, &text, &err)
                         : sharding_format(sharding, ui->session->mesh, view, &text, &err);
-        Str name = str_from(rows[i].name), why = str_from(err.text);
         if (!held)
-            buf_add(&text,
-                    str_starts(why, name) ? str_trim((Str){why.s + name.n, why.n - name.n}) : why);
+            buf_puts(&text, err.text);
         out[n++] = (TensorNotation){rows[i].name, buf_text(&text), held, about(ui, rows[i].view)};
     }
     return n;

@@ -389,6 +389,7 @@ void op_draw_range(const Ui *ui, int32_t op, int i, Pen *pen)
     pen_printf(pen, ROLE_DIM, "     d%" PRId64 " touches %s",
                mesh_device(ui->session->mesh, ui->rank), touches.s);
     if (waste > 0)
-        pen_printf(pen, ROLE_NOTE, "; %.*s of what it holds is waste", STR_ARG(percent(ui, waste)));
+        pen_printf(pen, ROLE_NOTE, "; %.*s of what it holds is not used",
+                   STR_ARG(percent(ui, waste)));
     pen_line(pen);
 }

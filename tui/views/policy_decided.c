@@ -126,8 +126,7 @@ void policy_draw_decided(Ui *ui, int number, Pen *pen)
     const PolicyLine *line = &policy_lines(ui)->line[number - 1];
 
     if (error_is_set(&ui->changes.policy_failed)) {
-        pen_puts(pen, ROLE_DIM,
-                 " hits are from the last successful run, the source is as it is now");
+        pen_puts(pen, ROLE_DIM, " hits are from the last successful run; the source may be newer");
         return;
     }
     if (line->finding)
@@ -135,11 +134,11 @@ void policy_draw_decided(Ui *ui, int number, Pen *pen)
     if (line->hits > 0)
         draw_decided(ui, number, pen->area.h, pen);
     else if (line->made > 0)
-        pen_printf(pen, ROLE_NOTE, " LINE %d: all %d decisions of it were undone or replaced",
+        pen_printf(pen, ROLE_NOTE, " LINE %d: all of its %d decisions were undone or replaced",
                    number, line->made);
     else if (policy_line_is_unused(line))
-        pen_printf(pen, ROLE_NOTE, " LINE %d was not reached, or its decisions were made before it",
-                   number);
+        pen_printf(pen, ROLE_NOTE,
+                   " LINE %d did not run, or other lines had made its decisions before", number);
     else if (!line->finding)
         pen_printf(pen, ROLE_DIM, " line %d decides nothing by itself", number);
 }

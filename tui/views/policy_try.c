@@ -95,8 +95,8 @@ static void try_done(Ui *ui, void *context, bool ok, const Error *err)
     if (ok) {
         menu_open(ui, arena_printf(ui->frame, "plan without line %d", job->line), drop_chosen);
         buf_puts(&text, !job->edits  ? "drop it"
-                        : job->legal ? "edit the file, legal"
-                                     : "edit the file, illegal then too");
+                        : job->legal ? "edit the file (the plan stays legal)"
+                                     : "edit the file (the plan is illegal without it too)");
         pins_format_totals(ui, &job->before, &job->after, &text);
         menu_add(ui, job->edits ? 'e' : 'x', buf_str(&text), job->edits ? -job->line : job->line);
         menu_add(ui, 'k', STR("keep it"), 0);
@@ -119,7 +119,7 @@ void policy_try_without(Ui *ui, int line)
     job->journal = session_journal_with(ui->session, arena, n > 0 ? unpins : NULL, n);
     job->edits = n == 0 && line > 0 && leave_out(ui, &job->journal, line) > 0;
     if (n == 0 && !job->edits) {
-        ui_say(ui, "no decision of this line is in force: nothing to drop");
+        ui_say(ui, "no decision of this line holds, so there is nothing to drop");
         arena_free(arena);
         return;
     }

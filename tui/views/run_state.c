@@ -87,7 +87,7 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
     run->span = run->timeline->n_rows > 0 ? run->timeline->row[0].first : 0;
     int n_asked = run_passes(&job->options);
     if (run->report.n_passes < n_asked)
-        ui_say(ui, "stopped: %d of %d passes were finished and count", run->report.n_passes,
+        ui_say(ui, "stopped: the %d of %d passes that finished count", run->report.n_passes,
                n_asked);
 }
 
@@ -132,7 +132,7 @@ static bool read_options(Str args, RunOptions *out, Error *err)
         } else if (backend_named(word)) {
             out->backend = backend_named(word);
         } else if (word.n > 0) {
-            error_set(err, ":run does not know '%.*s'", STR_ARG(word));
+            error_set(err, ":run has no option '%.*s'", STR_ARG(word));
             error_hint(err, ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N] [steps N]");
             return false;
         }
@@ -293,7 +293,7 @@ const RunElement *run_wrong(const Ui *ui)
 void run_put_element(const Session *session, const RunElement *wrong, Buf *out)
 {
     if (wrong->at.n_dims < 0) {
-        buf_printf(out, "its type or shape on d%" PRId64 " is another than on one device",
+        buf_printf(out, "its type or shape on d%" PRId64 " differs from that on one device",
                    mesh_device(session->mesh, wrong->rank));
         return;
     }
@@ -302,7 +302,7 @@ void run_put_element(const Session *session, const RunElement *wrong, Buf *out)
     buf_printf(out, " is %.9g on d%" PRId64 " and %.9g on one device, from the same inputs; ",
                wrong->got, mesh_device(session->mesh, wrong->rank), wrong->want);
     if (!isfinite(wrong->got) && isfinite(wrong->want) && wrong->rounding == ROUNDING_SUM)
-        buf_puts(out, "a part of the sum leaves the range of its element type");
+        buf_puts(out, "a partial sum overflows its element type");
     else
         buf_printf(out, "rounding explains %.3g (%s)", wrong->bound,
                    rounding_name((Rounding)wrong->rounding));
@@ -328,7 +328,7 @@ static void put_unproven(const Session *session, const RunReport *report, Buf *o
         buf_printf(out, "%d values could not be compared: they are partial by several reductions",
                    report->n_values_unchecked);
     } else {
-        buf_puts(out, "no op or reshard ran, nothing could be compared");
+        buf_puts(out, "no op or reshard ran, so nothing could be compared");
     }
 }
 
@@ -337,7 +337,7 @@ static void put_right(const Session *session, const RunReport *report, Buf *out)
     buf_printf(out, "%d values, each compared on every rank with one device on the same inputs",
                report->n_values_checked);
     if (report->closest <= 0) {
-        buf_puts(out, "; all are equal bit by bit");
+        buf_puts(out, "; all are bitwise equal");
         return;
     }
     buf_printf(out, "\nlargest difference: %.2g of what rounding explains (%.3g of %.3g, %s) at ",
@@ -387,7 +387,7 @@ void run_put_verdict(const Session *session, const RunReport *report, Buf *out)
 
 void run_put_copied(const RunReport *report, Buf *out)
 {
-    buf_printf(out, "%d op%s done by the host's kernels, on copies:", report->n_copied_ops,
+    buf_printf(out, "%d op%s run by the host's kernels, on copies:", report->n_copied_ops,
                report->n_copied_ops == 1 ? " was" : "s were");
     for (int i = 0; i < report->n_copied_operators; i++)
         buf_printf(out, "%s %s", i ? "," : "", report->copied_operator[i]);
@@ -428,7 +428,8 @@ bool run_read_actual(Ui *ui, Str args, Error *err)
     if (path.n == 0 ||
         (args.n > 0 && (!str_to_int(args, &steps) || steps < 1 || steps > 1 << 20))) {
         arena_free(arena);
-        return error_set(err, "the trace of which job? :actual FILE, and how many steps it has");
+        return error_set(
+            err, "which trace? :actual FILE STEPS, where STEPS is how many steps the job ran");
     }
     const ActualTrace *trace = actual_read(arena, arena_str(arena, path), err);
     if (!trace) {

@@ -102,12 +102,17 @@ static Str column_label(const void *context, int64_t column)
     const Drawn *drawn = context;
     int64_t at = holder(&drawn->picture, 0, column * drawn->tiles.block_w);
     Str range = range_of(&drawn->picture, drawn->picture.column_dim, at);
-    int64_t colon = str_find(range, STR(":"));
+    int64_t start;
 
     /* Labels beside each other have a blank between: the start alone where there is less room. */
-    if ((int)range.n < drawn->tiles.width || colon < 0)
+    if ((int)range.n < drawn->tiles.width ||
+        !slice_start(drawn->picture.ui->frame, drawn->picture.slices, drawn->picture.column_dim, at,
+                     &start))
         return range;
-    return (Str){range.s, (size_t)colon + ((int)colon + 1 < drawn->tiles.width)};
+    Buf text = buf_new(drawn->picture.ui->frame);
+    buf_printf(&text, "%" PRId64, start);
+    buf_puts(&text, (int)text.n + 1 < drawn->tiles.width ? ":" : "");
+    return buf_str(&text);
 }
 
 /* Letter and marks of a slice independent of its holder: the sum mark has no number. */
@@ -285,10 +290,11 @@ void tensor_picture_draw(const TensorPicture *picture, int h, List *list, Pen *p
     if (picture->column_dim < 0) {
         draw_field(pen, " SLICES", 9);
         pen_fit(pen, ROLE_TEXT,
-                slices->most == 0       ? STR("one, without elements")
-                : slices->part.fixed    ? STR("one, replicated on every device of its sub-mesh")
-                : slices->n_addends > 1 ? STR("one, partial: every device holds an addend of it")
-                                        : STR("one, replicated: every device holds all of it"),
+                slices->most == 0    ? STR("one, without elements")
+                : slices->part.fixed ? STR("one, replicated on every device of its sub-mesh")
+                : slices->n_addends > 1
+                    ? STR("one, partial: every device holds a partial sum of it")
+                    : STR("one, replicated: every device holds all of it"),
                 pen->area.w - pen->x);
         pen_line(pen);
         return;

@@ -33,14 +33,13 @@ static void put_verdict(const Ui *ui, const RunState *run, Buf *out)
         buf_printf(out, "; %" PRId64 " elements of %.*s are not finite", report->n_strange,
                    STR_ARG(label_tensor(ui->session, ui->frame, report->strange)));
     if (report->n_drawn > 0)
-        buf_printf(out, "; %d weights are not in the model: their numbers are drawn",
-                   report->n_drawn);
+        buf_printf(out, "; %d weights are not in the model and are random", report->n_drawn);
     if (report->n_copied_ops > 0) {
         buf_puts(out, "\n");
         run_put_copied(report, out);
     }
     if (report->instead)
-        buf_printf(out, "\non the host, since %s", report->instead);
+        buf_printf(out, "\non the host, because %s", report->instead);
 }
 
 static void draw_lines(Style style, Str text, Pen *pen)
@@ -64,13 +63,15 @@ static void draw_no_run(const Ui *ui, const RunState *run, Pen *pen)
 
     if (error_is_set(failed)) {
         buf_printf(&text, "%s%s\n%s",
-                   failed->kind == ERROR_CANCELLED ? "" : "cannot be run: ", failed->text,
+                   failed->kind == ERROR_CANCELLED ? "" : "this plan cannot run: ", failed->text,
                    failed->hint);
         draw_lines(ROLE_ERROR, buf_str(&text), pen);
         return;
     }
     if (n > RUN_RANKS_MAX)
-        buf_printf(&text, "cannot be run here: the mesh has %" PRId64 " devices, a host runs %d\n",
+        buf_printf(&text,
+                   "this plan cannot run here: the mesh has %" PRId64
+                   " devices, one host runs at most %d\n",
                    n, RUN_RANKS_MAX);
     else
         buf_printf(&text,
@@ -78,7 +79,7 @@ static void draw_no_run(const Ui *ui, const RunState *run, Pen *pen)
                    " thread%s and compares every value with one device\n",
                    run->dropped ? "not run since the plan changed" : "not run yet", n,
                    n == 1 ? "" : "s");
-    buf_puts(&text, ":run fast repeat 10   times it only; :trace FILE writes it for Perfetto");
+    buf_puts(&text, ":run fast repeat 10   only measures time; :trace FILE writes it for Perfetto");
     draw_lines(ROLE_NOTE, buf_str(&text), pen);
 }
 
@@ -113,7 +114,7 @@ static void draw_ranks(const Ui *ui, const RunReport *report, int h, Pen *pen)
     if (peaks)
         pen_printf(pen, ROLE_HEAD, "%12s%12s", "PEAK", "PREDICTED");
     if (pen->area.w >= 104)
-        pen_printf(pen, ROLE_DIM, "  ! over the median by %d%%", SLOW_PERCENT);
+        pen_printf(pen, ROLE_DIM, "  ! above the median by %d%%", SLOW_PERCENT);
     pen_line(pen);
     for (int r = 0; r < trace->n_ranks && pen->y < h; r++) {
         TraceTotals totals = trace_totals(trace, r);

@@ -336,7 +336,7 @@ static void draw_headline(const Ui *ui, Pen *pen)
                                                            : ", each rank sends %.*s",
                               STR_ARG(label_bytes(ui, totals->comm_bytes)));
     parts[n++] = exposed_part(ui);
-    parts[n++] = arena_printf(ui->frame, "; asked for by a pin (*): %d of %d", n_asked, n_shown);
+    parts[n++] = arena_printf(ui->frame, "; a pin asks for %d of %d (*)", n_asked, n_shown);
     for (int i = 0; i < n; i++)
         if (text_columns(buf_str(&text)) + text_columns(str_from(parts[i])) < pen->area.w)
             buf_puts(&text, parts[i]);
@@ -420,10 +420,11 @@ static void draw_sum_line(const Ui *ui, Pen *pen)
         pen_puts(
             pen, ROLE_DIM,
             exposed_by_streams(ui_plan(ui))
-                ? "  IN payload of the largest step  WIRE what a rank sends  EXPOSED ops wait so "
-                  "long"
-                : "  IN payload of the largest step  WIRE what a rank sends  EXPOSED ops wait so "
-                  "long at best");
+                ? "  IN payload of the largest step  WIRE bytes that a rank sends  EXPOSED time "
+                  "ops "
+                  "wait"
+                : "  IN payload of the largest step  WIRE bytes that a rank sends  EXPOSED time "
+                  "ops wait, at best");
     pen_line(pen);
 }
 
@@ -441,7 +442,7 @@ static void draw_axes(const Ui *ui, Pen *pen)
     pen_fit(pen, ROLE_HEAD, STR(" AXIS"), AXIS_W);
     pen_right(pen, ROLE_HEAD, STR("OPS SHARDED"), COUNT_W);
     pen_right(pen, ROLE_HEAD, STR("NOT SHARDED"), COUNT_W);
-    pen_puts(pen, ROLE_DIM, "   these run alike on all its ranks");
+    pen_puts(pen, ROLE_DIM, "   all its ranks run these in full");
     pen_line(pen);
     for (int axis = 0; axis < mesh->n_axes && !pen_full(pen); axis++) {
         int n_sharded = 0, n_other = 0;
@@ -464,10 +465,12 @@ static void draw_axes(const Ui *ui, Pen *pen)
     }
     pen_line(pen);
     if (!graph->phase)
-        pen_puts(pen, ROLE_DIM,
-                 " :train adds the backward pass: gradients of replicated parameters are reduced");
+        pen_puts(
+            pen, ROLE_DIM,
+            " :train adds the backward pass, which reduces the gradients of replicated parameters");
     pen_line(pen);
-    pen_puts(pen, ROLE_DIM, " d compares another policy or mesh: what it moves, and what it saves");
+    pen_puts(pen, ROLE_DIM,
+             " d compares with another policy or mesh: what it moves, and what it saves");
 }
 
 static void draw(Ui *ui, Pen *pen)
@@ -592,7 +595,7 @@ static void column_chosen(Ui *ui, int column)
 
 static void columns_menu(Ui *ui)
 {
-    menu_open(ui, "columns, where there is room", column_chosen);
+    menu_open(ui, "columns, if there is room", column_chosen);
     for (int c = COL_CHANGE; c < COL_COUNT; c++)
         menu_add(ui, 0,
                  str_from(arena_printf(ui->frame, "%s\t%s", columns[c].name,

@@ -111,7 +111,7 @@ static void add_step(Detail *detail, int i)
         buf_printf(&groups, "%d. ", i + 1);
     buf_printf(&groups, "%s ", step_kind_name(step->kind));
     if (step->kind == STEP_SLICE) {
-        buf_puts(&groups, "of what each rank holds: nothing moves");
+        buf_puts(&groups, "of what each rank holds: nothing is sent");
         add_text(detail, 1, "step", &groups);
         return;
     }
@@ -147,7 +147,7 @@ static void add_margins(Detail *detail, const WhyReshard *why)
         buf_printf(&text, ": %.*s", STR_ARG(label_us(ui, why->runner_up->us)));
     }
     if (detail->w >= WIDE + 20)
-        buf_printf(&text, "; a rank holds %.*s", STR_ARG(label_bytes(ui, path->peak_bytes)));
+        buf_printf(&text, "; peak per rank %.*s", STR_ARG(label_bytes(ui, path->peak_bytes)));
     add_text(detail, 4, "optimal", &text);
 }
 
@@ -257,11 +257,11 @@ static void add_decision(Detail *detail)
     if (pin)
         label_origin(ui->session->mesh, &pin->origin, &text);
     else
-        buf_puts(&text, "no pin causes it: w shows how it came about");
+        buf_puts(&text, "no pin causes it: press w for its chain of reasons");
     add_text(detail, 1, "line", &text);
     bool asked = comm_is_asked(ui_plan(ui), detail->reshard);
     add(detail, 4, "implicit", ROLE_TEXT,
-        text_from(asked ? "no: the value's own pin asks for it"
+        text_from(asked ? "no: a pin on the value asks for it"
                         : "yes: no line asks for it, the planner inserted it"));
 }
 
@@ -278,8 +278,8 @@ static void add_readers(Detail *detail)
     }
     if (reshard->n_uses == 0)
         buf_puts(&text, reshard->from_devices == reshard->to_devices
-                            ? "no op yet: its pin asks for it"
-                            : "no op there: it is passed on");
+                            ? "no op: a pin on the value asks for it"
+                            : "no op there: the stage only passes it on");
     add_text(detail, 3, "read by", &text);
 }
 
@@ -355,10 +355,10 @@ static void add_options(Detail *detail)
     Buf head = begin(detail);
 
     if (!options) {
-        add(detail, 4, "options", ROLE_DIM, text_from("x lists and tries them"));
+        add(detail, 4, "options", ROLE_DIM, text_from("press x to list and try them"));
         return;
     }
-    put_name(detail, text_from("x tries, u takes back"), &head);
+    put_name(detail, text_from("x tries, u undoes"), &head);
     const char *numbers[] = {"STEP", "COMM", "PEAK", "WIRE"};
     for (int i = 0; i < (detail->w >= WIDE ? 4 : 3); i++)
         buf_add(&head, aligned(detail, str_from(numbers[i])));

@@ -192,13 +192,13 @@ static void draw_choices(const Ui *ui, Pen *pen)
     static const struct {
         const char *type, *what;
     } choices[] = {
-        {"d", "asks: policy, mesh, setting, plan.json, propagator"},
+        {"d", "asks for a policy, mesh, setting, plan.json or propagator"},
         {":diff fsdp", "another policy, shipped or a file, on this mesh"},
         {":diff dp=4,tp=2", "this policy on another mesh"},
         {":diff spmd", "another propagator"},
         {":diff plan.json", "a saved plan, of this model or another"},
         {":diff before", "the plan before your last change"},
-        {":diff policy", "the policy alone, without all that you changed"},
+        {":diff policy", "the policy alone, without your changes"},
     };
     enum { TYPE_W = 18 };
 

@@ -200,10 +200,10 @@ static Str verdict(const Rows *rows)
         text = arena_printf(rows->ui->frame, "B saves %.*s %s for %.*s more a device",
                             STR_ARG(time), per, STR_ARG(size));
     else if (us == 0 && bytes != 0)
-        text = arena_printf(rows->ui->frame, "B %s %.*s a device, and a step takes as long",
+        text = arena_printf(rows->ui->frame, "B %s %.*s a device at the same step time",
                             bytes < 0 ? "saves" : "needs", STR_ARG(size));
     else if (bytes == 0 && us != 0)
-        text = arena_printf(rows->ui->frame, "B is %s: %.*s %s, with as much memory",
+        text = arena_printf(rows->ui->frame, "B is %s: %.*s %s, with the same memory",
                             us < 0 ? "better" : "worse", STR_ARG(signed_text(rows->ui, us, time)),
                             per);
     else if (bytes != 0)
@@ -391,7 +391,7 @@ static void draw_one(Ui *ui, Pen *pen)
     fill(&rows);
     fit(&rows, pen->area.h - 1);
     pen_printf(pen, ROLE_HEAD, " A %s", compare_name(ui, 0));
-    pen_puts(pen, ROLE_DIM, ", the plan on the screen; d opens B beside it");
+    pen_puts(pen, ROLE_DIM, ", the plan on the screen; d opens plan B beside it");
     pen_line(pen);
     for (int i = 0; i < rows.n; i++) {
         rows.row[i].b = STR("");

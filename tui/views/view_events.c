@@ -129,7 +129,8 @@ static void draw(Ui *ui, Pen *pen)
         return;
     }
     if (n == 0) {
-        pen_printf(pen, ROLE_TEXT, " no events: %s records none, or nothing is pinned",
+        pen_printf(pen, ROLE_TEXT,
+                   " no events: the propagator %s records none, or nothing is pinned",
                    ui_plan(ui)->propagator->profile);
         return;
     }

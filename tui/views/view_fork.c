@@ -11,7 +11,8 @@ static void put_decision(const Compare *compare, int side, Buf *out)
 {
     const Decision *decision = diff_fork(compare->diff, side);
     if (!decision) {
-        buf_printf(out, "no more decisions: it has %d", compare->diff->side[side]->journal.n_done);
+        buf_printf(out, "no further decision: it has %d",
+                   compare->diff->side[side]->journal.n_done);
         return;
     }
     decision_format(compare->diff->side[side], decision, out);
@@ -74,7 +75,7 @@ static Text why_text(const Ui *ui, const Session *session, const DiffLine *line,
                    line->kind == DIFF_LINE_RESHARD ? session->plan->moved->reshards[id].tensor : id,
                    -2, &out);
     if (out.n == 0)
-        buf_puts(&out, "replicated: no pin brings an axis here");
+        buf_puts(&out, "replicated: no axis propagates here from a pin");
     return buf_text(&out);
 }
 
@@ -150,7 +151,8 @@ static void draw(Ui *ui, Pen *pen)
     const Compare *compare = compare_now(ui);
     if (!compare) {
         pen_puts(pen, ROLE_DIM,
-                 ui->compare ? " comparing .." : " two plans: d asks for the second");
+                 ui->compare ? " comparing .."
+                             : " this compares two plans: press d to choose the second");
         return;
     }
     const DiffLine *line = diff_line_at(ui, compare);

@@ -13,8 +13,8 @@ const char help_marks[] =
     "  8/dp,4096/tp  a shape; after a dim the mesh axes that shard it, major first\n"
     "  Σtp (+tp)  partial: each rank along tp holds a partial sum\n"
     "  (3)(768/tp)  a dim in digits: three blocks, each sharded by tp\n"
-    "  ×12  the row stands for 12 alike   A=  a replica of slice A   ~  uneven\n"
-    "  ↻8  a loop: what is in it runs 8 times, costs count that; ↻? not known\n"
+    "  ×12  the row stands for 12 equal ones   A=  a replica of slice A   ~  uneven\n"
+    "  ↻8  a loop: what is in it runs 8 times, costs count each run; ↻? unknown\n"
     "  NonZero.1,64  a size that is not known, by its name: --dim gives one\n"
     "  AR all-reduce  AG all-gather  RS reduce-scatter  A2A all-to-all  SL slice\n"
     "  ● op  ■ op whose output is kept for the backward pass\n"
@@ -114,7 +114,8 @@ static bool refuse(Arena *arena, Str name, Error *err)
 
     glossary_near(name, &near);
     error_set(err, "there is no help on '%.*s'", STR_ARG(name));
-    return error_hint(err, "%s", near.n > 0 ? near.s : "see :help glossary, :help lua");
+    return error_hint(err, "%s",
+                      near.n > 0 ? near.s : ":help glossary and :help lua list what there is");
 }
 
 /* Names of tensors, the glossary, one of its words, or what scripts can call. */
@@ -151,11 +152,12 @@ static Text help_text(const Ui *ui)
     for (int i = 0; i < ui->commands.n; i++)
         add_rows(ui, ui->commands.tables[i], &text);
     buf_puts(&text, help_marks);
-    buf_puts(&text, "other pages\n"
-                    "  :help names  names and patterns of tensors: .weight .bias .in .out\n"
-                    "  :help lua    what scripts can call; lua.NAME explains one name\n"
-                    "  :help WORD   a word of another system, as dimop, Shard, factor, ipf, 1F1B\n"
-                    "  :help glossary  all of these words\n");
+    buf_puts(&text,
+             "other pages\n"
+             "  :help names  names and patterns of tensors: .weight .bias .in .out\n"
+             "  :help lua    what scripts can call; lua.NAME explains one name\n"
+             "  :help WORD   a word of another system, such as dimop, Shard, factor, ipf, 1F1B\n"
+             "  :help glossary  all of these words\n");
     return buf_text(&text);
 }
 

@@ -37,7 +37,7 @@ static void draw(Ui *ui, Pen *pen)
     for (int i = 0; i < journal->decisions.n; i++) {
         const Origin *origin = &journal->decisions.at[i].origin;
         if (i == journal->n_done)
-            buf_puts(&text, "-- undo position: what is below is undone\n");
+            buf_puts(&text, "-- undo position: the decisions below are undone\n");
         if (origin->kind == ORIGIN_POLICY)
             continue;
         if (origin->line != last)

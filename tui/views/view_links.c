@@ -75,13 +75,13 @@ static Drawing drawing_of(Algorithm algorithm, StepKind kind)
     if (kind == STEP_SEND)
         return (Drawing){"", "", "each rank sends to its counterpart in the other stage", false};
     if (kind == STEP_PERMUTE)
-        return (Drawing){"", "", "each rank sends to the one that needs its part", false};
+        return (Drawing){"", "", "each rank sends to the rank that needs its shard", false};
     if (kind == STEP_HALO)
-        return (Drawing){"", both_arrows, "neighbours send each other the borders of their parts",
+        return (Drawing){"", both_arrows, "neighbours send each other the borders of their shards",
                          false};
     if (kind == STEP_RING)
-        return (Drawing){"", right_arrow, "each rank sends the part it has computed on to the next",
-                         true};
+        return (Drawing){"", right_arrow,
+                         "each rank computes on a shard, then sends it to the next rank", true};
     if (algorithm == ALGORITHM_TREE)
         return (Drawing){"", both_arrows, "up a tree and down again", false};
     if (algorithm == ALGORITHM_NVLS_TREE)
@@ -193,7 +193,8 @@ static void draw_load(const Ui *ui, const Traffic *traffic, Pen *pen)
                     pen->area.w - pen->x < BAR ? pen->area.w - pen->x : BAR);
         pen_line(pen);
     }
-    pen_fit(pen, ROLE_DIM, STR(" what all devices send in a step, for all reshards"), pen->area.w);
+    pen_fit(pen, ROLE_DIM, STR(" bytes that all devices send in a step, for all reshards"),
+            pen->area.w);
     pen_line(pen);
 }
 

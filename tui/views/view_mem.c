@@ -269,13 +269,12 @@ static void draw_init(const Ui *ui, Pen *pen)
 static void draw_statement(Pen *pen)
 {
     draw_field(pen, " COUNTS", 9);
-    pen_put_folded(
-        pen, ROLE_DIM,
-        STR("parameters as stored and inputs always; a value from its maker to its last "
-            "reader, outputs to the end; a moved copy from its step (slice, RS: s/n; AG: "
-            "s*n; AR, A2A: s). Not counted: scratch inside an op, the allocator, and what "
-            "the graph does not hold"),
-        9);
+    pen_put_folded(pen, ROLE_DIM,
+                   STR("parameters as stored and inputs, always; a value from the op that "
+                       "produces it to its last reader, outputs to the end; a resharded copy from "
+                       "its step on (slice, RS: s/n; AG: s*n; AR, A2A: s). Not counted: scratch "
+                       "inside an op, the allocator, and what is not in the graph"),
+                   9);
     pen_line(pen);
 }
 
@@ -286,7 +285,7 @@ static void draw_over(const Ui *ui, Pen *pen)
         return;
     pen_puts(pen, ROLE_ERROR, " ! does not fit: ");
     pen_put(pen, ROLE_ERROR, label_bytes(ui, over));
-    pen_puts(pen, ROLE_ERROR, " over the device's memory; x lists what would lower it");
+    pen_puts(pen, ROLE_ERROR, " over the device's memory; press x for what would lower it");
     pen_line(pen);
 }
 

@@ -396,7 +396,7 @@ static const LegendRow legend[] = {
     {MARK_ADDEND, NULL, "partial sums of slice A, still to be reduced"},
     {MARK_COPY, "A=", "replicas of A"},
     {MARK_ALONE, "A", "the only holder of slice A"},
-    {MARK_STRIDED, "A'", "in pieces"},
+    {MARK_STRIDED, "A'", "in several pieces"},
     {MARK_SHORT, "A~", "smaller than the largest"},
     {MARK_EMPTY, "·", "holds nothing"},
 };

@@ -147,7 +147,8 @@ static void draw_names(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     SystemId system = SYSTEM_COUNT;
     Buf text = buf_new(ui->frame);
 
-    buf_puts(&text, kernel_find(space, name) ? "can be run" : "no kernel: only planned");
+    buf_puts(&text,
+             kernel_find(space, name) ? "can be run" : "no kernel: it can be planned, not run");
     for (int i = 0; i < aliases.n; i++) {
         const Alias *alias = &aliases.at[i];
         buf_printf(&text, "%s%s %s", alias->system == system ? "" : "; ",
@@ -253,12 +254,12 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
     if (!plan->propagated->choice || plan->propagated->choice[op].us < 0)
         return;
     draw_field(pen, label, 7);
-    pen_printf(pen, ROLE_TEXT, "its row moves inputs for %.*s, ",
+    pen_printf(pen, ROLE_TEXT, "its strategy reshards inputs in %.*s, ",
                STR_ARG(label_us(ui, plan->propagated->choice[op].us)));
     if (isinf(plan->propagated->choice[op].next_us))
         pen_puts(pen, ROLE_TEXT, "there is no other");
     else
-        pen_printf(pen, ROLE_TEXT, "the next best one for %.*s",
+        pen_printf(pen, ROLE_TEXT, "the next best one in %.*s",
                    STR_ARG(label_us(ui, plan->propagated->choice[op].next_us)));
     pen_line(pen);
 }
@@ -305,7 +306,7 @@ static void draw(Ui *ui, Pen *pen)
     ui->list[SHOW_OP].n = 0;
     if (!cuts) {
         pen_puts(pen, ROLE_DIM,
-                 op < 0 ? " no op is selected" : " known before the run: not sharded");
+                 op < 0 ? " no op is selected" : " computed before the run: not sharded");
         pen_line(pen);
         if (op < 0)
             step_account_draw(ui, pen);
@@ -425,7 +426,7 @@ static void note(Ui *ui, Buf *out)
         return;
     buf_puts(out, tensor_name(ui_graph(ui), operand.tensor));
     if (operand.input && operand.sharding != ui_plan(ui)->moved->sharding[operand.tensor]) {
-        buf_puts(out, "  * moved here from ");
+        buf_puts(out, "  * resharded here from ");
         label_put_sharding(ui, ui_plan(ui)->moved->sharding[operand.tensor], out);
     }
 }

@@ -160,7 +160,7 @@ static void draw_head(Ui *ui, const PolicyLines *lines, Pen *pen)
         pen_line(pen);
     }
     pen_puts(pen, ROLE_NOTE,
-             "   the plan is from the last successful run; e edits, r runs it again");
+             "   the plan is from the last successful run; e edits the policy, r runs it again");
     pen_line(pen);
 }
 
@@ -270,9 +270,9 @@ static void draw_none(Ui *ui, Pen *pen)
 {
     const SessionHooks *hooks = &ui->session->hooks;
 
-    pen_puts(pen, ROLE_TEXT, " no policy: only the pins made here shard tensors");
+    pen_puts(pen, ROLE_TEXT, " no policy: only your own pins shard tensors");
     pen_line(pen);
-    pen_puts(pen, ROLE_TEXT, " :policy FILE runs one");
+    pen_puts(pen, ROLE_TEXT, " run one with :policy FILE");
     if (hooks->shipped)
         pen_printf(pen, ROLE_TEXT, "; shipped: %s",
                    hooks->shipped(hooks->context, ui->frame, "policies"));
@@ -416,7 +416,7 @@ static void open_edit(Ui *ui, const PolicyEdit *edit)
     else if (edit->made == 1 && !decision_is_on_ops(decision->kind))
         show_place(ui, decision);
     else
-        ui_say(ui, "made here: u undoes the last one");
+        ui_say(ui, "made here; u undoes the last one");
 }
 
 static void open_line(Ui *ui)
@@ -426,7 +426,7 @@ static void open_line(Ui *ui)
     int n = number > 0 ? policy_folds(ui, number, &folds) : 0;
 
     if (n == 0)
-        ui_say(ui, "line %d holds no decision", number);
+        ui_say(ui, "line %d makes no decision", number);
     else if (n == 1)
         show_place(ui, folds[0].first);
     else
@@ -502,7 +502,9 @@ static void note(Ui *ui, Buf *out)
     if (number > 0 && policy_lines(ui)->line[number - 1].finding)
         buf_printf(out, "%s", policy_lines(ui)->line[number - 1].finding->text);
     else
-        buf_puts(out, "hits: decisions of the line in force; reshards: time of those they cause");
+        buf_puts(
+            out,
+            "hits: decisions of the line that hold; reshards: time of the reshards they cause");
 }
 
 static void table(Ui *ui, Sheet *out)

@@ -38,7 +38,7 @@ static void draw_head(const Ui *ui, const ScheduleState *state, Pen *pen)
         pen_puts(pen, ROLE_TEXT, "; ");
     else
         pen_line(pen);
-    pen_printf(pen, ROLE_DIM, "%s%.1f%% if stages took equally long", wide ? "" : " ",
+    pen_printf(pen, ROLE_DIM, "%s%.1f%% with equal stages", wide ? "" : " ",
                100 * ui_plan(ui)->priced->pipeline->even_idle);
     if (kind && *kind->bubble)
         pen_printf(pen, ROLE_DIM, ": %s", kind->bubble);
@@ -60,7 +60,7 @@ static void put_reason(const Ui *ui, const ScheduleState *state, Buf *out)
     const Block *block = &table->block[state->at];
 
     if (block->after < 0) {
-        buf_puts(out, "begins at once");
+        buf_puts(out, "starts at once");
         return;
     }
     const Block *before = &table->block[block->after];
@@ -218,7 +218,7 @@ static void draw_kinds(Pen *pen)
     pen_fit(pen, ROLE_HEAD, STR("HOW MICRO-BATCHES GO THROUGH THE STAGES"), SAYS_W);
     pen_puts(pen, ROLE_HEAD, "BUBBLE");
     pen_puts(pen, ROLE_DIM,
-             pen->area.w >= NOTE_FROM ? "  of n equal stages and m micro-batches" : "");
+             pen->area.w >= NOTE_FROM ? "  for n equal stages and m micro-batches" : "");
     pen_line(pen);
     for (int i = 0; i < n && !pen_full(pen); i++) {
         pen_rune(pen, ROLE_TEXT, ' ');
@@ -368,7 +368,7 @@ static void go_needed(Ui *ui, ScheduleState *state, bool back)
     if (to >= 0)
         go_block(state, to);
     else
-        ui_say(ui, back ? "it waits for nothing" : "nothing waits for it");
+        ui_say(ui, back ? "this block waits for nothing" : "nothing waits for this block");
 }
 
 static void open_stage(Ui *ui, const ScheduleState *state)
@@ -427,7 +427,7 @@ static void note(Ui *ui, Buf *out)
     buf_printf(out, "stage %d waits a step: ", stage);
     buf_puts(out, stage_waits_format(ui, state, stage, &waits) ? waits.s : "never");
     if (state->table->trains && !ui_graph(ui)->phase)
-        buf_puts(out, "; a backward counts twice its forward");
+        buf_puts(out, "; a backward pass counts as twice its forward pass");
 }
 
 static void table(Ui *ui, Sheet *out)

@@ -180,7 +180,7 @@ static void draw_rank(const Ui *ui, const Slices *slices, bool two_lines, Pen *p
     mesh_format_coords(slices->mesh, ~0u, slices_twin(slices, ui->rank), " ", ", ", &text);
     buf_puts(&text, ") holds ");
     if (elements == 0) {
-        buf_puts(&text, "nothing: its part is empty");
+        buf_puts(&text, "nothing: its shard is empty");
     } else {
         slice_letter(slice_number(slices, slices_twin(slices, ui->rank)), &text);
         buf_puts(&text, " [");
@@ -191,7 +191,7 @@ static void draw_rank(const Ui *ui, const Slices *slices, bool two_lines, Pen *p
     Buf others = buf_new(ui->frame);
     slice_peers(slices, slices_twin(slices, ui->rank), 8, &peers);
     if (slices->n_addends > 1)
-        buf_printf(&others, "addend %" PRId64 " of %" PRId64 "; the others on %s",
+        buf_printf(&others, "partial sum %" PRId64 " of %" PRId64 "; the others on %s",
                    slice_addend(slices, slices_twin(slices, ui->rank)) + 1, slices->n_addends,
                    peers.s);
     else if (slices->n_copies > 1)
@@ -326,7 +326,7 @@ static void draw_decided(const Ui *ui, const Slices *slices, Pen *pen)
         const Decision *root = atoms ? root_of(ui, d) : NULL;
         if (!root || root == last)
             continue;
-        buf_printf(&text, "%s%.*s", last ? ", " : "not pinned itself: it follows from ",
+        buf_printf(&text, "%s%.*s", last ? ", " : "not pinned itself; it follows from ",
                    STR_ARG(label_pin(ui->frame, root)));
         last = root;
     }
@@ -548,7 +548,7 @@ static void note(Ui *ui, Buf *out)
     if (plan_sharding(ui_plan(ui), ui->at.tensor)->n_dims == 0)
         buf_puts(out, "  a scalar: no dim to pin");
     else
-        buf_printf(out, "  dim %d is the one that p pins", ui->at.dim);
+        buf_printf(out, "  p pins dim %d", ui->at.dim);
 }
 
 /* A row per device. */

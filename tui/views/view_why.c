@@ -48,7 +48,7 @@ void why_text(Ui *ui, const Place *place, Buf *out)
     else if (place->why == WHY_INDEX && space && place->why_dim < space->n_index)
         index_page(ui, place, space, out);
     else if (place->why == WHY_NOT && place->why_axis >= ui->session->mesh->n_axes)
-        buf_puts(out, "the mesh has no such axis any more\n");
+        buf_puts(out, "the mesh no longer has this axis\n");
     else if (place->why == WHY_NOT && place->tensor >= 0)
         why_not_format(ui_plan(ui), place->tensor, -1, place->why_axis, out);
     else if (place->tensor >= 0)
@@ -138,7 +138,7 @@ static void put_wrong(const Ui *ui, Buf *out)
     if (finding->hint && *finding->hint)
         buf_printf(out, "    FIX  %s\n", finding->hint);
     if (line > 0)
-        buf_printf(out, "    x tries the plan without line %d and says what that costs\n", line);
+        buf_printf(out, "    press x to plan without line %d and see what that costs\n", line);
 }
 
 static void draw_why(Ui *ui, Pen *pen)
@@ -316,7 +316,7 @@ static void draw_findings(Ui *ui, Pen *pen)
             if (findings->at[i].level == (Level)level)
                 put_finding(&findings->at[i], i, &text);
     if (findings->n == 0)
-        buf_puts(&text, "no findings: nothing to warn of\n");
+        buf_puts(&text, "no findings: no problems were found\n");
     page_draw(ui, SHOW_FINDINGS, buf_text(&text), pen);
 }
 

@@ -75,7 +75,7 @@ int32_t draw_choose_group(const Draw *draw, Error *err)
     }
     if (fold < 0) {
         error_kind(err, ERROR_UNSUPPORTED, "no block of this model repeats");
-        error_hint(err, "--kind overview draws all of it, --kind %s OP the module of an op",
+        error_hint(err, "--kind overview draws the whole model, --kind %s OP the module of an op",
                    diagram_kind(draw->request->kind)->name);
     }
     return fold;

@@ -108,7 +108,7 @@ static int draw_move(Picture *picture, int i, int frame)
     move_format_bytes(move, &bytes);
     DiagramBox box = draw_new_box(BOX_OP, title.s);
     box.subtitle = arena_printf(draw->arena, "%.10g per %s", move->n, label_pass(picture->plan));
-    box.figures = arena_printf(draw->arena, "%s each\n%s, %.1f%% of what is moved", bytes.s,
+    box.figures = arena_printf(draw->arena, "%s each\n%s, %.1f%% of all bytes sent", bytes.s,
                                draw_us(draw, move->us), all_us > 0 ? 100 * move->us / all_us : 0);
     box.frame = frame;
     box.marked = i == 0;
@@ -372,13 +372,13 @@ static void set_caption(const Picture *picture)
     draw->diagram->title =
         arena_printf(draw->arena, "%s: communication between devices", draw->diagram->title);
     if (totals->comm_us <= 0) {
-        draw->diagram->caption = text_from("there is none: each device works alone");
+        draw->diagram->caption = text_from("none: devices do not communicate");
         return;
     }
     buf_printf(&text, "%s of the %s of a %s, %.1f%%", draw_us(draw, totals->comm_us),
                draw_us(draw, totals->step_us), label_pass(picture->plan),
                100 * totals->comm_us / totals->step_us);
-    buf_printf(&text, "; %s of it even where all that can overlaps", draw_us(draw, exposed_us));
+    buf_printf(&text, "; %s of it stays exposed with full overlap", draw_us(draw, exposed_us));
     draw->diagram->caption = buf_text(&text);
 }
 

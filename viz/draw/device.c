@@ -341,7 +341,7 @@ static int64_t find_device(const Draw *draw, const char *name, Error *err)
             if (mesh_device(mesh, p) == number)
                 return p;
         error_kind(err, ERROR_USAGE, "there is no device %" PRId64 " in this mesh", number);
-        error_hint(err, "it has %" PRId64 " devices, from d%" PRId64 " on", mesh->n_devices,
+        error_hint(err, "its %" PRId64 " devices begin with d%" PRId64 "", mesh->n_devices,
                    mesh_device(mesh, 0));
         return -1;
     }
@@ -350,7 +350,8 @@ static int64_t find_device(const Draw *draw, const char *name, Error *err)
     SubMesh part;
     if (!submesh_parse(mesh, &source, &part, &found)) {
         error_kind(err, ERROR_USAGE, "there is no device '%s': %s", name, found.text);
-        error_hint(err, "a number as 3 or d3, or coordinates on all axes, as dp=0,tp=1");
+        error_hint(err,
+                   "give a number such as 3 or d3, or coordinates on all axes, such as dp=0,tp=1");
         return -1;
     }
     int64_t n = submesh_size(mesh, part);
@@ -359,7 +360,7 @@ static int64_t find_device(const Draw *draw, const char *name, Error *err)
     Buf axes = buf_new(draw->arena);
     mesh_format_set(mesh, submesh_free(mesh, part), ", ", &axes);
     error_kind(err, ERROR_USAGE, "'%s' is %" PRId64 " devices", name, n);
-    error_hint(err, "give its coordinate on %s too", axes.s);
+    error_hint(err, "also give its coordinate on %s", axes.s);
     return -1;
 }
 

@@ -524,7 +524,7 @@ bool draw_diff(Draw *draw, Error *err)
     if (!other) {
         error_kind(err, ERROR_USAGE, "--kind diff needs a second plan");
         error_hint(err,
-                   "name it after the first: dimscope export A.json B.json --kind diff -o d.svg");
+                   "give it after the first: dimscope export A.json B.json --kind diff -o d.svg");
         return false;
     }
     open_side(&d, 0, draw->session);

@@ -119,9 +119,9 @@ int32_t draw_find_op(const Draw *draw, const char *name, Error *err)
     op = draw->graph->tensors[tensor].maker;
     if (op >= 0 && plan_cut(draw->plan, op))
         return op;
-    error_kind(err, ERROR_USAGE, "'%s' is %s, which no op of the plan makes", name,
+    error_kind(err, ERROR_USAGE, "'%s' is %s, which no op of the plan produces", name,
                label_tensor_kind(draw->session, tensor));
-    error_hint(err, "name an op that reads it, or a module's path");
+    error_hint(err, "give an op that reads it, or the path of a module");
     return -1;
 }
 

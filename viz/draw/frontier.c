@@ -48,8 +48,8 @@ static bool read_points(Chart *chart, const Json *root, const char *path, Error 
     }
     if (chart->points.n > 0)
         return true;
-    error_kind(err, ERROR_USAGE, "'%s' has no points of a frontier", path);
-    return error_hint(err, "dimscope search MODEL .. --frontier --json -o %s writes them", path);
+    error_kind(err, ERROR_USAGE, "'%s' contains no frontier", path);
+    return error_hint(err, "write one with dimscope search MODEL .. --frontier --json -o %s", path);
 }
 
 static bool read_file(Chart *chart, const char *path, Error *err)
@@ -58,7 +58,7 @@ static bool read_file(Chart *chart, const char *path, Error *err)
     Source source;
 
     if (!path) {
-        error_kind(err, ERROR_USAGE, "--kind frontier draws what a search found");
+        error_kind(err, ERROR_USAGE, "--kind frontier needs the file of a search");
         return error_hint(err, "dimscope search MODEL .. --frontier --json -o frontier.json, then "
                                "--kind frontier frontier.json");
     }
@@ -218,7 +218,7 @@ static void put_key(Chart *chart, double y)
     Canvas *canvas = &chart->canvas;
     CanvasKey key = {chart->left, chart->left, y};
 
-    canvas_key(canvas, &key, 0, 0, text_from("fastest in that memory"));
+    canvas_key(canvas, &key, 0, 0, text_from("fastest within that memory"));
     DiagramPlace own = {key.x, y - SIDE / 2.0, SIDE, SIDE};
     canvas_box(canvas, BOX_CIRCLE, own, text_from(""));
     canvas_text(canvas, key.x + SIDE + 3, y, ALIGN_LEFT, text_from(chart->own.name));
@@ -243,11 +243,11 @@ bool draw_frontier(Draw *draw, Error *err)
     put_key(&chart, chart.top + chart.h + 3 * line);
     draw->diagram->title =
         arena_printf(draw->arena, "%s: time against memory", draw->diagram->title);
-    draw->diagram->caption = text_from(arena_printf(
-        draw->arena,
-        "step time across, peak of a device up; %s of %s, each the fastest in its memory; this "
-        "plan: %s, %s",
-        count_text(draw, chart.points.n, "point"), path_base(draw->request->of),
-        draw_us(draw, chart.own.us), draw_bytes(draw, (int64_t)chart.own.bytes)));
+    draw->diagram->caption = text_from(
+        arena_printf(draw->arena,
+                     "x: step time, y: peak memory of a device; %s of %s, each the fastest within "
+                     "its memory; this plan: %s, %s",
+                     count_text(draw, chart.points.n, "point"), path_base(draw->request->of),
+                     draw_us(draw, chart.own.us), draw_bytes(draw, (int64_t)chart.own.bytes)));
     return true;
 }

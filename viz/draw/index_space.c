@@ -132,7 +132,7 @@ static int index_box(const Space *at)
     if (at->space->n_index == 0)
         cells_put(&cells, CELL_PLAIN,
                   at->space->no_rule ? label_no_rule(at->draw->session, at->op)
-                                     : "one point: nothing to shard");
+                                     : "a single point: nothing to shard");
     for (int row = 0; at->space->n_index > 0 && row < 6; row++)
         put_index_row(at, heads[row], row, &cells);
     cells_give(&cells, &box);
@@ -336,7 +336,7 @@ static void put_moved(const Space *at, const Held *h, Cells *cells)
     Text from = draw_value(at->draw, h->tensor, plan->moved->reshards[filling].from);
     cells_put_row(
         cells, CELL_PLAIN,
-        text_join(at->arena, "moved here from @\n@", from,
+        text_join(at->arena, "resharded here from @\n@", from,
                   steps.str.n > 0 ? steps : text_from("each device keeps a slice of its shard")));
 }
 

@@ -553,19 +553,18 @@ static Text caption_of(const Figure *figure, int32_t group)
 
     if (n > 1)
         buf_printf(&out, "one of %d equal layers; ", n);
-    buf_puts(&out, "weights are rows \xc3\x97 columns, striped by shard, that of the first device "
-                   "in the colour of its axis; ");
+    buf_puts(&out, "weights are rows \xc3\x97 columns, striped by shard; the shard of the first "
+                   "device has the colour of its axis; ");
     for (int m = 0; m < figure->layer->modules.n; m++)
         if (figure->layer->modules.at[m].role && figure->layer->modules.at[m].role->expert >= 0) {
             buf_puts(&out, "experts are stacked; ");
             break;
         }
-    buf_puts(&out,
-             figure->backward
-                 ? "f, g: all-reduce in the backward, in the forward pass; with a bar: "
-                   "all-gather and reduce-scatter, in the other pass the reverse; \xe2\x88\x87: "
-                   "what moves the gradient of a weight"
-                 : "forward pass alone");
+    buf_puts(&out, figure->backward
+                       ? "f, g: all-reduce in the backward (f) or forward (g) pass; with a bar: "
+                         "all-gather and reduce-scatter, in the other pass the reverse; "
+                         "\xe2\x88\x87: the collective on the gradient of a weight"
+                       : "forward pass only");
     return buf_text(&out);
 }
 
@@ -577,9 +576,9 @@ bool draw_layer(Draw *draw, Error *err)
     if (group < 0)
         return false;
     if (draw->groups->groups[group].n > OPS_MOST) {
-        error_kind(err, ERROR_UNSUPPORTED, "a layer of %d ops is too large for one figure",
+        error_kind(err, ERROR_UNSUPPORTED, "a layer of %d ops is too large for this figure",
                    draw->groups->groups[group].n);
-        error_hint(err, "--kind overview folds it");
+        error_hint(err, "--kind overview draws it folded");
         return false;
     }
     if (!draw->request->of) /* a typical one: the first may read what the others do not */

@@ -227,8 +227,10 @@ static bool read_settings(Picture *picture, const char *of, Error *err)
 {
     Str rest = str_from(of), name = str_take(&rest, '=');
     if (rest.n == 0) {
-        error_kind(err, ERROR_USAGE, "'%s' is no setting with values", of);
-        error_hint(err, "--kind memory zero=0,1,2,3: an option of the policy, and its values");
+        error_kind(err, ERROR_USAGE, "'%s' is not a setting with values", of);
+        error_hint(
+            err,
+            "--kind memory zero=0,1,2,3 draws the plan with each value of the policy's option");
         return false;
     }
     picture->n_sets = 0;

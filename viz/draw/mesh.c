@@ -478,7 +478,7 @@ static bool read_axes(const Draw *draw, const char *name, AtomSet *out, Error *e
         Buf axes = buf_new(draw->arena);
         mesh_format(mesh, &axes);
         error_kind(err, ERROR_USAGE, "%s", found.text);
-        error_hint(err, "%s%san axis of %s, or several, as in dp.tp", found.hint,
+        error_hint(err, "%s%san axis of %s, or several, such as dp.tp", found.hint,
                    *found.hint ? " Or " : "", axes.s);
         return false;
     }
@@ -487,7 +487,7 @@ static bool read_axes(const Draw *draw, const char *name, AtomSet *out, Error *e
         *out |= (AtomSet)1 << atom[i];
     if (*out != 0)
         return true;
-    error_kind(err, ERROR_UNSUPPORTED, "axis '%s' has one device: there are no groups over it",
+    error_kind(err, ERROR_UNSUPPORTED, "axis '%s' has size 1, so there are no groups over it",
                name);
     error_hint(err, "--kind mesh alone draws all axes");
     return false;

@@ -243,8 +243,8 @@ static Text caption(const Near *near)
                                       near->order.n == 1 ? "" : "s", near->hops,
                                       near->hops == 1 ? "" : "s"));
     if (moves.n == 0)
-        return text_join(draw->arena, "@; their results are not moved", ops);
-    return text_join(draw->arena, "@; their results are moved by @ in @", ops,
+        return text_join(draw->arena, "@; their results are not resharded", ops);
+    return text_join(draw->arena, "@; their results are resharded by @ in @", ops,
                      draw_moves_text(draw, &moves),
                      text_from(draw_us(draw, draw_moves_us(&moves))));
 }

@@ -239,7 +239,7 @@ static int draw_maker(const Move *move)
         box.flow = buf_text(&text);
     }
     if (computed && plan_devices(draw->plan, maker) != move->reshard->from_devices)
-        box.figures = "sent here before; relayed";
+        box.figures = "sent here earlier; passed on";
     box.frame = move->frame;
     int n = draw_box(move->draw, box);
     draw_undone(move, n);
@@ -256,7 +256,7 @@ static Text dropped_text(const Move *move)
         if (!at->found)
             continue;
         buf_puts(&text, text.n ? "\n" : "");
-        buf_puts(&text, "does not take ");
+        buf_puts(&text, "does not accept ");
         mesh_format_set(move->draw->plan->mesh, at->atoms, ".", &text);
         buf_printf(&text, " on dim %d:\n", at->dim);
         why_not_format_stop(move->draw->plan, &at->stop, &text);
@@ -301,7 +301,7 @@ static int draw_reader(const Move *move)
     DiagramBox box = draw_new_box(op < 0 ? BOX_OUTSIDE : BOX_OP, arena_str(move->arena, name));
 
     if (op < 0 && move->reshard->from_devices != move->reshard->to_devices)
-        box.title = "a stage that relays it";
+        box.title = "a stage that passes it on";
     box.subtitle = op < 0 ? "" : label_operator(draw->graph, op);
     box.flow = dropped_text(move);
     if (move->reshard->n_uses > 1)
@@ -409,8 +409,8 @@ static Text caption(const Draw *draw, const Reshard *reshard, int n)
         buf_printf(&text, " of a %s", label_pass(draw->plan));
     }
     if (n > 1)
-        buf_printf(&text, "\nit is moved %d times%s", n,
-                   n > DRAWN_MAX ? "; for those not drawn see --kind slices" : "");
+        buf_printf(&text, "\nit is resharded %d times%s", n,
+                   n > DRAWN_MAX ? "; --kind slices shows those not drawn" : "");
     return buf_text(&text);
 }
 
@@ -429,7 +429,7 @@ static bool draw_all_of(Draw *draw, int32_t tensor, Error *err)
     }
     if (n == 0) {
         error_kind(err, ERROR_UNSUPPORTED,
-                   "'%s' is not resharded: all ops read it in the sharding it is made with",
+                   "'%s' is not resharded: all ops read it in the sharding it is produced in",
                    draw->diagram->title);
         if (dearest(draw) >= 0)
             error_hint(err, "the most expensive reshard is of '%s'",

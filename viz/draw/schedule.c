@@ -276,7 +276,7 @@ static void put_caption(const Chart *chart)
     buf_puts(&caption, "; numbers are micro-batches");
     if (chart->moved)
         buf_puts(&caption, "; below a lane its communication by axis, high where ops wait for it, "
-                           "summed at the begin of a block");
+                           "summed at the start of a block");
     if (chart->beside)
         buf_puts(&caption, ", low where it runs beside ops");
     chart->canvas.draw->diagram->caption = buf_text(&caption);
@@ -294,7 +294,7 @@ bool draw_schedule(Draw *draw, Error *err)
         return false;
     }
     if (chart.table->n_blocks > BLOCKS_DRAWN) {
-        error_kind(err, ERROR_UNSUPPORTED, "%d blocks are too many to draw (%d)",
+        error_kind(err, ERROR_UNSUPPORTED, "%d blocks are too many to draw (at most %d)",
                    chart.table->n_blocks, BLOCKS_DRAWN);
         error_hint(err, "--table schedule with --csv has them all");
         return false;

@@ -168,7 +168,7 @@ Text draw_totals_text(const Draw *draw)
         buf_add_text(&text, text_join(draw->arena, "@ of that in @",
                                       text_from(draw_us(draw, totals->comm_us)),
                                       draw_moves_text(draw, &moves)));
-    buf_printf(&text, "; a device needs at most %s", draw_bytes(draw, totals->peak_bytes));
+    buf_printf(&text, "; peak memory of a device %s", draw_bytes(draw, totals->peak_bytes));
     if (plan_schedule(plan) && plan->decided->stages->n_micro_batches > 1)
         buf_printf(&text, "; a step of %d takes %s", plan->decided->stages->n_micro_batches,
                    draw_us(draw, plan_step_us(plan)));

@@ -100,10 +100,10 @@ static const char *step_words(const ReasonStep *step)
     static const char *const words[] = {"",
                                         "forward: the output takes it",
                                         "backward: the input takes it",
-                                        "another operand uses it",
-                                        "sums over what the axis shards",
+                                        "another operand is sharded by it",
+                                        "sums over an index dim that the axis shards",
                                         "passes the partial sum on",
-                                        "has the partition of its forward op",
+                                        "sharded like its forward op",
                                         "carried by a loop",
                                         "its own choice"};
     return words[step->kind];
@@ -380,7 +380,7 @@ static void put_partial(const Why *why, int row, Cells *cells)
         cells_put_cell(
             cells, (DiagramCell){.text = text_from("partial"), .look = CELL_HEAD, .port = "sum"});
     else if (row == 1)
-        cells_put(cells, CELL_FAINT, "as it is made");
+        cells_put(cells, CELL_FAINT, "as it is produced");
     else
         cells_put_text(cells, buf_text(&text));
 }
@@ -456,9 +456,10 @@ static void set_whole_caption(Why *why)
     if (why->caption.n > 0)
         return;
     if (plan->moved->sharding[why->tensor] < 0)
-        buf_puts(out, "replicated, since part of its shape is unknown");
+        buf_puts(out, "replicated, because part of its shape is unknown");
     else if (why->dim >= 0 && !cut_is_whole(&plan_sharding(plan, why->tensor)->dim[why->dim]))
-        buf_printf(out, "dim %d is sharded by the propagator itself: no pin leads there", why->dim);
+        buf_printf(out, "dim %d is sharded by the propagator itself: no chain leads back to a pin",
+                   why->dim);
     else if (why->dim >= 0)
         buf_printf(out, "dim %d is whole: no axis reaches it", why->dim);
     else

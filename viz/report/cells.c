@@ -8,8 +8,9 @@ bool table_fits(double n_rows, const char *table, Error *err)
 {
     if (n_rows <= TABLE_ROWS_MAX)
         return true;
-    return error_kind(err, ERROR_UNSUPPORTED, "the table '%s' would have %.0f rows, more than %d",
-                      table, n_rows, TABLE_ROWS_MAX);
+    return error_kind(err, ERROR_UNSUPPORTED,
+                      "the table '%s' would have %.0f rows; at most %d can be written", table,
+                      n_rows, TABLE_ROWS_MAX);
 }
 
 void table_put_text(Sheet *out, const char *text)

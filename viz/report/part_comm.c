@@ -104,13 +104,13 @@ static ReportTable *new_table(Page *page)
     bool several = strcmp(pass, "step") != 0;
     const char *caption = arena_printf(
         page->arena,
-        "%d value%s another sharding in a %s; equal ones of different layers are one row. "
-        "A slice (SL) takes part of what the device already has: no communication.%s",
+        "%d value%s another sharding in a %s; equal ones of different layers are one row. A slice "
+        "(SL) keeps part of what the device already has: no communication.%s",
         page->session->plan->moved->n_reshards,
         page->session->plan->moved->n_reshards == 1 ? " gets" : "s get", pass,
-        several
-            ? " What takes most in all micro-batches of a step comes first; the times are of one."
-            : "");
+        several ? " The row with the most time over all micro-batches of a step comes first; times "
+                  "are for one micro-batch."
+                : "");
     ReportTable *table = page_table(page, "collectives-table", "Communication", caption);
 
     table->md_rows = 30;
@@ -118,11 +118,11 @@ static ReportTable *new_table(Page *page)
     table_column(table, "steps", LOOK_SHARDING, "kind and axes: AR all-reduce, AG all-gather ..");
     table_column(table, "times", LOOK_NUMBER, "number of runs in total");
     table_column(table, "value", LOOK_NAME,
-                 "the value that is moved; the link leads to the reason");
+                 "the value that is resharded; the link leads to the reason");
     table_column(table, "because of", LOOK_NAME, "the decision behind it");
     table_column(table, "total", LOOK_NUMBER, "time of all runs");
     table_column(table, "share", LOOK_SHARE, "fraction of the time of a step");
-    table_column(table, "from", LOOK_SHARDING, "sharding its op makes it with");
+    table_column(table, "from", LOOK_SHARDING, "sharding in which its op produces it");
     table_column(table, "to", LOOK_SHARDING, "sharding its reader needs");
     table_page_column(table, "for", LOOK_NAME, "the first op that reads the result");
     table_column(table, "payload", LOOK_NUMBER, "payload of one rank in the largest step");

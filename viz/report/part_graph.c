@@ -59,7 +59,7 @@ void page_drawing(Page *page, DiagramKind kind, const char *title, const char *c
     diagram->linked = true;
     if (!dot_write(diagram, page->session->mesh, &dot, &err) ||
         !layout_dot(buf_str(&dot), "svg", page->request->progress, &raw, NULL, &err)) {
-        export_note(page->notes, "%s: a table in the report, since %s", title, err.text);
+        export_note(page->notes, "%s: a table in the report, because %s", title, err.text);
         add_boxes(page, diagram, name);
         return;
     }

@@ -361,7 +361,7 @@ void part_ops(Page *page)
     table_column(table, "operator", LOOK_TEXT, NULL);
     table_column(table, "sharded", LOOK_SHARDING, "its index dims, and the axes that shard them");
     table_column(table, "makes", LOOK_SHARDING,
-                 "its first output, in the sharding it is made with");
+                 "its first output, in the sharding it is produced in");
     table_column(table, "local", LOOK_NUMBER, "bytes of the output on a device");
     table_more(table);
     table_column(table, "times", LOOK_NUMBER, "number of equal ops, one per layer");

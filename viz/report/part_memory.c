@@ -59,7 +59,7 @@ static void add_curve(Page *page, const MemoryUse *use)
     curve->title = "Live bytes during a step";
     curve->text = text_bytes(page->arena, use->peak_bytes);
     curve->caption =
-        arena_printf(page->arena, "%d ops from left to right; the peak is while %s runs", n,
+        arena_printf(page->arena, "%d ops from left to right; the peak is reached while %s runs", n,
                      op_at(page, use->peak_place));
     for (int i = 0; i < n; i++) {
         double bytes = (double)use->live_bytes[i];
@@ -148,11 +148,11 @@ static void add_devices(Page *page, const RankMemories *ranks)
             table_page_column(table, class_word((MemoryClass) class), LOOK_NUMBER, "at its peak");
     table_page_column(table, "at", LOOK_NAME, "the op with the most live bytes");
     table_page_column(table, "init sharded", LOOK_NUMBER,
-                      "peak bytes of initialisation, each parameter made as its shard only");
+                      "peak bytes of initialisation if each parameter is created as shards");
     table_page_column(table, "init one by one", LOOK_NUMBER,
-                      "each parameter made whole, then sliced");
+                      "if each parameter is created whole, then sliced");
     table_page_column(table, "init whole", LOOK_NUMBER,
-                      "all parameters made whole before any is sliced");
+                      "if all parameters are created whole before any is sliced");
     for (int i = 0; i < ranks->n && table_row(table, 0); i++) {
         const RankMemory *rank = &ranks->at[i];
         table_count(table, (double)mesh_device(page->session->mesh, rank->rank));

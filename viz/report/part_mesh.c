@@ -52,7 +52,7 @@ void part_mesh(Page *page)
     table_column(table, "size", LOOK_NUMBER, NULL);
     table_column(table, "groups", LOOK_NAME, "a group of devices along this axis");
     table_column(table, "collectives", LOOK_NUMBER,
-                 "in a step, over this axis, alone or with others");
+                 "in a step, over this axis alone or with others");
     table_column(table, "sent", LOOK_NUMBER, "bytes that one device sends");
     table_column(table, "time", LOOK_NUMBER, NULL);
     for (int axis = 0; axis < mesh->n_axes; axis++)

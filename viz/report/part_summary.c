@@ -163,9 +163,8 @@ static void add_meanings(Page *page)
             buf_printf(&text, "\n               %s", pipeline_backward_note(plan));
         buf_putc(&text, '\n');
     }
-    buf_puts(
-        &text,
-        "All numbers are computed from the model and the machine's file; nothing was measured.");
+    buf_puts(&text,
+             "All numbers are computed from the model and the machine file; nothing was measured.");
     lines->text = text.s;
 }
 
@@ -220,9 +219,9 @@ void part_findings(Page *page)
         page_sentence(page, "None: the plan is legal and has no notes.");
         return;
     }
-    ReportTable *table =
-        page_table(page, "findings-table", "Findings",
-                   "What is legal but bad, or makes the plan illegal; errors come first.");
+    ReportTable *table = page_table(page, "findings-table", "Findings",
+                                    "Problems that make the plan illegal (errors, listed first) or "
+                                    "slower (warnings), and notes.");
     table->md_rows = 20;
     table_column(table, "level", LOOK_TEXT, NULL);
     table_column(table, "what", LOOK_TEXT, NULL);
@@ -255,7 +254,8 @@ void part_legend(Page *page)
         {"768/tp", "768 elements, sharded by axis tp: each device has its shard"},
         {"(3)(768/tp)", "3 blocks of 768 elements, each sharded by tp"},
         {"8/dp.tp", "sharded by dp, then each shard by tp"},
-        {"\xce\xa3tp", "partial: every device along tp has an addend that is still to be summed"},
+        {"\xce\xa3tp",
+         "partial: every device along tp has a partial sum; an all-reduce adds them up"},
         {"h[0..11] \xc3\x97"
          "12",
          "12 layers with equal structure and sharding"},

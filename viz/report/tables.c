@@ -39,7 +39,7 @@ const PlanTable *plan_table_find(Str name, Error *err)
             return *table;
     Arena *scratch = arena_new();
     error_kind(err, ERROR_USAGE, "unknown table '%.*s'", STR_ARG(name));
-    error_hint(err, "--table is one of: %s", list_names(scratch));
+    error_hint(err, "--table must be one of: %s", list_names(scratch));
     arena_free(scratch);
     return NULL;
 }
@@ -65,8 +65,9 @@ bool tables_csv(const ExportRequest *request, Buf *out, ExportNotes *notes, Erro
     Sheet sheet = {.arena = out->arena};
 
     if (!request->table) {
-        error_kind(err, ERROR_USAGE, "csv holds one table");
-        error_hint(err, "-o FOLDER/ for all, or --table: %s", list_names(out->arena));
+        error_kind(err, ERROR_USAGE, "a csv file holds only one table");
+        error_hint(err, "write all with -o FOLDER/, or choose one with --table: %s",
+                   list_names(out->arena));
         return false;
     }
     if (!fill_asked(request, &sheet, err))
@@ -98,7 +99,7 @@ static bool make_folder(const char *path, Error *err)
         return true;
     error_kind(err, ERROR_UNREADABLE, "%s: %s", path,
                why == EEXIST ? "it is not a folder" : strerror(why));
-    error_hint(err, "all tables as csv need a folder");
+    error_hint(err, "writing all tables as csv needs a folder");
     return false;
 }
 

@@ -56,6 +56,6 @@ static const SheetColumn live_columns[] = {
 
 const PlanTable table_live = {
     "live",
-    "values alive at the peak, the largest first; from the op that makes it (empty: exists before "
-    "the run) to the last that reads it (empty: to the end)",
+    "values alive at the peak, the largest first; from the op that produces it (empty: exists "
+    "before the run) to the last that reads it (empty: to the end)",
     live_columns, rows_live};

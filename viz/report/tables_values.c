@@ -70,11 +70,11 @@ static const SheetColumn tensors_columns[] = {
     {0},
 };
 
-const PlanTable table_tensors = {"tensors",
-                                 "a tensor of the program, as made by an op, stored or given; "
-                                 "local: on rank 0; then: what it is "
-                                 "resharded to as an output or by a pin",
-                                 tensors_columns, rows_tensors};
+const PlanTable table_tensors = {
+    "tensors",
+    "a tensor of the program, as an op produces it, as it is stored or given; local: on rank 0; "
+    "then: the sharding it is resharded to as an output or by a pin",
+    tensors_columns, rows_tensors};
 
 /* ---- parameters ---- */
 
@@ -261,7 +261,6 @@ static const SheetColumn parts_columns[] = {
 
 const PlanTable table_parts = {
     "parts",
-    "a shard of a tensor on a device, as made by an op, stored or given; start, "
-    "end: its first element and the one behind its last; runs: of "
-    "neighbouring elements, along each dim",
+    "a shard of a tensor on a device, as an op produces it, as it is stored or given; start, end: "
+    "its first element and the one after its last; runs: of neighbouring elements, along each dim",
     parts_columns, rows_parts};

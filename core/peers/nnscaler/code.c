@@ -55,7 +55,7 @@ static bool add_cut(Writing *w, Cuts *cuts, int axis, const char *role, int32_t 
         cut_format(&sharding->dim[d], w->mesh, &ours);
         buf_puts(&cuts->inexpressible, cuts->inexpressible.n ? "; " : "");
         python_comment(str_from(w->mesh->axes[axis].name), &cuts->inexpressible);
-        buf_printf(&cuts->inexpressible, " cuts nothing: %s is ", role ? role : "it");
+        buf_printf(&cuts->inexpressible, " shards nothing: %s is ", role ? role : "it");
         python_comment(buf_str(&ours), &cuts->inexpressible);
         w->n_inexpressible++;
         return true;
@@ -300,9 +300,10 @@ bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *
     buf_puts(out, nnscaler_layouts_text);
     buf_puts(out, nnscaler_policy_text);
     if (w.n_inexpressible > 0)
-        export_note(notes,
-                    "%d cuts are not into equal contiguous parts: replicated, with a comment",
-                    w.n_inexpressible);
+        export_note(
+            notes,
+            "%d shardings are not equal contiguous parts: they are replicated, with a comment",
+            w.n_inexpressible);
     if (w.n_mixed > 0)
         export_note(notes,
                     "%d modules are sharded by one axis and not by another: nnScaler allows that "
@@ -310,8 +311,8 @@ bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *
                     w.n_mixed);
     if (w.n_stored > 0)
         export_note(notes,
-                    "%d weights are stored with another sharding than they are used: nnScaler's "
-                    "use_zero does that, not its plan",
+                    "%d weights are stored in another sharding than they are used in: nnScaler "
+                    "does that with use_zero, not in its plan",
                     w.n_stored);
     arena_free(arena);
     return true;
@@ -344,21 +345,22 @@ void nnscaler_step(const Session *model, const Session *step, Buf *top, Buf *fil
     bool zero = parallel->stored && units > 1 && units % parallel->shards == 0;
     int64_t groups = zero ? units / parallel->shards : 0;
     if (parallel->stored && !zero)
-        unsaid[n++] = "what the optimizer keeps is sharded, but not over scale units, as use_zero "
-                      "does it";
+        unsaid[n++] = "optimizer states are sharded, but not over scale units, as use_zero does it";
     if (zero && parallel->stored & STORED_PARAMETER)
-        unsaid[n++] = "parameters are sharded too: use_zero shards what the optimizer keeps";
+        unsaid[n++] =
+            "parameters are stored sharded too, but use_zero shards only optimizer states";
     if (values.n_stages > 1 && !has_schedule(parallel->schedule))
         unsaid[n++] = arena_printf(arena, "nnScaler has no schedule %s",
                                    parallel->schedule ? parallel->schedule : "of forwards alone");
     if (values.n_stages == 1 && parallel->n_micro_batches > 1)
-        unsaid[n++] = arena_printf(arena, "%d micro-batches without stages are the program's",
-                                   parallel->n_micro_batches);
-    step_put_head(step, "#", "compute_config() and RECOMPUTE have what nnScaler takes", unsaid, n,
+        unsaid[n++] = arena_printf(
+            arena, "the program itself must run the %d micro-batches, since there are no stages",
+            parallel->n_micro_batches);
+    step_put_head(step, "#", "compute_config() and RECOMPUTE have what nnScaler accepts", unsaid, n,
                   top, notes);
     buf_printf(file,
-               "\n\n# Groups of scale units that share what the optimizer keeps; 0: each has all.\n"
-               "ZERO_GROUPS = %" PRId64 "\nZERO_SCATTERS = %s\n",
+               "\n\n# Groups of scale units that share the optimizer states; 0: each has "
+               "all.\nZERO_GROUPS = %" PRId64 "\nZERO_SCATTERS = %s\n",
                groups, groups == 1 && parallel->stored & STORED_GRADIENT ? "True" : "False");
     buf_puts(file, nnscaler_step_text);
     arena_free(arena);

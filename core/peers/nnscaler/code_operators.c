@@ -121,8 +121,8 @@ static void note_unsaid(const Operators *o, ExportNotes *notes)
                     n_unknown, n_unknown > 1 ? "s" : "");
     if (n_chosen > 0)
         export_note(notes,
-                    "%d operator%s with an annotation chosen by shapes: that of the first op is "
-                    "written",
+                    "%d operator%s with annotations that depend on shapes: the one of the first op "
+                    "is written",
                     n_chosen, n_chosen > 1 ? "s" : "");
     if (n_rules > 0)
         export_note(notes,
@@ -231,8 +231,8 @@ void nnscaler_operators(const Session *session, AtomSet axes, Buf *out, ExportNo
     python_dict("OPERATORS", &entries, 0, out);
     if (o.n_lost > 0)
         export_note(notes,
-                    "%d cut%s of registered operators are not of equal contiguous parts of a dim "
-                    "of an input: replicated",
+                    "%d sharding%s of registered operators do not split a dim of an input into "
+                    "equal contiguous parts: replicated",
                     o.n_lost, o.n_lost > 1 ? "s" : "");
     arena_free(arena);
 }

@@ -263,7 +263,8 @@ static void put_used(Writing *w, Buf *out)
     }
     if (used.n == 0)
         return;
-    buf_puts(out, "\n# How parameters are used that are stored in other placements.\n");
+    buf_puts(out,
+             "\n# Placements in which ops read the parameters that are stored in other ones.\n");
     python_dict("USED", &used, 0, out);
 }
 
@@ -347,8 +348,8 @@ bool paddle_code(const Session *session, Buf *out, ExportNotes *notes, Error *er
                     w.n_inexpressible);
     if (w.n_several > 0)
         export_note(notes,
-                    "%d values are on several parts of the mesh, but a Paddle tensor is on one: "
-                    "the first of ON",
+                    "%d values are on several parts of the mesh, but a Paddle tensor can be on "
+                    "only one: the first one in ON",
                     w.n_several);
     arena_free(arena);
     return true;
@@ -385,14 +386,15 @@ static void put_step_head(const Writing *w, const Session *step, const StepValue
                                  plan_sharding(w->plan, row->parameter));
     }
     if (apart > 0)
-        unsaid[n++] = arena_printf(w->arena,
-                                   "%d gradients lie otherwise than their parameters (GRADIENTS): "
-                                   "Paddle reduces a gradient to where its parameter lies",
-                                   apart);
+        unsaid[n++] =
+            arena_printf(w->arena,
+                         "%d gradients are sharded differently from their parameters (GRADIENTS): "
+                         "Paddle reduces a gradient to the sharding of its parameter",
+                         apart);
     if (values->n_stages > 1 && !schedule_mode(values))
         unsaid[n++] = arena_printf(w->arena, "Paddle has no schedule %s: MICRO_BATCHES are merged",
                                    values->parallel.schedule ? values->parallel.schedule : "");
-    unsaid[n++] = "the loss and the optimizer's numbers, which are the program's";
+    unsaid[n++] = "the loss and the optimizer's numbers: the program sets them";
     step_put_head(step, "#",
                   "shard_optimizer(), recompute() and strategy() are at the end of the file",
                   unsaid, n, out, notes);

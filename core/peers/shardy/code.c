@@ -512,8 +512,8 @@ static void add_notes(const Module *m, ExportNotes *notes)
     if (m->n_simplified)
         export_note(notes,
                     "%d shardings split a dim at two strides, split it unevenly by several axes, "
-                    "or are partial with another reduction than sum: sdy cannot express that, they "
-                    "are sharded less, with a comment",
+                    "or are partial by a reduction other than sum: sdy cannot express these, so "
+                    "they are sharded by fewer axes, with a comment",
                     m->n_simplified);
     if (m->n_stand_ins)
         export_note(notes, "%d types have elements that MLIR does not have: written as i64",
@@ -589,14 +589,14 @@ void shardy_step(const Session *model, const Session *step, Buf *top, Buf *file,
     int n = 0;
 
     if (values.again.n > 0)
-        unsaid[n++] =
-            arena_printf(arena, "what runs again in the backward pass: %d modules, %s first",
-                         values.again.n, values.again.at[0]);
+        unsaid[n++] = arena_printf(
+            arena, "which modules are recomputed in the backward pass: %d modules, the first is %s",
+            values.again.n, values.again.at[0]);
     if (values.n_stages > 1 || values.parallel.n_micro_batches > 1)
         unsaid[n++] = arena_printf(arena, "%d micro-batches%s%s", values.parallel.n_micro_batches,
                                    values.parallel.schedule ? " in the schedule " : "",
                                    values.parallel.schedule ? values.parallel.schedule : "");
-    unsaid[n++] = "ops of the backward pass, which XLA derives: their shardings follow";
+    unsaid[n++] = "ops of the backward pass: XLA derives them and their shardings";
     step_put_head(step, "//", "@update has its gradients and states", unsaid, n, top, notes);
     assert(str_ends(buf_str(file), str_from(END)));
     file->n -= strlen(END);

@@ -58,7 +58,7 @@ static bool vescale_has(const TorchWriting *w, const Placement *placements, int 
     for (int a = 0; a < w->mesh->n_axes && blocks; a++)
         if (a != axis && placement_is_shard(&placements[a]) && placements[a].dim == it->dim)
             return error_kind(err, ERROR_UNSUPPORTED,
-                              "veScale's InterleavedShard is the only shard of its dim");
+                              "with veScale's InterleavedShard no other axis may shard the dim");
     return true;
 }
 
@@ -276,7 +276,9 @@ static void write_tensors(TorchWriting *w, Buf *out)
     buf_puts(out, "\n# Shape in the exported file, and placements.\n");
     python_dict("PARAMETERS", &parameters, 0, out);
     if (used.n > 0) {
-        buf_puts(out, "\n# How parameters are used that are stored in other placements.\n");
+        buf_puts(
+            out,
+            "\n# Placements in which ops read the parameters that are stored in other ones.\n");
         python_dict("USED", &used, 0, out);
     }
     buf_puts(out, "\n# Names in the exported file, where the exporter renamed a parameter.\n");
@@ -499,11 +501,12 @@ static void note_losses(const TorchWriting *w, ExportNotes *notes)
                     w->n_inexpressible);
     if (w->n_gathered > 0)
         export_note(notes,
-                    "%d parameters are stored as they are used, sharded less than in the plan: "
-                    "veScale's modules gather no parameter, its DistributedOptimizer shards states",
+                    "%d parameters are stored in the sharding they are used in, less sharded than "
+                    "in the plan: veScale's modules do not gather parameters, its "
+                    "DistributedOptimizer shards only states",
                     w->n_gathered);
     if (w->n_staged > 0)
-        export_note(notes, "placements are those inside a stage: split the model %s as in STAGES",
+        export_note(notes, "placements are those inside a stage: split the model %s as STAGES says",
                     w->vescale ? "by veScale's pipeline plan"
                                : "with torch.distributed.pipelining");
 }
@@ -553,7 +556,8 @@ bool torch_code(const Session *session, Buf *out, ExportNotes *notes, Error *err
     (void)err;
     if (!torch_styles_code(&w, out, notes, &why)) {
         export_note(notes,
-                    "torch's own styles do not express this plan, %s: written as exact placements",
+                    "torch's parallel styles cannot express this plan (%s), so it is written as "
+                    "exact placements",
                     arena_str(notes->arena, str_from(why.text)));
         write_exact(&w, why.text, out, notes);
     }

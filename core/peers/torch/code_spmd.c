@@ -252,11 +252,13 @@ bool spmd_types_code(const Session *session, Buf *out, ExportNotes *notes, Error
     write_tables(&t, out);
     buf_puts(out, annotate_text);
     if (session->plan->decided->n_submeshes > 1)
-        export_note(notes,
-                    "spmd_types has no stages: a value's type is that on the ranks of its stage");
+        export_note(
+            notes,
+            "spmd_types has no stages: the type of a value is its type on the ranks of its stage");
     if (t.n_loose > 0)
         export_note(notes,
-                    "no PartitionSpec says the parts of %d values: their type is V, without one",
+                    "no PartitionSpec can express the shards of %d values: their type is V, "
+                    "without a PartitionSpec",
                     t.n_loose);
     arena_free(arena);
     return true;

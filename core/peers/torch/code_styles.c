@@ -121,8 +121,8 @@ static void find_recomputed(Writer *it)
     it->recomputes = pattern.n > 0 && has_unit(it, pattern);
     if (group >= 0 && !it->recomputes)
         export_note(it->notes,
-                    "the plan recomputes %s, which is no layer: leave that to a fused "
-                    "attention, or to torch.utils.checkpoint",
+                    "the plan recomputes %s, which is not a layer: use a fused attention, or "
+                    "torch.utils.checkpoint",
                     pattern.n ? arena_str(it->notes->arena, pattern) : "a group of ops");
 }
 
@@ -583,9 +583,9 @@ static bool stages_are_apart(const Writer *it, Error *err)
         for (int k = 0; k < m->n_parameters && m->stage >= 0; k++) {
             int *seen = &stage[m->parameter[k]];
             if (*seen > 0 && *seen != m->stage + 1)
-                return error_set(err,
-                                 "stages share %s, whose gradients torch's schedules do not add",
-                                 tensor_name(graph, m->parameter[k]));
+                return error_set(
+                    err, "stages share %s, but torch's schedules do not add up its gradients",
+                    tensor_name(graph, m->parameter[k]));
             *seen = m->stage + 1;
         }
     }
@@ -650,9 +650,9 @@ static void write_classes(Writer *it)
 static bool can_be_written(Writer *it, Error *err)
 {
     if (it->n_sharded > 1 && it->n_copied > 1)
-        return error_set(err, "several axes shard parameters and several copy them");
+        return error_set(err, "several axes shard parameters and several replicate them");
     if (it->n_copied > 0 && it->n_sharded > 0 && it->n_copied + it->n_sharded > 2)
-        return error_set(err, "fully_shard takes one axis of shards and one of copies");
+        return error_set(err, "fully_shard supports one axis of shards and one of replicas");
     return true;
 }
 

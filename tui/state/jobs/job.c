@@ -50,7 +50,7 @@ bool job_start(Ui *ui, const JobWork *work)
     }
     if (!job || !job->worker) {
         free(job);
-        ui_fail(ui, "no memory or thread left to start the %s", work->title);
+        ui_fail(ui, "not enough memory or threads to start the %s", work->title);
         return false;
     }
     ui->jobs.running = job;

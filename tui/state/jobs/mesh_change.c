@@ -64,8 +64,8 @@ static void say_mesh(Ui *ui, const char *what, const char *mesh, int had)
     if (had > 0 && n == had)
         buf_printf(&text, "; %s pin%s made here kept", n == 1 ? "the" : "all", n == 1 ? "" : "s");
     else if (had > 0)
-        buf_printf(&text, "; %d of %d pins made here kept: gf lists the others, u brings them back",
-                   n, had);
+        buf_printf(&text, "; %d of %d pins made here kept: gf lists the others, u restores them", n,
+                   had);
     ui_say(ui, "%s", text.s);
 }
 

@@ -87,8 +87,8 @@ void plan_search_watch(void *context, double cost_us, double bound_us)
 
     atomic_store(&watch->cost_us, cost_us);
     atomic_store(&watch->bound_us, bound_us);
-    bool same = n > 0 && watch->step[n - 1].cost_us == cost_us &&
-                watch->step[n - 1].bound_us == bound_us;
+    bool same =
+        n > 0 && watch->step[n - 1].cost_us == cost_us && watch->step[n - 1].bound_us == bound_us;
     if (same || n == SEARCH_STEPS_MAX)
         return;
     watch->step[n] = (SearchStep){clock_s() - watch->began_s, cost_us, bound_us};
@@ -123,7 +123,7 @@ static bool work(void *context, Progress *progress, Error *err)
     SearchJob *job = context;
 
     job->request.progress = progress;
-    progress_stage(progress, "laying out the choices", 0);
+    progress_stage(progress, "listing the choices", 0);
     bool ok = search_now(job, progress, err);
     job->request.progress = NULL; /* it goes with the thread */
     job->stopped = progress_stopped(progress);
@@ -133,12 +133,13 @@ static bool work(void *context, Progress *progress, Error *err)
 static void say_result(Ui *ui, const SearchResult *result)
 {
     if (result->outcome == SEARCH_PLAN && result->bound_us <= 0)
-        ui_say(ui, "stopped before anything better was found");
+        ui_say(ui, "stopped before a better plan was found");
     else if (result->outcome == SEARCH_PLAN)
-        ui_say(ui, "the plan is the best found already%s", result->proven ? ", proven" : "");
+        ui_say(ui, "no better plan was found: the present one stays%s",
+               result->proven ? ", proven" : "");
     else
         ui_fail(ui, "%s",
-                result->conflict ? result->conflict : "no plan within the limit was found");
+                result->conflict ? result->conflict : "no plan within the memory limit was found");
 }
 
 static void done(Ui *ui, void *context, bool ok, const Error *err)
@@ -185,7 +186,7 @@ static bool read_setting(Str name, Str word, SearchWords *out, Error *err)
 {
     if (config_setting_is(name) || model_setting_is(name))
         return policy_settings_with(out->arena, &out->settings, word, &out->settings, err);
-    error_set(err, ":search does not know '%.*s'", STR_ARG(word));
+    error_set(err, ":search has no option '%.*s'", STR_ARG(word));
     return error_hint(err, "%s", usage);
 }
 
@@ -194,7 +195,7 @@ static bool read_seconds(Str value, SearchWords *out, Error *err)
     double us;
     const char *text = arena_printf(out->arena, "%.*ss", STR_ARG(value));
     if (!units_parse_us(str_from(text), &us) || us <= 0)
-        return error_set(err, "write the time as in :search seconds=10");
+        return error_set(err, "write the time like this: :search seconds=10");
     out->seconds = us / 1e6;
     return true;
 }
@@ -207,7 +208,7 @@ static bool read_word(Str word, SearchWords *out, Error *err)
         name = (Str){name.s + 1, name.n - 1};
     if (str_eq(name, STR("max-peak")) || str_eq(name, STR("max_peak")))
         return (units_parse_bytes(value, &out->max_peak_bytes) && out->max_peak_bytes > 0) ||
-               error_set(err, "write the limit as in :search max-peak=75GiB");
+               error_set(err, "write the limit like this: :search max-peak=75GiB");
     if (str_eq(name, STR("seconds")))
         return read_seconds(value, out, err);
     if (str_eq(name, STR("gap")))
@@ -310,7 +311,7 @@ void plan_search_take(Ui *ui, int point)
     if (point < 0 || point >= search->n || search->point[point].outcome != SEARCH_PLAN)
         return;
     if (!plan_search_holds(ui)) {
-        ui_fail(ui, "pins, mesh or model are others than it was searched for: :search again");
+        ui_fail(ui, "pins, mesh or model have changed since the search: type :search again");
         return;
     }
     if (!job_may_change(ui))
@@ -359,7 +360,7 @@ static void pins_done(Ui *ui, void *context, bool ok, const Error *err)
     search->pins_arena = job->arena;
     search->pins = job->prices;
     if (job->asked && job->prices.n == 0)
-        ui_say(ui, "no pins hold, and no limit: nothing to lift");
+        ui_say(ui, "there are no pins and no limit, so there is nothing to lift");
 }
 
 static void begin_pins(Ui *ui, const PlanSearch *search, bool yields)

@@ -74,7 +74,7 @@ static void chosen(Ui *ui, int value)
     const PlanOption *option = &state->ask.options.list.at[value];
 
     if (state->n_changes != ui->changes.n) {
-        ui_fail(ui, "the plan has changed meanwhile: press x again");
+        ui_fail(ui, "the plan has changed in the meantime: press x again");
         return;
     }
     pins_apply(ui, option->decisions, option->n,
@@ -158,7 +158,7 @@ static void open_menu(Ui *ui)
     state->n_changes = ui->changes.n;
     if (options->list.n == 0) {
         ui_say(ui, state->ask.by_peak ? "no other sharding of these values lowers the peak"
-                                      : "there is nothing else to decide here");
+                                      : "there is no other decision to try here");
         return;
     }
     menu_open(ui, state->ask.title, chosen);
@@ -208,7 +208,7 @@ static void try_done(Ui *ui, void *context, bool ok, const Error *err)
     }
     take_ask(ui, &job->ask);
     if (!ok)
-        ui_say(ui, "stopped: what was not tried says so");
+        ui_say(ui, "stopped: untried choices are marked \"not tried\"");
     open_menu(ui);
 }
 

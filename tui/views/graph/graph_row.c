@@ -206,7 +206,7 @@ static void toggle_column(Ui *ui, int column)
 
 void graph_columns_menu(Ui *ui)
 {
-    menu_open(ui, "columns of the graph, Esc: done", toggle_column);
+    menu_open(ui, "columns of the graph; Esc closes", toggle_column);
     for (int c = 0; c < COL_COUNT; c++)
         if (c != COL_NAME)
             menu_add(ui, 0,
@@ -275,7 +275,7 @@ static void sort_rows(Ui *ui, int column, bool reversed)
         ui_say(ui, "rows in program order");
     else
         ui_say(ui, "rows of each group by %s%s; the rail needs program order (:sort order)",
-               columns[column].name, reversed ? ", the least first" : "");
+               columns[column].name, reversed ? ", smallest first" : "");
 }
 
 static void sort_by(Ui *ui, int column)

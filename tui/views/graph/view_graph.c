@@ -48,7 +48,8 @@ static void draw(Ui *ui, Pen *pen)
             rows_mark(ui, SHOW_GRAPH, pen, i + 1);
     }
     if (n == 0)
-        pen_puts(pen, ROLE_DIM, "this model has no op that computes");
+        pen_puts(pen, ROLE_DIM,
+                 "every op of this model is known at load time, so there is nothing to show");
     if (n > 0 && h - shown >= ACCOUNT_FROM &&
         pen->area.w >= ACCOUNT_W) { /* a short outline on a high screen */
         Pen below = pen_new(
@@ -151,7 +152,7 @@ static bool next_reshard(Ui *ui, int by)
         ui_select_row(ui, i);
         return true;
     }
-    ui_say(ui, "no further row with a reshard");
+    ui_say(ui, "no other row has a reshard");
     return true;
 }
 
@@ -219,7 +220,7 @@ static void note_tensor(const Ui *ui, const char *what, int32_t tensor, Buf *out
     buf_printf(out, "%s ", what);
     label_put_value(ui, tensor, id, out);
     if (id < 0) {
-        buf_puts(out, "  replicated: not all of its shape is known");
+        buf_puts(out, "  replicated: part of its shape is unknown");
         return;
     }
     const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, id);
@@ -246,7 +247,7 @@ static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
     RowFacts facts = graph_row_facts(ui, row);
 
     if (row->mixed)
-        buf_puts(out, "alike in structure, sharded differently: Enter lists the classes");
+        buf_puts(out, "equal in structure, sharded differently: Enter lists the classes");
     else
         control_format_note(graph_control(ui), row, out);
     if (out->n > 0)
@@ -257,7 +258,7 @@ static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
     }
     double backward = graph_row_sum(ui, row, SUM_BACKWARD);
     if (row->fold_n > 1 && !row->mixed)
-        buf_printf(out, "%d alike%s, Enter lists: ", row->fold_n,
+        buf_printf(out, "%d equal%s, Enter lists: ", row->fold_n,
                    backward > 0 ? "" : " in structure and sharding");
     else
         buf_printf(out, "%lld ops, ", (long long)facts.n_ops);
@@ -285,7 +286,7 @@ static void note(Ui *ui, Buf *out)
         return;
     }
     if (row->kind == ROW_PARAMETERS) {
-        buf_printf(out, "%lld parameters; those alike in name, shape and sharding are one row",
+        buf_printf(out, "%lld parameters; those equal in name, shape and sharding are one row",
                    (long long)row->times);
         return;
     }

@@ -62,7 +62,7 @@ static void draw_running(const Ui *ui, const SearchWatch *watch, Pen *pen)
         pen_puts(pen, ROLE_DIM, "none yet");
     pen_puts(pen, ROLE_TEXT, ", ");
     put_gap(cost_us, bound_us, false, pen);
-    pen_puts(pen, ROLE_DIM, "  C-c keeps the best");
+    pen_puts(pen, ROLE_DIM, "  C-c stops and keeps the best");
     pen_line(pen);
 }
 
@@ -88,7 +88,7 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
     if (search->stopped)
         pen_puts(pen, ROLE_ERROR, "; stopped early");
     if (!plan_search_holds(ui))
-        pen_printf(pen, ROLE_ERROR, "; the pins have changed: %.*s",
+        pen_printf(pen, ROLE_ERROR, "; pins changed since: %.*s",
                    STR_ARG(ui_key(ui, ACT_PLAN_SEARCH)));
     pen_line(pen);
 }
@@ -154,8 +154,8 @@ static void draw_pins(const Ui *ui, const PlanSearch *search, Pen *pen)
     if (search->pins.n == 0 || !plan_search_holds(ui))
         return;
     pen_puts(pen, ROLE_HEAD,
-             conflict ? " NO PLAN: these together; the plan when one is lifted"
-                      : " PINS AND LIMIT: the plan when one is lifted");
+             conflict ? " NO PLAN fits all of these; the plan without each one"
+                      : " PINS AND LIMIT: the plan without each one");
     pen_line(pen);
     for (int i = 0; i < search->pins.n && !pen_full(pen); i++) {
         const PinPrice *pin = &search->pins.pin[i];
@@ -208,7 +208,7 @@ static void draw_policy(const Ui *ui, const PlanSearch *search, Pen *pen)
     for (int i = 0; i < at->n_decisions; i++)
         decisions[i] = &at->decisions[i];
     pen_puts(pen, ROLE_HEAD,
-             at->price_of ? " OTHERWISE  AS A POLICY: at least so much more"
+             at->price_of ? " OTHERWISE  AS A POLICY: how much more it costs at least"
                           : "            AS A POLICY");
     pen_line(pen);
     for (int i = at->n_lifted; i < at->n_decisions && !pen_full(pen);)
@@ -236,7 +236,7 @@ static void draw_classes(const Ui *ui, const SearchResult *at, int h, Pen *pen)
     memcpy(sorted, at->by_op, sizeof *sorted * (size_t)at->n_by_op);
     qsort(sorted, (size_t)at->n_by_op, sizeof *sorted, cheaper_to_change);
     pen_line(pen);
-    pen_puts(pen, ROLE_HEAD, " OTHERWISE  xN   OF: first what is changed at the least price");
+    pen_puts(pen, ROLE_HEAD, " OTHERWISE  xN   OF: the cheapest change first");
     pen_line(pen);
     for (int i = 0; i < at->n_by_op && i < h - 2; i++) {
         const SearchDecision *d = &sorted[i];
@@ -266,7 +266,7 @@ static void draw_layers(const Ui *ui, int h, Pen *pen)
     if (h < 3)
         return;
     pen_line(pen);
-    pen_puts(pen, ROLE_HEAD, "    xN  AS IT STANDS: each op and what it makes, equal layers once");
+    pen_puts(pen, ROLE_HEAD, "    xN  CHOSEN: each op and its output, equal layers once");
     pen_line(pen);
     for (int i = 0; i < groups->n_order; i++)
         n_alike[first[groups->order[i]]]++;
@@ -330,7 +330,7 @@ static void draw_live(Ui *ui, int h, Pen *pen)
 
 static void draw_nothing(const Ui *ui, Pen *pen)
 {
-    pen_printf(pen, ROLE_TEXT, " %.*s searches the fastest plan that fits into the memory of ",
+    pen_printf(pen, ROLE_TEXT, " %.*s searches for the fastest plan that fits into the memory of ",
                STR_ARG(ui_key(ui, ACT_PLAN_SEARCH)));
     pen_put(pen, ROLE_HEAD, str_from(ui->session->machine->name));
     pen_line(pen);
@@ -358,7 +358,8 @@ static void draw_plans(Ui *ui, const PlanSearch *search, Pen *pen)
         const char *conflict = search->point[0].conflict;
         pen_rune(pen, ROLE_TEXT, ' ');
         pen_put_folded(pen, ROLE_ERROR,
-                       str_from(conflict ? conflict : "no plan within the limit was found"), 1);
+                       str_from(conflict ? conflict : "no plan within the memory limit was found"),
+                       1);
         pen_line(pen);
     }
     draw_pins(ui, search, pen);

@@ -61,7 +61,7 @@ static void draw_words(const RunReport *report, bool verified, Pen *pen)
     pen_printf(pen, ROLE_TEXT, " loss %.5g, after %d steps ", first->loss, report->n_steps);
     pen_printf(pen, ROLE_HEAD, "%.5g", last->loss);
     if (verified)
-        pen_printf(pen, ROLE_NOTE, "; o one device %.5g, states drift by %.2g", last->one_device,
+        pen_printf(pen, ROLE_NOTE, "; o one device %.5g, states differ by %.2g", last->one_device,
                    drift);
     pen_line(pen);
 }

@@ -29,17 +29,21 @@ static void settings_set(Ui *ui, const Totals *before, const char *what)
     ui_say(ui, "%s%s", what, text.s);
 }
 
-/* The settings of an entry are its text up to the first tab. */
 static void chosen(Ui *ui, int value)
 {
-    Str text = str_from(ui->menu.item[value].text), settings = str_trim(str_take(&text, '\t'));
-    if (str_starts(settings, STR(MARK)))
-        settings = (Str){settings.s + sizeof MARK - 1, settings.n - (sizeof MARK - 1)};
-    Buf lines = buf_new(ui->frame);
-    for (size_t i = 0; i < settings.n; i++)
-        buf_putc(&lines, settings.s[i] == ' ' ? '\n' : settings.s[i]);
-    job_change(ui, &(Change){.kind = CHANGE_SETTING, .text = lines.s}, settings_set,
-               arena_str(ui->frame, settings));
+    const char *lines = mem_of(ui)->tried[value];
+    Buf what = buf_new(ui->frame);
+    for (const char *s = lines; *s; s++)
+        buf_putc(&what, *s == '\n' ? ' ' : *s);
+    job_change(ui, &(Change){.kind = CHANGE_SETTING, .text = lines}, settings_set, what.s);
+}
+
+/* "zero=1\nrecompute=full", in the arena. */
+static const char *setting_lines(Arena *arena, const EstimateChange *change)
+{
+    return change->setting[1]
+               ? arena_printf(arena, "%s\n%s", change->setting[0], change->setting[1])
+               : arena_str(arena, str_from(change->setting[0]));
 }
 
 static void add_change(Ui *ui, const EstimateChange *change, int place)
@@ -60,6 +64,7 @@ static void add_change(Ui *ui, const EstimateChange *change, int place)
                    : change->helps ? "helps"
                                    : "fits");
     }
+    mem_of(ui)->tried[place] = setting_lines(mem_of(ui)->kept, change);
     menu_add(ui, 0, buf_str(&text), place);
     if (change->failed)
         menu_note(ui, str_from(change->failed));
@@ -69,10 +74,10 @@ static void try_done(Ui *ui, void *context, bool ok, const Error *err)
 {
     TryJob *job = context;
     if (!ok) {
-        ui_say(ui, "stopped: no setting was planned to the end");
+        ui_say(ui, "stopped: planning finished for no setting");
     } else {
         Buf title = buf_new(ui->frame);
-        buf_printf(&title, "settings of the policy, each planned: now %.*s a step, peak %.*s",
+        buf_printf(&title, "the policy's settings, each one planned: now %.*s a step, peak %.*s",
                    STR_ARG(label_us(ui, plan_step_us(ui_plan(ui)))),
                    STR_ARG(label_bytes(ui, ui_plan(ui)->priced->totals.peak_bytes)));
         menu_open(ui, title.s, chosen);

@@ -61,8 +61,8 @@ void step_parts_draw(const Ui *ui, Pen *pen)
     if (!pen_full(pen))
         pen_puts(pen, ROLE_DIM,
                  stages && stages->overlap != PASS_NONE
-                     ? "   on the devices that are busy longest; of parameters' traffic what ops "
-                       "wait for"
+                     ? "   on the devices that are busy longest; parameter traffic counts where "
+                       "ops wait for it"
                      : "   on the devices that are busy longest; nothing overlaps");
 }
 

@@ -46,7 +46,7 @@ static Text reduction_text(const Ui *ui, int32_t at)
     Buf out = buf_marked(ui->frame);
 
     if (at < 0)
-        return text_from("none: no rank has a part of the sum alone");
+        return text_from("none: no rank holds only a partial sum");
     const Reshard *reshard = &plan->moved->reshards[at];
     bool once = false;
     pipeline_visit_steps(plan, reshard, see_when, &once);
