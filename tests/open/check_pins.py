@@ -37,7 +37,7 @@ REFUSED = [
     ("pretrain_gpt.sh", "pp=4,dp=2,tp=2",
      "tests/open/pretrain_gpt.sh:9:5: error: pipeline-model-parallel-size is 2, but the mesh"),
     ("titan.toml", "dp=4", "tests/open/titan.toml:14:1: error: tensor_parallel_degree is 2"),
-    ("titan.toml", "pp=2,dp=2,tp=2", "the mesh has an axis pp of 2, which torchtitan's settings"),
+    ("titan.toml", "pp=2,dp=2,tp=2", "the mesh has an axis pp of size 2, which torchtitan's settings"),
     ("zero3.json", "x=4", "the mesh has no axis dp for the remaining 4 ranks"),
 ]
 

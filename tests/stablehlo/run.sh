@@ -89,7 +89,7 @@ check "$model: a type that failed" $? "$said"
 # A file that holds a training step has its phases; no other step is derived of it.
 said=$("$DIMSCOPE" estimate "$HERE/jax_momentum.named.mlir" 2>&1)
 [ $? -eq 2 ] && echo "$said" | grep -q '^error: jax_momentum.named.mlir already is a training step' &&
-    echo "$said" | grep -q '^hint: plan, without --train, says what its phases take; diff MODEL --joint' &&
+    echo "$said" | grep -q '^hint: run plan without --train to see what its phases cost; diff MODEL --joint' &&
     "$DIMSCOPE" plan "$HERE/jax_momentum.named.mlir" | grep -q '^phases   forward .*, backward .*, update '
 check "jax_momentum: what is said of the step that it holds" $? "$said"
 
