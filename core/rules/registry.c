@@ -44,6 +44,7 @@ static const Operator *const families[] = {
     operators_cross_entropy,
     operators_order,
     operators_variants,
+    operators_contributed,
     operators_hlo,
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };

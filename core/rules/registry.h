@@ -234,7 +234,7 @@ extern const Operator operators_elementwise[], operators_matmul[], operators_red
     operators_pointwise[], operators_gradient[], operators_products[], operators_fused_attention[],
     operators_norm_stats[], operators_experts[], operators_training[], operators_indexing[],
     operators_cross_entropy[], operators_matrix[], operators_order[], operators_variants[],
-    operators_hlo[];
+    operators_hlo[], operators_contributed[];
 
 /* Runs the operator's rule on the call: checks the number of operands, fills the answers, completes
  * the op space with its flags and flops. Under an alias the rule sees the operands in our order,

@@ -27,7 +27,8 @@ static const struct {
 /* How many elements they give is data, so that they are replicated. */
 static const char counted_by_run[] =
     "Compress NonZero Unique NonMaxSuppression ImageDecoder StringSplit com.microsoft::Tokenizer "
-    "ai.onnx.ml::ZipMap BinCount MaskedSelect NonZeroRows Unique2";
+    "ai.onnx.ml::ZipMap BinCount MaskedSelect NonZeroRows Unique2 com.microsoft::RemovePadding "
+    "com.microsoft::Unique";
 
 /* They pick one place, or some, of a dim; a sum without its own element leaves out the last. */
 static const char picks[] = "Slice STFT CenterCropPad MaxPool AveragePool LpPool Conv ConvInteger "

@@ -59,7 +59,23 @@ static const struct {
      "com.microsoft.nchwc::Conv com.microsoft.nchwc::MaxPool "
      "com.microsoft.nchwc::AveragePool com.microsoft.nchwc::GlobalAveragePool "
      "com.microsoft.nchwc::GlobalMaxPool com.microsoft.nchwc::ReorderInput "
-     "com.microsoft.nchwc::ReorderOutput com.microsoft.nchwc::Upsample",
+     "com.microsoft.nchwc::ReorderOutput com.microsoft.nchwc::Upsample "
+     "com.microsoft::FusedMatMulActivation com.microsoft::GemmFloat8 "
+     "com.microsoft::MaxpoolWithMask com.microsoft::MulInteger "
+     "com.microsoft::ReduceSumInteger com.microsoft::PackedAttention "
+     "com.microsoft::PackedMultiHeadAttention com.microsoft::PagedAttention "
+     "com.microsoft::SparseAttention com.microsoft::QAttention "
+     "com.microsoft::DecoderMaskedSelfAttention "
+     "com.microsoft::DecoderMaskedMultiHeadAttention "
+     "com.microsoft::LongformerAttention com.microsoft::GatedRelativePositionBias "
+     "com.microsoft::RelativePositionBias com.microsoft::RemovePadding "
+     "com.microsoft::RestorePadding com.microsoft::NGramRepeatBlock "
+     "com.microsoft::NGramHashMapping com.microsoft::Unique com.microsoft::ComplexMul "
+     "com.microsoft::ComplexMulConj com.microsoft::SampleOp com.microsoft::MurmurHash3 "
+     "com.microsoft::GatedAdd com.microsoft::GatedRMSNorm com.microsoft::EngramGate "
+     "com.microsoft::GemmaRotaryEmbedding com.microsoft::CausalConvWithState "
+     "com.microsoft::Rfft com.microsoft::Irfft com.microsoft::GatherBlockQuantized "
+     "com.microsoft::MatMulBnb4 com.microsoft::CropAndResize",
      "onnxruntime's own fusions and layouts of a processor: planned, not run"},
     {LACKS_KERNEL,
      "ScatterSome CrossEntropyWithSoftmax L1Loss MseLoss Dist TransposeBack "

@@ -301,6 +301,15 @@ RUNS(quantized_global_pool, operators_pool, "GlobalAveragePool", .n = 1, .operan
 
 RUNS(fused_gemm, operators_matmul, "Gemm", .n = 3, .operand = {0, 1, 2})
 
+RUNS(turned_matmul, operators_matmul, "com.microsoft::FusedMatMul", .n = 2, .operand = {0, 1})
+
+/* Of two factors and a term, then their scales. */
+static bool float8_gemm(RuleCall *call, Error *err)
+{
+    static const Variant of = {operators_matmul, "Gemm", .n = 3, .operand = {0, 1, 2}};
+    return run_ours(call, &of, err) && args_dtype(call, "dtype", DT_F32, &call->out_dtype[0], err);
+}
+
 /* Rounds, unless the output has no scale. */
 static bool quantized_gemm(RuleCall *call, Error *err)
 {
@@ -377,6 +386,35 @@ static bool quantized_concat(RuleCall *call, Error *err)
 RUNS(quantized_mean, operators_reduce, "ReduceMean", .n = 1, .operand = {0}, .freezes = true)
 
 RUNS(quantized_where, operators_elementwise, "Where", .n = 3, .operand = {0, 1, 4})
+
+RUNS(masked_pool, operators_pool, "MaxPool", .n = 1, .operand = {0})
+
+RUNS(embedding_rows, operators_index, "Gather", .n = 2, .operand = {0, 1})
+
+RUNS(gathered_places, operators_index, "GatherND", .n = 2, .operand = {0, 1})
+
+RUNS(sampled_grid, operators_resample, "GridSample", .n = 2, .operand = {0, 1})
+
+RUNS(padded, operators_resample, "Pad", .n = 3, .operand = {0, 1, 2})
+
+/* Factors, each with its zero point. */
+static bool product_of_bytes(RuleCall *call, Error *err)
+{
+    static const Variant of = {operators_elementwise, "Mul", .n = 2, .operand = {0, 2}};
+    if (!run_ours(call, &of, err))
+        return false;
+    call->out_dtype[0] = DT_I32;
+    return true;
+}
+
+static bool sum_of_bytes(RuleCall *call, Error *err)
+{
+    static const Variant of = {operators_reduce, "ReduceSum", .n = 1, .operand = {0}};
+    if (!run_ours(call, &of, err))
+        return false;
+    call->out_dtype[0] = call->dtype[0] == DT_U8 ? DT_U32 : DT_I32;
+    return true;
+}
 
 RUNS(triangle, operators_shape, "Trilu", .n = 2, .operand = {0, 1})
 
@@ -580,6 +618,35 @@ const Operator operators_variants[] = {
      OWN("activation auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
          ".f"),
      .examples = "3x4x7x5 kernel_shape=[3,3]"},
+    {OP("com.microsoft::FusedMatMulActivation", turned_matmul, 2, 2, 2),
+     OWN("activation activation_alpha activation_axis activation_beta activation_gamma alpha "
+         "transA "
+         "transB transBatchA transBatchB",
+         "Af Af"),
+     .examples = "3x4x5,3x6x5 transB=1 activation=Relu"},
+    {OP("com.microsoft::TransposeMatMul", turned_matmul, 2, 2, 2),
+     OWN("alpha transA transB", "Af Af"), .kernel = "com.microsoft::FusedMatMul",
+     GRADIENT("0: contract(x1) *alpha; 1: contract(x0) *alpha"),
+     .examples = "3x5x4,3x5x6 transA=1"},
+    {OP("com.microsoft::GemmFloat8", float8_gemm, 2, 2, 6),
+     OWN("activation alpha beta dtype transA transB", ""),
+     .examples = "3x5,6x5,6 transB=1 dtype=1"},
+    {OP("com.microsoft::MaxpoolWithMask", masked_pool, 1, 2, 2),
+     OWN("auto_pad kernel_shape pads storage_order strides", ".f .i"),
+     .examples = "3x4x7x5,3x4x7x5:i32 kernel_shape=[3,3]"},
+    {OP("com.microsoft::TorchEmbedding", embedding_rows, 0, 2, 4), OWN("", ". .i .i .b"),
+     .kernel = "Gather", GRADIENT("0: GatherGrad(x1)"), .examples = "9x4,3x5:i64"},
+    {OP("com.microsoft::GatherND", gathered_places, 0, 2, 2), OWN("", ". .i"), .reads = 1 << 1,
+     .kernel = "GatherND", GRADIENT("0: move(x1)"), .examples = "4x5x6,3x2:i64"},
+    {OP("com.microsoft::GridSample", sampled_grid, 8, 2, 2),
+     OWN("align_corners mode padding_mode", ""), .kernel = "GridSample",
+     GRADIENT("0: move(x1); 1: GridSampleGrad(x0 x1)"), .examples = "3x4x7x5,3x6x2x2"},
+    {OP("com.microsoft::Pad", padded, 0, 2, 3), OWN("mode", ""), .reads = 1 << 1, .kernel = "Pad",
+     GRADIENT("0: move; 2: move"), .examples = "3x4x5,=[0,1,0,0,1,2]"},
+    {OP("com.microsoft::MulInteger", product_of_bytes, 1, 3, 4), OWN("", ""), EARLY,
+     .examples = "3x4:u8,scalar:u8,4:u8,scalar:u8"},
+    {OP("com.microsoft::ReduceSumInteger", sum_of_bytes, 1, 1, 1), OWN("axes keepdims", ""),
+     .examples = "3x4x5:u8 axes=[1] keepdims=0"},
     {OP("com.microsoft.nchwc::GlobalAveragePool", blocked_global_pool, 1, 1, 1),
      OWN("activation", ".f"), .examples = "3x4x7x5"},
     {OP("com.microsoft.nchwc::GlobalMaxPool", blocked_largest, 1, 1, 1), OWN("activation", ".f"),
