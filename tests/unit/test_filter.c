@@ -54,7 +54,7 @@ static FilterRow rows[] = {
     {"a key of numbers", "ms:1", 0, "takes > or <"},
     {"a key of words", "op>1", 0, "takes a ':'"},
     {"a size that is none", "shape:4x", 0, "not a list of sizes"},
-    {"a key alone", "op:", 0, "of what?"},
+    {"a key alone", "op:", 0, "needs a value"},
     {"too many", "op:a|b|c|d|e|f|g|h|i", 0, "at most 8"},
 };
 

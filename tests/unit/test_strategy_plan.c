@@ -174,7 +174,7 @@ static Chosen chosen[] = {
      "m <- MatMul f32[16,32] f32[32,64]!; n <- LayerNormalization m f32[64]! f32[64]!",
      "in0 [S(0),S(1)]; in1 [R,S(0)]", "n",
      "row  LayerNormalization LayerNormalization_1  d0 sharded by tp: its own choice, 8.4 us of "
-     "moves "
+     "resharding "
      "(next best 10.2 us)"},
     {"no choice but a pin", "m <- MatMul f32[16,32] f32[32,64]!; n <- Relu m", "in0 [R,S(0)]", "n",
      "pin  in0 dim 0  by the user  "},

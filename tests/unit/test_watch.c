@@ -303,7 +303,7 @@ static void settings_are_taken_at_once(void **state)
     assert_string_equal(f->app->ui.messages.error[0].file, f->settings);
     assert_int_equal(ui_key(&f->app->ui, ACT_UNDO).s[0], 'U');
     app_type(f->app, STR("]e")); /* where it is wrong */
-    assert_true(on_screen(f, "mouse is one of"));
+    assert_true(on_screen(f, "mouse must be one of"));
 }
 
 /* The words of the setting are those of the view, in its order. */
