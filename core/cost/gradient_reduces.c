@@ -55,9 +55,11 @@ bool reshard_is_of_update(const Plan *plan, const Reshard *reshard)
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
     if (reshard->n_uses > 0)
         return op_runs_once(plan, plan->moved->reshard_uses[reshard->use]);
-    return gradient_is_of_parameters(plan, reshard->tensor)
-               ? !is_read_backward(plan, reshard->tensor)
-               : plan_phase(plan, maker) == 1 + PHASE_UPDATE;
+    if (plan_phase(plan, maker) == 1 + PHASE_UPDATE)
+        return true;
+    const Stages *stages = plan->decided->stages;
+    return gradient_is_of_parameters(plan, reshard->tensor) &&
+           !(stages && stages->n_micro_batches > 1) && !is_read_backward(plan, reshard->tensor);
 }
 
 GradientReduces gradient_reduces(const Plan *plan)

@@ -2,7 +2,8 @@
  *
  * The gradient of a parameter is partial over axes that shard the batch, or a part of the model
  * that uses it. It is reduced where it is needed: by the update, once a step. What needs it reduced
- * in the backward pass reduces it for each micro-batch.
+ * in the backward pass reduces it for each micro-batch: an op there, or a pin of how it lies, as
+ * ZeRO's levels 2 and 3 pin it (then each micro-batch is added to a shard).
  *
  * A parameter that several parts of the mesh hold, as a tied embedding of a pipeline, has a
  * gradient on each. The parts exchange sums in rounds (core/step/update.h), once a step: together
@@ -42,8 +43,8 @@ int32_t reshard_joins(const Plan *plan, const Reshard *reshard);
 bool op_runs_once(const Plan *plan, int32_t op);
 
 /* Whether a reshard of a training step runs once a step, not for each micro-batch: one that such an
- * op reads, or that of a gradient of a parameter behind its maker which no gradient op reads.
- */
+ * op reads; and, with one micro-batch, that of a gradient of a parameter behind its maker which no
+ * gradient op reads. */
 bool reshard_is_of_update(const Plan *plan, const Reshard *reshard);
 
 #endif

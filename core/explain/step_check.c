@@ -269,9 +269,17 @@ static void find_contradicted(Plan *plan, const Contradicted *it)
 
 /* ---- reductions of each micro-batch ---- */
 
-/* A decision about the tensor; NULL if there is none. */
-static const Decision *decision_about(const Plan *plan, int32_t tensor)
+/* A decision about the tensor; NULL if there is none. *stores: it says how the gradient of a
+ * parameter is stored. */
+static const Decision *decision_about(const Plan *plan, int32_t tensor, bool *stores)
 {
+    int n_dims = (int)plan_sharding(plan, tensor)->n_dims;
+    for (int d = 0; d < n_dims; d++) {
+        const Decision *pin = plan_store_pin_of(plan, tensor, d);
+        *stores = pin != NULL;
+        if (pin)
+            return pin;
+    }
     for (int i = 0; i < plan_n_held(plan); i++) {
         const Decision *decision = plan_held(plan, i);
         if (decision_is_on_tensor(decision->kind) && decision->place == tensor)
@@ -286,7 +294,8 @@ static void find_repeated(Plan *plan)
     if (reduces.n_each == 0 || reduces.n_micro_batches < 2)
         return;
     int32_t tensor = plan->moved->reshards[reduces.first_each].tensor;
-    const Decision *decision = decision_about(plan, tensor);
+    bool stores = false;
+    const Decision *decision = decision_about(plan, tensor, &stores);
     int more = reduces.n_micro_batches - 1;
     Buf cost = buf_new(plan->arena);
     units_format_bytes(reduces.each_bytes * more, &cost);
@@ -295,7 +304,9 @@ static void find_repeated(Plan *plan)
     if (reduces.n_each > 1)
         buf_printf(&cost, " (with %d more like it)", reduces.n_each - 1);
     plan_find(plan, LEVEL_WARNING, "reduced-each-micro-batch", -1, tensor,
-              "leave the gradient partial until the update reads it",
+              stores ? "store the optimizer states alone (zero=1): gradients are then added up "
+                       "before they are reduced"
+                     : "leave the gradient partial until the update reads it",
               "%s is reduced in each of %d micro-batches: reducing it once a step would save %s",
               plan_value_name(plan, tensor), reduces.n_micro_batches, cost.s);
     if (decision)

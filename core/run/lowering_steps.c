@@ -6,8 +6,9 @@
  *
  * A reshard belongs to the first block that reads what it makes. What the update reads is added up
  * over the micro-batches as it was before such reshards: a partial gradient stays partial until the
- * end, so gradients are reduced once a step. The mean of the micro-batches is taken, of the loss
- * too; of other outputs the last micro-batch counts.
+ * end, so gradients are reduced once a step. One that is stored sharded is reduced behind the op
+ * that makes it, and added up so. The mean of the micro-batches is taken, of the loss too; of other
+ * outputs the last micro-batch counts.
  */
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/pipeline.h"
@@ -94,6 +95,9 @@ static int block_of_reader(const Repeating *r, int i)
     int block = r->reads[instr->slot];
     int32_t maker = r->l->graph->tensors[r->l->slots.at[instr->slot].tensor].maker;
     bool waits = instr->kind == INSTR_LOAD || maker < 0 || is_linear(r, instr->from);
+    if (instr->kind == INSTR_STEP &&
+        !reshard_is_of_update(r->l->plan, &r->l->plan->moved->reshards[instr->reshard]))
+        waits = false;
     if (block == INT_MAX)
         block = r->update;
     return block == r->update && !waits ? block_of_op(r, maker) : block;
