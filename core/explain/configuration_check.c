@@ -59,16 +59,17 @@ static void find_uneven_rounds(Plan *plan, const Schedule *table)
         plan_found_at(plan, &plan->decided->stages->scheduled->origin);
 }
 
+/* Without a decision about it, the blocks of a step run in program order. */
 static void find_forward_only(Plan *plan, const Schedule *table)
 {
-    if (table->trains || !plan->inferred->forward)
+    const Decision *scheduled = plan->decided->stages->scheduled;
+    if (table->trains || !plan->inferred->forward || !scheduled)
         return;
     plan_find(plan, LEVEL_ERROR, "schedule-without-backward", -1, -1,
               "a schedule with backwards, such as 1f1b; or leave the training step out",
               "schedule %s runs forwards alone: of this step there are no gradients and no update",
               table->name);
-    if (plan->decided->stages->scheduled)
-        plan_found_at(plan, &plan->decided->stages->scheduled->origin);
+    plan_found_at(plan, &scheduled->origin);
 }
 
 /* ---- parameters gathered again ---- */
