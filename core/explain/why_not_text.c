@@ -26,8 +26,7 @@ static const char *const hints[STOP_COUNT] = {
     "the barrier on the tensor stops it; remove it or reverse its direction",
     "pin the dim so that its major part divides",
     "register a rule for the operator (register_op)",
-    "pin the dim; `dimscope rule` with --trace or --profile shows what the propagator's rule "
-    "allows",
+    "pin the dim; `dimscope rule` with --trace or --profile shows what its rule allows",
 };
 
 static const char *hint_of(Stop stop)

@@ -24,8 +24,7 @@ const char *onnx_loss_text(OnnxLoss loss)
         "partial values are written as if already reduced",
         "uneven shards are written by their number only, without their sizes",
         "values with blocks of unequal width are written as replicated",
-        "parameters are stored in another sharding than they are read in; the stored one is not "
-        "written",
+        "parameters are stored in another sharding than they are read in: it is not written",
         "fused ops, and nodes in local functions, branches and loops, are not annotated",
         "weights outside the file stay in their own files, beside the model",
         "micro-batches, their order and recomputation are not written",
