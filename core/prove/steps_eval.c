@@ -152,6 +152,13 @@ static bool next_tokens(Trained *t, int32_t labels, const Json *inputs, Error *e
     return true;
 }
 
+static bool fill_input(const Json *given, const char *name, Local *value, Error *err)
+{
+    if (json_size(json_get(given, "data")) != local_count(value))
+        return error_set(err, "'%s' has another number of elements in the batch", name);
+    return gradient_tensor_elements(given, value->dtype, &value->shape, value->data, err);
+}
+
 static bool fill_inputs(Trained *t, const Json *batch, Error *err)
 {
     const Inferred *inferred = t->step.inferred;
@@ -168,15 +175,12 @@ static bool fill_inputs(Trained *t, const Json *batch, Error *err)
         Local *value =
             local_new_whole((Dtype)inferred->dtype[input], inferred_shape(inferred, input));
         put(t, input, value);
-        if (json_is_array(given)) {
-            Json *tensor = json_object();
+        Json *tensor = json_is_array(given) ? json_object() : NULL;
+        if (tensor)
             json_set(tensor, "data", json_copy(given));
-            given = tensor;
-        }
-        if (json_size(json_get(given, "data")) != local_count(value))
-            return error_set(err, "'%s' has another number of elements in the batch",
-                             tensor_name(graph, input));
-        if (!gradient_tensor_elements(given, value->dtype, &value->shape, value->data, err))
+        bool filled = fill_input(tensor ? tensor : given, tensor_name(graph, input), value, err);
+        json_free(tensor);
+        if (!filled)
             return false;
     }
     return true;
