@@ -1,6 +1,6 @@
 #include "core/cost/gradient_reduces.h"
 
-#include "core/plan/stage.h"
+#include "core/cost/step_comm.h"
 
 bool gradient_is_of_parameters(const Plan *plan, int32_t tensor)
 {
@@ -57,15 +57,13 @@ bool reshard_is_of_update(const Plan *plan, const Reshard *reshard)
         return op_runs_once(plan, plan->moved->reshard_uses[reshard->use]);
     if (plan_phase(plan, maker) == 1 + PHASE_UPDATE)
         return true;
-    const Stages *stages = plan->decided->stages;
-    return gradient_is_of_parameters(plan, reshard->tensor) &&
-           !(stages && stages->n_micro_batches > 1) && !is_read_backward(plan, reshard->tensor);
+    return gradient_is_of_parameters(plan, reshard->tensor) && plan_micro_batches(plan) == 1 &&
+           !is_read_backward(plan, reshard->tensor);
 }
 
 GradientReduces gradient_reduces(const Plan *plan)
 {
-    const Stages *stages = plan->decided->stages;
-    GradientReduces out = {.n_micro_batches = stages ? stages->n_micro_batches : 1};
+    GradientReduces out = {.n_micro_batches = plan_micro_batches(plan)};
     int32_t joined = -1; /* reshards of one are in a row */
     out.first_each = -1;
     for (int r = 0; r < plan->moved->n_reshards; r++) {

@@ -1,8 +1,8 @@
 #include "core/rules/registry.h"
 
 #include "core/base/peer.h"
-#include "core/space/anno.h"
 #include "core/rules/derivative.h"
+#include "core/rules/rule_anno.h"
 #include "core/rules/user_op.h"
 
 #include <assert.h>
@@ -360,29 +360,13 @@ static double index_points(const OpSpace *space)
     return points;
 }
 
-/* Integer attributes become the keyword arguments that an annotation may use, then the defaults of
- * those that are absent. */
-static int anno_args(const RuleCall *call, const Kwargs *defaults, AnnoArg **out)
+/* The defaults of a user's operator as keyword arguments of its annotation. */
+static AnnoArg *default_args(Arena *arena, const Kwargs *defaults)
 {
-    const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
-    AnnoArg *args = arena_array(call->arena, AnnoArg, attrs->n + defaults->n);
-    int n = attrs->n;
-    for (int i = 0; i < attrs->n; i++) {
-        const char *name = names_text(call->graph->names, attrs->at[i].name);
-        name = call->alias ? alias_ours(call->alias, name) : name;
-        args[i] = (AnnoArg){str_from(name), attrs->at[i].type == ATTR_INT,
-                            attrs->at[i].type == ATTR_INT ? attrs->at[i].i : 0};
-    }
-    for (int i = 0; i < defaults->n; i++) {
-        Str name = str_from(defaults->at[i].name);
-        bool given = false;
-        for (int k = 0; k < attrs->n; k++)
-            given = given || str_eq(args[k].name, name);
-        if (!given)
-            args[n++] = (AnnoArg){name, true, defaults->at[i].value.i};
-    }
-    *out = args;
-    return n;
+    AnnoArg *args = arena_array(arena, AnnoArg, defaults->n);
+    for (int i = 0; i < defaults->n; i++)
+        args[i] = (AnnoArg){str_from(defaults->at[i].name), true, defaults->at[i].value.i};
+    return args;
 }
 
 /* Reports that an annotation made by a function does not parse. */
@@ -429,17 +413,11 @@ static bool declares_dtype(const RuleCall *call, int o)
 static bool apply_anno(const Operator *row, RuleCall *call, Error *err)
 {
     const Anno **annos = NULL;
-    AnnoArg *args;
     AnnoMatch match;
     const Kwargs none = {0}, *defaults = row->user ? &row->user->defaults : &none;
-    int n = anno_candidates(row->anno, call, &annos, err),
-        n_args = anno_args(call, defaults, &args);
-    AnnoInput *inputs = arena_array(call->arena, AnnoInput, call->n_inputs);
-    for (int i = 0; i < call->n_inputs; i++)
-        if (call->shape[i])
-            inputs[i] = (AnnoInput){true, *call->shape[i]};
-    if (n < 0 ||
-        !anno_match(call->arena, annos, n, inputs, call->n_inputs, args, n_args, &match, err))
+    int n = anno_candidates(row->anno, call, &annos, err);
+    if (n < 0 || !rule_match_anno(call, annos, n, default_args(call->arena, defaults), defaults->n,
+                                  &match, err))
         return false;
     if (match.anno->n_outputs != call->n_outputs)
         return error_set(err, "its annotation has %d outputs, it has %d", match.anno->n_outputs,

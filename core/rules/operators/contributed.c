@@ -10,7 +10,7 @@
  * is what the form computes. Source: onnxruntime's published schemas of contributed operators.
  */
 #include "core/rules/args.h"
-#include "core/space/anno.h"
+#include "core/rules/rule_anno.h"
 
 #define FAMILY "contributed"
 
@@ -83,38 +83,13 @@ static const Anno *form_anno(const Form *form, const RuleCall *call, Error *err)
     return anno_parse(call->arena, &source, err);
 }
 
-/* Integer attributes, then what the form computes. */
-static bool form_args(const Form *form, const RuleCall *call, AnnoArg **out, int *n, Error *err)
-{
-    const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
-    FormSizes sizes = {0};
-    if (form->sizes && !form->sizes(call, &sizes, err))
-        return false;
-    AnnoArg *args = arena_array(call->arena, AnnoArg, attrs->n + sizes.n);
-    for (int i = 0; i < attrs->n; i++) {
-        const char *name = names_text(call->graph->names, attrs->at[i].name);
-        bool whole = attrs->at[i].type == ATTR_INT;
-        args[i] = (AnnoArg){str_from(name), whole, whole ? args_int(call, name, 0) : 0};
-    }
-    for (int i = 0; i < sizes.n; i++)
-        args[attrs->n + i] = sizes.at[i];
-    *out = args;
-    *n = attrs->n + sizes.n;
-    return true;
-}
-
 static bool apply_form(const Form *form, RuleCall *call, Error *err)
 {
-    AnnoArg *args;
-    int n_args;
+    FormSizes sizes = {0};
     AnnoMatch match;
-    AnnoInput *inputs = arena_array(call->arena, AnnoInput, call->n_inputs);
-    for (int i = 0; i < call->n_inputs; i++)
-        if (call->shape[i])
-            inputs[i] = (AnnoInput){true, *call->shape[i]};
     const Anno *anno = form_anno(form, call, err);
-    if (!anno || !form_args(form, call, &args, &n_args, err) ||
-        !anno_match(call->arena, &anno, 1, inputs, call->n_inputs, args, n_args, &match, err))
+    if (!anno || (form->sizes && !form->sizes(call, &sizes, err)) ||
+        !rule_match_anno(call, &anno, 1, sizes.at, sizes.n, &match, err))
         return false;
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = match.output[o];

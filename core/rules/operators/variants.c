@@ -620,8 +620,7 @@ const Operator operators_variants[] = {
      .examples = "3x4x7x5 kernel_shape=[3,3]"},
     {OP("com.microsoft::FusedMatMulActivation", turned_matmul, 2, 2, 2),
      OWN("activation activation_alpha activation_axis activation_beta activation_gamma alpha "
-         "transA "
-         "transB transBatchA transBatchB",
+         "transA transB transBatchA transBatchB",
          "Af Af"),
      .examples = "3x4x5,3x6x5 transB=1 activation=Relu"},
     {OP("com.microsoft::TransposeMatMul", turned_matmul, 2, 2, 2),
