@@ -1,4 +1,5 @@
 /* main.c - the program: reads the command line, lets the verb work, writes its answer. */
+#include "core/base/file.h"
 #include "scripts/hooks.h"
 #include "tui/cli/help.h"
 #include "tui/cli/options.h"
@@ -21,11 +22,8 @@ static void interrupted(int signal_number)
 /* The core ends by abort() where there is no memory, with errno as calloc() set it. */
 static void aborted(int signal_number)
 {
-    static const char text[] = "error: out of memory\n";
     if (errno == ENOMEM) {
-        ssize_t n = 1;
-        for (size_t at = 0; n > 0 && at < sizeof text - 1; at += (size_t)n)
-            n = write(STDERR_FILENO, text + at, sizeof text - 1 - at);
+        (void)file_write_all(STDERR_FILENO, STR("error: out of memory\n"));
         _exit(CLI_USAGE);
     }
     signal(signal_number, SIG_DFL);

@@ -123,13 +123,13 @@ bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, 
     return ok;
 }
 
-static bool write_all(int fd, Str text)
+bool file_write_all(int fd, Str text)
 {
     while (text.n > 0) {
         ssize_t n = write(fd, text.s, text.n);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
+        if (n <= 0)
             return false;
         text = (Str){text.s + n, text.n - (size_t)n};
     }
@@ -144,7 +144,7 @@ static bool write_device(const char *path, Str text, Error *err)
     if (fd < 0)
         return fail(err, path, "cannot open");
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-    bool ok = write_all(fd, text) || fail(err, path, "cannot write");
+    bool ok = file_write_all(fd, text) || fail(err, path, "cannot write");
     if (close(fd) != 0 && ok)
         ok = fail(err, path, "cannot write");
     return ok;
@@ -189,7 +189,7 @@ static bool write_temp(const char *temp, mode_t mode, Str text)
     int fd = open_temp(temp, &named);
     if (fd < 0)
         return false;
-    bool ok = (mode == 0 || fchmod(fd, mode) == 0) && write_all(fd, text) && sync_file(fd) &&
+    bool ok = (mode == 0 || fchmod(fd, mode) == 0) && file_write_all(fd, text) && sync_file(fd) &&
               (named || name_temp(fd, temp));
     int cause = errno;
     named = named || ok;

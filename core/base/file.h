@@ -22,6 +22,10 @@ bool file_map_is_stale(const FileMap *map);
  * order mark that some editors put before it. */
 bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, Error *err);
 
+/* Writes all of it to a descriptor, however often that takes; a signal handler may call it. Returns
+ * false, with errno, where not all could be written. */
+bool file_write_all(int fd, Str text);
+
 /* Writes to a temporary name in the same folder, syncs and renames, so that the old file stays
  * intact on any failure. A read-only file is not replaced either. */
 bool file_write(const char *path, Str text, Error *err);

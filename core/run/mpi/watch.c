@@ -1,5 +1,6 @@
 #include "core/run/mpi/watch.h"
 
+#include "core/base/file.h"
 #include "core/run/mpi/types.h"
 #include "core/run/supervise.h"
 
@@ -61,22 +62,10 @@ void host_close(MpiHost *host)
         MPI_Win_free(&host->window);
 }
 
-static void write_all(Str text)
-{
-    while (text.n > 0) {
-        ssize_t n = write(STDERR_FILENO, text.s, text.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return;
-        text = (Str){text.s + n, text.n - (size_t)n};
-    }
-}
-
 void host_say(MpiHost *host, Str text)
 {
     if (!atomic_exchange(&host->line[0].reported, true))
-        write_all(text);
+        (void)file_write_all(STDERR_FILENO, text);
 }
 
 /* ---- messages, async-signal-safe ---- */

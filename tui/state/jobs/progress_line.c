@@ -1,9 +1,10 @@
 #include "tui/state/jobs/progress_line.h"
 
+#include "core/base/file.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { REDRAW_MS = 200, LINE_MAX_BYTES = 80 };
 
@@ -16,17 +17,6 @@ struct ProgressLineShown {
     bool ends, is_there;
 };
 
-static void put(const ProgressLineShown *shown, const char *text, size_t n)
-{
-    while (n > 0) {
-        ssize_t written = write(shown->file, text, n);
-        if (written <= 0)
-            return; /* the line is a comfort */
-        text += written;
-        n -= (size_t)written;
-    }
-}
-
 /* "propagating  43%" */
 static void draw(ProgressLineShown *shown)
 {
@@ -38,7 +28,7 @@ static void draw(ProgressLineShown *shown)
     if (share >= 0)
         snprintf(percent, sizeof percent, " %3.0f%%", 100 * (share < 1 ? share : 1));
     int n = snprintf(line, sizeof line, "\r\033[K%.60s%s ..", stage, percent);
-    put(shown, line, (size_t)n);
+    (void)file_write_all(shown->file, (Str){line, (size_t)n}); /* the line is a comfort */
     shown->is_there = true;
 }
 
@@ -81,7 +71,6 @@ ProgressLineShown *progress_line_begin(Arena *arena, const Progress *progress, i
 
 void progress_line_end(ProgressLineShown *shown)
 {
-    static const char erased[] = "\r\033[K";
     if (!shown)
         return;
     pthread_mutex_lock(&shown->lock);
@@ -90,7 +79,7 @@ void progress_line_end(ProgressLineShown *shown)
     pthread_mutex_unlock(&shown->lock);
     pthread_join(shown->thread, NULL);
     if (shown->is_there)
-        put(shown, erased, sizeof erased - 1);
+        (void)file_write_all(shown->file, STR("\r\033[K"));
     pthread_mutex_destroy(&shown->lock);
     pthread_cond_destroy(&shown->changed);
 }

@@ -1,5 +1,6 @@
 #include "tui/state/jobs/search_devices.h"
 
+#include "core/cost/step_comm.h"
 #include "core/search/config_pins.h"
 #include "core/session/model_settings.h"
 #include "core/session/reopen.h"
@@ -27,11 +28,10 @@ static const char *own(Arena *arena, const char *text)
 static int64_t samples_of(const Session *session)
 {
     const Graph *graph = session->graph;
-    const Stages *stages = session->plan->decided->stages;
     for (int i = 0; graph->phase && i < graph->n_inputs; i++) {
         const Shape *shape = inferred_shape(session->inferred, graph->inputs[i]);
         if (shape && shape->n_dims >= 2)
-            return shape->dim[0] * (stages ? stages->n_micro_batches : 1);
+            return shape->dim[0] * plan_micro_batches(session->plan);
     }
     return 0;
 }
