@@ -5,8 +5,9 @@
 #
 # tests/training/facts.jsonl  FLOPs, bytes and parameters as papers and tools print them (facts.py)
 # tests/training/calculon.py  the values that Calculon validates itself with, its errors and ours
-# tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64; plans.py compares
-#                       them under generated plans, PLANS=20 of each model; 4 if it is not set
+# tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64 (gradients.py made
+#                       them); plans.py compares them under generated plans, PLANS=20 of each model;
+#                       4 if it is not set
 # tests/training/table  a line a plan: model of samples/models (.onnx where it has no ending), free dims, mesh, policy and an option
 #                       of it or fuse=NAME, --train, then the phases forward, again, backward and update:
 #                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"

@@ -117,6 +117,21 @@ static const char *reason_of(const Expecting *e, int32_t tensor)
     return "no gradient reaches it";
 }
 
+/* Sets *vector to the file's tensor, with the type that the gradient has. NULL with *err. */
+static Local *read_gradient(Expecting *e, int32_t gradient, const char *path, Str bytes,
+                            OnnxTensor *vector)
+{
+    if (!vector_read(e->scratch, path, bytes, vector, e->err))
+        return NULL;
+    if (gradient < 0)
+        return vector_value(e->scratch, vector, vector->dtype, e->err);
+    Dtype dtype = (Dtype)e->inferred->dtype[gradient];
+    vector_shorten(e->scratch, dtype, vector);
+    return vector_fits(e->inferred, gradient, vector, e->err)
+               ? vector_value(e->scratch, vector, dtype, e->err)
+               : NULL;
+}
+
 static bool expect_row(Expecting *e, const Json *from, int i)
 {
     GradientRow *row = &e->out->rows[i];
@@ -129,12 +144,7 @@ static bool expect_row(Expecting *e, const Json *from, int i)
     const char *path = path_of(e->scratch, e->data_set, from, "file", e->err);
     if (!path || !file_map(path, &map, e->err))
         return false;
-    Local *value = NULL;
-    if (vector_read(e->scratch, path, map.text, &vector, e->err) &&
-        (gradient < 0 || vector_fits(e->inferred, gradient, &vector, e->err)))
-        value =
-            vector_value(e->scratch, &vector,
-                         gradient < 0 ? vector.dtype : (Dtype)e->inferred->dtype[gradient], e->err);
+    Local *value = read_gradient(e, gradient, path, map.text, &vector);
     file_unmap(&map);
     if (!value)
         return false;

@@ -8,7 +8,8 @@
  * The plan is of a step whose output gradients are given ("loss=outputs", core/step/step.h): what
  * is compared are the gradients of the sum of cotangent times output. A gradient is right if no
  * element is off by more than 1e-4 of the largest of its elements, or of a thousandth of the
- * largest of all gradients, if that is more: a gradient that is 0 in theory is rounding noise.
+ * largest of all gradients, if that is more: a gradient that is 0 in theory is rounding noise. In
+ * f64 it is 1e-9, or 1e-7 where the file holds f32. Files of f64 are rounded for a model of f32.
  */
 #ifndef CORE_RUN_VERIFY_GRADIENT_TEST_H
 #define CORE_RUN_VERIFY_GRADIENT_TEST_H

@@ -48,22 +48,28 @@ static bool check_gap(Arena *arena, const char *folder, const FileNames *names, 
     return true;
 }
 
-/* Elements of f32 as those of the shorter float that the graph has there. */
-static void shorten(Arena *arena, Dtype wanted, OnnxTensor *tensor)
+void vector_shorten(Arena *arena, Dtype wanted, OnnxTensor *vector)
 {
-    bool shorter = dtype_is_float(wanted) && dtype_bits(wanted) >= 8 && dtype_bits(wanted) < 32;
-    if (tensor->dtype != DT_F32 || !shorter || !dtype_is_computed(wanted))
+    Dtype from = vector->dtype;
+    bool whole = dtype_is_float(wanted) && dtype_bits(wanted) >= 8 && dtype_is_computed(wanted);
+    bool shorter = (from == DT_F32 || from == DT_F64) && dtype_bits(wanted) < dtype_bits(from);
+    int64_t n = shape_elements(&vector->shape);
+    bool raw = vector->data.form == DATA_RAW;
+    if (!whole || !shorter || !raw || vector->data.bytes.n != (size_t)dtype_bytes(from, n))
         return;
-    int64_t n = shape_elements(&tensor->shape), size = element_bytes(wanted);
+    Number number = from == DT_F64 ? NUMBER_F64 : NUMBER_F32;
+    int64_t size = element_bytes(wanted);
     char *made = arena_alloc(arena, arena_array_bytes((size_t)n, (size_t)size));
     for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
-        NumberBlock block;
+        NumberBlock stored, block;
         int64_t some = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
-        elements_load(DT_F32, tensor->data.bytes.s + 4 * i, 1, some, NUMBER_F32, &block);
-        elements_store(wanted, made + i * size, some, NUMBER_F32, &block);
+        const char *at = vector->data.bytes.s + dtype_bytes(from, i); /* maybe unaligned */
+        memcpy(&stored, at, (size_t)dtype_bytes(from, some));
+        elements_load(from, &stored, 1, some, number, &block);
+        elements_store(wanted, made + i * size, some, number, &block);
     }
-    tensor->dtype = wanted;
-    tensor->data.bytes = (Str){made, (size_t)(n * size)};
+    vector->dtype = wanted;
+    vector->data.bytes = (Str){made, (size_t)(n * size)};
 }
 
 static bool read_value(Arena *arena, const char *path, Str bytes, const Graph *graph, bool input,
@@ -75,7 +81,8 @@ static bool read_value(Arena *arena, const char *path, Str bytes, const Graph *g
         return false;
     if (graph && place < (input ? graph->n_inputs : graph->n_outputs)) {
         int32_t tensor = input ? graph->inputs[place] : graph->outputs[place];
-        shorten(arena, (Dtype)graph->tensors[tensor].dtype, out);
+        if (out->dtype == DT_F32)
+            vector_shorten(arena, (Dtype)graph->tensors[tensor].dtype, out);
     }
     return true;
 }

@@ -25,6 +25,10 @@ void vectors_close(Vectors *vectors);
 /* Reads a tensor from the bytes of a file: .npy, or a TensorProto. */
 bool vector_read(Arena *arena, const char *path, Str bytes, OnnxTensor *out, Error *err);
 
+/* Rounds a vector's f32 or f64 elements to `wanted` if that is a shorter float of whole bytes; else
+ * leaves it. The new elements live in the arena. */
+void vector_shorten(Arena *arena, Dtype wanted, OnnxTensor *vector);
+
 /* Reads one more tensor from a file, as the value of that name. */
 bool vectors_add(Arena *arena, const char *path, Str name, Vectors *out, Error *err);
 
