@@ -15,11 +15,11 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void arena_free(Arena *arena); /* NULL is allowed */
 
-/* Zeroed bytes aligned for any type. n == 0 gives a valid pointer. */
+/* Zeroed bytes aligned for any type. n_bytes == 0 gives a valid pointer. */
 void *arena_alloc(Arena *arena, size_t n_bytes);
 
-/* Frees a piece that its owner has outgrown and to which no other pointer exists, as tables do when
- * they double. Only large pieces are freed at once; others wait for arena_free(). */
+/* Frees a piece that its owner has replaced by a larger one, as growing tables do; no other pointer
+ * to it may exist. Only large pieces are freed at once; others wait for arena_free(). */
 void arena_release(Arena *arena, void *piece);
 
 /* The bytes of n items; SIZE_MAX, which arena_alloc() refuses, when they do not fit a size_t. */

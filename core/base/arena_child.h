@@ -1,7 +1,8 @@
-/* arena_child.h - an arena that is freed with another one, for what is made later by other threads.
+/* arena_child.h - an arena that is freed together with its parent, for what other threads make
+ * later.
  *
- * Pieces of the child are taken without touching its parent, so that whoever holds a lock of his
- * own may allocate there while the owner of the parent goes on.
+ * Allocating from the child does not touch the parent, so a thread that holds its own lock may
+ * allocate there while the parent's owner goes on working.
  */
 #ifndef CORE_BASE_ARENA_CHILD_H
 #define CORE_BASE_ARENA_CHILD_H

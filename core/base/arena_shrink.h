@@ -1,11 +1,11 @@
-/* arena_shrink.h - what a growing array in an arena has reserved too much, given back in place. */
+/* arena_shrink.h - returns the unused room at the end of a growing array to its arena, in place. */
 #ifndef CORE_BASE_ARENA_SHRINK_H
 #define CORE_BASE_ARENA_SHRINK_H
 
 #include "core/base/arena.h"
 
-/* Gives back what is behind the first bytes of a piece to which no other pointer exists, if it is
- * large; returns where it is now. */
+/* Frees what follows the first n_bytes of a large piece to which no other pointer exists; returns
+ * the piece's address, which may be a new one. */
 void *arena_shrink(Arena *arena, void *piece, size_t n_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* clock.h - a clock that only runs forward, for time limits and for how long something takes. */
+/* clock.h - a monotonic clock, for time limits and durations. */
 #ifndef CORE_BASE_CLOCK_H
 #define CORE_BASE_CLOCK_H
 

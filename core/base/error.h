@@ -19,7 +19,7 @@ typedef struct {
 
 /* ORDER ERROR_KIND: error_kind_name() and the exit codes of the command follow it. */
 typedef enum {
-    ERROR_INVALID, /* anything not well formed that has no kind of its own */
+    ERROR_INVALID, /* any malformed input without a kind of its own */
     ERROR_SYNTAX,
     ERROR_INCONSISTENT_REDUCE,
     ERROR_NO_MATCH,
@@ -61,11 +61,11 @@ bool error_set(Error *err, const char *format, ...) __attribute__((format(printf
 bool error_kind(Error *err, ErrorKind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same of a list of arguments, for functions that take a format themselves. */
+/* The same with a va_list, for functions that take a format themselves. */
 bool error_kind_args(Error *err, ErrorKind kind, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 
-/* Adds what to do about it; returns false, too. */
+/* Adds a hint what to do about the error; returns false, too. */
 bool error_hint(Error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Sets the place: the offset `at` of source. Keeps a place that is already set. */
@@ -81,10 +81,10 @@ const char *error_kind_name(ErrorKind kind); /* "not_divisible": the names of th
 /* "file:line:col: error: what", the line and a caret, "hint: ...": the form of the command line. */
 void error_format(const Error *err, Buf *out);
 
-/* Appends text with broken UTF-8 and what rune_is_shown() refuses shown byte by byte as \xNN, so
- * that no name of a file can write on a terminal. */
+/* Appends text; bytes of broken UTF-8 and of code points that rune_is_shown() refuses appear as
+ * \xNN, so that no name from a file can control the terminal. */
 void text_printable(Str text, Buf *out);
-/* The same of lines: their ends and tabs stay. */
+/* The same for several lines: line ends and tabs stay. */
 void text_printable_lines(Str text, Buf *out);
 
 #endif

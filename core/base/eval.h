@@ -4,7 +4,8 @@
 
 #include "core/base/json.h"
 
-/* Fills `answer`. Returns false with *err, which then is the answer. `verb` is the whole name. */
+/* Fills `answer`. Returns false with *err, which is then sent as the answer. `verb` is the whole
+ * name. */
 typedef bool EvalFn(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
 
 typedef struct EvalVerb {
@@ -12,8 +13,8 @@ typedef struct EvalVerb {
     EvalFn *answer;
 } EvalVerb;
 
-/* The row that answers the verb: in `rows`, which ends with a row without a name, or in the tables
- * of the peers. NULL if there is none. */
+/* The row that answers the verb, searched in `rows`, which ends with a row without a name, and in
+ * the tables of the peers. NULL if there is none. */
 const EvalVerb *eval_verb_in(const EvalVerb *rows, Str name);
 const EvalVerb *eval_verb_of_peers(Str name);
 

@@ -1,4 +1,5 @@
-/* heap.h - the priority queue of searches: the least key first; among equal keys the least order.
+/* heap.h - a priority queue for searches: the smallest key first; among equal keys the smallest
+ * order.
  */
 #ifndef CORE_BASE_HEAP_H
 #define CORE_BASE_HEAP_H

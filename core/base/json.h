@@ -34,7 +34,7 @@ bool json_is_bool(const Json *value);
 bool json_is_null(const Json *value); /* JSON null; NULL (absent) is not */
 
 Json *json_get(const Json *object, const char *key); /* NULL if absent */
-int json_size(const Json *value);                    /* members or items, 0 for the rest */
+int json_size(const Json *value);                    /* members or items, 0 for other kinds */
 Json *json_at(const Json *array, int i);
 const char *json_key_at(const Json *object, int i); /* i-th key in order; linear */
 /* The key after `key`, or the first one if `key` is NULL; NULL after the last. */

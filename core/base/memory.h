@@ -1,8 +1,8 @@
-/* memory.h - memory from the system, or the end of the program.
+/* memory.h - allocation that ends the program when the system has no memory left.
  *
- * Who has no memory left can neither go on nor say much: these call abort(), with errno as the
- * system set it, and the program's handler says "out of memory" (tui/main.c). Arenas are made of
- * such pieces; libraries that would go on without what they asked for are given these functions.
+ * The functions call abort(), with errno as the system set it; the program's handler then prints
+ * "out of memory" (tui/main.c). Arenas are built on them, and so are libraries that would otherwise
+ * go on after a failed allocation.
  */
 #ifndef CORE_BASE_MEMORY_H
 #define CORE_BASE_MEMORY_H

@@ -12,11 +12,12 @@
 typedef struct Names Names;
 
 Names *names_new(Arena *arena);
-/* The same names under the same ids; what is added to one is not in the other. */
+/* The same names under the same ids; names added later to one are not in the other. */
 Names *names_copy(Arena *arena, const Names *names);
-void names_reserve(Names *names, int n); /* room for n names in all */
+void names_reserve(Names *names, int n); /* room for n names in total */
 int32_t names_intern(Names *names, Str text);
-/* The text of a name with an end behind it, which is no text of these names. */
+/* Adds the name that consists of an existing one and an end; it may not be among these names yet.
+ */
 int32_t names_intern_with(Names *names, int32_t stem, Str end);
 int32_t names_find(const Names *names, Str text); /* id, or -1 */
 const char *names_text(const Names *names, int32_t id);

@@ -1,4 +1,4 @@
-/* nearest.h - of several names, the one most like a given text, for "did you mean".
+/* nearest.h - finds the name most like a given text, for "did you mean".
  *
  *     Nearest nearest = {given, 3, NULL};      names at a distance of 3 or more are no hint
  *     for (..)

@@ -1,8 +1,8 @@
 /* peer.h - what another system (Shardy, Paddle, torch, nnScaler, Tapestry) adds to the program.
  *
  * A peer is a room of its own, core/peers/NAME, which can be left out of the build: `make
- * PEERS="shardy paddle"`. The rooms below know no peer by name; each walks `built_peers` for the
- * tables of its own kind. A table is ended by a row without a name; NULL: the peer adds nothing
+ * PEERS="shardy paddle"`. The rooms below know no peer by name; each reads the tables of its own
+ * kind from `built_peers`. A table is ended by a row without a name; NULL: the peer adds nothing
  * there.
  */
 #ifndef CORE_BASE_PEER_H

@@ -5,18 +5,20 @@
  *
  *     {"class": "torch.distributed.checkpoint.metadata.Metadata", "args": [..], "state": {..}}
  *
- * Lists, tuples and sets are arrays, bytes are texts, keys that are no texts are their JSON. Calls
- * that only wrap their first argument (torch's typed lists, torch.Size) are that argument.
+ * Lists, tuples and sets become arrays, bytes become texts, and a key that is no text becomes its
+ * JSON. A call that only wraps its first argument (torch's typed lists, torch.Size) becomes that
+ * argument.
  */
 #ifndef CORE_BASE_PICKLE_H
 #define CORE_BASE_PICKLE_H
 
 #include "core/base/json.h"
 
-bool pickle_is(Str bytes); /* it begins as one of protocol 2 or later */
+bool pickle_is(Str bytes); /* begins like a pickle of protocol 2 or later */
 
-/* NULL with ERROR_UNREADABLE and the byte: cut short, an opcode that is not known, an object inside
- * of itself, or one that is much larger than the file. json_free() frees it. */
+/* Returns NULL, with ERROR_UNREADABLE and the byte, if the pickle is cut short, has an unknown
+ * opcode, or holds an object that contains itself or is much larger than the file. json_free()
+ * frees it. */
 Json *pickle_read(const Source *source, Error *err);
 
 #endif

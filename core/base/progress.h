@@ -2,8 +2,8 @@
  * reads it.
  *
  * The worker names its stage and counts; the reader may ask it to stop. The first items, such as
- * the ops of a file that is read, are handed over as lines: each is written once, before n_lines
- * says that it exists. Nothing here blocks. All functions allow NULL: work that nobody watches.
+ * the ops of a file being read, are passed on as lines: each is written once, before n_lines counts
+ * it. Nothing here blocks. Every function accepts NULL: then nobody watches the work.
  */
 #ifndef CORE_BASE_PROGRESS_H
 #define CORE_BASE_PROGRESS_H
@@ -19,10 +19,11 @@ typedef struct {
 } ProgressLine;
 
 typedef struct {
-    _Atomic(const char *) stage; /* static text: "reading", "planning"; NULL if not begun */
-    atomic_llong done, total;    /* of the stage; total is 0 if not known */
-    atomic_bool stop;            /* a stop is asked for */
-    atomic_int n_findings;       /* found so far */
+    /* Static text: "reading", "planning"; NULL before the first stage. */
+    _Atomic(const char *) stage;
+    atomic_llong done, total; /* of the stage; total is 0 if not known */
+    atomic_bool stop;         /* whether the reader asked the worker to stop */
+    atomic_int n_findings;    /* found so far */
     atomic_int n_lines;
     ProgressLine line[PROGRESS_LINES];
 } Progress;
@@ -30,7 +31,7 @@ typedef struct {
 void progress_stage(Progress *progress, const char *stage, int64_t total);
 void progress_add(Progress *progress, int64_t n);
 
-void progress_line(Progress *progress, Str name, Str kind); /* dropped if there are enough */
+void progress_line(Progress *progress, Str name, Str kind); /* dropped once the list is full */
 void progress_findings(Progress *progress, int n);
 
 /* Returns whether a stop was asked for; for leaving inner loops. */

@@ -4,8 +4,8 @@
  *     sheet_head(sheet, "tensor total_us#");
  *     sheet_put(sheet, name); sheet_number(sheet, us);      row by row
  *
- * Columns have the names of the JSON schema if it has them; a number's unit is in its name. Texts
- * are complete, not shortened as on the screen.
+ * Columns have the names used in the JSON schema, where it has them; a column of numbers has its
+ * unit in its name. Texts are complete, not shortened as on the screen.
  */
 #ifndef CORE_BASE_SHEET_H
 #define CORE_BASE_SHEET_H
@@ -26,7 +26,7 @@ typedef struct {
 
 void sheet_column(Sheet *sheet, const char *name, bool number);
 void sheet_head(Sheet *sheet,
-                const char *columns); /* "tensor total_us#": with # it is of numbers */
+                const char *columns); /* "tensor total_us#": # marks a column of numbers */
 void sheet_columns(Sheet *sheet, const SheetColumn *columns); /* ended by one without a name */
 void sheet_put(Sheet *sheet, Str text);                       /* kept as a view */
 void sheet_number(Sheet *sheet, double value);

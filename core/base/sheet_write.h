@@ -2,8 +2,8 @@
  *
  * csv is RFC 4180: texts with commas, quotes or line ends are quoted, bytes stay as they are. json
  * is one object, {"schema":"dimscope.sheet","version":1,"view":..,"columns":[..],"rows":[{..}]};
- * broken UTF-8 becomes printable there, what is no finite number null. md is a table: a line end
- * becomes <br>, control bytes \xNN, and nothing in a cell is read as markup.
+ * broken UTF-8 is made printable, a number that is not finite becomes null. md is a table: a line
+ * end becomes <br>, control bytes \xNN, and nothing in a cell is read as markup.
  */
 #ifndef CORE_BASE_SHEET_WRITE_H
 #define CORE_BASE_SHEET_WRITE_H

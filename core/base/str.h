@@ -43,15 +43,16 @@ bool str_to_real(Str text, double *out); /* as strtod() reads it, whole text of 
  * itself. */
 bool str_glob(Str pattern, Str text);
 
-/* The code point at the start of text; returns its bytes, 0 if there is none. */
+/* Decodes the code point at the start of text; returns its length in bytes, 0 if text is empty. */
 size_t str_rune(Str text, uint32_t *rune);
-/* Takes one code point off a text that is not empty; an invalid byte stands for itself. */
+/* Removes one code point from the front of a text that is not empty; an invalid byte counts as a
+ * code point. */
 uint32_t str_take_rune(Str *text);
 
-/* Writes one as UTF-8; the bytes written. */
+/* Writes the code point as UTF-8; returns the number of bytes written. */
 size_t rune_format(uint32_t rune, char bytes[4]);
 
-/* Edit distance, small ones only, for "did you mean". */
+/* Edit distance of two words, exact for small distances only; for "did you mean". */
 int str_distance(Str a, Str b);
 
 typedef struct Spans Spans;
@@ -59,7 +60,7 @@ typedef struct {
     Arena *arena;
     char *s;
     size_t n, room;
-    Spans *spans; /* marks in the text, of core/base/span.h; NULL: none are kept */
+    Spans *spans; /* marks in the text (core/base/span.h); NULL: no marks are kept */
 } Buf;
 
 Buf buf_new(Arena *arena);
@@ -68,7 +69,7 @@ void buf_puts(Buf *buf, const char *text);
 void buf_putc(Buf *buf, char c);
 void buf_put_rune(Buf *buf, uint32_t rune);
 void buf_blanks(Buf *buf, int n);        /* n of them; none if n is negative */
-void buf_put_quoted(Buf *buf, Str text); /* in single quotes, one word of a shell */
+void buf_put_quoted(Buf *buf, Str text); /* in single quotes, as one word of a shell */
 void buf_printf(Buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(Buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static inline Str buf_str(const Buf *buf)
@@ -76,6 +77,6 @@ static inline Str buf_str(const Buf *buf)
     return (Str){buf->s, buf->n};
 }
 
-const char *str_lower_case(Arena *arena, Str text); /* of ASCII letters */
+const char *str_lower_case(Arena *arena, Str text); /* only ASCII letters change */
 
 #endif

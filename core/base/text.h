@@ -1,17 +1,17 @@
-/* text.h - text measured in columns of a screen: its width, its first and last columns, line
- * breaking.
+/* text.h - measures, cuts and wraps text in screen columns.
  *
- * Columns are those that pen_put() draws: a wide character takes two, one without a width one, a
- * byte that is no character of a text four (\xNN). Parts are views into the text they are of, and
- * never cut a character.
+ * Columns are counted as pen_put() draws: a wide character is two columns, one without a width is
+ * one, and a byte that belongs to no character is four (\xNN). Results are views of the given text,
+ * and never cut a character.
  */
 #ifndef CORE_BASE_TEXT_H
 #define CORE_BASE_TEXT_H
 
 #include "core/base/str.h"
 
-/* Whether a code point may be shown as it is: false for controls (including C1, which terminals
- * obey) and for what hides or turns the text around it, as direction marks do. */
+/* Returns whether a code point may be shown as it is: false for control characters (including C1,
+ * which terminals obey) and for characters that hide or reverse the text around them, such as
+ * direction marks. */
 bool rune_is_shown(uint32_t rune);
 
 /* Reads the first character of a text that is not empty, and its length in bytes. Returns false
@@ -25,7 +25,8 @@ int rune_width(uint32_t rune);
 
 int text_columns(Str text);
 
-/* The longest beginning, and end, of the text that fits into that many columns. */
+/* text_head() and text_tail() return the longest beginning and the longest end of the text that fit
+ * into that many columns. */
 Str text_head(Str text, int columns);
 Str text_tail(Str text, int columns);
 
@@ -34,8 +35,8 @@ Str text_tail(Str text, int columns);
 Str text_name_end(Str name);
 
 /* Cuts a name to that many columns: an ellipsis stands between *head and *tail. Its end is kept:
- * "…mlp.gate_proj.weight". Where its last two parts do not fit, the beginning of the first and the
- * end of the second are: "gate….weight" beside "up_p….weight". Returns false, with the name as
+ * "…mlp.gate_proj.weight". Where even its last two parts do not fit, the beginning of the first and
+ * the end of the second stay: "gate….weight" beside "up_p….weight". Returns false, with the name as
  * *head, if it fits. */
 bool text_cut_name(Str name, int columns, Str *head, Str *tail);
 void text_put_name(Str name, int columns, Buf *out);

@@ -6,11 +6,11 @@
 
 void units_format_bytes(int64_t bytes, Buf *out); /* "12.0 MiB", "768 B" */
 void units_format_us(double us, Buf *out);        /* "0.515 ms", "12.0 us", "1.50 s" */
-/* The same in the arena. */
+/* The same as a text in the arena. */
 const char *text_bytes(Arena *arena, int64_t bytes);
 const char *text_us(Arena *arena, double us);
 
-/* "12.8→14.2 ms": the unit once where both have the same. */
+/* "12.8→14.2 ms": writes the unit once if both values have the same one. */
 void units_format_bytes_pair(int64_t a, int64_t b, const char *between, Buf *out);
 void units_format_us_pair(double a, double b, const char *between, Buf *out);
 void units_format_count(int64_t count, Buf *out); /* "124,439,808" */

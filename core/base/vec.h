@@ -3,7 +3,8 @@
  *     struct { int32_t *at; int n, room; } ids = {0};
  *     vec_push(arena, &ids, 7);
  *
- * The old block of a grown arena array stays in the arena: at most as much again.
+ * When an arena array grows, its old blocks stay in the arena: together at most as large as the
+ * array.
  */
 #ifndef CORE_BASE_VEC_H
 #define CORE_BASE_VEC_H
@@ -31,7 +32,7 @@
         (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
     } while (0)
 
-/* Trims such an array to its final size, if it is large and much of it is room. */
+/* Trims such an array to its final size if it is large and much of its room is unused. */
 #define vec_trim(arena, vec)                                                                       \
     do {                                                                                           \
         (vec)->at = vec_cut((arena), (vec)->at, (vec)->n, &(vec)->room, sizeof *(vec)->at);        \

@@ -1,9 +1,10 @@
 /* zip.h - the members of a zip file in memory: stored ones are views, deflated ones are inflated.
  *
- * Read by the central directory at the end (APPNOTE 6.3.10, 4.3.12 and 4.3.16), with zip64. What
- * leaves the file, is encrypted, packed otherwise, or named by an absolute path or with ".." is
- * refused. A member is inflated to exactly the size that the directory gives, all of them together
- * to at most ZIP_INFLATED_MAX bytes; deflate packs at most 1032 to 1, so a larger size is a bomb.
+ * Read by the central directory at the end (APPNOTE 6.3.10, 4.3.12 and 4.3.16), with zip64. A
+ * member is refused if it lies outside the file, is encrypted, is packed by another method, or has
+ * an absolute path or one with "..". A member is inflated to exactly the size that the directory
+ * gives, all of them together to at most ZIP_INFLATED_MAX bytes; deflate packs at most 1032 to 1,
+ * so a larger size is a bomb.
  */
 #ifndef CORE_BASE_ZIP_H
 #define CORE_BASE_ZIP_H
@@ -28,18 +29,18 @@ typedef struct {
     uint64_t inflated;      /* bytes so far */
 } Zip;
 
-bool zip_is(Str bytes); /* it begins as one */
+bool zip_is(Str bytes); /* begins like a zip file */
 
 /* Returns false with ERROR_UNREADABLE and the file's name. */
 bool zip_open(Arena *arena, const Source *source, Zip *out, Error *err);
 
 const ZipMember *zip_find(const Zip *zip, Str name); /* NULL */
-/* The only member whose name ends so: a name is the top folder's, then what is looked for. */
+/* The only member whose name ends with `end`: the name of the top folder precedes it. */
 const ZipMember *zip_find_end(const Zip *zip, const char *end);
 
-/* The bytes of a member, and whether they are those that were packed. */
+/* Reads the bytes of a member and checks them against its checksum. */
 bool zip_read(Arena *arena, Zip *zip, const ZipMember *member, Str *out, Error *err);
-/* The same, but stored bytes are not looked at: they may be many. */
+/* The same, but stored bytes are not checked, since there may be many. */
 bool zip_view(Arena *arena, Zip *zip, const ZipMember *member, Str *out, Error *err);
 
 /* ---- gzip: one file, packed (RFC 1952) ---- */

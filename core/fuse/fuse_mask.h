@@ -1,4 +1,4 @@
-/* fuse_mask.h - masks of attention that are constants: which keys they hide from a query.
+/* fuse_mask.h - constant masks of attention: which keys they hide from which query.
  *
  *     0 -inf -inf -inf        causal, and a window of two keys: is_causal=1 left_window_size=1,
  *     0  0   -inf -inf        and no mask is needed
@@ -10,8 +10,8 @@
 
 #include "core/rules/infer.h"
 
-/* What is added to scores to hide a key is less: exporters write -1e4, the least number of a type,
- * or -inf. */
+/* A value added to scores hides a key if it is less than this: exporters write -1e4, the least
+ * number of a type, or -inf. */
 enum { MASK_HIDDEN = -1000 };
 
 /* What the elements of a mask mean. */
@@ -24,10 +24,10 @@ typedef enum {
 typedef struct {
     int32_t tensor; /* [.., queries, keys], as many queries as keys */
     MaskMeaning meaning;
-    bool known;    /* elements are known, and no query is kept from the key at its own place */
+    bool known;    /* elements are known, and every query sees the key at its own place */
     bool causal;   /* hides all keys after the query */
     bool is_plain; /* shows every key between the first and the last shown, and adds 0 */
-    int64_t left;  /* most places that a shown key is before its query */
+    int64_t left;  /* the farthest that a shown key is before its query */
 } AttentionMask;
 
 /* Fills the rest from `tensor` and `meaning`. */

@@ -1,4 +1,4 @@
-/* tied.h - a weight that has the elements of an embedding, as the head of a language model.
+/* tied.h - finds weights with the elements of an embedding, such as the head of a language model.
  *
  * Exporters store a tied head as a copy of the embedding, often transposed, so that a training step
  * would have two parameters. A copy is another initializer of two dims with the same elements.
@@ -10,20 +10,20 @@
 #include "core/rules/infer.h"
 
 typedef struct {
-    int32_t table, copy; /* tensors: what a Gather looks up, and the other one */
+    int32_t table, copy; /* the table that a Gather reads, and the other tensor */
     bool transposed;
-    bool unknown; /* the shapes fit, and the elements are in another file, which is not there */
+    bool unknown; /* the shapes fit, but the elements are in a file that is missing */
     int64_t n_compared, n_elements;
 } TiedPair;
 
-/* Finds copies; a copy is in one pair. most: elements that are compared of each, in rows evenly
- * apart. A table of one repeated number has no copies. Returns their number; -1: progress was asked
- * to stop. */
+/* Finds copies; a copy is in one pair. most: the number of elements of each that are compared, in
+ * evenly spaced rows. A table of one repeated number has no copies. Returns their number; -1:
+ * progress was asked to stop. */
 int tied_find(Arena *arena, const Inferred *inferred, int64_t most, Progress *progress,
               TiedPair **out);
 
-/* "'lm_head.weight' has the elements of 'wte.weight', transposed"; how many were compared, unless
- * all were. */
+/* "'lm_head.weight' has the elements of 'wte.weight', transposed"; also how many were compared,
+ * unless all were. */
 void tied_format(const TiedPair *pair, const char *table, const char *copy, Buf *out);
 
 #endif

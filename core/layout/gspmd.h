@@ -6,17 +6,18 @@
  *     {devices=[2,1,4]<=[8] last_tile_dims={unreduced}}   the sum over those is still due
  *     {replicated}  {unreduced}
  *
- * Devices are numbered by their place in the mesh, as JAX numbers them for a program. The grid is
- * the shortest that says it: neighbours that stay neighbours are one dim of it (XLA's
- * IotaTileAssignment). Printed only: HLO does not name axes.
+ * Devices are numbered by their position in the mesh, as JAX numbers them for a program. The device
+ * grid is the shortest one that describes the sharding: neighbouring mesh dims that stay neighbours
+ * are merged (XLA's IotaTileAssignment). Printed only: HLO does not name axes.
  */
 #ifndef CORE_LAYOUT_GSPMD_H
 #define CORE_LAYOUT_GSPMD_H
 
 #include "core/layout/sharding.h"
 
-/* Returns false, with the reason in *err, for what tiles cannot express: blocks of a dim, uneven
- * sharding by several axes, partial by another reduction than sum. Nothing is appended then. */
+/* Returns false, with the reason in *err, if tiles cannot express the sharding: blocks of a dim,
+ * uneven sharding by several axes, partial with a reduction other than sum. Nothing is appended
+ * then. */
 bool gspmd_format(const Sharding *sharding, const Mesh *mesh, Buf *out, Error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* placement.h - a layout said with one word per mesh axis, applied left to right.
+/* placement.h - a sharding written as one placement per mesh axis, applied left to right.
  *
  *     R         replicated                               Replicate()
  *     S(d)      dim d of what is there, torch.chunk'ed   Shard(d)
@@ -7,13 +7,13 @@
  *     IS(d,k)   the same of k equal blocks, all even     InterleavedShard(d,k)
  *     P(op)     every rank holds an addend               Partial(op)
  *
- * Arguments may have their names: Shard(dim=0), _StridedShard(0, split_factor=3),
- * InterleavedShard(dim=0, interleaved_size=3); Partial() and P are sums.
+ * Arguments may be named: Shard(dim=0), _StridedShard(0, split_factor=3), InterleavedShard(dim=0,
+ * interleaved_size=3); Partial() and P mean a sum.
  *
- * (torch DTensor and veScale.) Digits and placements say most
- * layouts of each other, but not all: an axis in two parts is no placement, and a split factor that
- * divides nothing is no digit. Even layouts translate by construction. Of uneven ones each rank's
- * elements are compared, since chunks of chunks depend on the order of the axes.
+ * (torch DTensor and veScale.) Most shardings can be written both as digits and as placements, but
+ * not all: one axis split in two parts is no placement, and a split factor that does not divide the
+ * dim is no digit. Even shardings are translated by construction. Uneven ones are checked by
+ * comparing each rank's elements, since chunks of chunks depend on the order of the axes.
  */
 #ifndef CORE_LAYOUT_PLACEMENT_H
 #define CORE_LAYOUT_PLACEMENT_H
@@ -26,7 +26,8 @@ typedef enum {
     PLACE_STRIDED,
     PLACE_INTERLEAVED,
     PLACE_PARTIAL,
-    PLACE_NORM_PARTIAL, /* NormP(p); MaskP: a sum of what each rank holds rows of, rest zero */
+    PLACE_NORM_PARTIAL, /* NormP(p); MaskP: the sum over ranks that each hold some rows and zeros
+                           elsewhere */
 } PlacementKind;
 
 enum { MASK_FACTOR = 0 }; /* of PLACE_NORM_PARTIAL: MaskP */
@@ -53,7 +54,7 @@ static inline bool placement_is_partial(const Placement *placement)
     return placement->kind >= PLACE_PARTIAL;
 }
 
-/* As they are written: IS(d,k) and _S(d,k) differ. */
+/* Compares the written forms: IS(d,k) and _S(d,k) differ. */
 static inline bool placement_equal(const Placement *a, const Placement *b)
 {
     return a->kind == b->kind && (!placement_is_shard(a) || a->dim == b->dim) &&
@@ -69,13 +70,14 @@ static inline bool placements_equal(const Placement *a, const Placement *b, int 
     return true;
 }
 
-/* What the rank at `position` holds of dim `dim` of this size. `order` lists the mesh axes in the
- * order they are applied. ERROR_NOT_DIVISIBLE: an IS that does not divide. */
+/* The elements of dim `dim`, which has this size, that the rank at `position` holds. `order` lists
+ * the mesh axes in the order they are applied. ERROR_NOT_DIVISIBLE if an IS does not divide the
+ * dim. */
 bool placements_runs(Arena *arena, const Placement *placements, const int *order, const Mesh *mesh,
                      int dim, int64_t size, int64_t position, Runs *out, Error *err);
 
-/* Both directions; placements[] has one per mesh axis. Returns false, with the reason, if the
- * other form cannot express it. */
+/* placements_of() and placements_sharding() translate in both directions; placements[] has one
+ * entry per mesh axis. Returns false, with the reason, if the other form cannot express it. */
 bool placements_of(const Sharding *sharding, const Mesh *mesh, Placement *placements, Error *err);
 bool placements_sharding(const Placement *placements, const Shape *shape, const Mesh *mesh,
                          Sharding *out, Error *err);

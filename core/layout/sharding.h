@@ -35,7 +35,7 @@ AtomSet sharding_atoms(const Sharding *sharding);    /* that shard a dim */
 AtomSet sharding_partials(const Sharding *sharding); /* atoms it is partial over */
 Sharding sharding_without_partial(const Sharding *sharding);
 bool sharding_equal(const Sharding *a, const Sharding *b);
-/* Whether each axis over which it is partial is to be summed. */
+/* Returns whether every partial axis is partial by sum. */
 bool sharding_only_sums(const Sharding *sharding);
 bool sharding_is_uneven(const Sharding *sharding, const Mesh *mesh);
 void sharding_local_shape(const Sharding *sharding, const Mesh *mesh, int64_t position, Shape *out);
@@ -43,8 +43,8 @@ int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int6
 int64_t sharding_most_elements(const Sharding *sharding, const Mesh *mesh); /* of any rank */
 bool sharding_has_halo(const Sharding *sharding);
 Sharding sharding_without_halo(const Sharding *sharding);
-bool sharding_has_ring(const Sharding *sharding);   /* parts of a dim go around */
-int sharding_carried_dim(const Sharding *sharding); /* along which it carries; -1: none */
+bool sharding_has_ring(const Sharding *sharding);   /* parts of a dim go around a ring */
+int sharding_carried_dim(const Sharding *sharding); /* the dim along which it carries; -1: none */
 
 typedef enum {
     VIEW_OURS,
@@ -65,17 +65,16 @@ bool sharding_format(const Sharding *sharding, const Mesh *mesh, ShardingView vi
 /* Reads a sharding of a tensor of this shape in that view. VIEW_OURS reads ASCII marks too. */
 bool sharding_parse(const Source *source, const Shape *shape, const Mesh *mesh, ShardingView view,
                     Sharding *out, Error *err);
-/* Reads a sharding in the view that its first characters are of: 8/dp,4; [0,-1]; [S(0), R];
+/* Reads a sharding in any view; its first characters tell which one: 8/dp,4; [0,-1]; [S(0), R];
  * P('dp',None); [{"dp"},{}]. */
 bool sharding_parse_any(const Source *source, const Shape *shape, const Mesh *mesh, Sharding *out,
                         Error *err);
 ShardingView sharding_view_of(Str text);
-/* " Σtp max(dp)": the partial axes as VIEW_OURS writes them; sum: the mark before axes to be
+/* " Σtp max(dp)": the partial axes as VIEW_OURS writes them; `sum` is the mark before axes to be
  * summed. */
 void sharding_format_sums(const Sharding *sharding, const Mesh *mesh, const char *sum, Buf *out);
-/* The partial axes alone, `{"1":"sum"}`: the other half of dims_mapping, which
- * sharding_without_partial() prints without it. Returns false if only a part of an axis is
- * partial. */
+/* Appends the partial axes alone, `{"1":"sum"}`: what VIEW_DIMS_MAPPING prints after the dims.
+ * Returns false if only a part of an axis is partial. */
 bool sharding_format_partial(const Sharding *sharding, const Mesh *mesh, Buf *out, Error *err);
 
 bool reduce_from_name(Str name, ReduceOp *out); /* "sum" .. "all", and "product" */

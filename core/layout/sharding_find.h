@@ -1,4 +1,4 @@
-/* sharding_find.h - whether a sharding is known, without adding it. */
+/* sharding_find.h - looks up a sharding's id without adding it. */
 #ifndef CORE_LAYOUT_SHARDING_FIND_H
 #define CORE_LAYOUT_SHARDING_FIND_H
 

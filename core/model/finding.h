@@ -1,7 +1,8 @@
-/* finding.h - what is legal but bad, or makes a plan illegal: data, not messages.
+/* finding.h - a problem or a note about a plan: what is legal but bad, or what makes the plan
+ * illegal.
  *
- * Findings are shown in the views, printed by `check` and compared by tests. A plan with a finding
- * of level error is illegal (exit code 1).
+ * Findings are data: views show them, `check` prints them, tests compare them. A plan with a
+ * finding of level error is illegal (exit code 1).
  */
 #ifndef CORE_MODEL_FINDING_H
 #define CORE_MODEL_FINDING_H
@@ -16,7 +17,7 @@ typedef struct {
     const char *code; /* a fixed word: "uneven", "no-rule", "conflict", "pattern-matched-nothing" */
     const char *text; /* one line, names the op or tensor and the numbers */
     const char *hint; /* what to do; "" if there is nothing to do */
-    const char *file; /* of the script that it is about; or NULL */
+    const char *file; /* the script it is about; NULL if none */
     int line, column; /* from 1; 0 if not known */
     int32_t op, tensor; /* ids in the graph, or -1 */
 } Finding;

@@ -6,9 +6,9 @@
  *   - names are unique per kind; an unnamed op has a made-up name "Operator_N".
  * Program order is file order where that is topological, else Kahn's with file order as tie-break.
  *
- * Operator names are Names ids: the plain name for ai.onnx ("MatMul"), "domain::Name" else.
- * Path of an op: the module it comes from, "transformer.h.0.mlp.c_fc".
- * Weights are never read: TensorData is a view of the mapped file, or of a file not opened.
+ * Operator names are Names ids: the plain name for ai.onnx ("MatMul"), "domain::Name" else. The
+ * path of an op is the module it comes from, "transformer.h.0.mlp.c_fc". Weights are never read:
+ * TensorData is a view of the mapped file, or of a file not opened.
  */
 #ifndef CORE_MODEL_GRAPH_H
 #define CORE_MODEL_GRAPH_H
@@ -37,7 +37,8 @@ typedef struct {
     const char *location; /* external data: path as in the file; NULL if inline */
     int64_t offset, length;
     double fill;
-    Dtype stored;      /* DT_F32 of a tensor that is f64 now (widen.h); else DT_NONE */
+    Dtype stored;      /* DT_F32 if the elements are stored as f32 but the tensor is f64
+                          (widen.h); else DT_NONE */
     const char *parts; /* names of the tensors in checkpoints that are stacked on dim 0 here:
                           "experts.*.w1.weight", * an index; NULL if it is not a stack */
 } TensorData;
@@ -63,7 +64,8 @@ typedef struct {
     bool sequence : 1; /* declared as a sequence, or an optional one: dtype and shape are those of
                           its elements */
     bool optional : 1; /* declared as an optional: dtype and shape are those of its contents */
-    /* What a file that tells parameters from buffers says of an initializer: neither trains. */
+    /* What the file says of an initializer, if it tells parameters from buffers: both kinds are not
+     * trained. */
     bool buffer : 1;
     bool frozen : 1; /* a parameter without a gradient */
 } GraphTensor;
@@ -97,8 +99,8 @@ typedef struct {
 } Attr;
 
 /* Attributes of an op; equal lists (except those with tensors or graphs) are one list with one id.
- * The list also stores the opset that the op follows, if that differs from the graph's: local
- * functions have their own. */
+ * A list also stores the opset of its op if it differs from the graph's: local functions have their
+ * own. */
 typedef struct {
     int n;
     int32_t opset; /* 0: the graph's */
@@ -122,7 +124,8 @@ typedef struct {
 typedef enum { BODY_THEN, BODY_ELSE, BODY_LOOP, BODY_SCAN } BodyKind;
 typedef struct {
     int32_t first, end; /* ops */
-    int32_t of;         /* tensor; -1 if none */
+    int32_t of;         /* a tensor; -1 if none. The condition, the number of iterations or what
+                           is scanned */
     int32_t carry;      /* first place in graph->carries */
     int32_t n_carries;
     uint8_t kind; /* BodyKind */
@@ -132,23 +135,24 @@ typedef struct {
     int32_t in, next; /* tensors: as an iteration reads it, as it leaves it */
 } GraphCarry;
 
-/* What kind of layer the module of that path is, where layers differ: "local". */
+/* The model's name for the kind of layer that the module at this path is, where layers differ:
+ * "local". */
 typedef struct {
     int32_t path; /* Names id */
     const char *kind;
 } ModuleKind;
 
-/* What an op of a training step belongs to. ORDER PHASE: phase_name() */
+/* The part of a training step that an op belongs to. ORDER PHASE: phase_name() */
 typedef enum { PHASE_FORWARD, PHASE_AGAIN, PHASE_BACKWARD, PHASE_UPDATE } Phase;
 
 const char *phase_name(Phase phase); /* "forward" */
 
-/* Another name that the file has for a tensor. */
+/* Another name that the file uses for a tensor. */
 typedef struct {
     int32_t name, tensor; /* Names id */
 } GraphName;
 
-/* What a free dim may be, as the file says: -1 for no limit. */
+/* The range of sizes that the file allows for a free dim; -1: no limit. */
 typedef struct {
     int32_t name; /* Names id */
     int64_t least, most;
@@ -171,21 +175,21 @@ struct Graph {
     int n_bodies, n_carries;
     int32_t *inputs, *outputs; /* tensors, in the file's order; inputs without initializers */
     /* Of a training step (core/step/step.h): forward ops come first, as they are in the model's
-     * graph, with the same ids. Per op: its phase, and the forward op that it comes of, or -1. NULL
-     * for a model's graph. */
+     * graph, with the same ids. Per op: its phase, and the forward op that it was derived from, or
+     * -1. NULL for a model's graph. */
     const uint8_t *phase;
     const int32_t *of;
     const int32_t *gradient_of; /* per tensor: the tensor whose gradient, or an addend of it, it is;
                                    -1 */
-    const int32_t *next_of; /* per tensor: the initializer whose value of the next step it is, -1;
-                               NULL without an update */
-    bool widened;           /* its f32 is f64 now: widen.h */
-    int64_t opset;          /* of ai.onnx; 0 for a made graph */
-    int n_nodes;            /* of the file, before anything is folded */
-    const char *file;       /* as given, or a made-up name */
-    uint64_t hash;          /* of the file's size and its first 64 MiB; 0 for a made graph */
-    const char *script;     /* the file whose lines made the ops, and the line of each; or NULL
-                             */
+    const int32_t *next_of;     /* per tensor: the tensor whose gradient it is, or an addend of that
+                                   gradient; -1 */
+    bool widened;               /* its f32 tensors were changed to f64 (widen.h) */
+    int64_t opset;              /* of ai.onnx; 0 for a made graph */
+    int n_nodes;                /* ops in the file, before anything is folded */
+    const char *file;           /* as given, or a made-up name */
+    uint64_t hash;              /* of the file's size and its first 64 MiB; 0 for a made graph */
+    const char *script;         /* the file whose lines made the ops, and the line of each; or NULL
+                                 */
     const int32_t *lines;
     const ModuleKind *kinds;
     int n_kinds;
@@ -197,7 +201,7 @@ struct Graph {
     int32_t *owner_of_name; /* the tensor; -2 - op if no tensor has the name; -1 if none */
     int32_t *named_as;      /* ops whose name belongs to a tensor that they do not make, by name */
     int n_named_as;
-    /* Of a file that holds a training step: core/model/stated.h. NULL for others. */
+    /* Only for a file that holds a training step (core/model/stated.h). NULL for other files. */
     const struct StatedStep *stated;
 };
 
@@ -208,20 +212,20 @@ GraphBuilder *graph_builder_new(Arena *arena, const char *file);
 Graph *graph_builder_graph(GraphBuilder *builder); /* for names, shapes, arena */
 /* An empty builder that shares the graph's texts, names, shapes and lists of attributes. */
 GraphBuilder *graph_builder_like(Arena *arena, const Graph *graph);
-/* The same, but it holds what the graph holds, under the same ids: what is added follows. */
+/* The same, but it starts with everything in the graph, under the same ids; additions follow. */
 GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph);
-/* Reserves room, if counts are known: saves the memory that growing leaves behind. */
+/* Reserves room for known counts; saves the memory that growing arrays leave behind. */
 void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands, int n_names);
-/* The same for so many more than it holds. */
+/* The same for that many more than it holds now. */
 void graph_reserve_more(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands,
                         int n_names);
 /* Returns the tensor of that name; the first mention creates it (TENSOR_MADE, no maker yet). The
  * empty name is an absent operand: -1. */
 int32_t graph_tensor(GraphBuilder *builder, Str name);
-/* The same by the id of a name that is not empty. */
+/* The same for the id of a name that is not empty. */
 int32_t graph_tensor_named(GraphBuilder *builder, int32_t name);
-/* Creates a tensor of an inner graph. It gets the name when the graph is sealed, or another one if
- * that is taken. */
+/* Creates a tensor of an inner graph. It gets the name when the graph is sealed, or a made-up one
+ * if the name is taken. */
 int32_t graph_new_tensor(GraphBuilder *builder, Str name);
 /* Adds a graph input. n_dims < 0: the shape is not declared. If it is also an initializer it stays
  * one. */
@@ -234,7 +238,7 @@ void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Dec
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
                            TensorData data);
 void graph_add_output(GraphBuilder *builder, int32_t tensor);
-/* Another name for a tensor that an op makes; the op keeps its own. Returns false if it is taken,
+/* Renames a tensor that an op makes; the op keeps its own name. Returns false if the name is taken,
  * or if no op makes the tensor. */
 bool graph_rename(GraphBuilder *builder, int32_t tensor, Str name);
 const char *graph_builder_name(const GraphBuilder *builder, int32_t tensor);
@@ -252,17 +256,17 @@ int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n);
 int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset);
 int32_t graph_add_op(GraphBuilder *builder, Str op_type, Str name, Str path, const int32_t *inputs,
                      int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs);
-/* The same for an op with name, path, op_type, attrs and counts of operands. */
+/* The same; name, path, op_type, attrs and numbers of operands are taken from `op`. */
 int32_t graph_add_op_like(GraphBuilder *builder, GraphOp op, const int32_t *inputs,
                           const int32_t *outputs);
 /* Adds a body whose ops, from `first` on, were added: call it before adding its carries, and after
  * the bodies inside it. */
 void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *carries);
-/* Orders the ops, lists uses, checks. Returns NULL on a cycle, a tensor without a maker or with
- * two, or too many of anything; *err names it. The builder must not be used afterwards. */
+/* Orders the ops, lists uses, checks. Returns NULL on a cycle, a tensor with no maker or with two,
+ * or a count over its limit; *err names it. The builder must not be used afterwards. */
 Graph *graph_seal(GraphBuilder *builder, Error *err);
 
-/* What `hash` is of a file with these bytes. */
+/* The `hash` of a file with these bytes. */
 uint64_t graph_hash_of_file(Str bytes);
 
 /* ---- queries ---- */
@@ -309,7 +313,7 @@ const char *op_path(const Graph *graph, int32_t op); /* "" if it has none */
 const char *op_path_or_name(const Graph *graph, int32_t op);
 const char *op_operator(const Graph *graph, int32_t op);
 const char *tensor_name(const Graph *graph, int32_t tensor);
-/* One more than the last index in graph->operands that is an input of an op. */
+/* The number of places in graph->operands up to and including the last input of an op. */
 int32_t graph_n_input_places(const Graph *graph);
 
 int32_t graph_find_tensor(const Graph *graph, Str name); /* -1 if there is none */

@@ -5,7 +5,7 @@
  *             a a b a a b   a fold of 2 cycles, in each of which a folds
  *
  * A cycle is a group of its own between the layers and what holds them. Cycles depend on structure
- * alone: any two plans of a graph have the same groups.
+ * alone, so any two plans of a graph have the same groups.
  */
 #ifndef CORE_MODEL_GROUP_FOLD_H
 #define CORE_MODEL_GROUP_FOLD_H

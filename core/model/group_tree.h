@@ -1,11 +1,12 @@
 /* group_tree.h - the tree that groups come from, and the place of every shown op in it.
  *
- * A node is a path, or a block where the graph has no paths. The ops are kept in an order of their
- * own: program order, but for two kinds. Ops that read only parameters, such as the Identity ops on
- * weights that exporters put first, are moved before their first reader. A shared op is one that an
- * exporter left in the first of the groups that use it ("layers.0" holds the mask of all layers):
- * it is moved to the node that holds them all, and before the first of them, so that the groups are
- * alike. The groups that share must be named alike: what a skip connection reads is not shared.
+ * A node is a path, or a block where the graph has no paths. The ops are kept in program order,
+ * with two exceptions. Ops that read only parameters, such as the Identity ops on weights that
+ * exporters put first, are moved before their first reader. A shared op is one that an exporter
+ * left in the first of the groups that use it ("layers.0" holds the mask of all layers): it is
+ * moved to the node that contains all of them, before the first, so that the groups become equal.
+ * This needs groups with equal names but for digits: an op read through a skip connection is not
+ * shared.
  */
 #ifndef CORE_MODEL_GROUP_TREE_H
 #define CORE_MODEL_GROUP_TREE_H
@@ -34,7 +35,8 @@ typedef struct {
 GroupTree *group_tree_new(Arena *arena, const Graph *graph, const int32_t *shown, int32_t n_shown,
                           const int32_t *structure);
 
-/* Equal but for digits: "layer_9" and "layer_10", not "k_proj" and "v_proj". */
+/* Whether the names are equal but for digits: "layer_9" and "layer_10", not "k_proj" and "v_proj".
+ */
 bool group_names_alike(const char *a, const char *b);
 
 /* The node at `depth` above node, or node itself. */

@@ -1,10 +1,10 @@
 /* onnx.h - an ONNX file read from the wire format: mapped, not copied, weights untouched.
  *
- * Reads ModelProto by field number (onnx.proto, IR 3 to 14); unknown fields are skipped, nesting
- * is limited, every length is checked against what is left. Initializers may be listed as inputs
- * or not. External data is located relative to the model file and refused if its path leaves that
- * folder; it is mapped on first use, and may be absent. The map is used as long as the graph: the
- * caller unmaps after freeing the arena.
+ * Reads ModelProto by field number (onnx.proto, IR 3 to 14); unknown fields are skipped, nesting is
+ * limited, every length is checked against what is left. Initializers may be listed as inputs or
+ * not. External data is located relative to the model file and refused if its path leaves that
+ * folder; it is mapped on first use, and the file may be missing. The map is used as long as the
+ * graph lives: free the arena first, then unmap.
  *
  * Local functions are inlined, the bodies of If, Loop, Scan and SequenceMap become ops of the same
  * graph (GraphBody in graph.h); their ops are named after the node, "If_3/Add_1", and are below
@@ -22,14 +22,14 @@
 #include "core/base/progress.h"
 #include "core/model/graph.h"
 
-/* Operators that have rules of their own: a local function of such a name is not inlined. */
+/* Operators that have rules of their own: a local function with such a name is not inlined. */
 typedef struct {
     bool (*has)(const void *context, Str op_type); /* NULL if there are none */
     const void *context;
     Progress *progress; /* bytes of the file, and its first ops as lines; or NULL */
 } OnnxKeep;
 
-/* NULL with ERROR_UNREADABLE on anything missing, truncated or hostile. */
+/* Returns NULL with ERROR_UNREADABLE if the file is missing, truncated or hostile. */
 Graph *onnx_open(Arena *arena, const char *path, FileMap *map, Error *err);
 
 /* The same on bytes in memory (fuzzers, tests). file names them and locates external data. */
@@ -44,7 +44,7 @@ bool onnx_external(const Graph *graph, const TensorData *data, FileMap *map, Str
                    Error *err);
 
 /* A file of an ONNX test set (input_0.pb): a TensorProto, a SequenceProto of tensors, or an
- * OptionalProto of either. The bytes do not tell which of them it is, but the model does. */
+ * OptionalProto of either. The bytes do not say which of them the file holds; the model does. */
 enum { ONNX_ITEMS_MAX = 1 << 16 };
 typedef enum { ONNX_TENSOR, ONNX_SEQUENCE, ONNX_OPTIONAL } OnnxKind;
 
@@ -58,7 +58,7 @@ typedef struct OnnxTensor {
     struct OnnxTensor *items;
 } OnnxTensor;
 bool onnx_read_tensor(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error *err);
-/* At most ONNX_ITEMS_MAX elements; sequences of what is no tensor are refused. */
+/* Reads at most ONNX_ITEMS_MAX elements; a sequence of anything but tensors is refused. */
 bool onnx_read_value(Arena *arena, const char *file, Str bytes, OnnxKind kind, OnnxTensor *out,
                      Error *err);
 

@@ -1,15 +1,16 @@
-/* onnx_reader.h - what the files of the ONNX reader share; nobody else includes this.
+/* onnx_reader.h - what the files of the ONNX reader share; private to them.
  *
  * Nodes of the graph, of local functions and of the bodies of If, Loop and Scan all become ops of
- * one flat graph. An OnnxScope is the inside of a function's call or of a body: its own names, each
- * a tensor, and what is put before the names and paths of its ops. A function sees its own names
- * alone, a body also those around it.
+ * one flat graph. An OnnxScope is the inside of a function call or of a body: it has its own names,
+ * each for a tensor, and a prefix for the names and paths of its ops. A function sees only its own
+ * names; a body also sees the names around it.
  *
- * Scratch lists of the node being read are emptied, not freed, for the next one; what an inner
- * graph is read for is copied before. A list attribute keeps its place in its scratch list in `i`
- * until all attributes of the node are read, since the list may move while it grows.
+ * Scratch lists of the node being read are emptied and reused for the next one; before an inner
+ * graph is read, what is still needed from them is copied. A list attribute keeps its place in its
+ * scratch list in `i` until all attributes of the node are read, since the list may move while it
+ * grows.
  *
- * What is read for inlining and what that makes is counted: a small file can stand for 2^64 ops.
+ * Inlining is limited by counting what it reads and makes: a small file can stand for 2^64 ops.
  */
 #ifndef CORE_MODEL_ONNX_READER_H
 #define CORE_MODEL_ONNX_READER_H
@@ -45,7 +46,8 @@ struct OnnxScope {
     Arena *arena;
     Intern *names;
     Vec(int32_t) tensors;     /* per name; -1: an absent operand */
-    Str prefix, path, around; /* of names; of paths; the path of the op it stands for */
+    Str prefix, path, around; /* prefix of names; prefix of paths; the path of the op that the
+                                 scope replaces */
     AttrList attrs;           /* of the call */
     int64_t opset;            /* 0: the graph's */
     int depth;
@@ -65,7 +67,7 @@ typedef struct {
     OnnxScope *scope;
     Intern *function_keys;
     Vec(Function) functions; /* by key */
-    int64_t bytes_left;      /* of what inlining may make */
+    int64_t bytes_left;      /* what inlining may still allocate */
     Vec(int32_t) inputs, outputs;
     Vec(Attr) attrs;
     Vec(Subgraph) subgraphs;
@@ -78,14 +80,14 @@ typedef struct {
     const char *reported; /* progress is reported up to here */
 } OnnxReader;
 
-/* A node as far as it is read. Name and path are whole: with what the scope puts before. */
+/* A node as far as it is read. Name and path include the scope's prefixes. */
 typedef struct {
     Str name, op_type, domain, overload, scopes;
     Str path;
     const char *start; /* in the file, for errors */
 } OnnxNode;
 
-/* A node that stands for others: a copy of what the scratch lists held. */
+/* A node that is replaced by other ops: a copy of its scratch lists. */
 typedef struct {
     OnnxNode node;
     Wire wire; /* for errors */
@@ -99,7 +101,8 @@ typedef struct {
 
 /* ---- attributes: onnx_attr.c ---- */
 void read_attr(OnnxReader *reader, Wire wire);
-int32_t add_attrs(OnnxReader *reader); /* AttrList id of those read; pointers are set */
+/* AttrList id of the attributes read so far; their pointers are set. */
+int32_t add_attrs(OnnxReader *reader);
 
 /* ---- values: onnx_value.c ---- */
 typedef struct {
@@ -117,7 +120,7 @@ Str initializer_name(Wire wire, bool sparse);
 /* ---- nodes: onnx_node.c ---- */
 void read_node(OnnxReader *reader, Wire wire);
 Str operator_name(OnnxReader *reader, const OnnxNode *node);
-/* An op of the call itself, with one output; its name is the call's and the suffix. */
+/* Adds an op of the call itself, with one output; its name is the call's plus the suffix. */
 int32_t add_op(OnnxReader *reader, const char *op_type, const InlinedCall *call, const char *suffix,
                const int32_t *inputs, int n_inputs, int32_t output, int32_t attrs);
 
@@ -133,7 +136,8 @@ bool scope_open(OnnxReader *reader, OnnxScope *scope, const InlinedCall *call, W
 void scope_close(OnnxReader *reader);
 void scope_define(OnnxScope *scope, Str name, int32_t tensor);
 void scope_define_new(OnnxReader *reader, Str name); /* a tensor of that name, unless it is there */
-void scope_define_made(OnnxReader *reader, Wire nodes, uint32_t field); /* what the nodes make */
+/* The names that the nodes make. */
+void scope_define_made(OnnxReader *reader, Wire nodes, uint32_t field);
 void index_function(OnnxReader *reader, Wire wire);
 Function *called_function(OnnxReader *reader,
                           const OnnxNode *node); /* NULL: none, or to be kept an op */

@@ -17,8 +17,8 @@ typedef struct {
     int32_t spare;       /* start may move forward by up to this much within the run */
 } Period;
 
-/* The run whose whole words cover most; of equals the one with the shortest word, then the first
- * found. Scratch memory is 20 bytes a symbol. */
+/* The run whose whole repetitions cover the most symbols; of equal ones that with the shortest
+ * word, then the first found. Scratch memory is 20 bytes a symbol. */
 Period period_find(Arena *scratch, const int32_t *symbols, int32_t n);
 
 #endif

@@ -18,19 +18,20 @@ typedef struct Rewrite Rewrite;
 
 enum { NEW_OP_INPUTS = 4, NEW_OP_ATTRS = 6 };
 typedef struct {
-    int32_t before; /* op of the old graph: the new one runs just before it and has its path */
-    bool replaces;  /* it makes that op's first output, and has its name */
+    int32_t before; /* an op of the old graph: the new op runs just before it and gets its path */
+    bool replaces;  /* the new op makes that op's first output and gets its name */
     const char *operator;
     int n_inputs, n_attrs;
-    int32_t input[NEW_OP_INPUTS]; /* old tensors, or what rewrite_add() returned; -1: absent */
-    Attr attr[NEW_OP_ATTRS];      /* by rewrite_int() and the like */
+    int32_t input[NEW_OP_INPUTS]; /* tensors of the old graph, or results of rewrite_add(); -1:
+                                     absent */
+    Attr attr[NEW_OP_ATTRS];      /* made by rewrite_int() and its like */
 } NewOp;
 
 Rewrite *rewrite_new(const Graph *graph);
 /* Adds an op and returns the tensor that it makes. An op equal to an earlier one is not added
  * again. */
 int32_t rewrite_add(Rewrite *rewrite, NewOp op);
-/* A constant of one element, n_dims 0 or 1; the bytes are those of the element. */
+/* Adds a constant of one element; n_dims is 0 or 1; `bytes` are those of the element. */
 int32_t rewrite_constant(Rewrite *rewrite, Dtype dtype, int n_dims, const void *bytes,
                          size_t n_bytes);
 Attr rewrite_int(const Rewrite *rewrite, const char *name, int64_t value);
@@ -41,9 +42,10 @@ Graph *rewrite_seal(Rewrite *rewrite, Error *err);
 
 /* ---- for rewrites of another kind ---- */
 
-/* A tensor of the graph, with its name, what is declared of it and its elements. */
+/* Copies a tensor of the graph: its name, its declaration and its elements. */
 int32_t rewrite_copy_tensor(GraphBuilder *builder, const Graph *graph, int32_t tensor);
-/* Declares inputs and outputs; tensor: of the builder, by tensor of the graph. */
+/* Declares the inputs and outputs of the graph; tensor[] maps tensors of the graph to those of the
+ * builder. */
 void rewrite_copy_ends(GraphBuilder *builder, const Graph *graph, const int32_t *tensor);
 
 #endif

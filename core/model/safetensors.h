@@ -20,7 +20,7 @@ typedef struct {
     const char *name;
     Dtype dtype;
     Shape shape;
-    Str bytes; /* as many as type and shape say, little-endian, maybe unaligned */
+    Str bytes; /* as many as type and shape say; little-endian, perhaps unaligned */
 } SafeTensor;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     Vec(SafeTensor) tensors; /* by name */
 } SafeTensors;
 
-/* Of a file, or of a folder. Names live in the arena, bytes in the maps; ends with
+/* Opens a file, or all files of a folder. Names live in the arena, bytes in the maps; ends with
  * safetensors_close(), also after an error. ERROR_UNREADABLE names the file and, where there is
  * one, the tensor: no such file, not this format, elements outside of the file, a name twice. */
 bool safetensors_open(Arena *arena, const char *path, SafeTensors *out, Error *err);

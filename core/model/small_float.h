@@ -3,8 +3,8 @@
  *     sign, exponent, mantissa: mantissa / 2^m * 2^(1 - bias) where the exponent is 0, else
  *     (1 + mantissa / 2^m) * 2^(exponent - bias)
  *
- * A number beyond the largest one becomes the largest one (saturating), or else infinity or NaN,
- * whichever the type has; types without either always saturate. f8e8m0 is only an exponent: 2^(bits
+ * A number beyond the largest one becomes the largest one if saturating; otherwise infinity or NaN,
+ * whichever the type has. Types without both always saturate. f8e8m0 is only an exponent: 2^(bits
  * - 127). Sources: OCP 8-bit Floating Point 1.0 and Microscaling Formats 1.0 (e4m3fn, e5m2, e8m0,
  * e2m1, e2m3, e3m2); ONNX's operator Cast (fnuz types, saturation, round_mode).
  */

@@ -1,8 +1,8 @@
 /* widen.h - a model whose f32 numbers are computed as f64.
  *
- * For comparing a run with exact results: inputs, parameters, constants and what casts make are
- * f64; elements that are stored as f32 are converted when they are read (TensorData.stored). Models
- * with floats of less than 32 bits are refused: what they round would be another model.
+ * For comparing a run with exact results: inputs, parameters, constants and results of casts become
+ * f64; elements stored as f32 are converted when they are read (TensorData.stored). Models with
+ * floats of less than 32 bits are refused: without their rounding they would be another model.
  */
 #ifndef CORE_MODEL_WIDEN_H
 #define CORE_MODEL_WIDEN_H

@@ -5,10 +5,11 @@
  *         switch (field.number) { case 7: read_graph(wire_message(&wire, &field, "GraphProto")); }
  *     return !file.failed;
  *
- * Nothing is copied: what a field holds is a view of the file's bytes. The first fault sets the
- * error, with the offset and the message it is in, and `failed`; after it wire_next() is false for
- * every message of the file, so loops end by themselves and only their end is checked.
- * Field layout as in protobuf's "Encoding" page; groups (wire types 3 and 4) are not in ONNX.
+ * Nothing is copied: the content of a field is a view of the file's bytes. The first fault sets
+ * `failed` and the error, with the offset and the message it is in; from then on wire_next()
+ * returns false for every message of the file, so loops end by themselves and only the end of
+ * reading needs a check. Field layout as in protobuf's "Encoding" page; groups (wire types 3 and 4)
+ * are not in ONNX.
  */
 #ifndef CORE_MODEL_WIRE_H
 #define CORE_MODEL_WIRE_H
@@ -37,7 +38,7 @@ typedef struct {
     uint32_t number;
     WireType type;
     uint64_t varint; /* of a WIRE_VARINT */
-    Str bytes;       /* the payload as it stands in the file, of any type */
+    Str bytes;       /* the payload as it is in the file, of any wire type */
 } WireField;
 
 WireFile wire_file(const char *name, Str bytes, Error *err);
@@ -46,15 +47,16 @@ Wire wire_begin(WireFile *file, const char *message); /* the whole file as one m
 /* The next field; false at the end and after a fault. */
 bool wire_next(Wire *wire, WireField *field);
 
-/* Reads a field as the type that it must have; if it has another one, that is a fault, and the
- * result is 0, empty or an empty message. */
+/* Reads a field as the given type; a field of another type is a fault, and the result is then 0,
+ * empty or an empty message. */
 int64_t wire_int(Wire *wire, const WireField *field);
 float wire_float(Wire *wire, const WireField *field);
 Str wire_bytes(Wire *wire, const WireField *field);
 Wire wire_message(Wire *wire, const WireField *field, const char *message);
 
 /* The elements of a repeated number field, packed (one run of bytes) or not (one field each): in
- * both cases their encodings, concatenated. Checks that the length is a multiple of fixed sizes. */
+ * both cases their encodings are concatenated. Checks that the length is a multiple of fixed sizes.
+ */
 Str wire_elements(Wire *wire, const WireField *field, WireType element);
 
 /* Removes one varint from the front of text; false when it is truncated or longer than 64 bits. */

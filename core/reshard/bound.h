@@ -9,11 +9,11 @@
  *     drop(n)             least time of steps that together divide the number of parts by n
  *                         + (n-1)/n * t * byte
  *
- * for each all-gather or all-to-all over n_i moves (n_i-1)/n_i of its result, which is at least t
- * over the n_i that come after it. Atoms that are far, whose groups are always slower (they reach
- * over nodes), must be in some step's groups: the steps that include them move least when they
- * come first. A value partial over m reduces a payload of at least m f, and if the target is
- * larger than what a reduce-scatter leaves, grows from there.
+ * For each all-gather or all-to-all over n_i, the amount moved is (n_i-1)/n_i of its result, which
+ * is at least t divided by the n_i that come after it. Atoms that are far, whose groups are always
+ * slower (they reach over nodes), must be in some step's groups: the steps that include them move
+ * least when they come first. A value partial over m reduces a payload of at least m f; if the
+ * target is larger than what a reduce-scatter leaves, gathers follow from there.
  *
  * The bound never exceeds the cost of the cheapest path, so A* may rely on it; the tests compare
  * it with exhaustive search.

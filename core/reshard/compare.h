@@ -29,7 +29,7 @@ typedef struct {
     const Mesh *mesh;
     const Machine *machine;
     Shardings *shardings;
-    Resharder *resharder; /* of these three */
+    Resharder *resharder; /* made for this mesh, machine and these shardings */
     const Shape *shape;
     Dtype dtype;
     int32_t from, to; /* Shardings ids */

@@ -1,17 +1,18 @@
-/* lend.h - paths that another resharder has found, for plans of equal meshes and machines. */
+/* lend.h - reuses paths that another resharder has found, for plans with an equal mesh and machine.
+ */
 #ifndef CORE_RESHARD_LEND_H
 #define CORE_RESHARD_LEND_H
 
 #include "core/reshard/reshard.h"
 
-/* Whether paths on one mesh and machine hold on the other: all that steps and prices depend on is
- * equal. Names may differ. */
+/* Whether paths found on one mesh and machine are valid on the other: everything that steps and
+ * prices depend on is equal. Names may differ. */
 bool lend_fits(const Mesh *mesh, const Machine *machine, const Mesh *other,
                const Machine *other_machine);
 
-/* From now on paths come from `lender` where it has searched them, with the same results as a
- * search; NULL ends it. The lender must fit, live until then, and be used by nobody else meanwhile:
- * it is only read. */
+/* From now on, paths that `lender` has already searched are taken from it, with the same results as
+ * a search; NULL ends this. The lender must fit, live until then, and be used by nobody else
+ * meanwhile: it is only read. */
 void resharder_borrow(Resharder *resharder, const Resharder *lender);
 
 /* Adds the paths of another resharder that fits, so both can be borrowed. */

@@ -16,7 +16,7 @@
 typedef struct {
     const char *name;          /* "nvlink" */
     double latency_us;         /* alpha: per step of a collective, without a Tuning */
-    double bytes_per_s;        /* one direction, per device: what the wire can carry */
+    double bytes_per_s;        /* one direction, per device: the bandwidth of the wire */
     double shared_bytes_per_s; /* shared by all devices of a node; 0 if nothing is shared */
     /* With a Tuning: the channels of a device (between nodes: those of one device's part of the
      * network), and what each of them carries. */
@@ -40,13 +40,13 @@ typedef enum { PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE, PROTOCOL_COUNT } Pr
 
 enum { SPREADS = 3, TREE_SIZES = 23 };
 
-typedef double Latencies[ALGORITHM_COUNT][PROTOCOL_COUNT]; /* 0 if the algorithm has no such
-                                                              protocol */
+typedef double Latencies[ALGORITHM_COUNT][PROTOCOL_COUNT]; /* 0 if the algorithm does not support
+                                                              the protocol */
 typedef double BySpread[SPREADS]; /* of groups on one node, on two, on more */
 
-/* What NCCL's model knows about a host beside its links: src/graph/tuning.cc. Shares are of the
- * sum over channels; *_channel_bytes_per_s are the most that a channel of that algorithm carries.
- */
+/* Constants of NCCL's model for this host, besides its links: src/graph/tuning.cc. Shares are of
+ * the sum over channels; *_channel_bytes_per_s are the most that a channel of that algorithm
+ * carries. */
 typedef struct {
     Latencies base_us;    /* once */
     Latencies inside_us;  /* per hop inside a node */
@@ -81,8 +81,8 @@ typedef struct {
     double launch_us; /* per op */
     double
         matmul_us; /* per matmul, beside launch_us: until its pipeline is full, and to drain it */
-    int64_t processors, matmul_tile; /* that work side by side, each on tile x tile elements of a
-                                        matmul's result; 0: waves are not counted */
+    int64_t processors, matmul_tile; /* processors that work in parallel, each on tile x tile
+                                        elements of a matmul's result; 0: waves are not counted */
     Link inside, between;
     const Tuning *tuning;            /* NULL: collectives are rings */
     const struct Measured *measured; /* measured.h; NULL: formulas alone */
@@ -100,7 +100,8 @@ typedef struct {
     int64_t n;        /* ranks of a group */
     int64_t nodes;    /* the most nodes that any group is on */
     int64_t per_node; /* the fewest ranks that a group has on one of its nodes */
-    int64_t busy;     /* the most devices of the mesh on one node: all groups transfer at once */
+    int64_t busy;     /* the most devices of the mesh on one node: all their groups transfer at
+                         the same time */
 } RankGroup;
 
 RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms);

@@ -1,9 +1,9 @@
 /* measured.h - tables of times that were measured on a machine: of operators by size, of
  * collectives by kind and ranks.
  *
- * Where a machine has them they stand before formulas: an operator's time is read off the points of
- * its table, a collective's is latency_us + bytes / bytes_per_s. An operator, element type or
- * number of ranks without a table is priced by the formulas of cost.h and price.h.
+ * A machine's tables take precedence over formulas: an operator's time is interpolated between the
+ * points of its table, a collective's is latency_us + bytes / bytes_per_s. An operator, element
+ * type or number of ranks without a table is priced by the formulas of cost.h and price.h.
  *
  *     one size     the bytes of the op's operands, or the flops of attention in one op. Between two
  *                  points the logarithm of the time is linear in that of the size; beyond the
@@ -22,7 +22,7 @@
 enum { MEASURED_SIZES = 4 };
 
 typedef struct {
-    double size[MEASURED_SIZES]; /* batch, m, n, k; of one size the first */
+    double size[MEASURED_SIZES]; /* batch, m, n, k; with one size, the first is used */
     double us;
 } MeasuredPoint;
 
@@ -31,7 +31,7 @@ typedef struct {
     Dtype dtype;         /* of its first operand */
     int n_sizes;         /* 1 or MEASURED_SIZES */
     int n;
-    const MeasuredPoint *point; /* of one size: ascending */
+    const MeasuredPoint *point; /* with one size: ascending */
 } MeasuredOp;
 
 typedef struct {

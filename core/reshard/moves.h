@@ -1,4 +1,4 @@
-/* moves.h - the steps that lead on from a layout (kinds and rules: space.h).
+/* moves.h - the steps that can follow a layout in a search (kinds and rules: space.h).
  *
  * Every useful step is offered once, in an order that depends on nothing but the layout. If more
  * than ARRANGED_MAX atoms need new positions at once, only the orders of the target are offered,
@@ -20,9 +20,9 @@ typedef struct {
     int n_looked;  /* positions tried for permutes; after LOOKS_MAX no more permutes are offered */
 } LayoutMoves;
 
-/* Offers all steps but permutes, which are many. For steps that give atoms new positions, a layout
- * that holds those atoms is offered first, and its completions when that one is expanded; its kind
- * then has no meaning. */
+/* Offers all steps but permutes, which are many. For steps that give atoms new positions, first a
+ * layout that holds those atoms is offered, and its completions when that layout is expanded; the
+ * kind of the step then has no meaning. */
 void moves_offer(LayoutMoves *moves, const Layout *from);
 
 /* The permutes that move exactly these atoms, or any. */

@@ -8,9 +8,9 @@
  * pairwise. Without tuning numbers every kind is a ring on the slowest link of the group.
  *
  * Two things differ from NCCL on purpose. Its table of tree efficiency by message size is
- * interpolated between powers of two, so that time is continuous and grows with bytes. And a link
- * that several devices of a node share is divided among those of the mesh: all groups transfer at
- * once.
+ * interpolated between powers of two, so that time is continuous and grows with bytes. A link that
+ * several devices of a node share is divided among those of the mesh, since all groups transfer at
+ * the same time.
  */
 #ifndef CORE_RESHARD_PRICE_H
 #define CORE_RESHARD_PRICE_H
@@ -28,8 +28,8 @@ typedef enum {
     STEP_SEND,      /* the same, to a device of another mesh */
     STEP_BROADCAST, /* one device to several of another mesh */
     STEP_HALO,      /* neighbours along an axis send each other the borders of their parts */
-    STEP_SCAN,      /* each rank gets what the ranks before it along an axis add up to */
-    STEP_RING,      /* each rank sends what it got on to the next one: one turn */
+    STEP_SCAN,      /* each rank gets the sum of the ranks before it along an axis */
+    STEP_RING,      /* each rank passes what it received on to the next one: one turn */
     STEP_KIND_COUNT
 } StepKind;
 
@@ -49,7 +49,7 @@ Price price_step(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSe
                  int64_t bytes);
 
 /* The same for any group of devices, which atoms of one mesh may not describe: a send between two
- * nodes has n 2, nodes 2, per_node 1. A group with busy 0 has its links to itself. */
+ * nodes has n 2, nodes 2, per_node 1. A group with busy 0 has its links for itself. */
 Price price_group(const Machine *machine, StepKind kind, const RankGroup *group, int64_t bytes);
 
 /* The formula of the chosen algorithm in words, and below it the same with numbers:
@@ -66,8 +66,8 @@ void price_terms(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSe
                  int64_t bytes, Buf *out);
 
 /* Prices of one mesh for searches: what depends on kind and atoms alone is computed once. */
-/* What a large all-reduce over the atoms gets of its links: the way that is chosen, and per step of
- * it the latency inside a node or between nodes. */
+/* For a large all-reduce over the atoms: the algorithm chosen and, for each of its steps, the
+ * latency inside a node or between nodes. */
 typedef struct {
     const char *algorithm; /* "ring Simple"; "" if nothing moves */
     double inside_us, between_us, bytes_per_s;

@@ -29,7 +29,7 @@
 /* The transfer over one kind of wire: share * bytes / (left * bus), or / most if that is less. */
 typedef struct {
     double share;
-    double bus_bytes_per_s, left; /* left: the protocol's efficiency */
+    double bus_bytes_per_s, left; /* left: the fraction that the protocol leaves for data */
     double most_bytes_per_s;      /* the machine file's limit; 0 if none */
 } WirePass;
 

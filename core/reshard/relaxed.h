@@ -1,10 +1,10 @@
 /* relaxed.h - a lower bound of the time from a layout to the target, by solving a smaller problem
  * exactly.
  *
- * Only this is kept of a layout, its *stand*: which atoms shard; which of them are where the
- * target has them, with all below; which of the others have not moved since the source; which are
- * to be reduced. Steps are those of space.h with their true prices, and an atom takes the best
- * position that its stand allows:
+ * Of a layout only its *stand* is kept: which atoms shard; which of those are in the target's
+ * place, together with all atoms below them; which of the others have not moved since the source;
+ * which are to be reduced. Steps are those of space.h with their true prices, and an atom takes the
+ * best position that its stand allows:
  *
  *     right at once    a moved or unused atom, if those below it in the target are right and no
  *                      unmoved atom is in the way; for unused atoms that is free
@@ -12,9 +12,9 @@
  *     permute          everything that shards is as right as can be; atoms may be exchanged for
  *                      unused ones of the same product
  *
- * Stands are few (tens), so the cheapest path from each is found by iterating over their steps to
- * a fixed point. A layout's steps are steps of its stand, to stands no better than those looked
- * at, so no path is cheaper than the bound. Payloads are without padding.
+ * Stands are few (tens), so the cheapest path from each is found by iterating over their steps to a
+ * fixed point. A layout's steps are steps of its stand, to stands no better than those that the
+ * tables include, so no path is cheaper than the bound. Payloads are without padding.
  */
 #ifndef CORE_RESHARD_RELAXED_H
 #define CORE_RESHARD_RELAXED_H
@@ -27,8 +27,8 @@ enum { RELAXED_ATOMS_MIN = 4, RELAXED_ATOMS_MAX = 6 };
 typedef struct Relaxed Relaxed;
 Relaxed *relaxed_new(Arena *arena);
 
-/* Returns false if the space has too many atoms, or so few that searching is faster. The space
- * must not change while bounds are asked for. */
+/* Returns false if the space has too many atoms, or so few that a search is faster. The space must
+ * not change while bounds are asked for. */
 bool relaxed_begin(Relaxed *relaxed, const Space *space);
 
 typedef struct {

@@ -26,16 +26,15 @@
  * padding_bytes of a step are what that adds to the mean payload.
  *
  * A path is the cheapest of all through layouts whose dims are in the digits of either end
- * (space.h), found by A* (search.h); `proven` means that none is cheaper, bound_us is a lower
- * bound of any path, by a formula that does not depend on the search. Peak memory, the largest
- * shard a rank holds on the way, is capped: Rink et al. (2022, arXiv 2112.01075) show that
- * resharding never needs more than the larger of both ends. If uneven dims make that impossible
- * the cap is exceeded, and peak_bytes tells. Any pair of shardings of one tensor on one mesh has a
- * path: gathering everything and slicing is always possible. Only propagators that decide
- * themselves what is partial ask for a path to a partial target: its last step is a slice, in
- * which for a sum the ranks at coordinate 0 keep what they hold and others hold 0, and for a mean,
- * maximum or minimum all keep it. A shard becomes an addend of a sum over the axes that shard it
- * with zeros around it.
+ * (space.h), found by A* (search.h); `proven` means that none is cheaper, bound_us is a lower bound
+ * of any path, by a formula that does not depend on the search. Peak memory, the largest shard a
+ * rank holds on the way, is capped: Rink et al. (2022, arXiv 2112.01075) show that resharding never
+ * needs more than the larger of both ends. If uneven dims make that impossible the cap is exceeded;
+ * peak_bytes says by how much. Any pair of shardings of one tensor on one mesh has a path:
+ * gathering everything and slicing is always possible. Only propagators that decide themselves
+ * which values are partial ask for a path to a partial target. Its last step is a slice: for a sum,
+ * ranks at coordinate 0 keep what they hold and others hold 0; for a mean, maximum or minimum all
+ * keep it. A shard becomes an addend of a sum over the axes that shard it, with zeros around it.
  *
  * A step is correct if every rank's target elements are held in its group: the host runner
  * executes it that way, and the truth tests compare every element.
@@ -52,7 +51,7 @@ typedef struct {
     int32_t from, to; /* Shardings ids */
     int64_t bytes, wire_bytes, padding_bytes;
     double us;
-    int turns; /* of a ring: `bytes` are sent so often, one after another; else 0 */
+    int turns; /* of a ring: `bytes` are sent this many times, one after another; else 0 */
 } Step;
 
 typedef struct {
@@ -74,8 +73,9 @@ typedef struct {
     PeakCap cap;
     double slack;
     int64_t bytes;
-    bool whole_axes; /* groups are of whole axes, or of the parts of axes that an end tells apart,
-                        wherever there is such a path: found much sooner on large meshes */
+    bool whole_axes; /* groups are of whole axes, or of the parts of axes that one end
+                        distinguishes, wherever such a path exists: found much sooner on large
+                        meshes */
 } ReshardOptions;
 
 /* PEAK_ENDS without slack; tensors below 1 MiB are free: they cost latency, not memory. */
@@ -93,12 +93,12 @@ void resharder_options(Resharder *resharder, const ReshardOptions *options);
 void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out);
 
 const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
-/* The same where of the value only the share `fill` of its elements is there to be moved, as of
- * what a router sent to experts; each step is priced so. */
+/* The same if only the share `fill` of the value's elements exists and has to be moved, as with
+ * tokens that a router sent to experts; each step is priced accordingly. */
 const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                   AtomSet fixed, double fill);
-/* The same on the devices at one coordinate of `fixed` atoms: no step is over those, unless an end
- * is sharded by them. */
+/* The same for devices that share one coordinate of the `fixed` atoms: no step is over those,
+ * unless one of the two shardings uses them. */
 const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                   AtomSet fixed);
 

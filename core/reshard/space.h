@@ -3,8 +3,8 @@
  * A *slot* is a digit of a dim: source and target are split at each other's borders, so that a
  * layout is one ordered list of atoms per slot, major first, and a set of partial atoms. A dim
  * whose two ends share no digits, 2304/tp and (3)(768/tp), has slots of both forms, and a layout
- * uses those of one. Dims that neither end shards are equivalent if all atoms divide them: then
- * one of them gets a slot, so that an atom may be parked there, else all.
+ * uses the slots of one form. Dims that neither end shards are equivalent if all atoms divide them:
+ * then one of them gets a slot, so that an atom may be parked there, else all.
  *
  * Steps between layouts (n: ranks of a group; a list's tail is its minor end):
  *     slice           unused atoms are added to tails                        free
@@ -15,8 +15,8 @@
  *                     order, is free: a rank's whole shard goes to another rank
  *     all-reduce      partial atoms of one reduction become unused
  *     reduce-scatter  partial atoms of one reduction are added to tails
- * An axis that neither end splits is gathered and reduced in one piece, all of it that shards or
- * is partial: splitting would save rings a hop or two, and the reader of the steps nothing. It may
+ * An axis that neither end splits is gathered and reduced as a whole, as far as it shards or is
+ * partial: splitting it would save a ring a hop or two, but make the steps harder to read. It may
  * be split if it moves from dim to dim. Chunks of uneven digits are torch's, run by run of one
  * axis; a tail is then only what can be removed (boundary rule of cut.h).
  *
@@ -39,10 +39,9 @@ enum {
 
 /* Where each atom is: ATOM_UNUSED, ATOM_PARTIAL, or place_in(slot, i). Compared as bytes.
  *
- * In the middle of a step, atoms without a new position yet have ATOM_HELD + 1 + a slot that may
- * not take them, since it gave some. The slots that gave are listed at the held atoms in ascending
- * order, whichever atom came from which; ATOM_HELD if none gave.
- */
+ * In the middle of a step, an atom without a new position has ATOM_HELD + 1 + the slot that may not
+ * take it, because the slot gave some away. The slots that gave are listed at the held atoms in
+ * ascending order, whichever atom came from which; ATOM_HELD if none gave. */
 typedef struct {
     uint16_t moved;    /* devices are still in the order of the source's mesh, not the target's */
     uint16_t progress; /* steps in common with a path to be avoided (search.h) */
@@ -81,8 +80,8 @@ typedef struct {
     double us, byte_us;
 } Least;
 
-/* What it costs at least to gather far atoms of a product again, or to reduce over them, per byte
- * that each rank holds before, whatever other atoms are in the same groups. */
+/* The least cost of gathering far atoms of a product again, or of reducing over them, per byte that
+ * each rank holds before, whatever other atoms are in the same groups. */
 enum { FAR_SIZES = 16 };
 
 typedef struct {
@@ -103,8 +102,8 @@ typedef struct {
     double (*least_reduce_us)(void *context, int64_t n);
     double drop_byte_us, reduce_byte_us;
     Least permute;
-    bool permutes_alike; /* a permute costs the same whatever atoms it is over */
-    Least grow;          /* extra cost of an all-reduce over a reduce-scatter, or any gather */
+    bool permutes_alike; /* a permute costs the same for any set of atoms */
+    Least grow;          /* extra cost of an all-reduce over a reduce-scatter, or of any gather */
     AtomSet far;         /* of the mesh: a step whose groups include one of these costs at least
                             this */
     Least far_drop, far_reduce, far_permute, far_grow;
@@ -114,25 +113,25 @@ typedef struct {
 typedef struct {
     int n_atoms, n_slots, n_dims;
     int64_t size[ATOMS_MAX];
-    AtomSet of_mesh[ATOMS_MAX]; /* the atoms of the mesh that it stands for: one, or those of an
-                                   axis */
+    AtomSet of_mesh[ATOMS_MAX]; /* the atoms of the mesh that this atom represents: one, or those
+                                   of an axis */
     bool runs_on[ATOMS_MAX];    /* continues the axis of the atom before */
     bool joined[ATOMS_MAX];     /* and neither end splits the two */
-    AtomSet whole[ATOMS_MAX];   /* all that are joined with it */
+    AtomSet whole[ATOMS_MAX];   /* all atoms joined with it */
     uint8_t reduce[ATOMS_MAX];
     Slot slot[SLOTS_MAX];
     AtomSet kept;                   /* partial at both ends */
     AtomSet far;                    /* in the units of the pricing */
-    int64_t goal_before[ATOMS_MAX]; /* for atoms that shard in the target: parts of the list before
-                                     */
+    int64_t goal_before[ATOMS_MAX]; /* for atoms that shard the target: product of the parts
+                                       before it in its list */
     bool padded;                    /* chunks are ceil(size / parts), whatever the order of atoms */
     bool two_forms;
     bool even;       /* no slot has chunks of two sizes, however it is sharded */
-    double unit;     /* bytes of one element of all slots: what dims without a slot hold */
+    double unit;     /* bytes of one element of all slots, that is of all dims without a slot */
     double limit;    /* limit of what a rank may hold, in bytes */
     int most_offers; /* layouts that a search may look at */
-    double goal_bytes,
-        floor_bytes; /* on a rank, without padding: of the target; if all atoms shard it */
+    double goal_bytes, floor_bytes; /* bytes of the target on a rank, without padding; and if all
+                                       atoms sharded it */
     Layout from, to;
     Pricing pricing;
 } Space;
@@ -142,25 +141,25 @@ typedef struct {
 void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSet without,
               double element_bytes, Space *out);
 
-/* The same space with fewer layouts: atoms that are joined are one, but as many as `most` allows
- * stay apart, first where far atoms begin, then in the middle of the longest row. Returns false if
- * none are one. */
+/* The same space with fewer layouts: joined atoms become one. As many as `most` allows stay apart,
+ * first where far atoms begin, then in the middle of the longest row. Returns false if no atoms are
+ * joined. */
 bool space_join(const Space *space, int most, Space *out);
 
-/* The atoms of the mesh that these stand for. */
+/* The atoms of the mesh that these atoms of the space represent. */
 AtomSet space_of_mesh(const Space *space, AtomSet atoms);
 
 /* The sharding of a layout; dims without a slot are as in `like`. */
 Sharding space_sharding(const Space *space, const Layout *layout, const Sharding *like,
                         const Mesh *mesh);
 
-/* Derives from `to` what the slots and the bounds keep of the target. */
+/* Computes from `to` what slots and bounds need to know about the target. */
 void space_set_goal(Space *space);
 
 /* The end of the run of one axis that begins at `first`, which is chunked at once. */
 int space_run(const Space *space, const uint8_t *atom, int n, int first);
 
-/* Returns true if a list of n atoms without those from k on is a coarser layout. */
+/* Returns whether a list of n atoms without those from k on is a coarser layout. */
 bool space_boundary(const Space *space, int slot, const uint8_t *atom, int n, int k);
 
 /* Rank 0's chunk of a slot sharded by this list. */

@@ -14,10 +14,10 @@
  *     {OP("ReduceSum", ..), TORCH("sum(dim=axes, keepdim=keepdims;; keepdims:=0)"), ..},
  *
  * A name with its system, "torch::softmax", "paddle::softmax", "nnscaler::softmax",
- * "stablehlo::dot" (or with a dot, "stablehlo.dot"), is found in any graph; a bare name is an
- * operator of ours first, then of the first system in the order of SystemId that has it. Also
- * found: "aten::softmax" and "vescale::softmax" (torch's), "torch.nn.functional.softmax" and the
- * like, an overload that is not listed ("aten::softmax.int"), an in-place form ("torch::relu_").
+ * "stablehlo::dot" (or with a dot, "stablehlo.dot"), is found in any graph; a bare name is looked
+ * up among our operators first, then in the systems in the order of SystemId. Also found:
+ * "aten::softmax" and "vescale::softmax" (torch's), "torch.nn.functional.softmax" and the like, an
+ * overload that is not listed ("aten::softmax.int"), an in-place form ("torch::relu_").
  */
 #ifndef CORE_RULES_ALIAS_H
 #define CORE_RULES_ALIAS_H

@@ -1,10 +1,10 @@
 /* args.h - the parameters of an op beside its data: axes, target shapes, ranges, parts.
  *
  * Operator sets moved these from attributes to inputs over time (axes of Squeeze at 13, of
- * ReduceMean at 18); here it does not matter which. Rules and host evaluation both read through
- * these functions, so that they cannot disagree. Each checks what it reads against the shapes, and
- * returns false with *err when it does not fit, or with ERROR_NOT_INFERABLE when it is not known
- * before the run. Source: the ONNX operator schemas, opset 1 to 23.
+ * ReduceMean at 18); here it does not matter which. Rules and host evaluation both read parameters
+ * through these functions, so that they cannot disagree. Each checks what it reads against the
+ * shapes, and returns false with *err when it does not fit, or with ERROR_NOT_INFERABLE when it is
+ * not known before the run. Source: the ONNX operator schemas, opset 1 to 23.
  */
 #ifndef CORE_RULES_ARGS_H
 #define CORE_RULES_ARGS_H
@@ -34,7 +34,7 @@ Str args_text(const RuleCall *call, const char *attr, const char *fallback);
 bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Error *err);
 bool args_has(const RuleCall *call, int input); /* the input is there */
 
-/* Checks of operands; inputs are named by the numbers that the op has for them. */
+/* Checks of operands; an error names an input by its number in the op. */
 bool args_rank(const RuleCall *call, int input, int64_t least, int64_t most, Error *err);
 bool args_shape(const RuleCall *call, int input, const Shape *want, Error *err);
 bool args_same_size(const RuleCall *call, int a, int64_t dim_a, int b, int64_t dim_b, Error *err);

@@ -6,13 +6,13 @@
  * move"}, {OP("LayerNormalization", ..), .gradient = "0: NormGrad(x0 x1); 1: NormGrad(x0); 2:
  * contract"}, {OP("Where", ..), .gradient = "0: zero; 1: local(x0); 2: local(x0)"},
  *
- * Clauses with `;` between. Before the colon are the operator's inputs: one; several with blanks
- * between, whose gradients one op makes; `all`, for each input without a clause of its own. Then
- * the kernel that computes it, in parentheses what it reads beside the gradients of all outputs:
- * inputs x0, x1, outputs y0, y1; `others`, all inputs but those that are differentiated; `inputs`,
- * all of them. What is not there is absent for the kernel too. Behind `*` is a
- * factor: a number; an attribute of the op, 1 where it is not given; `mean`, one by the number of
- * points that the op reduces, times that of its inputs in a clause about `all`.
+ * Clauses with `;` between. Before the colon are the operator's inputs: one; several separated by
+ * blanks, whose gradients one op makes; or `all`, for each input without a clause of its own. Then
+ * the kernel that computes the gradient, and in parentheses what it reads besides the gradients of
+ * all outputs: inputs x0, x1, outputs y0, y1; `others`, all inputs that are not differentiated;
+ * `inputs`, all of them. An operand that the op lacks is absent for the kernel too. After `*` comes
+ * a factor: a number; an attribute of the op (1 if it is not given); or `mean`: 1 divided by the
+ * number of points that the op reduces, times the number of its inputs in a clause about `all`.
  *
  *     contract   the product of what it reads, summed over the index dims that the result lacks
  *     activated  contract behind an activation, whose result is the last that is read
@@ -56,10 +56,11 @@ struct Derivative {
 /* Reads the column; texts are copied. Returns false with *err naming the part that is wrong. */
 bool derivative_read(Arena *arena, const char *text, Derivative *out, Error *err);
 
-/* The clause about an input of the operator; NULL if there is none: the input is a constant. */
+/* The clause about an input of the operator; NULL if there is none: the input is then a constant.
+ */
 const DerivativeClause *derivative_clause(const Derivative *derivative, int input);
 
-/* How an op of that operator is differentiated, by the first of these that is there; NULL: it is
+/* How an op of that operator is differentiated, from the first of these that exists; NULL if it is
  * not known.
  *   - the column of its row;
  *   - of a user's operator that runs the kernel of a built-in one: the column of that one;
@@ -69,7 +70,7 @@ const DerivativeClause *derivative_clause(const Derivative *derivative, int inpu
 const Derivative *derivative_find(const Registry *registry, const Operator *row,
                                   const OpSpace *space);
 
-/* Whether gradients pass the input: there is a kernel, or a reason why it is refused. */
+/* Whether a gradient is wanted for the input: there is a kernel, or a reason why it is refused. */
 static inline bool clause_passes(const DerivativeClause *clause)
 {
     return clause && (clause->kernel || clause->refused);
@@ -89,7 +90,7 @@ static inline bool clause_passes(const DerivativeClause *clause)
  *     others              of a table, by index point; without a row 2 of the forward op
  */
 double derivative_flops(const OpSpace *space);
-/* Whether the gradient is passed on as it is: the op moves and computes nothing. */
+/* Whether the gradient is passed on unchanged: the op moves elements and computes nothing. */
 bool derivative_passes_on(const OpSpace *space);
 
 #endif

@@ -7,9 +7,9 @@
  *     5x6x4,4,4 axis=-1 -> 3; 5x6x4,6x4 axis=1       operands, attributes -> outputs; the next
  *     () shape=[5,6]                                 no operands
  *
- * Sizes differ from each other where they may, are at least 3 where whole numbers choose places of
- * a dim (which are drawn as 0..2), and are not multiples of both 2 and 3, so that sharding by
- * either leaves uneven and empty shards.
+ * Sizes differ from each other where possible. They are at least 3 where whole numbers choose
+ * places of a dim (these are drawn from 0..2), and no multiples of both 2 and 3, so that sharding
+ * by either leaves uneven and empty shards.
  */
 #ifndef CORE_RULES_EXAMPLE_H
 #define CORE_RULES_EXAMPLE_H

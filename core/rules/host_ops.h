@@ -13,7 +13,7 @@
 typedef struct {
     Values *values;
     const RuleCall *call;
-    const Operator *row; /* row->host is what computes it */
+    const Operator *row; /* row->host computes it */
     const Value **out;
     Arena *arena; /* of the values */
 } HostCall;

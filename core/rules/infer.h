@@ -167,8 +167,8 @@ bool *inferred_in_program(Arena *arena, const Inferred *inferred);
 
 int64_t inferred_bytes(const Inferred *inferred,
                        int32_t tensor); /* of the whole tensor; 0 when unknown */
-/* Elements of float initializers but for buffers; of a step, of those that its forward pass
- * reads. */
+/* The number of elements of float initializers that are no buffers; in a training step, of those
+ * that the forward pass reads. */
 int64_t inferred_params(const Inferred *inferred);
 
 #endif

@@ -15,8 +15,8 @@ typedef struct {
     int n_inputs, n_outputs;
     const Shape *shape;          /* per input; n_dims -1: an optional operand that is absent */
     const Dtype *dtype;          /* per input; NULL: all f32 */
-    const int64_t *const *value; /* per input: its elements where they are known before the run, as
-                                    a shape's or an axis' are, else NULL; NULL: none is known */
+    const int64_t *const *value; /* per input: its elements if they are known before the run, as
+                                    of a shape or an axis, else NULL; NULL: none are known */
     const Shape *out_shape;      /* per output, where it is declared; NULL: none is */
     const Dtype *out_dtype;
     int64_t opset; /* 0: the latest known */
@@ -48,15 +48,15 @@ bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err);
  * and lists with objects in them, are skipped; the caller reads those. */
 bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err);
 
-/* The same as a list of attributes of a graph that is built: its id. */
+/* The same as a list of attributes in a graph being built; *out is its id. */
 bool one_op_attr_list(Arena *arena, GraphBuilder *graph, const Json *attrs, int32_t *out,
                       Error *err);
 
-/* A shape as eval has it: [64,32]. Each size is `least` or more: with -1 one may be unknown.
+/* A shape in eval's JSON: [64,32]. Each size is `least` or more: with -1 one may be unknown.
  * ERROR_RANK: more than DIMS_MAX of them. Products are not checked. */
 bool one_op_shape_json(const Json *list, int64_t least, Shape *out, Error *err);
 
-/* Returns NULL if there is more of something than a graph can hold. */
+/* Returns NULL if a limit of the graph is exceeded. */
 Graph *one_op_graph(OneOpBuilder *builder, Error *err);
 
 #endif

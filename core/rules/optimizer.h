@@ -6,20 +6,19 @@
  *
  *     AdamWUpdate   parameter, gradient, rate, step, factor, m, v -> parameter, m, v
  *
- * The gradient is multiplied by `factor` before anything else, so that one scalar carries the clip
- * factor, the loss scale and the number of micro-batches; a factor that is NaN skips the step: all
- * stays as it is. `step` counts from 1. Constants that
- * depend on the step alone are computed once (optimizer_step()), then elements are updated one by
- * one.
+ * The gradient is multiplied by `factor` before anything else: one scalar combines the clip factor,
+ * the loss scale and the number of micro-batches. If it is NaN the step is skipped: nothing
+ * changes. `step` counts from 1. Constants that depend on the step alone are computed once
+ * (optimizer_step()), then elements are updated one by one.
  */
 #ifndef CORE_RULES_OPTIMIZER_H
 #define CORE_RULES_OPTIMIZER_H
 
 #include "core/rules/registry.h"
 
-/* start: what the sum of adagrad begins with; alpha: decay of rmsprop's average of squares;
- * momentum_decay: of nadam. From amsgrad on they are 0 or 1; decoupled: weight decay multiplies the
- * parameter, as in adamw. */
+/* start: the initial sum of adagrad; alpha: decay of rmsprop's average of squares; momentum_decay:
+ * nadam's. From amsgrad on they are 0 or 1; decoupled: weight decay multiplies the parameter, as in
+ * adamw. */
 #define HYPER_ROWS(H)                                                                              \
     H(LR, "lr")                                                                                    \
     H(BETA1, "beta1")                                                                              \
@@ -70,13 +69,14 @@ typedef struct {
     OptimizerUpdate *update;
     const char *update_name;
     uint32_t takes;               /* hyper-parameters, bit i: Hyper i */
-    double fallback[HYPER_COUNT]; /* torch's; what it does not take has the value given here */
+    double fallback[HYPER_COUNT]; /* torch's default; for a hyper-parameter that the optimizer
+                                     lacks, the value to use */
     struct {
-        const char *name; /* "m"; NULL behind the last */
-        Hyper only_if;    /* a state only if this is not 0; HYPER_LR: always */
-        Hyper start;      /* what it begins with; HYPER_LR: 0 */
+        const char *name; /* "m"; NULL ends the list */
+        Hyper only_if;    /* the state exists only if this is not 0; HYPER_LR: always */
+        Hyper start;      /* its initial value; HYPER_LR: 0 */
     } state[OPTIMIZER_STATES_MAX + 1];
-    void (*prepare)(OptimizerStep *step); /* more constants of a step; NULL: none */
+    void (*prepare)(OptimizerStep *step); /* computes more constants of a step; NULL: none */
     const char *prepare_name;
 } Optimizer;
 
@@ -85,10 +85,10 @@ const Optimizer *optimizer_find(Str name); /* NULL if there is none */
 const Optimizer *optimizer_of_op(const char *op);
 const char *optimizer_names(void); /* separated by blanks */
 
-/* The states that it keeps with these hyper-parameters: indices into row->state. */
+/* The states that the optimizer keeps with these hyper-parameters: indices into row->state. */
 int optimizer_states(const Optimizer *row, const double hyper[HYPER_COUNT],
                      int out[OPTIMIZER_STATES_MAX]);
-/* What that state begins with. */
+/* The initial value of that state. */
 double optimizer_state_start(const Optimizer *row, int state, const double hyper[HYPER_COUNT]);
 
 /* `step` from 1. */
@@ -100,8 +100,8 @@ OptimizerStep optimizer_step(const Optimizer *row, const double hyper[HYPER_COUN
 /* Inputs of the operator; states follow the factor, which may be absent. */
 enum { UPDATE_PARAMETER, UPDATE_GRADIENT, UPDATE_RATE, UPDATE_STEP, UPDATE_FACTOR, UPDATE_STATES };
 
-/* Reads the hyper-parameters that it takes from the op's attributes, which have their names; the
- * learning rate is an input. */
+/* Reads the optimizer's hyper-parameters from the op's attributes of the same names; the learning
+ * rate is an input. */
 void optimizer_read_hyper(const RuleCall *call, const Optimizer *row, double out[HYPER_COUNT]);
 
 /* ---- clipping ---- */

@@ -1,8 +1,8 @@
 /* optimizer_update.h - what an optimizer does to one element of a parameter, for every back end.
  *
- * The host compiles these functions, a GPU gets them and OPTIMIZER_STEP as text, so both are C
- * and CUDA. Everything is computed in double. Which function an optimizer has, its row in
- * optimizer.c says.
+ * The host compiles these functions; a GPU gets them, and OPTIMIZER_STEP, as text, so they are both
+ * C and CUDA. Everything is computed in double. The row in optimizer.h says which function an
+ * optimizer uses.
  */
 #ifndef CORE_RULES_OPTIMIZER_UPDATE_H
 #define CORE_RULES_OPTIMIZER_UPDATE_H

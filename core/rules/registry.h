@@ -1,11 +1,10 @@
 /* registry.h - the operators: one table row each, with everything that is known about it.
  *
  * A built-in operator is one row of a table in core/rules/operators: its rule, its attributes and
- * types in ONNX, example calls, its names in other systems, and the names under which kernels and
- * other systems have their tables for it. Aliases (alias.h), types (schema.h), examples (example.h)
- * and calls of other systems (system_call.h) are read from these rows. A user's operator
- * (register_op) is a row of the same kind in a Registry, and is found before the built-in one of
- * that name.
+ * types in ONNX, example calls, its names in other systems, and its keys in the tables of kernels
+ * and of other systems. Aliases (alias.h), types (schema.h), examples (example.h) and calls of
+ * other systems (system_call.h) are read from these rows. A user's operator (register_op) is a row
+ * of the same kind in a Registry, and is found before the built-in one of that name.
  */
 #ifndef CORE_RULES_REGISTRY_H
 #define CORE_RULES_REGISTRY_H
@@ -44,11 +43,11 @@ typedef struct {
      */
     Shape *out_shape;
     Dtype *out_dtype;
-    OpSpace *space; /* made by rule_space() or by the notation the rule used */
+    OpSpace *space; /* made by rule_space() or by the notation that the rule uses */
 } RuleCall;
 
-/* Fills out_shape, out_dtype and space. Returns false with *err if the op's operands do not fit
- * it. */
+/* Fills out_shape, out_dtype and space. Returns false with *err if the op's operands do not fit the
+ * operator. */
 typedef bool RuleFn(RuleCall *call, Error *err);
 
 typedef enum {
@@ -61,12 +60,11 @@ typedef enum {
     OPERATOR_VIEW = 32,  /* makes the elements of input 0, in another order or type; ops of the
                             kernel "view" do so too */
     OPERATOR_PICKS = 64, /* makes elements of input 0 or, if it takes any number, of all inputs */
-    /* What kernels of GPUs keep for the gradient, beside inputs and outputs of the op: */
+    /* What GPU kernels keep for the gradient, besides inputs and outputs of the op: */
     OPERATOR_KEEPS_MASK = 128, /* a byte for each element of output 0 */
     OPERATOR_KEEPS_ROWS = 256, /* an f32 for each row of output 0: log-sum-exp of attention */
     OPERATOR_KEEPS = OPERATOR_KEEPS_MASK | OPERATOR_KEEPS_ROWS,
-    /* Its gradient op writes where input 0 was, if nobody reads that later, as fused cross entropy
-     * does. */
+    /* Its gradient op overwrites input 0 if nothing reads it later, as fused cross entropy does. */
     OPERATOR_GRADIENT_IN_PLACE = 512,
     OPERATOR_OF_MEMORY = OPERATOR_KEEPS | OPERATOR_GRADIENT_IN_PLACE,
 } OperatorFlags;
@@ -81,14 +79,14 @@ enum {
 typedef enum {
     RANK_BY_RULE,   /* the rule always tells */
     RANK_LENGTH,    /* as many as the operand has elements */
-    RANK_MORE,      /* so many more than input 0 */
+    RANK_MORE,      /* input 0's rank plus this many */
     RANK_LESS,      /* so many fewer */
-    RANK_REDUCED,   /* so many fewer, unless keepdims is set */
+    RANK_REDUCED,   /* input 0's rank minus this many, unless keepdims is set */
     RANK_BROADCAST, /* the larger of both */
     RANK_ONE,
     RANK_SAME,  /* as input 0 */
-    RANK_AXES,  /* as input 0, and its sizes but for the axes that input 3 names */
-    RANK_SPLIT, /* as input 0, and its sizes but for `axis` */
+    RANK_AXES,  /* input 0's rank, and its sizes except on the axes that input 3 names */
+    RANK_SPLIT, /* input 0's rank, and its sizes except on `axis` */
 } OutputRank;
 
 typedef struct Operator Operator;
@@ -100,7 +98,7 @@ typedef bool SequenceFn(const SequenceCall *call, Error *err);
 typedef struct {
     const void *data; /* in the registry's arena */
     bool (*apply)(const void *data, RuleCall *call, Error *err);
-    int n_outputs;    /* what it writes when nothing says how many */
+    int n_outputs;    /* outputs it has if nothing says how many */
     const char *name; /* "template": of the form, in JSON */
     /* The data as written and, with a space, its result. */
     Json *(*json)(Arena *arena, const void *data, const OpSpace *space);
@@ -126,20 +124,21 @@ typedef struct {
 } AnnoSource;
 
 struct Operator {
-    const char *name;   /* as op_operator() answers it */
+    const char *name;   /* as op_operator() returns it */
     const char *family; /* "norm": the file that has its row; `rule` shows it */
     RuleFn *rule;       /* NULL: a user's operator, which has `anno` or `data` */
     unsigned flags;
     double flops_per_point;          /* per point of the index space; 2 for matmuls */
-    uint16_t inputs_min, inputs_max; /* how many inputs; 0, 0: `anno` says it; the first inputs_min
-                                        must be present */
+    uint16_t inputs_min, inputs_max; /* how many inputs; 0, 0: as `anno` says; the first
+                                        inputs_min must be present */
     uint16_t outputs_max;            /* 0: 1 */
     uint16_t reads; /* bit i: the rule looks at the value of input i, when it is known */
 
-    /* What inference does with it before the run (at_load.h). */
-    const HostOp *host; /* how its value is computed where its inputs are known; NULL: it is not */
-    SequenceFn *sequence; /* what it does with sequences and optionals; NULL: it takes tensors */
-    uint8_t rank, rank_operand; /* OutputRank, and the input that the run gives */
+    /* How inference evaluates it before the run (at_load.h). */
+    const HostOp *host;         /* computes its value if its inputs are known; NULL: never */
+    SequenceFn *sequence;       /* handles sequences and optionals; NULL: it takes only tensors */
+    uint8_t rank, rank_operand; /* OutputRank, and the input whose value is known only at run
+                                   time */
 
     /* By ONNX(..), or by OWN(..) where ONNX lacks the operator: attributes with blanks between,
      * those of every version, and those that change only the numbers; others are reported
@@ -153,19 +152,19 @@ struct Operator {
     const char *names[SYSTEM_COUNT]; /* in other systems, with their arguments' names (alias.h) */
     const char *calls[SYSTEM_COUNT]; /* as they write it (system_call.h) */
     const char *kernel;   /* name of the kernel that runs it, in the tables of core/run/kernels and,
-                             where a GPU runs it, of core/run/cuda; NULL: it is only planned. "view":
-                             it moves or renames the elements of input 0, and its op space has that
-                             kernel. Of a user's operator: the built-in one whose kernel runs it. */
-    const char *paddle;   /* how to write it as an op of Paddle, a row of peers/paddle/op_call.c;
-                             NULL: under its names there */
-    const char *dtensor;  /* the same of torch's DTensor: a row of peers/torch/whole.c, then the
-                             operators of torch that it becomes */
+                             for GPUs,   of core/run/cuda; NULL: it is only planned. "view": it moves or
+                             renames the elements of input 0, and its op space has that kernel. Of a
+                             user's operator: the built-in one whose kernel runs it. */
+    const char *paddle;   /* how to write it as a Paddle op: a row of peers/paddle/op_call.c;
+                             NULL: found by its names there */
+    const char *dtensor;  /* the same for torch's DTensor: a row of peers/torch/whole.c, then the
+                             torch operators that it becomes */
     const char *gradient; /* how it is differentiated: clauses of derivative.h; NULL: no input has a
                              derivative, or none is known */
 
     /* a user's operator */
     const AnnoSource *anno;
-    const RuleData *data;      /* instead of anno; NULL: none */
+    const RuleData *data;      /* used in place of anno; NULL: none */
     const struct Kernel *own;  /* its own kernel; NULL: none */
     const struct UserOp *user; /* the other options of a user (core/rules/user_op.h); NULL: none */
 };
@@ -205,7 +204,8 @@ typedef struct Registry Registry;
 typedef struct Derivative Derivative; /* derivative.h */
 
 Registry *registry_new(Arena *arena);
-Arena *registry_arena(const Registry *registry); /* for what lives as long as it: a rule's data */
+/* For what lives as long as the registry: a rule's data. */
+Arena *registry_arena(const Registry *registry);
 /* Adds or replaces a user's operator. The row and its texts are copied, but not its `data`.
  * `attrs`, `types` and `paddle` of a built-in operator of that name are kept. */
 void registry_add(Registry *registry, const Operator *row);
@@ -213,8 +213,9 @@ void registry_add(Registry *registry, const Operator *row);
  * none. */
 const Operator *registry_find(const Registry *registry, Str name);
 
-/* Whether an op of the row makes the elements of input 0, and computes nothing; and whether it
- * makes some of those of an input, perhaps repeated. NULL: no. */
+/* operator_is_view(): whether an op of the row makes the elements of input 0 and computes nothing;
+ * operator_picks(): whether it makes some elements of an input, perhaps repeated. For row NULL the
+ * answer is no. */
 bool operator_is_view(const Operator *row);
 bool operator_picks(const Operator *row, int input);
 /* The alias under which the name was found; NULL if it is the operator's own name. */
@@ -222,7 +223,8 @@ const Alias *registry_alias(const Registry *registry, Str name);
 /* The column `gradient` of a row in use, read once; NULL if it has none. */
 const Derivative *registry_derivative(const Registry *registry, const Operator *row);
 int registry_count(const Registry *registry);
-int registry_n_users(const Registry *registry); /* the first so many are users', in their order */
+/* Rows 0 .. n-1 are users', in the order of registration. */
+int registry_n_users(const Registry *registry);
 const Operator *registry_at(const Registry *registry, int i); /* for listings: users' first */
 
 /* The built-in tables, ended by a row without name: one per family file. */
@@ -248,12 +250,12 @@ OpSpace *registry_replicated(RuleCall *call);
 
 /* ---- for rules ---- */
 
-/* A new op space for the call, in call->space too, once out_shape and out_dtype are filled. Every
- * dim of every operand is read or written whole until the rule sets its row. NULL if an output
- * has no legal shape, sizes known only at run time (-1) aside. */
+/* A new op space for the call, also stored in call->space; out_shape and out_dtype must be set.
+ * Every dim of every operand is read or written whole until the rule sets its row. NULL if an
+ * output has no legal shape; sizes known only at run time (-1) are allowed. */
 OpSpace *rule_space(RuleCall *call, Error *err);
 
-/* Adds an index dim. A dim of size 1 is never sharded: -1, and nothing is added. */
+/* Adds an index dim. For size 1 it adds nothing and returns -1: such a dim is never sharded. */
 int rule_index(OpSpace *space, const char *name, int64_t size, IndexRole role, ReduceOp reduce);
 
 /* The same with a number in its name, "d0", "b1"; role MAP. */

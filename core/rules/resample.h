@@ -19,7 +19,7 @@ typedef struct {
     Str round; /* nearest_mode */
 } Resizing;
 
-/* Reads the parameters of Resize, or of Upsample, which is an older form of Resize. */
+/* Reads the parameters of Resize, or of Upsample, its older form. */
 bool resize_read(const RuleCall *call, bool upsample, Resizing *out, Error *err);
 
 typedef struct {

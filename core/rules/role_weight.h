@@ -1,7 +1,7 @@
 /* role_weight.h - which input of an op is the weight of a matmul, or the table of a lookup.
  *
- * This is decided by the index space of the op: rows k of the weight are summed, columns n are in
- * the output and in no activation. Convolutions, which read windows, are no matmuls.
+ * The op's index space decides: rows k of the weight are summed over, columns n occur in the output
+ * but in no activation. Convolutions, which read windows, are no matmuls.
  */
 #ifndef CORE_RULES_ROLE_WEIGHT_H
 #define CORE_RULES_ROLE_WEIGHT_H

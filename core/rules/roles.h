@@ -7,13 +7,14 @@
  *     norm -> q, k, v (column) -> attention -> o (row) -> + residual
  *     norm -> gate, up (column) -> act, Mul -> down (row) -> + residual
  *
- * A dim of a value is followed backwards from op to op as a digit: element x of the dim is at x /
- * inner % size of it, in the piece [offset, offset + length). Heads of a fused qkv weight are the
- * digit (inner = head size, size = heads) of three pieces. Two questions decide the roles:
+ * A dim of a value is followed backwards from op to op as a digit: element x of the dim has the
+ * digit x / inner % size and lies in the piece [offset, offset + length). Heads of a fused qkv
+ * weight are the digit (inner = head size, size = heads) of three pieces. Two questions decide the
+ * roles:
  *   - which columns does an op need whole: a norm, a softmax, a dim that attention sums over;
  *   - which columns make the rows of a matmul, when no op on the way needs them whole.
- * A matmul is a row matmul when the columns of others make its rows; these are then column matmuls,
- * and how their columns must be sharded (parts, heads) is what the way showed.
+ * A matmul is a row matmul if the columns of others make its rows; those others are then column
+ * matmuls, and the ops on the way tell how their columns must be sharded (parts, heads).
  */
 #ifndef CORE_RULES_ROLES_H
 #define CORE_RULES_ROLES_H
@@ -43,12 +44,12 @@ typedef struct {
     bool shared;      /* a column matmul that cannot be sharded: parts of its columns have no
                          digit, such as the one key of all heads */
     bool output;      /* its columns are an output of the model */
-    int n_parts;      /* of its columns, one behind the other; 1: they are one part */
+    int n_parts;      /* of its columns, one after another; 1: they are one part */
     int64_t part[ROLE_PARTS_MAX]; /* their sizes */
-    int64_t unit;  /* elements that stay together, in the first part: a head, or a group of heads
-                      that  share a key */
-    int64_t units; /* how many of these each part, or the rows of a row matmul, can be divided
-                      into: at most so many shards */
+    int64_t unit;  /* elements of the first part that stay together: a head, or a group of heads
+                      that share a key */
+    int64_t units; /* the most shards: how many such units each part, or the rows of a row
+                      matmul, has */
     int64_t head;  /* elements of a head; 0: unknown */
 } MatmulRole;
 

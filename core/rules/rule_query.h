@@ -26,7 +26,7 @@ typedef struct {
     Error *err;
 } RuleQuery;
 
-/* Finds the operator; NULL with *err, which suggests similar names. */
+/* Finds the operator; returns NULL with *err, which suggests similar names, if there is none. */
 const Operator *query_operator(RuleQuery *query);
 
 /* A graph of one op with these shapes and attributes; NULL with *err. */
@@ -37,7 +37,7 @@ Graph *query_graph(RuleQuery *query, const Operator *row);
  * are not. */
 const Graph *query_attrs(RuleQuery *query, const char *name, const Alias *alias);
 
-/* Takes the next of the shardings of --in, which have ';' between them. Returns false with
+/* Removes the next sharding from those of --in, which are separated by ';'. Returns false with
  * ERROR_USAGE if there is none left. */
 bool query_take_in(RuleQuery *query, Str *rest, Source *one);
 bool query_end_in(RuleQuery *query, Str rest); /* an error if one is left */

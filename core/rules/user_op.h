@@ -9,8 +9,8 @@
  * In the op space this is no special case: the dim's index dim gets its role from the outputs, MAP
  * if they are D, REDUCE (a sum) if they are V; operands that are R read it whole. If a rule shards
  * dims of several index dims together, these are joined into one of the greatest length that
- * divides all of them. An input that is V beside dims that are D is an addend of the output, as a
- * bias is: it is added where the coordinates of the axes that shard the sum are 0 (Operand.once),
+ * divides all of them. An input that is V beside dims that are D is an addend of the output, like a
+ * bias: only ranks whose coordinates on the axes that shard the sum are 0 add it (Operand.once),
  * [D(-1), D(0), V] -> [V]. The rule's function for keyword arguments is kept in the index dim
  * (IndexDim.rule).
  *
@@ -79,7 +79,7 @@ bool kwargs_of_piece(Arena *arena, const OpSpace *space, const IndexPiece *piece
  * argument of its name, is sharded. */
 bool kwargs_change(const OpSpace *space, const Kwargs *kwargs, int index);
 
-/* ---- what is asked of a part of an op ---- */
+/* ---- options about a part of an op ---- */
 
 typedef struct {
     Arena *arena;
@@ -121,8 +121,8 @@ typedef struct {
     Dtype dtype; /* DT_NONE: not given */
 } DeclaredDtype;
 
-/* The ops that make the gradients of an op's inputs are added to a builder, which has tensors for
- * the op's inputs, its outputs and the gradients of its outputs. */
+/* A user's function adds the ops that make the gradients of an op's inputs to a builder, which has
+ * tensors for the op's inputs, its outputs and the gradients of its outputs. */
 typedef struct {
     Arena *arena;
     const Inferred *inferred;
@@ -130,27 +130,27 @@ typedef struct {
     GraphBuilder *builder;
     const int32_t *input, *output; /* tensors of the builder; -1: absent */
     const int32_t *gradient;       /* of each output; -1: no gradient reaches it */
-    int32_t *made; /* the answer: by input its gradient, or -1 where no output varies with it */
+    int32_t *made; /* the answer: per input its gradient, or -1 if no output depends on it */
 } GradientBuild;
 
 struct Kernel;
 
 typedef struct UserOp {
-    Kwargs defaults; /* integers: values of arguments that an op does not give */
+    Kwargs defaults; /* integers: values of arguments that an op leaves out */
     int n_rules;
     const CutRule *rules;
     int n_inplace;
     int n_dtypes;
     const DeclaredDtype *dtype; /* of the first outputs */
     const int (*inplace)[2];    /* {output, input}: the output is the new value of the input */
-    void *context;              /* of the functions; each may be NULL */
+    void *context;              /* passed to the functions, each of which may be NULL */
     bool (*cost)(void *context, const OpPart *part, DeclaredCost *out, Error *err);
     bool (*comm)(void *context, const OpPart *part, const SaidComm **out, int *n, Error *err);
     bool (*input_gen)(void *context, const OpPart *part, Generated *out, Error *err);
     bool (*gradient)(void *context, const GradientBuild *build, Error *err);
     const struct Kernel *gradient_kernel; /* that clauses of the column `gradient` call "kernel" */
     const char *python, *emit_fn;         /* for code of other systems: "custom_ops.mm"; or NULL */
-    bool source;          /* that code has the function's source in place of an import */
+    bool source;          /* exported code contains the function's source instead of an import */
     uint32_t independent; /* bit o: output o, a `?`, depends on no sharded input */
     const char *kernel;   /* what runs it, in words: "a Lua function", "my_kernel of ./libmy.so" */
 } UserOp;

@@ -1,4 +1,4 @@
-/* clock.h - when to stop: a deadline, and the flag of whoever watches. */
+/* clock.h - when a search has to stop: at a deadline, or when the user asks. */
 #ifndef CORE_SOLVE_CLOCK_H
 #define CORE_SOLVE_CLOCK_H
 

@@ -10,9 +10,9 @@
 #include "core/solve/clock.h"
 #include "core/solve/network.h"
 
-/* Writes the best value of each node left into choice [n_nodes] and the cost with net->constant
- * into *cost; INFINITY if there is no choice. Returns false if more than `work_most` additions
- * would be needed, the network has uses, or the clock stopped it. */
+/* Writes the best value of each remaining node into choice [n_nodes] and the cost, including
+ * net->constant, into *cost; INFINITY if there is no choice. Returns false if more than `work_most`
+ * additions would be needed, the network has uses, or the clock stopped it. */
 bool network_eliminate(Arena *arena, const Network *net, double work_most, SolveClock *clock,
                        int32_t *choice, double *cost);
 

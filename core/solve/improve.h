@@ -1,8 +1,9 @@
-/* improve.h - better choices without a proof: at once, and for as long as there is time.
+/* improve.h - finds better choices without a proof, at once and for as long as there is time.
  *
- * A first choice is made node by node, never passing a limit that the smallest amounts of the rest
- * keep. Then nodes change one at a time while that lowers the cost; then windows of neighbouring
- * nodes are solved by branch and bound with all others fixed, larger ones when nothing is found.
+ * A first choice is made node by node; a limit is never exceeded as long as the smallest amounts of
+ * the remaining nodes keep it. Then nodes change one at a time while that lowers the cost; then
+ * windows of neighbouring nodes are solved by branch and bound with all others fixed, larger ones
+ * when nothing is found.
  */
 #ifndef CORE_SOLVE_IMPROVE_H
 #define CORE_SOLVE_IMPROVE_H

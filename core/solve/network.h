@@ -1,13 +1,14 @@
-/* network.h - a problem being solved: nodes, edges and uses that shrink, with equal cost
- * throughout.
+/* network.h - a problem being solved: nodes, edges and uses are removed while the cost stays the
+ * same.
  *
- * Whatever is done to a network keeps this true: for every choice that may still be the best one,
+ * Every change of a network keeps this true: for every choice that may still be the best one,
  *
  *     cost in the problem = constant + costs of the nodes left + costs of the edges left
  *
  * Costs may move between the terms, so those of nodes and edges can be negative. Values are the
- * choices of a node that are left; `id` is their number in the problem. A node that is gone can be
- * told from the others: records say how, last one first. Clones share the records before them.
+ * remaining choices of a node; `id` is their number in the problem. The value of a removed node
+ * follows from the others: records say how, the last one first. A clone shares the records made
+ * before it.
  */
 #ifndef CORE_SOLVE_NETWORK_H
 #define CORE_SOLVE_NETWORK_H
@@ -35,7 +36,7 @@ typedef struct {
     bool gone, queued;
 } NetNode;
 
-/* How a node follows from at most two others. */
+/* How the value of a removed node follows from at most two others. */
 typedef struct NetRecord {
     const struct NetRecord *before;
     int32_t node, n_of, of[2];
@@ -46,8 +47,9 @@ typedef struct NetRecord {
 
 /* Why a network has no solution. */
 typedef struct {
-    int32_t node;      /* has no choice left; -1 */
-    int64_t time;      /* or here the smallest amounts of all pass the limit */
+    int32_t node;      /* a node without a choice left; -1 */
+    int64_t time;      /* if node is -1: a time at which the smallest amounts together exceed the
+                          limit */
     double need, most; /* of that time, if node is -1 */
     bool set;
 } NetConflict;
@@ -61,11 +63,11 @@ typedef struct {
     double constant;
     const NetRecord *last;
     int32_t n_points;
-    double *limit, *price;   /* [n_points]: what is left for the nodes here; a multiplier */
+    double *limit, *price;   /* [n_points]: what the remaining nodes may use; a multiplier */
     double *most;            /* [n_points]: the limit of the problem */
     int64_t *time;           /* [n_points] */
-    Vec(int32_t) queue;      /* nodes to be looked at by reductions */
-    bool points_changed;     /* limits, amounts or values did */
+    Vec(int32_t) queue;      /* nodes that reductions have to look at */
+    bool points_changed;     /* whether limits, amounts or values changed */
     bool *keep;              /* [most choices of a node]: for one call */
     double *least, *most_of; /* the same: least and most cost of a value with all its edges */
     Vec(double) edge_least;  /* the same of each edge of a node: [edges][values] */
@@ -86,8 +88,8 @@ Network *network_clone(Arena *arena, const Network *net);
 
 NetView network_view(const Network *net, int32_t edge, int32_t from);
 
-/* Adds costs [values of a][values of b] to the edge between them, made where there is none; a and
- * b differ. Takes `cost` if it becomes the edge's. */
+/* Adds costs [values of a][values of b] to the edge between a and b, which is made if needed; a and
+ * b differ. Takes over `cost` if it becomes the edge's. */
 void network_add_edge(Network *net, int32_t a, int32_t b, double *cost);
 void network_drop_edge(Network *net, int32_t edge);
 void network_queue(Network *net, int32_t node);
@@ -96,11 +98,11 @@ void network_queue_neighbours(Network *net, int32_t node);
 /* Keeps the values x with keep[x]; false if none is left. */
 bool network_keep(Network *net, int32_t node, const bool *keep);
 
-/* The rows of a node's values by choice of the problem, for a record. */
+/* For a record: the row of each choice of the problem among the node's values. */
 const int32_t *network_rows(Network *net, int32_t node);
 void network_record(Network *net, NetRecord record);
 
-/* Fills in the choices of all nodes that are gone; those of the others are given. */
+/* Fills in the choices of all removed nodes, given those of the others. */
 void network_recover(const Network *net, int32_t *choice);
 
 /* The largest finite cost. */

@@ -1,8 +1,8 @@
-/* points.h - the times at which a limit can be passed.
+/* points.h - the times at which a limit can be exceeded.
  *
- * Between two times at which a use or a limit begins or ends nothing changes, so each such stretch
- * is one point; of neighbours only those stay that another does not imply (as many alive or more,
- * and no larger a limit). Uses become ranges of points.
+ * Nothing changes between two times at which a use or a limit begins or ends, so each such stretch
+ * is one point. A point implied by a neighbour (at least as many uses alive, no larger a limit) is
+ * left out. Uses become ranges of points.
  */
 #ifndef CORE_SOLVE_POINTS_H
 #define CORE_SOLVE_POINTS_H

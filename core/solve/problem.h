@@ -7,15 +7,16 @@
  * Nothing here knows graphs of models: IOPDDL's instances, Alpa's and plans all take this form.
  * Costs are finite and not negative, or INFINITY for what is forbidden; their unit, and that of
  * amounts, is the caller's. Times are half-open intervals [from, to). A node may have several uses,
- * as a weight that lives always and an output that lives until its last reader; several edges may
- * join the same two nodes, and they add up. Arrays belong to the caller and are only read.
+ * for example a weight that is always alive and an output that is alive until its last reader.
+ * Several edges may join the same two nodes: their costs add up. Arrays belong to the caller and
+ * are only read.
  */
 #ifndef CORE_SOLVE_PROBLEM_H
 #define CORE_SOLVE_PROBLEM_H
 
 #include "core/base/error.h"
 
-/* Beyond these sums and products would lose their meaning. */
+/* Larger costs would make sums and products lose their meaning. */
 #define SOLVE_COST_MOST 1e100
 enum { SOLVE_CHOICES_MOST = 1 << 20 };
 
@@ -51,7 +52,7 @@ bool solve_problem_check(const SolveProblem *problem, Error *err);
 /* The cost of one choice a node, limits aside. */
 double solve_cost(const SolveProblem *problem, const int32_t *choice);
 
-/* The most by which a sum of amounts may pass its limit: the rounding of such sums. */
+/* The rounding error allowed when a sum of amounts is compared with its limit. */
 static inline double solve_slack(double limit)
 {
     return 1e-12 * (limit < 0 ? -limit : limit);

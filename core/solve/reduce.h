@@ -13,12 +13,12 @@
 #include "core/solve/clock.h"
 #include "core/solve/network.h"
 
-/* Returns false if the network has no solution; net->conflict says why. Stops early with the
- * clock. */
+/* Returns false if the network has no solution; net->conflict says why. Stops early when the clock
+ * does. */
 bool network_reduce(Network *net, SolveClock *clock);
 
 /* Drops only values that are impossible by themselves or beside every value of a neighbour, and
- * points that cannot be passed: what messages need, in a fraction of the time. */
+ * points whose limit cannot be exceeded: enough for message passing, in a fraction of the time. */
 bool network_drop_impossible(Network *net, SolveClock *clock);
 
 #endif

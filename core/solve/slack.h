@@ -1,4 +1,5 @@
-/* slack.h - what is left of each limit: amounts taken over a range of points, the least over one.
+/* slack.h - the room left under each limit: subtract an amount over a range of points, ask for the
+ * least room in a range.
  *
  * A tree of sums over points 0 .. n-1; both operations take time logarithmic in n.
  */

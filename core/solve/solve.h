@@ -3,10 +3,10 @@
  *     SolveAnswer answer;
  *     if (!solve(arena, &problem, &(SolveOptions){.seconds = 10}, &answer, &err)) ..
  *
- * A choice is looked for at once, then better ones; a lower bound rises meanwhile. The answer is
- * proven if both meet: within 1e-9 of the cost, or by less than 1 where all costs are integers. The
- * same problem gives the same answer, unless the time ends first. Methods: reduce.h, eliminate.h,
- * bound.h, search.h, improve.h.
+ * A first choice is found at once, then better ones, while a lower bound rises. The answer is
+ * proven optimal if the two meet: within 1e-9 of the cost, or closer than 1 if all costs are
+ * integers. The same problem gives the same answer, unless the time ends first. Methods: reduce.h,
+ * eliminate.h, bound.h, search.h, improve.h.
  */
 #ifndef CORE_SOLVE_SOLVE_H
 #define CORE_SOLVE_SOLVE_H
@@ -14,13 +14,14 @@
 #include "core/base/progress.h"
 #include "core/solve/problem.h"
 
-/* Reported whenever one of the two changed; may be called often. */
+/* Reported whenever one of the two changes; may be called often. */
 typedef void SolveReport(void *context, double objective, double bound);
 
 typedef struct {
     double seconds;           /* 0: as long as it takes */
-    double gap;               /* ends when the cost is above the bound by no more than this part */
-    double bound;             /* no choice costs less, as is known before; 0: nothing is */
+    double gap;               /* stops when the cost exceeds the bound by no more than this
+                                 fraction */
+    double bound;             /* a known lower bound of the cost; 0: none is known */
     const int32_t *start;     /* [n_nodes]: a choice to begin with, better than a guess; NULL */
     const Progress *progress; /* its stop flag ends the search; may be NULL */
     SolveReport *report;      /* may be NULL */

@@ -1,9 +1,9 @@
 /* anno.h - the dimop annotation language: `m^ kd+, kd+ n -> m^ n`, `(h t) k -> h t k`.
  *
  * Grammar, canonical text, forced freezing of inner identifiers, expansion of `*`, alignment with
- * hidden dims, shape inference and partition follow nnScaler 0.9, but for this: all candidates are
- * tried, a cut of a dim missing from a spatial output is refused only by name, tabs separate.
- * Indices are zero-based; outputs continue after inputs.
+ * hidden dims, shape inference and partition follow nnScaler 0.9, with these differences: all
+ * candidates are tried, a cut of a dim that is missing from a spatial output is refused only if it
+ * is named, and tabs separate. Indices are zero-based; outputs continue after inputs.
  */
 #ifndef CORE_SPACE_ANNO_H
 #define CORE_SPACE_ANNO_H
@@ -19,8 +19,8 @@ typedef struct {
     int32_t id;     /* place in Anno.name: equal names of an annotation have equal ids */
     int64_t number; /* of a decimal name; -1 else */
     AtomKind kind;
-    AtomKind written; /* what the text says; differs where the freezing was forced: the identifier
-                         is minor in some bracket */
+    AtomKind written; /* what the text says; differs from `kind` if freezing was forced because
+                         the identifier is minor in some bracket */
     int32_t at;       /* byte of the text that was read */
 } AnnoAtom;
 
@@ -58,7 +58,7 @@ typedef struct {
 } AnnoPlace;
 int anno_space(Arena *arena, const Anno *anno, AnnoPlace **out);
 
-/* An input as given: a tensor with a shape, or any other value. */
+/* An input as given: a tensor with its shape, or any other value. */
 typedef struct {
     bool is_tensor;
     Shape shape;
@@ -81,23 +81,24 @@ typedef struct {
     Shape *output;   /* per output; ignored ones are left 0-dim */
 } AnnoMatch;
 
-/* The atom whose blocks are contiguous in the dim: the first but for literal ones. */
+/* The atom whose blocks are contiguous in the dim: the first that is not a literal. */
 int anno_leading(const AnnoDim *dim);
 
-/* Kinds of failure: ERROR_NO_MATCH; with one candidate also ERROR_NOT_INFERABLE (a length cannot be
- * found) and ERROR_NOT_DIVISIBLE (a bracket's dim by its known members). */
+/* Kinds of failure: ERROR_NO_MATCH; with a single candidate also ERROR_NOT_INFERABLE (a length
+ * cannot be found) and ERROR_NOT_DIVISIBLE (a bracket's dim is not divisible by its known members).
+ */
 bool anno_match(Arena *arena, const Anno *const *candidates, int n_candidates,
                 const AnnoInput *inputs, int n_inputs, const AnnoArg *args, int n_args,
                 AnnoMatch *out, Error *err);
 int64_t anno_length(const AnnoMatch *match, Str identifier); /* -1 when unknown */
 
-/* The op space of a match: identifiers are index dims, brackets mixed radix, numbers whole dims (in
- * brackets: frozen index dims), what is not a tensor is absent, `?` ignored. Identifiers that are
- * frozen only because they are minor in a bracket may be cut here: our cuts hold digits. Never cut,
- * since the annotation then does not say what a shard computes: a spatial identifier in no output,
- * a summed one in an output, one that a tensor has twice (its diagonal), what shares a dim
- * with such a one.
- * ERROR_UNSUPPORTED: more than X_MAX index dims, or FACTORS_MAX members in a bracket. */
+/* The op space of a match: identifiers are index dims, brackets are mixed radix, numbers are whole
+ * dims (in brackets: frozen index dims), an argument that is no tensor is absent, `?` is ignored.
+ * Identifiers that are frozen only because they are minor in a bracket may be cut here: our cuts
+ * consist of digits. These are never cut, since the annotation does not say what a shard of them
+ * computes: a spatial identifier in no output, a summed one in an output, one that a tensor has
+ * twice (its diagonal), and whatever shares a dim with one of these. ERROR_UNSUPPORTED: more than
+ * X_MAX index dims, or FACTORS_MAX members in a bracket. */
 OpSpace *anno_opspace(Arena *arena, const AnnoMatch *match, Error *err);
 
 #endif

@@ -2,12 +2,12 @@
  *
  * `m k+, k+ n -> m n` cut into 2 along dim 1 of input 0: k is cut on both inputs (D(1), D(0)), and
  * each piece has the whole output as one of 2 addends (V). Inputs without k would be replicated
- * (R), outputs of an op cut along a spatial identifier they lack too: the author is trusted, unless
- * `strict`.
+ * (R); so would outputs that lack the spatial identifier along which the op is cut, since the
+ * author is trusted, unless `strict`.
  *
- * A dim may be cut along the first member of its bracket whose length is not 1, when that is not
- * frozen and the number of pieces divides its length. Outputs may
- * be named: their index continues after the inputs'.
+ * A dim may be cut along the first member of its bracket whose length is not 1, if that member is
+ * not frozen and its length is divisible by the number of pieces. Outputs may be named: their index
+ * continues after the inputs'.
  */
 #ifndef CORE_SPACE_ANNO_PARTITION_H
 #define CORE_SPACE_ANNO_PARTITION_H
@@ -31,17 +31,17 @@ typedef struct {
     AnnoSplit *split; /* inputs, then outputs */
 } AnnoPartition;
 
-/* What piece i holds of a tensor: a range of elements of it, and the part-th of n_parts addends of
- * their values (0 of 1: the value itself). */
+/* What piece i holds of a tensor: a range of its elements, and which of n_parts addends of their
+ * values (0 of 1: the value itself). */
 typedef struct {
     Box range;
     int64_t part, n_parts;
 } AnnoPiece;
 
 /* dim may be negative, from the end. Kinds of failure: ERROR_OUT_OF_RANGE (operand, dim or number
- * of pieces), ERROR_INVALID (that operand is no tensor), ERROR_FROZEN, ERROR_NOT_DIVISIBLE.
- * strict: a spatial identifier that is in no output is frozen, since no piece then has the result.
- * The match must outlive the partition. */
+ * of pieces), ERROR_INVALID (that operand is no tensor), ERROR_FROZEN, ERROR_NOT_DIVISIBLE. strict:
+ * a spatial identifier that is in no output is frozen, since no piece would have the result. The
+ * match must outlive the partition. */
 bool anno_partition(Arena *arena, const AnnoMatch *match, int operand, int dim, int64_t num,
                     bool strict, AnnoPartition *out, Error *err);
 
@@ -53,8 +53,8 @@ AnnoPiece anno_piece(const AnnoPartition *partition, int operand, int64_t piece)
 bool anno_piece_args(const AnnoPartition *partition, const AnnoArg *args, int n_args, AnnoArg *out,
                      Error *err);
 
-/* Derives the op anew from what a piece holds, as if it were a model of its own, and compares the
- * shapes: ERROR_CONFLICT when the pieces would not make the parts of the outputs. */
+/* Derives the op again from what one piece holds, as if it were a model of its own, and compares
+ * shapes: ERROR_CONFLICT if the pieces would not make the parts of the outputs. */
 bool anno_piece_check(Arena *arena, const AnnoPartition *partition, const Anno *const *candidates,
                       int n_candidates, const AnnoArg *args, int n_args, Error *err);
 

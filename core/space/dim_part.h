@@ -1,9 +1,9 @@
 /* dim_part.h - dims that an op divides into parts or joins from parts: Split, Slice, Concat.
  *
- * A row that is one index dim, shifted, says that the tensor dim is a part of the index dim (an
- * output of Split, an input of Concat), or the index dim a part of the tensor dim (the input of
- * Slice). A cut of the larger one that keeps parts apart, all sharded by the same axes, is a cut
- * of each part, and no element moves:
+ * A row that is one shifted index dim says that the tensor dim is a part of the index dim (an
+ * output of Split, an input of Concat), or that the index dim is a part of the tensor dim (the
+ * input of Slice). If a cut of the larger dim keeps the parts apart and shards all of them by the
+ * same axes, it is also a cut of each part, and no element moves:
  *
  *     Split    x [.., n]   out [.., n], [.., n-64], [.., n-96]
  *              n (64|32|32)/tp:  x (64|32|32)/tp, outputs 64/tp, 32/tp, 32/tp
@@ -22,12 +22,13 @@ typedef struct {
     int64_t start, end; /* of the part, in the larger of the two */
 } DimPart;
 
-/* Returns false if dim d of the operand is neither, or is all of the index dim. */
+/* Returns false if dim d of the operand is no part of an index dim or the reverse, or is the whole
+ * index dim. */
 bool dim_part(const OpSpace *space, int operand, int dim, DimPart *out);
 
-/* The sizes of the parts that operands hold of an index dim, in order, at most `most`. Returns
- * their number; 0 if there are none, or if they are not the whole index dim, one behind the other.
- */
+/* The sizes of the parts that the operands hold of an index dim, in order, at most `most` of them.
+ * Returns their number; 0 if there are none, or if the parts do not cover the index dim one after
+ * another. */
 int dim_parts(const OpSpace *space, int index, int64_t *sizes, int most);
 
 /* "parts of 64, 32, 32"; "3 parts of 768" */

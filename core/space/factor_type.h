@@ -1,4 +1,4 @@
-/* factor_type.h - what follows for an op when one of its index dims is sharded. */
+/* factor_type.h - what sharding an index dim means for its op. */
 #ifndef CORE_SPACE_FACTOR_TYPE_H
 #define CORE_SPACE_FACTOR_TYPE_H
 

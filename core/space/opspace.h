@@ -3,19 +3,21 @@
  *     matmul   index  b s n   reduce  k:sum      x [b, s, k]   w [k, n]   out [b, s, n]
  *
  * Cutting index dim n by an axis cuts w on dim 1 and out on dim 2; cutting k leaves out partial,
- * since k does not appear in it. Shapes, shardings both ways, legal cuts, local shapes, halos and
- * the cause of every collective follow from this struct; the five notations are parsers onto it.
+ * since k does not appear in it. Shapes, shardings in both directions, legal cuts, local shapes,
+ * halos and the cause of every collective follow from this struct; the five notations are parsed
+ * into it.
  *
  * A Row says where an index point x lands in one tensor dim: the window
  *     [ sum_j coef[j]*x[j] + offset,  ... + window )
- * Unit rows (one coef 1, window 1) are the common case; coefs that are products of the smaller
- * extents are mixed radix, `(h t)`; no coef and window = the whole dim reads all of it; no coef and
- * window 1 is a dim of size 1; window > coef is a halo. `clip` intersects with the tensor: padding,
- * concat, split. A divisor divides where the window starts, rounding down: {(2*o+1)/4} is the row
- * that a resized image reads. Index dims of role REDUCE are summed (or max..) over; FROZEN ones are
- * never cut, except those that carry: a running sum along them is cut, and each part then lacks
- * what the parts before it add up to; and those that go around a ring (IndexDim.rounds). The
- * arithmetic is that of Tapestry's range projection maps.
+ * Unit rows (one coef 1, window 1) are the common case. Coefs that are products of the smaller
+ * extents are mixed radix, `(h t)`. A row without coefs reads all of the dim if its window is the
+ * whole dim, and is a dim of size 1 if its window is 1. A window larger than the coef is a halo.
+ * `clip` intersects with the tensor: padding, concat, split. A divisor divides where the window
+ * starts, rounding down: {(2*o+1)/4} is the row that a resized image reads. Index dims of role
+ * REDUCE are reduced over (sum, max ..). FROZEN ones are never cut, with two exceptions: along a
+ * dim that carries, a running sum is cut, and each part lacks the sum of the parts before it; and a
+ * dim may go around a ring (IndexDim.rounds). The arithmetic is that of Tapestry's range projection
+ * maps.
  *
  * OpSpaces are interned by signature and immutable; equal ids mean the same struct.
  */
@@ -39,8 +41,8 @@ typedef enum {
 } ReduceOp;                                                    /* ORDER REDUCE_OP: reduce_name() */
 typedef enum { ROLE_MAP, ROLE_REDUCE, ROLE_FROZEN } IndexRole; /* ORDER INDEX_ROLE: role_name() */
 
-/* What a clipped row reads where it leaves the tensor: nothing, or elements from inside, as Pad and
- * Roll do. p: -1, -2 .. in a dim of n. ORDER ROW_ENDS: row_ends_name() */
+/* What a clipped row reads outside the tensor: nothing, or elements from inside, as Pad and Roll
+ * do. p: -1, -2 .. in a dim of n. ORDER ROW_ENDS: row_ends_name() */
 typedef enum {
     ENDS_NONE,
     ENDS_EDGE,    /* 0 */
@@ -66,20 +68,23 @@ typedef struct {
     int64_t size;
     IndexRole role;
     ReduceOp reduce; /* of a REDUCE dim */
-    bool permutes; /* a cut is followed by an exchange with neighbours: slice, pad, reverse, windows
-                      (Shardy's permutation factor) */
-    bool blocked;  /* a cut along it is not handed on to other ops (Shardy's blocked propagation) */
+    bool permutes;   /* a cut needs an exchange with neighbours afterwards: slice, pad, reverse,
+                        windows (Shardy's permutation factor) */
+    bool blocked;    /* a cut along it does not propagate to other ops (Shardy's blocked
+                        propagation) */
     int8_t carries;  /* of a frozen dim: outputs are running sums along it; 1: from its start, -1:
                         from its end; 0: no */
-    uint8_t rounds;  /* of a frozen dim: the op can compute on its parts one after another, as they
-                        go around a ring, and combine the results; how often around; 0: it cannot */
-    uint8_t follows; /* of a frozen dim: 1 + the index dim whose place p needs the places p - before
-                        .. p + after of it only: keys in a window around each query; 0: none */
+    uint8_t rounds;  /* of a frozen dim: how often its parts go around a ring while the op
+                        computes on them one after another and combines the results; 0: it cannot */
+    uint8_t follows; /* of a frozen dim: 1 + an index dim whose place p needs only places p -
+                        before .. p + after of this one: keys in a window around each query; 0:
+                        none */
     int64_t before, after;
-    const struct CutRule *rule; /* of a user (core/rules/user_op.h) that cuts it; NULL: none */
+    const struct CutRule *rule; /* the user's rule that cuts it (core/rules/user_op.h); NULL:
+                                   none */
 } IndexDim;
 
-/* Whether a partial operand may stay partial through the op (a rule of planning). */
+/* Whether a partial operand may stay partial through the op (a rule for plans). */
 typedef enum {
     LINEAR_NO,
     LINEAR_ALONE,   /* views, Transpose, Neg, a scale by one element */
@@ -87,10 +92,11 @@ typedef enum {
 } Linear;
 
 /* What a tensor dim says about index dims, derived from its row. `index` lists the index dims whose
- * mixed radix the dim is, major first; none: the dim is read whole, has size 1, or is read in a way
- * that no cut follows (reversed). exact: the dim is that mixed radix and nothing else, so the sizes
- * multiply to the dim's and a cut moves between them digit by digit. Not exact: a halo, blocks, a
- * shift or a clip; a cut of the index dim then asks projection_range() for what it touches. */
+ * mixed radix the dim is, major first; it is empty if the dim is read whole, has size 1, or is read
+ * in an order that no cut can follow (reversed). exact: the dim is that mixed radix and nothing
+ * else, so the index dims' sizes multiply to the dim's size and a cut moves between them digit by
+ * digit. If not exact, there is a halo, blocks, a shift or a clip; projection_range() then gives
+ * what a cut of the index dim touches. */
 typedef struct {
     uint8_t n;
     uint8_t index[FACTORS_MAX];
@@ -101,13 +107,13 @@ typedef struct {
     Projection projection;
     Shape shape; /* of the whole tensor */
     DimFactors factors[DIMS_MAX];
-    Linear linear; /* inputs */
-    bool once; /* inputs: an addend beside a cut reduce dim, added where the coordinates of all axes
-                  that cut reduce dims are 0 (Gemm's C) */
+    Linear linear;           /* inputs */
+    bool once;               /* inputs: an addend beside a cut reduce dim, added only by ranks whose
+                                coordinates on all axes that cut reduce dims are 0 (Gemm's C) */
     bool absent;             /* an optional operand that is not there */
     bool ignored;            /* `?`: not analysed, always replicated */
-    uint16_t no_grad_reduce; /* inputs: a set of index dims whose cut leaves its gradient whole,
-                                `: /m`; all bits: `: /` */
+    uint16_t no_grad_reduce; /* inputs: index dims whose cut leaves the gradient whole, `: /m`;
+                                all bits: `: /` */
     float untouched;  /* share of the elements that the op neither reads nor writes: keys outside
                          every query's window */
     uint16_t updates; /* outputs: 1 + the input that it is the new value of; 0: none */
@@ -120,8 +126,10 @@ typedef struct {
     Operand *operand;   /* inputs, then outputs */
     const char *kernel; /* name of the host kernel when it is not the operator's own: "view"; "" if
                            no kernel computes this form of the operator */
-    const struct Kernel *own; /* a user's kernel (core/run/kernel.h), before both; NULL: none */
-    const struct Gradient *gradient; /* of a gradient op: what it is of (gradient.h); else NULL */
+    const struct Kernel *own; /* a user's kernel (core/run/kernel.h), which takes precedence over
+                                 both; NULL: none */
+    const struct Gradient *gradient; /* of a gradient op: how it was derived (gradient.h); else
+                                        NULL */
     bool early;   /* element-wise, view, norm, softmax: axes flow through it before matmuls */
     bool no_rule; /* replicated, because no rule says how to shard it */
     double flops; /* of the whole op */
@@ -155,7 +163,7 @@ void row_radix(Row *row, const OpSpace *space, const int *index,
  *     output that does not use it is taken not to depend on it: each shard makes the same;
  *   - a REDUCE dim has a ReduceOp. An output that lacks it is partial over the axes that cut it;
  * one that has it is cut along it (gradients of several operands), and not every output has it.
- * Operands that are absent or ignored are not looked at. */
+ * Operands that are absent or ignored are not checked. */
 bool opspace_finish(OpSpace *space, Error *err);
 
 /* ---- arithmetic (half-open boxes) ---- */
@@ -164,7 +172,7 @@ static inline int64_t clamp(int64_t value, int64_t lo, int64_t hi)
     return value < lo ? lo : value > hi ? hi : value;
 }
 
-static inline int64_t common_divisor(int64_t a, int64_t b) /* the greatest one; of 0 and b: b */
+static inline int64_t common_divisor(int64_t a, int64_t b) /* the greatest one; if a is 0: b */
 {
     while (b != 0) {
         int64_t rest = a % b;
@@ -179,12 +187,12 @@ typedef struct {
     int64_t lo[X_MAX], hi[X_MAX];
 } Box;
 
-/* The bounding box of what an index box reads or writes, exact corner by corner; clipped when the
- * projection says so. */
+/* The bounding box of what an index box reads or writes, computed exactly from its corners; clipped
+ * if the projection says so. */
 void projection_range(const Projection *projection, const Shape *shape, const Box *index, Box *out);
 bool projection_exact(const Projection *projection, const int64_t *extent,
                       int n_index); /* the box is the truth */
-/* Whether a row depends on the index dim. */
+/* Returns whether a row depends on the index dim. */
 bool projection_uses(const Projection *projection, int index);
 bool projection_injective(const Projection *projection, const int64_t *extent,
                           int n_index); /* points write different cells */
@@ -194,19 +202,21 @@ const char *row_ends_name(RowEnds ends);        /* "reflected" */
 int64_t row_overlap(const Row *row, int index); /* elements re-read by a neighbour: a halo */
 int64_t row_waste(const Row *row, int index);   /* elements skipped between neighbours */
 
-bool operand_has_index(const Operand *operand, int index); /* a dim of it is joined with that one */
-int opspace_find_index(const OpSpace *space, Str name);    /* -1 if there is none */
+/* Whether a dim of the operand depends on that index dim. */
+bool operand_has_index(const Operand *operand, int index);
+int opspace_find_index(const OpSpace *space, Str name); /* -1 if there is none */
 
 /* "b s k+, k+ n -> b s n": the annotation that says the same, where one can; `+` after reduce dims,
  * `^` after frozen ones, `(h t)` for mixed radix, sizes for dims without an index dim, `?` for
- * operands not looked at. "b k+ -> b  k:max" when the reduction is not a sum; "{2*h+r-1}" and
+ * operands not looked at. "b k+ -> b  k:max" if the reduction is not a sum; "{2*h+r-1}" and
  * "{b:+4}" (a window of 4) for rows that are no mixed radix. */
 void opspace_format(const OpSpace *space, Buf *out);
 /* One dim of it: "k+", "(h t)", "{2*h+r-1}". */
 void opspace_format_dim(const OpSpace *space, const Operand *operand, int d, Buf *out);
 
-/* The index dim that moves a row's window, and the window with those of its other index dims folded
- * in; -1: none does. Its halo and its waste are row_overlap() and row_waste() of that. */
+/* The index dim that moves a row's window, and the row with its other index dims folded into the
+ * window; -1 if there is none. row_overlap() and row_waste() of that row are its halo and its
+ * waste. */
 int row_main_index(const OpSpace *space, const Row *row, Row *folded);
 
 #endif

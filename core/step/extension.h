@@ -1,5 +1,5 @@
-/* extension.h - a graph and its inference with more ops behind them: how the parts of a training
- * step are added.
+/* extension.h - adds ops after those of a graph and its inference: how the parts of a training step
+ * are added.
  *
  *     Extension more;
  *     extension_open(arena, scratch, inferred, &more);
@@ -8,9 +8,9 @@
  *     extension_op(&more, &(NewStepOp){.op_type = extension_word(&more, "Sum"), ..});
  *     extension_close(&more, &graph, &inferred, &err);
  *
- * Ids of the base stay. Nothing is inferred again: whoever adds an op brings its index space and
- * the shapes of its outputs. Equal spaces are stored once, found by a key. An op with space -1 is a
- * host op, whose outputs have values. Names are Names ids, as in the graph.
+ * The ids of the base stay the same. Nothing is inferred again: the code that adds an op gives its
+ * index space and the shapes of its outputs. Equal spaces are stored once, found by a key. An op
+ * with space -1 is a host op; its outputs have known values. Names are Names ids, as in the graph.
  */
 #ifndef CORE_STEP_EXTENSION_H
 #define CORE_STEP_EXTENSION_H
@@ -21,7 +21,7 @@
 
 typedef Vec(int32_t) Vec32;
 
-/* Of a tensor whose value is known before the run. */
+/* A tensor whose value is known before the run. */
 typedef struct {
     int32_t tensor;
     const Value *value;
@@ -39,8 +39,8 @@ typedef struct Extension {
     Vec(uint8_t) dtype, phase;
     Vec(bool) on_parameters;
     Vec(ExtensionValue) values;
-    int64_t later_ops, later_tensors, later_operands; /* extension_expect() */
-    bool updates;                                     /* a tensor is the next value of another */
+    int64_t later_ops, later_tensors, later_operands; /* set by extension_expect() */
+    bool updates;                                     /* some tensor is the next value of another */
 } Extension;
 
 typedef struct {
@@ -52,32 +52,33 @@ typedef struct {
     bool on_parameters;
 } NewStepOp;
 
-/* The base outlives the extension, which allocates what it leaves in `arena`. */
+/* Begins an extension. The base must outlive it; results are allocated in `arena`. */
 void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extension *out);
 
-/* About so many more will be added after the first ones. */
+/* Announces about how many more will be added after those of extension_reserve(). */
 void extension_expect(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands);
-/* Makes room for what is expected and for so many more, which read and make so many operands and
- * have names of their own and so many others: once, before anything is added. */
+/* Makes room for what extension_expect() announced and for these numbers of ops, tensors, operands
+ * and names; call it once, before anything is added. */
 void extension_reserve(Extension *more, int64_t n_ops, int64_t n_tensors, int64_t n_operands,
                        int n_names);
 
 int32_t extension_word(const Extension *more, const char *text);
-/* The path of a part of the step, "backward.h.0", of a module's path; the head alone of no path. */
+/* The path of a module in a part of the step, "backward.h.0"; only the head if the module has no
+ * path. */
 int32_t extension_path(const Extension *more, const char *head, int32_t path);
-/* The name with an end behind it. */
+/* The name that consists of a stem and an end. */
 int32_t extension_joined(const Extension *more, int32_t stem, const char *end);
 /* The name of a tensor of the base or of the extension. */
 int32_t extension_name_of(const Extension *more, int32_t tensor);
-/* A name that no tensor has: the given one, or it with underscores. */
+/* A name that no tensor has yet: the given one, with underscores added if needed. */
 int32_t extension_free_name(const Extension *more, int32_t name);
-/* The same for a stem with an end. */
+/* The same for a name that consists of a stem and an end. */
 int32_t extension_name(const Extension *more, int32_t stem, const char *end);
 
 /* A new tensor; shape: an id of the base's Shapes. gradient_of: Graph.gradient_of. */
 int32_t extension_tensor(Extension *more, int32_t name, int32_t shape, Dtype dtype,
                          int32_t gradient_of);
-/* Makes a new tensor the value that another has in the next step: Graph.next_of. */
+/* Makes a new tensor the next step's value of another one: Graph.next_of. */
 void extension_set_next(Extension *more, int32_t tensor, int32_t next_of);
 
 /* Of a tensor of the base or of the extension. */
@@ -87,14 +88,14 @@ Dtype extension_dtype_of(const Extension *more, int32_t tensor);
 /* The same for a tensor whose value is known before the run. */
 void extension_set_value(Extension *more, int32_t tensor, const Value *value);
 
-/* The id of the space with that key; -1: there is none yet, and the next extension_add_space() is
- * it. */
+/* The id of the space with that key; -1: there is none yet, and the next extension_add_space()
+ * gives it one. */
 int32_t extension_space(Extension *more, const Vec32 *key);
 int32_t extension_add_space(Extension *more, OpSpace *space);
 
 void extension_op(Extension *more, const NewStepOp *op);
 
-/* Seals the graph. False with *err: what was added does not fit. */
+/* Seals the graph. Returns false with *err if the added ops do not fit. */
 bool extension_close(Extension *more, Graph **graph, Inferred **inferred, Error *err);
 
 #endif

@@ -10,9 +10,9 @@
 enum { RATE_PARAMS_MAX = 6, RATE_MILESTONES_MAX = 64 };
 
 typedef struct {
-    double lr;                     /* the rate that the schedule is about */
+    double lr;                     /* the rate before scheduling */
     double param[RATE_PARAMS_MAX]; /* in the order of the kind's row */
-    bool linear;                   /* onecycle anneals by lines, not by cosines */
+    bool linear;                   /* onecycle anneals linearly instead of by a cosine */
     int n_milestones;              /* of multistep, ascending */
     int64_t milestone[RATE_MILESTONES_MAX];
 } RateParams;
@@ -21,7 +21,7 @@ typedef struct {
     const char *name;
     double (*rate)(const RateParams *params, double step);
     struct {
-        const char *names; /* the first one is ours, others mean the same; NULL behind the last */
+        const char *names; /* the first name is ours, others mean the same; NULL ends the table */
         double fallback;
         bool positive; /* a number of steps, which must not be 0 */
     } param[RATE_PARAMS_MAX];

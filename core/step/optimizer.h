@@ -1,9 +1,9 @@
-/* optimizer.h - what `--train SPEC` says, and what an optimizer keeps for each parameter.
+/* optimizer.h - reads `--train SPEC`, and says what an optimizer keeps for each parameter.
  *
  *     adamw,precision=bf16,grads=f32,clip=1.0,weight_decay=0.1,loss=auto
  *
- * Words with commas between, in any order; "auto" is adamw in the precision of the model. A word is
- * an optimizer of core/rules/optimizer.h, or KEY=VALUE:
+ * Words separated by commas, in any order; "auto" is adamw in the model's precision. A word is an
+ * optimizer of core/rules/optimizer.h, or KEY=VALUE:
  *
  *     precision   fp32, bf16, fp16: what parameters and activations have; without it, parameters
  *                 keep the dtype that they are stored in
@@ -35,8 +35,8 @@ typedef struct UpdateSpec {
     Dtype precision; /* DT_NONE: that of each parameter */
     Dtype grads;     /* of 16-bit parameters */
     double clip;     /* 0: none */
-    double scale;    /* of the loss; the first one if it is dynamic */
-    bool dynamic;    /* the scale follows whether gradients are finite */
+    double scale;    /* of the loss; the initial one if it is dynamic */
+    bool dynamic;    /* the scale depends on whether gradients are finite */
     bool ignores;    /* labels equal to ignore_index do not count */
     int64_t ignore_index;
     double smoothing; /* of labels */
@@ -45,28 +45,28 @@ typedef struct UpdateSpec {
     int n_freeze;
 } UpdateSpec;
 
-/* Takes the next word off: up to a comma that is not within {}, as patterns have them. */
+/* Removes and returns the next word: up to a comma outside {}, since patterns contain commas. */
 Str update_spec_word(Str *rest);
 
-/* ERROR_USAGE names the word that is not known and, as its hint, the nearest one. */
+/* ERROR_USAGE names the unknown word; its hint is the nearest known one. */
 bool update_spec_read(Arena *arena, const char *text, UpdateSpec *out, Error *err);
 
 enum { UPDATE_VALUES_MAX = 1 + OPTIMIZER_STATES_MAX, VALUE_MASTER = -1 };
 
-/* A tensor of a parameter's shape that lives from step to step. */
+/* A tensor with the shape of a parameter that is kept from step to step. */
 typedef struct {
-    const char *name; /* "master", "m": that of parameter T is called "T~m" */
+    const char *name; /* "master", "m": for parameter T it is named "T~m" */
     Dtype dtype;
-    int state;    /* place in optimizer->state; VALUE_MASTER: the copy that is updated */
-    double start; /* its elements before the first step; those of a master are the parameter's */
+    int state;    /* index into optimizer->state; VALUE_MASTER: the copy that is updated */
+    double start; /* its elements before the first step; a master starts with the parameter's */
 } UpdateValue;
 
-/* What a parameter stored in that dtype has in the step: its own dtype and that of its gradient. */
+/* The dtype that a parameter stored in `stored` has in the step; its gradient has the same. */
 Dtype update_parameter_dtype(const UpdateSpec *spec, Dtype stored);
 Dtype update_gradient_dtype(const UpdateSpec *spec, Dtype stored);
 
-/* The master, if there is one, then the states, in the order in which the update operator reads
- * them; returns how many. */
+/* Lists the master, if there is one, then the states, in the order in which the update operator
+ * reads them; returns how many. */
 int update_values(const UpdateSpec *spec, Dtype stored, UpdateValue out[UPDATE_VALUES_MAX]);
 
 /* Bytes for each element of a parameter: itself, its gradient, master and states. */

@@ -1,10 +1,11 @@
-/* recompute.h - which values a training step does not keep for its backward pass, but makes again.
+/* recompute.h - which values a training step computes again in the backward pass instead of keeping
+ * them.
  *
- * Ops of the model are in groups (PIN_RECOMPUTE). A value of a group that only ops of the group
- * read is dropped in the forward pass. When a gradient op first reads it, the ops that it is made
- * of run again just before (PHASE_AGAIN), from what comes into the group. So what comes into a
- * group and what leaves it is kept, and an op whose results no gradient needs is not run again,
- * unless the whole group is to.
+ * Ops of the model are in recomputation groups (PIN_RECOMPUTE). A value of a group that only ops of
+ * the group read is dropped in the forward pass. When a gradient op first reads it, the ops that
+ * make it run again just before (PHASE_AGAIN), from the inputs of the group. So the inputs and
+ * outputs of a group are kept, and an op whose results no gradient needs is not run again, unless
+ * the whole group must be.
  *
  * Two ways to group the ops, as trainers offer them:
  *     full        each layer: groups of modules, or of repeated ops, that have equal ones beside
@@ -17,14 +18,16 @@
 
 #include "core/rules/infer.h"
 
-/* In the number of a group: all its ops run again with the first, as Megatron-LM's and torch's
- * reentrant checkpoints do. */
+/* Flag in a group's number: all its ops run again with the first one, as in Megatron-LM and in
+ * torch's reentrant checkpoints. */
 enum { RECOMPUTE_WHOLE = 1 << 30 };
 
-/* Marks what is made again. group: per op, -1 for none. Ops of branches and loops keep theirs. */
+/* Marks the values that are made again. group: per op, -1 for none. Ops in branches and loops keep
+ * their values. */
 void recompute_mark(const Inferred *model, const int32_t *group, bool *remade);
 
-/* The group of each op, from 0 in program order, or -1. Groups may have ops of others between. */
+/* The group of each op, from 0 in program order, or -1. Ops of other groups may lie between the ops
+ * of a group. */
 int32_t *recompute_layers(Arena *arena, const Inferred *model);
 int32_t *recompute_attention(Arena *arena, const Inferred *model);
 

@@ -1,8 +1,8 @@
-/* stored.h - what a training step keeps of a parameter: itself, its gradient, the optimizer's
- * states.
+/* stored.h - what a training step stores for a parameter: the parameter, its gradient and the
+ * optimizer's states.
  *
- * A decision can store each of them sharded (Decision.store). ZeRO's level 1 stores the states so,
- * level 2 the gradient too, level 3 the parameter too, as does FSDP.
+ * A decision can store each of them sharded (Decision.store). ZeRO's stage 1 shards the states,
+ * stage 2 also the gradient, stage 3 also the parameter, as FSDP does.
  */
 #ifndef CORE_STEP_STORED_H
 #define CORE_STEP_STORED_H
@@ -19,17 +19,17 @@ typedef enum {
 } Stored;
 enum { STORED_KINDS = 3 };
 
-const char *stored_name(int kind); /* by place in the set: "parameter", "gradient", "states" */
-/* Adds the value of that name to the set; false: no value has it. */
+const char *stored_name(int kind); /* by bit number: "parameter", "gradient", "states" */
+/* Adds the value of that name to the set; returns false if there is none. */
 bool stored_add(Str name, uint8_t *set);
 /* "parameter, gradient and states" */
 void stored_format(uint8_t set, Buf *out);
 
-/* Which value of a parameter the tensor is, and of which parameter. STORED_NONE: of none, as
- * activations are, and gradients that no update reads. */
+/* Which value of which parameter the tensor is. STORED_NONE for other tensors: activations, and
+ * gradients that no update reads. */
 Stored stored_value(const Graph *graph, int32_t tensor, int32_t *parameter);
 
-/* The parameter that an op of the update is for; -1: it is for all, or it makes no use of a
+/* The parameter that an op of the update is for; -1 if it is for all parameters, or uses no
  * gradient. */
 int32_t stored_updated(const Graph *graph, int32_t op);
 

@@ -34,7 +34,7 @@ typedef struct {
 
 typedef struct {
     Heads q, k, v;
-    int64_t past; /* positions of keys that are kept from calls before */
+    int64_t past; /* positions of keys kept from earlier calls */
 } AttentionSizes;
 
 /* The keys that a query at position p sees: p - left .. p + right; -1 means unbounded on that side.

@@ -7,7 +7,7 @@
 /* How an op uses a dim. */
 typedef enum {
     DIM_MAP,    /* every place by itself */
-    DIM_FROZEN, /* all places together, as a norm or a sort */
+    DIM_FROZEN, /* all places together, as in a norm or a sort */
     DIM_SUM,    /* added up: no output has the dim */
     DIM_WHOLE   /* no index dim: read and written whole */
 } DimUse;
