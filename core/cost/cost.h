@@ -5,9 +5,9 @@
  *
  *     us = max(flops / (share * flops_per_s), bytes / (share * memory_bytes_per_s)) + launch_us
  *
- * [Williams et al., Roofline, 2009]. Bytes are those of every operand, read and written once, for
- * fused ops too: keeping the rest on the chip is the point of fusion. Rates and shares depend on
- * the kind of work:
+ * [Williams et al., Roofline, 2009]. Bytes are those of every operand, read and written once. That
+ * holds for fused ops too: they keep everything else on the chip. Rates and shares depend on the
+ * kind of work:
  *
  *     view     nothing: the same bytes under another shape; likewise what the host computes, and a
  *              gradient that is passed on as it is (core/rules/derivative.h)
@@ -24,22 +24,22 @@
  *     gather   like vector, but only as many bytes of its first operand are read as the op writes,
  *              at gather_share of the memory's rate instead of memory_share
  *
- * Where the machine has a table of the operator (core/reshard/measured.h), its time is read off
- * that, views too. Not modelled: caches; clocks that drop under load are part of the shares.
+ * If the machine has a table for the operator (core/reshard/measured.h), its time is taken from the
+ * table; for views, too. Not modelled: caches; clocks that drop under load are part of the shares.
  *
- * Parts that go around a ring are sent on while the op computes on each of them. Of the op's time
- * all but its first turn is there to hide them, for all its rings together: what they take beyond
- * that is waited for. That holds for every total below.
+ * Parts that go around a ring are sent while the op computes on them. The op's time, without its
+ * first turn, can hide the sends of all its rings together; what they take beyond that is waited
+ * for. This holds for every total below.
  *
- * step_us = compute_us + comm_us, less what rings hide: nothing else overlaps. overlap_us is the
+ * step_us = compute_us + comm_us, minus what rings hide: nothing else overlaps. overlap_us is the
  * best case: two queues, of ops and of collectives, each in program order. A collective starts when
  * its queue is free and its value exists; an op starts when its queue is free and every collective
- * it reads from has ended. A parameter may thus be gathered long before it is used, whatever memory
- * that takes. overlap_us - compute_us is the exposed communication.
+ * it reads from has ended. A parameter may thus be gathered long before it is used, regardless of
+ * memory. overlap_us - compute_us is the exposed communication.
  *
  * With pipeline stages these are times of one micro-batch that passes through all of them;
  * pipeline.h computes a step from them. `check --max-step` compares with plan_step_us() of
- * pipeline.h.
+ * pipeline.h instead.
  *
  * Collectives that an operator declares inside itself (op_declared.h) count as communication, and
  * lengthen their op in both totals.
@@ -69,29 +69,31 @@ typedef struct {
     Work work;
     bool attention, gradient; /* attention in one op; its gradient */
     bool norm, function;      /* a norm; element-wise, several operations a point */
-    OpProduct product;        /* all 0 of other work, or if it is declared */
+    OpProduct product;        /* all 0 for other work, or if the cost is declared */
     const char *op_type;
     Dtype dtype;                            /* the element type it computes with */
     double flops, flops_per_s, flops_share; /* share: the fraction of the peak that is reached */
-    double waves_share; /* of flops_share: what waves that are not full leave; 1 of other work */
+    double waves_share; /* part of flops_share: what waves that are not full leave; 1 for other
+                           work */
     int64_t bytes;
     double bytes_per_s, bytes_share;
     double launch_us, us;
-    bool measured; /* us is read off a table of the machine (core/reshard/measured.h) */
+    bool measured; /* us comes from a table of the machine (core/reshard/measured.h) */
     bool declared; /* a user's function gave some of these numbers (op_declared.h) */
 } OpCost;
 
 OpCost op_cost(const Plan *plan, int32_t op);
-/* The same, with the bytes of views, which a run may copy. */
+/* The same, with the bytes of views, since a run may copy them. */
 OpCost op_cost_as_run(const Plan *plan, int32_t op);
-/* Prices ops as if they were cut and sharded otherwise than in the plan. New shardings may not come
- * to the plan's while a pricer is in use. */
+/* Prices ops under cuts and shardings other than those of the plan. While a pricer is in use, no
+ * shardings may be added to the plan. */
 typedef struct OpPricer OpPricer;
 OpPricer *op_pricer_new(Arena *arena, const Plan *plan);
 /* One run, in microseconds. sharding: Shardings ids by operand, inputs as they are read and then
  * outputs as they are made; -1: none. */
 double op_price(const OpPricer *pricer, int32_t op, const OpCut *cut, const int32_t *sharding);
-/* The sizes under which the machine's tables have it: how many, 1 or MEASURED_SIZES. */
+/* The sizes under which the machine's tables list such an op; returns how many, 1 or
+ * MEASURED_SIZES. */
 int op_cost_sizes(const OpCost *cost, double size[MEASURED_SIZES]);
 /* The same work priced on another machine. */
 OpCost op_cost_on(const OpCost *cost, const Machine *machine);

@@ -1,29 +1,29 @@
 /* memory.h - live bytes per device while a plan runs.
  *
- * The account follows the run (core/run/program.h) step by step, with the same steps on every
- * rank; rank 0 has the largest shards and, with stages, is on the first devices. A rank holds what
- * its stages hold. The account is for one micro-batch. In a training step a value that the backward
- * pass reads is there once for each micro-batch that the schedule has in flight in its stage
+ * The account follows the run (core/run/program.h) step by step, with the same steps on every rank.
+ * Rank 0 has the largest shards; with stages, it is on the first devices. A rank holds what its
+ * stages hold. The account is for one micro-batch. In a training step a value that the backward
+ * pass reads exists once for each micro-batch that the schedule has in flight in its stage
  * (Schedule.together), from the first op to the end of the backward pass, as in the middle of a
- * step; and the gradients of parameters have buffers (account_hold_gradients()). An inference
- * schedule of several micro-batches holds the inputs of all of them. Parameters, as
- * stored, and graph inputs are always alive, graph outputs from when they are made. A value is
- * alive from its maker to its last reader, or to the reshard step that moves it if nobody reads it
- * later; a resharded copy from its step to its last reader; what is between two steps of a reshard
- * while they run. Views are copies, as in the run, but a layout change that the op beside it
- * absorbs (absorbed.h) has no bytes of its own: its source stays alive instead. A constant is alive
- * from its first reader to its last; the run holds a little less, since kernels take axes and sizes
- * as numbers. Scratch memory inside an op is not counted.
+ * step; gradients of parameters have buffers (account_hold_gradients()). An inference schedule of
+ * several micro-batches holds the inputs of all of them. Parameters, as stored, and graph inputs
+ * are always alive, graph outputs from when they are made. A value is alive from its maker to its
+ * last reader, or to the reshard step that moves it if nothing reads it later; a resharded copy
+ * from its step to its last reader; a value between two steps of a reshard while they run. Views
+ * are copies, as in the run. Only a layout change that a neighbouring op absorbs (absorbed.h) has
+ * no bytes of its own: its source stays alive instead. A constant is alive from its first reader to
+ * its last; the run holds a little less, since kernels take axes and sizes as numbers. Scratch
+ * memory inside an op is not counted.
  *
- * Every step of a reshard fills a buffer of its own beside its source. Its bytes on a rank, if the
- * source has s bytes and a group n ranks:
+ * Every step of a reshard fills a buffer of its own, in addition to its source. Its bytes on a
+ * rank, if the source has s bytes and a group n ranks:
  *
  *     slice, reduce-scatter            s / n
  *     all-gather                       s * n
  *     all-reduce, all-to-all, permute  s
  *
- * or what uneven shards make of that. It is a collective_buffer (memory_class.h) while steps of
- * its reshard run; afterwards the copy has the class of its tensor.
+ * or the corresponding sizes of uneven shards. It is a collective_buffer (memory_class.h) while
+ * steps of its reshard run; afterwards the copy has the class of its tensor.
  *
  * Padding is what equal shards would waste: the bytes of rank 0's shard minus those of the last
  * rank's, which is the smallest.
@@ -37,21 +37,21 @@
 typedef struct {
     int64_t rank;
     int64_t peak_bytes;
-    int peak_place;      /* the first op with that much; -1 if there are no ops */
+    int peak_place;      /* the first op at which that much is alive; -1 if there are no ops */
     int64_t *live_bytes; /* per op of the program: the most bytes while that op, or a reshard step
                             for it, runs */
 } MemoryUse;
 
-/* Memory of the rank that needs most. That is rank 0, except where ops run on parts of the mesh;
- * if more than 4096 ranks differ in the parts they are on, it is the first rank of some part.
- * Needs sharding, made and need. live_bytes is in the arena. Empty if a plan that is being made
- * was cancelled. */
+/* The memory of the rank that needs most. That is rank 0, unless ops run on parts of the mesh; if
+ * more than 4096 ranks differ in the parts they are on, it is the first rank of some part. Needs
+ * sharding, made and need. live_bytes is in the arena. Empty if a plan that is being made was
+ * cancelled. */
 MemoryUse memory_use(Arena *arena, const Plan *plan);
-/* The same for the runners, which make a copy where a layout change could be absorbed. */
+/* The same for the runners, which copy where a layout change could be absorbed. */
 MemoryUse memory_use_in_run(Arena *arena, const Plan *plan);
 
 typedef struct {
-    int32_t tensor, sharding; /* as it is held: Shardings id */
+    int32_t tensor, sharding; /* the sharding in which it is held: a Shardings id */
     MemoryClass class;
     int64_t bytes, padding_bytes;
     int from, to; /* indices of ops in the program; -1: exists before the first op; n_program: to
@@ -65,7 +65,8 @@ typedef struct {
     const LiveValue *at; /* sorted, the largest first */
 } LiveSet;
 
-/* What is alive on a rank at its peak within that op of the program or a reshard step for it. */
+/* The values that are alive on a rank at the peak within that op of the program or a reshard step
+ * for it. */
 LiveSet memory_live_at(Arena *arena, const Plan *plan, int64_t rank, int place);
 
 /* ---- many ranks and ops: one account that is queried often ---- */
@@ -88,20 +89,20 @@ typedef struct {
 const ClassBytes *memory_classes_of(Arena *arena, const MemoryAccount *account, int64_t rank);
 
 /* What a rank of a training step keeps of one micro-batch from its forward to its backward pass:
- * bytes[op of the graph], by the op that makes the value or that it is moved for. Values made of
- * parameters alone do not count. */
+ * bytes[op of the graph], counted at the op that makes the value or for which it is moved. Values
+ * made only from parameters do not count. */
 void memory_saved(const MemoryAccount *account, int64_t rank, int64_t *bytes);
 
-/* Bytes of a rank of a training step by what they are for. */
+/* The bytes of a rank in a training step, by purpose. */
 typedef struct {
     int64_t parameter, optimizer,
-        input;          /* as they are stored; master copies are of the optimizer */
-    int64_t gradient;   /* the buffers to which those of parameters are added, at the moment with
-                           most of them */
+        input;          /* as they are stored; master copies count as optimizer states */
+    int64_t gradient;   /* buffers in which gradients of parameters are summed, at the moment
+                           with most of them */
     int64_t activation; /* memory_saved() of all micro-batches in flight */
-    int64_t gathered;   /* parameters as their ops need them, where that is not as they are stored,
+    int64_t gathered;   /* parameters as their ops need them, if that is not how they are stored,
                            at the moment with most of them */
-    int64_t buffer;     /* that steps of reshards fill, at the moment with most of them */
+    int64_t buffer;     /* filled by steps of reshards, at the moment with most of them */
     int64_t peak;       /* of everything, at the moment with most */
 } StepMemory;
 StepMemory memory_of_step(const MemoryAccount *account, int64_t rank);
@@ -134,7 +135,7 @@ typedef struct {
     const int32_t *of_rank; /* per rank: the index of its group in `at` */
 } RankMemories;
 
-/* Not usable if it was cancelled. */
+/* The result is not usable if it was cancelled. */
 RankMemories memory_ranks(Arena *arena, const MemoryAccount *account, Progress *progress);
 
 #endif

@@ -10,8 +10,9 @@
  *     collective_buffer a copy that the steps of a reshard are still filling (memory.h)
  *
  * Optimizers are the operators of the table: those of ai.onnx.preview.training, and the optimizers
- * of other systems under our names. A role is what an op reads a value as, whoever made it; a
- * value that is read in two roles has the first op's. A constant stays a constant.
+ * of other systems under our names. The class is the role in which an op reads a value, whichever
+ * op made it; if two ops read it in different roles, the first one decides. A constant stays a
+ * constant.
  */
 #ifndef CORE_COST_MEMORY_CLASS_H
 #define CORE_COST_MEMORY_CLASS_H

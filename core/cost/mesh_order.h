@@ -1,17 +1,17 @@
-/* mesh_order.h - a finding where another order of the mesh's axes takes less time.
+/* mesh_order.h - a finding if another order of the mesh's axes is faster.
  *
- * The last axis of a mesh has neighbouring devices, so its collectives stay on a node as long as
- * it fits there; axes before it cross nodes. Every order of the axes is priced with the
- * collectives of this plan, and the cheapest is named with the time of its step: a plan that is
- * made in that order may choose other reshards, which cost no more.
+ * Devices along the last axis of a mesh are neighbours, so its collectives stay on a node as long
+ * as the axis fits there; earlier axes cross nodes. Every order of the axes is priced with the
+ * collectives of this plan. The finding names the cheapest order and its time per step; a plan made
+ * in that order may choose other reshards, which cost no more.
  *
  * code              level     when
  * mesh-order        note      an axis crosses nodes, and the step takes at most 0.95 of its time in
  *                             the best order
  *
- * Looked at are meshes of 2 to MESH_ORDER_AXES axes with more than one device, whose devices are in
- * their own order and on several nodes. Of equally good orders the first is named, where the axes
- * that separate pipeline stages come first and the others stay in their order.
+ * Only for meshes of 2 to MESH_ORDER_AXES axes with more than one device, whose devices are in
+ * their natural order and on several nodes. Of equally good orders the first is named in which the
+ * axes that separate pipeline stages come first and the others keep their order.
  */
 #ifndef CORE_COST_MESH_ORDER_H
 #define CORE_COST_MESH_ORDER_H
@@ -20,7 +20,7 @@
 
 enum { MESH_ORDER_AXES = 5 }; /* 120 orders */
 
-/* Needs the plan's prices. */
+/* The plan must be priced. */
 void mesh_order_find(Plan *plan);
 
 #endif

@@ -1,13 +1,13 @@
 /* op_declared.h - the costs and collectives that users' operators declare for themselves.
  *
- * The functions `cost` and `comm` (core/rules/user_op.h) are called once per op space and cut,
- * while the plan is made and never after, since they may call into scripts; their answers are kept
- * in plan->priced. A function that fails is a finding, and the op is priced like any other. A cut
- * under which the op's keyword arguments are undefined is an error, since the op cannot run.
+ * The functions `cost` and `comm` (core/rules/user_op.h) are called once per op space and cut, only
+ * while the plan is made, since they may call into scripts; their answers are kept in plan->priced.
+ * A function that fails is a finding, and the op is priced like any other. A cut under which the
+ * op's keyword arguments are undefined is an error, since the op cannot run.
  *
- * A collective over an index dim goes over the axes that shard it, one over a mesh axis goes over
- * that axis if it shards the op; a collective over no axis does not happen. Its price is that of a
- * reshard step of the same kind and payload. It is part of its op: nothing overlaps with it.
+ * A collective over an index dim uses the axes that shard it; one over a mesh axis uses that axis
+ * if it shards the op; without axes there is no collective. Its price is that of a reshard step of
+ * the same kind and payload. It is part of its op: nothing overlaps with it.
  */
 #ifndef CORE_COST_OP_DECLARED_H
 #define CORE_COST_OP_DECLARED_H

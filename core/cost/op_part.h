@@ -1,8 +1,9 @@
-/* op_part.h - the part of an op that a rank computes under a cut, as users' functions see it.
+/* op_part.h - the part of an op that a rank computes under a cut, in the form that users' functions
+ * get.
  *
- * If an index dim is cut into parts of equal size, each of one contiguous range, a rank computes
- * part `at` of `num`. Other cuts, uneven or interleaved, have no such numbers: keyword arguments
- * that follow the cut are then undefined, which is a finding of the plan and an error of the run.
+ * If an index dim is cut into equal contiguous parts, a rank computes part `at` of `num`. Uneven or
+ * interleaved cuts have no such numbers; keyword arguments that depend on the cut are then
+ * undefined, which is a finding of the plan and an error of the run.
  */
 #ifndef CORE_COST_OP_PART_H
 #define CORE_COST_OP_PART_H
@@ -11,7 +12,7 @@
 #include "core/rules/user_op.h"
 
 /* The parts of all index dims. Returns false with *err naming the index dim if keyword arguments
- * follow one whose parts are not even; other such dims count as one part. */
+ * depend on one whose parts are not equal; other such dims count as one part. */
 bool op_pieces(const OpSpace *space, const OpCut *cut, const Mesh *mesh, const Kwargs *kwargs,
                int64_t position, IndexPiece out[X_MAX], Error *err);
 

@@ -1,8 +1,8 @@
 /* pipeline.h - stage times, and the schedule of a step's micro-batches.
  *
- * The graph is one micro-batch. A step runs it n_micro_batches times, in the order of the
- * schedule. In a training step the backward pass has ops of its own, and what happens once a step
- * (gradients of parameters are reduced, parameters updated) comes behind the schedule:
+ * The graph is one micro-batch. A step runs it n_micro_batches times, in the order of the schedule.
+ * In a training step the backward pass consists of ops of its own, and what happens once a step
+ * (gradients of parameters are reduced, parameters updated) follows the schedule:
  *
  *     forward_us  = compute_us + comm_us
  *     backward_us = its ops and their collectives, with what is made again; of gathers of
@@ -10,8 +10,8 @@
  *                   weight_us, the ops that make gradients of parameters alone
  *     step        = the schedule + the most once_us of a stage
  *
- * Of a forward plan nothing is known about the backward pass: backward_us is 2 forward_us +
- * again_us, and weight_us is forward_us; again_us is then the forward time of recomputed ops.
+ * A forward plan knows nothing about the backward pass: backward_us is 2 forward_us + again_us, and
+ * weight_us is forward_us; again_us is then the forward time of recomputed ops.
  *
  * Stages share a lane of devices (schedule.h) if the parts of the mesh that they run on overlap. A
  * stage's devices are those of most of its ops.
@@ -32,15 +32,16 @@ typedef struct {
     double again_us;   /* ops that run again, and the collectives they need; in a training step
                           part of backward_us */
     double receive_us; /* sending values of the forward pass to it */
-    bool trains;       /* the next four are of a training step */
+    bool trains;       /* the next four are for training steps only */
     double backward_us, weight_us, once_us;
-    double return_us; /* sending from it what the backward pass of stages before needs */
+    double return_us; /* sending from it the values that the backward pass of earlier stages
+                         needs */
     int64_t receive_bytes;
 } StagePrice;
 
 struct Pipeline {
-    const struct Streams *streams; /* streams.h: its part of the stages' times */
-    const StagePrice *stage;       /* ORDER plan->decided->stages->at */
+    const struct Streams *streams; /* streams.h: traffic of parameters, part of the stages' times */
+    const StagePrice *stage;       /* the same order as plan->decided->stages->at */
     const Lanes *lanes;
     const Schedule *table; /* timed; NULL if it does not fit the stages, which is a finding */
     double even_idle;      /* its bubble if all stages took equally long and sending took no time */
@@ -70,7 +71,7 @@ static inline double stage_weight_us(const StagePrice *stage)
     return stage->trains ? stage->weight_us : stage_forward_us(stage);
 }
 
-/* Whether a backward op makes gradients of parameters alone, which a split backward leaves for
+/* Whether a backward op serves only gradients of parameters, so that a split backward may run it
  * later. */
 bool op_makes_weights(const Plan *plan, int32_t op);
 
@@ -80,37 +81,37 @@ static inline const Schedule *plan_schedule(const Plan *plan)
     return plan->priced->pipeline ? plan->priced->pipeline->table : NULL;
 }
 
-/* Whether the schedule trains and the graph does not: memory and time of gradients and optimizer
- * states are not counted. */
+/* Whether the schedule trains but the graph is forward only: memory and time of gradients and
+ * optimizer states are then not counted. */
 static inline bool plan_counts_forward_only(const Plan *plan)
 {
     return plan_schedule(plan) && plan_schedule(plan)->trains && !plan->inferred->forward;
 }
 
-/* The time of a step: the schedule's, or without stages totals.step_us. */
+/* The time of a step: that of the schedule or, without stages, totals.step_us. */
 double plan_step_us(const Plan *plan);
 
 /* "1f1b, 8 micro-batches on 4 stages: 1.2 ms, bubble 31.0%; stages that took equally long would
  * have 27.3% = (n-1)/(m+n-1)"; says so if the schedule does not fit. Only for plans with stages. */
 void pipeline_explain(const Plan *plan, Buf *out);
 
-/* Where the times of backward slots come from, in words. */
+/* Explains in words where the times of backward slots come from. */
 const char *pipeline_backward_note(const Plan *plan);
 
-/* ORDER WHEN: for each micro-batch, in its forward or backward pass; sent to a stage before its
- * forward pass, or from a stage for the backward pass of one before; once a step, behind the
+/* ORDER WHEN: for each micro-batch, in its forward or its backward pass; sent to a stage before its
+ * forward pass, or from a stage for the backward pass of an earlier one; once a step, after the
  * schedule. */
 typedef enum { WHEN_FORWARD, WHEN_BACKWARD, WHEN_RECEIVED, WHEN_RETURNED, WHEN_ONCE } When;
 
-/* A step of a reshard, and in which part of the schedule it counts. */
+/* A step of a reshard, and where in the schedule it counts. */
 typedef struct {
     const Step *step;
     When when;
-    int stage;        /* whose time it is: before a send the sender's, of one that is returned
-                         likewise; 0 without stages */
+    int stage;        /* the stage whose time it takes: before a send, and for one that is
+                         returned, the sender's; 0 without stages */
     int32_t for_op;   /* the op that waits for it; if none reads it, its value's maker */
-    bool again;       /* for an op of a forward plan that runs again in the backward pass */
-    double times, us; /* how often a micro-batch, or a step, runs it; the time of all of these */
+    bool again;       /* it serves an op of a forward plan that runs again in the backward pass */
+    double times, us; /* how often a micro-batch, or a step, runs it; the total time */
 } PricedStep;
 typedef void PricedStepVisit(void *context, const PricedStep *step);
 
@@ -118,8 +119,8 @@ typedef void PricedStepVisit(void *context, const PricedStep *step);
 void pipeline_visit_steps(const Plan *plan, const Reshard *reshard, PricedStepVisit *visit,
                           void *context);
 
-/* The stages that a reshard goes from and to, the same if nothing is sent; -1 without a stage. A
- * value that is relayed comes from, or goes to, a stage between its maker's and its reader's. Only
+/* The stages between which a reshard moves a value, equal if nothing is sent; -1 if an end is in no
+ * stage. A relayed value comes from, or goes to, a stage between its maker's and its reader's. Only
  * for plans with stages. */
 void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to);
 

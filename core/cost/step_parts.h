@@ -1,4 +1,4 @@
-/* step_parts.h - where the time of a step goes, in parts that add up to it.
+/* step_parts.h - where the time of a step goes, in parts that sum to it.
  *
  * With stages: on the devices that are busy longest, in a step of m micro-batches
  *
@@ -8,7 +8,7 @@
  *     update         ops that run once a step, in the stage with most of that
  *     reduction      collectives that run once a step, likewise: of gradients, of new parameters
  *
- * Gathers of parameters and reductions of their gradients count as long as ops wait for them
+ * Gathers of parameters and reductions of their gradients count only as long as ops wait for them
  * (streams.h). Without stages there is one micro-batch, no wait, and nothing overlaps, as in
  * plan_step_us(). Collectives inside an op (op_declared.h) have no axes.
  */
@@ -25,16 +25,16 @@ typedef struct {
     StepKind step;   /* of collectives and reductions */
     AtomSet atoms;   /* likewise: over which; 0: inside an op */
     IdleCause cause; /* of waiting */
-    double us, n;    /* in a step; n: how many collectives or reductions */
+    double us, n;    /* in a step; n: the number of collectives or reductions */
 } StepPart;
 
-/* Collectives of a step of one kind over the same axes, with one cause. */
+/* The collectives of a step with one kind, axes and cause. */
 typedef struct {
     StepKind step;
     AtomSet atoms; /* 0: inside an op */
     When when;
-    bool buckets; /* of parameters or their gradients, beside the ops (streams.h) */
-    double n, bytes, alone_us, exposed_us; /* in a step; bytes: a rank's payload of all of them */
+    bool buckets; /* of parameters or their gradients, concurrent with ops (streams.h) */
+    double n, bytes, alone_us, exposed_us; /* in a step; bytes: the sum of a rank's payloads */
 } ExposedPart;
 
 typedef struct {
@@ -43,7 +43,7 @@ typedef struct {
     double us;      /* their sum: plan_step_us() */
     int n_exposed;
     ExposedPart *exposed; /* the longest waits first; they add up to collectives and reductions */
-    int lane;             /* the devices (Lanes) whose time it is; -1 without stages */
+    int lane;             /* the devices (Lanes) whose time this is; -1 without stages */
 } StepParts;
 
 /* "compute", "all_reduce over tp", "all_gather over dp, once a step", "waits: warm-up"; in the
@@ -53,8 +53,8 @@ const char *step_part_name(Arena *arena, const Mesh *mesh, const StepPart *part)
 /* "between ops, forward", "gradients, once a step" */
 const char *exposed_part_cause(const ExposedPart *part);
 
-/* In the arena. A plan whose schedule does not fit its stages has one micro-batch through all of
- * them and no waits. */
+/* In the arena. If the schedule does not fit the stages, one micro-batch goes through all of them,
+ * without waits. */
 StepParts step_parts(Arena *arena, const Plan *plan);
 
 #endif

@@ -1,4 +1,4 @@
-/* traffic.h - how much each device sends to each other one, and over which links.
+/* traffic.h - how much each device sends to each other device, and over which links.
  *
  * A transfer is bytes from one mesh position to another in one run of a step, as the algorithm
  * that price.h chose moves them. In a group of n ranks, ordered by device number, with `bytes` of
@@ -32,7 +32,7 @@ enum { TRAFFIC_SWITCH = -1 }; /* in place of a mesh position */
 
 typedef void TrafficVisit(void *context, int64_t from, int64_t to, double bytes);
 
-/* What one of n ranks sends to a switch that reduces and multicasts. */
+/* The bytes that one of n ranks sends to a switch that reduces and multicasts. */
 double traffic_switch_bytes(const Step *step, int64_t n);
 
 /* Visits every transfer in one run of step s of a reshard, over all of its groups. Slices have
@@ -40,7 +40,7 @@ double traffic_switch_bytes(const Step *step, int64_t n);
 void traffic_transfers(const Plan *plan, const Reshard *reshard, int s, TrafficVisit *visit,
                        void *context);
 
-/* Bytes of all devices together. */
+/* Bytes summed over all devices. */
 typedef struct {
     double inside, between, to_switch;
 } LinkBytes;
@@ -60,7 +60,7 @@ typedef struct {
     double *pair;      /* [n_buckets][n_buckets], row: the sender; without bytes to the switch */
 } Traffic;
 
-/* The traffic of all reshards, each as often as it moves its value. In the arena. */
+/* The traffic of all reshards, each counted as often as it moves its value. In the arena. */
 Traffic traffic_of_plan(Arena *arena, const Plan *plan, int n_buckets);
 
 #endif

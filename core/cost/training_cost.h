@@ -1,4 +1,5 @@
-/* training_cost.h - what a training step costs: FLOPs, times of its phases, memory, a layer.
+/* training_cost.h - what a training step costs: FLOPs, times of its phases, memory, and a typical
+ * layer.
  *
  * The graph is one micro-batch; a step has m of them (Stages.n_micro_batches; 1 without stages).
  *
@@ -42,17 +43,17 @@ typedef struct {
     double bubble, mfu, hfu, tokens_per_s_device, exposed_comm_us;
     StepMemory rank0, last, most; /* first and last rank, and the one with the greatest peak */
     struct {
-        const char *path; /* "model.layers[0..31]"; NULL: no group is there twice */
+        const char *path; /* "model.layers[0..31]"; NULL: no group occurs twice */
         int n;
         int64_t activation_bytes;
         double forward_us, backward_us;
     } layer;
     struct {
-        const char *tokens_per_s_device, *bubble; /* NULL: it is known */
+        const char *tokens_per_s_device, *bubble; /* why the figure is missing; NULL: it is known */
     } why;
 } TrainingCost;
 
-/* Of a step without stages, derived or of a file: ops and the collectives for them. */
+/* For a step without stages, derived or from a file: ops and the collectives for them. */
 typedef struct {
     double forward_us, backward_us, update_us;
 } PhaseTimes;

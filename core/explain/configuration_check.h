@@ -1,5 +1,5 @@
-/* configuration_check.h - findings about how a step's stages, micro-batches and stored parameters
- * go together.
+/* configuration_check.h - findings about combinations of stages, micro-batches and stored
+ * parameters of a training step.
  *
  * - few-micro-batches, a warning: a pipeline that trains has fewer micro-batches than devices in a
  *   row. It has the bubble, and that of four times as many micro-batches as devices, both of the
@@ -15,7 +15,7 @@
 
 #include "core/plan/plan.h"
 
-/* Needs plan->priced with its pipeline. */
+/* plan->priced must contain its pipeline. */
 void configuration_check(Plan *plan);
 
 #endif

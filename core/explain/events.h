@@ -1,8 +1,8 @@
-/* events.h - what happened during propagation, one event after the other.
+/* events.h - the events of propagation in order.
  *
- * An event is one visit of an op that changed one tensor or the op's own cuts; or a pin. Events
- * are totally ordered: earlier ones may be causes of later ones, never the reverse. A turn is a
- * run of events of one kind: the pins, half a sweep of a pass, a pass by stack.
+ * An event is one visit of an op that changed one tensor or the op's own cuts, or it is a pin.
+ * Events are totally ordered: earlier ones may be causes of later ones, never the reverse. A turn
+ * is a run of events of one kind: the pins, half a sweep of a pass, or a pass by stack.
  */
 #ifndef CORE_EXPLAIN_EVENTS_H
 #define CORE_EXPLAIN_EVENTS_H
@@ -14,7 +14,7 @@ typedef struct {
     int32_t tensor;      /* the tensor that changed; -1 if the op's cuts did */
     int32_t from, to;    /* of a tensor: Shardings ids */
     const OpCut *cut[2]; /* of an op: before and after */
-    AtomSet added;       /* axes that are new */
+    AtomSet added;       /* axes that were added */
     int turn;
 } PlanEvent;
 

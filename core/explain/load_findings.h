@@ -1,4 +1,4 @@
-/* load_findings.h - findings about how a router's tokens are expected to spread over experts.
+/* load_findings.h - findings about the expected distribution of a router's tokens over experts.
  *
  * code             level     when
  * expert-load      note      the fullest rank gets more rows than the mean of all, so that the

@@ -25,31 +25,31 @@ void reasons_forget(Reasons *reasons);
 /* Returns whether every question can be answered without a search. */
 bool reasons_known(const Plan *plan);
 
-/* Searches for every axis; the plan's own reasons stay as they are. Returns false if cancelled:
- * then only reasons_forget() may use the result. */
+/* Searches for every axis; the plan's own reasons do not change. Returns false if cancelled: then
+ * only reasons_forget() may use the result. */
 bool reasons_find(const Plan *plan, Reasons *out, Progress *progress, Error *err);
-void reasons_take(const Plan *plan, Reasons *found); /* moves what was found; it is empty afterwards
-                                                      */
+/* Moves the result into the plan; `found` is empty afterwards. */
+void reasons_take(const Plan *plan, Reasons *found);
 
 /* ORDER REASON_KIND */
 typedef enum {
     REASON_PIN,      /* this dim is pinned; `decision` is the pin */
-    REASON_FORWARD,  /* the op took it from an input */
+    REASON_FORWARD,  /* the op got it from an input */
     REASON_BACKWARD, /* the op's output or another reader needs it */
-    REASON_USE,      /* a sibling operand takes the op's index dim */
+    REASON_USE,      /* another operand of the op uses the op's index dim */
     REASON_PARTIAL,  /* the op sums over an index dim that the axis shards */
     REASON_PASS,     /* the op is linear: its input is partial */
-    REASON_GRADIENT, /* a gradient op has the partition of the op that it is of */
-    REASON_LOOP,     /* an iteration of a loop leaves what the next one reads */
-    REASON_CHOSEN /* no pin: the op chose a strategy that shards so, though no input was sharded by
-                     it */
+    REASON_GRADIENT, /* a gradient op has the partition of its forward op */
+    REASON_LOOP,     /* one iteration of a loop leaves what the next one reads */
+    REASON_CHOSEN    /* no pin: the op chose a strategy with this sharding, though no input was
+                        sharded by the axis */
 } ReasonKind;
 
 typedef struct {
     ReasonKind kind;
     int32_t tensor; /* the site: tensor and dim; -1 for an index dim */
     int32_t op;     /* the op that the step goes through; -1 for a pin of a tensor dim */
-    int dim;        /* of the tensor, or of the op if tensor is -1; -1 for a partial axis */
+    int dim;        /* of the tensor, or of the op if tensor is -1; -1 for partial */
     const Decision *pin;
 } ReasonStep;
 
@@ -63,8 +63,8 @@ typedef struct {
 
 enum { REASON_STEPS_MAX = 64 };
 
-/* Chains for each axis that shards one dim of a tensor, as it lies or as its op makes it (dim -1:
- * its partial axes). Returns the number of chains. */
+/* Chains for each axis that shards one dim of a tensor, as it is stored or as its op makes it (dim
+ * -1: its partial axes). Returns the number of chains. */
 int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, ReasonChain **out);
 /* Chains for each axis that shards an index dim of an op. */
 int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonChain **out);

@@ -6,8 +6,8 @@
  * iteration leaves for the next. Propagation moves axes along these links, so reasons are found
  * along them. In a training step an index dim is linked with that of the gradient ops of its op.
  *
- * Behind the forward part of a step nothing propagates (core/propagate/step_cuts.h): there a link
- * has a direction, which site_takes_from() says.
+ * After the forward part of a step nothing propagates (core/propagate/step_cuts.h): there a link
+ * has a direction, given by site_takes_from().
  */
 #ifndef CORE_EXPLAIN_SITES_H
 #define CORE_EXPLAIN_SITES_H
@@ -18,8 +18,7 @@ typedef struct {
     int32_t n;
     int32_t *tensor, *op; /* first site, by tensor and by op; with one more at the end */
     int32_t n_tensors;
-    int32_t
-        *gradient_op; /* of a training step, per op: the first gradient op of it, else -1; and */
+    int32_t *gradient_op;      /* of a training step, per op: its first gradient op, else -1; and */
     int32_t *next_gradient_op; /* per op: the next of the same op. NULL without a step */
     int32_t *owner;            /* of every SITES_STEP-th site: its tensor, or ~op */
 } Sites;
@@ -71,14 +70,14 @@ typedef void SiteFound(void *context, int32_t site, int32_t op);
 void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound *found,
                   void *context);
 
-/* Whether a site can have an axis from another one that op links it with. In a training step a site
- * of the model has none from behind the model, a value behind it has what its maker gives it, an op
- * there that copies what the op has that it is of, and the update of a parameter nothing from its
- * gradient. */
+/* Whether a site can have received an axis from another one that op links it with. In a training
+ * step, a site of the model receives none from outside the model; a value outside it receives its
+ * maker's; an op there that copies its partition receives that of the op it was derived from; and
+ * the update of a parameter receives nothing from its gradient. */
 bool site_takes_from(const Plan *plan, const Sites *sites, int32_t site, int32_t from, int32_t op);
 
-/* Of a training step: whether the op has, but for pins, the partition of the op that it is of, as
- * gradient ops and those have that run again. */
+/* In a training step: whether the op has, except for pins, the partition of the op it was derived
+ * from, as gradient ops and ops that run again have. */
 bool op_copies_partition(const Plan *plan, int32_t op);
 
 #endif

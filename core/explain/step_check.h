@@ -1,5 +1,5 @@
-/* step_check.h - findings about assumptions that ops contradict, and about what a training step
- * reduces too often.
+/* step_check.h - findings about assumptions that ops contradict, and about reductions that a
+ * training step repeats.
  *
  * An assumption (core/plan/assume.h) is compared with what the op computes, axis by axis. `norm` is
  * a sum of squares of gradients.

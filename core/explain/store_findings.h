@@ -1,4 +1,5 @@
-/* store_findings.h - findings about what a training step stores sharded (Decision.store).
+/* store_findings.h - findings about the values that a training step stores sharded
+ * (Decision.store).
  *
  * code             level     when
  * store-axis       warning   gradients are equal along the axis that they or the states are stored

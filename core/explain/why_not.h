@@ -19,18 +19,19 @@ typedef struct {
     int32_t tensor; /* the operand it is about */
     int n_ops;      /* ops from the one that stopped it to the dim asked about; 0 if that is the
                        tensor's maker or reader */
-    bool beside;    /* the axis is nowhere near: `stop` is why it could not shard the dim at this op
-                     */
+    bool beside;    /* the axis is on nothing near: `stop` says why it could not shard the dim at
+                       this op */
     bool has_chain;
-    ReasonChain from;    /* how the axis came so far */
+    ReasonChain from;    /* how the axis got as far as it did */
     const Decision *pin; /* STOP_CLOSED: the pin that closes the dim; else NULL */
 } WhyNotStop;
 
 typedef struct {
     int dim;
-    AtomSet here;  /* the part of the axis that does shard the dim, as it lies or as its op makes
-                      it; the question is about the rest */
-    int other_dim; /* the axis shards that other dim of the tensor, and may shard one only; -1 */
+    AtomSet here;  /* the part of the axis that shards the dim, as it is stored or as its op
+                      makes it; the question is about the rest */
+    int other_dim; /* another dim of the tensor that the axis shards, since it can shard only
+                      one; -1 */
     int n_stops;   /* 0 if no pin leads the axis to anything linked with this dim */
     WhyNotStop stop[WHY_NOT_STOPS];
 } WhyNotDim;
@@ -46,12 +47,12 @@ typedef struct {
 /* dim -1 means all dims. In the arena. */
 WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis);
 
-/* The reason that the op alone gives why the axes do not shard a dim of an operand there: it has no
- * rule, takes the dim whole, or is sharded along another index dim by them. Returns false if it
+/* The reason, from the op alone, why the axes do not shard that dim of an operand: the op has no
+ * rule, needs the dim whole, or is sharded by them along another index dim. Returns false if it
  * gives none. */
 bool why_not_at(const Plan *plan, int32_t op, int operand, int dim, AtomSet atoms, WhyNotStop *out);
 
-/* What stopped it, as a clause. */
+/* Appends what stopped the axis, as a clause. */
 void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out);
 
 /* Lines of text; the last line of a dim names what would let the axis through. */

@@ -1,9 +1,9 @@
-/* control.h - branches and loops, each of which runs on one part of the mesh.
+/* control.h - branches and loops: each runs on one part of the mesh.
  *
  * Only the devices that run a branch or a loop know its condition. So all ops of the outermost If,
- * Loop, Scan or SequenceMap, with those that return its results, run on the devices of its first
- * op, and a stage that would begin inside begins after it. What they read from outside is sent to
- * these devices before the branch or the loop: the condition, and every captured value.
+ * Loop, Scan or SequenceMap, and those that return its results, run on the devices of its first op;
+ * a stage that would begin inside begins after it. What they read from outside, the condition and
+ * every captured value, is sent to these devices before the branch or the loop.
  *
  * code               level     when
  * control-in-stages  warning   a decision splits a branch or a loop between stages or devices
@@ -17,8 +17,8 @@ typedef struct {
     int32_t first, end; /* ops of the graph: all bodies, and the ops that return their results */
 } ControlRange;
 
-/* The outermost branches and loops that are decided during a run, in program order. A branch whose
- * condition is known at load is none: its ops are ordinary ones. */
+/* The outermost branches and loops that are decided during a run, in program order. An If whose
+ * condition is known at load is not listed: its ops are ordinary ones. */
 int control_ranges(Arena *arena, const Inferred *inferred, const ControlRange **out);
 
 /* The tensor that decides a body before it begins: the condition of a branch, the trip count of a

@@ -1,4 +1,4 @@
-/* decide.h - replays a journal: which decisions hold. */
+/* decide.h - replays a journal and finds which decisions hold. */
 #ifndef CORE_PLAN_DECIDE_H
 #define CORE_PLAN_DECIDE_H
 
@@ -9,7 +9,7 @@
 bool decision_check(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
                     Error *err);
 
-/* Fills plan->decided, of a training step with the decisions about its forward pass first. The last
+/* Fills plan->decided; in a training step the decisions about the forward pass come first. The last
  * decision about a dim, tensor or op holds; decisions that cannot hold become findings, and so do
  * those of a kind that plan->propagator does not obey. */
 void plan_decide(Plan *plan, const Journal *journal);

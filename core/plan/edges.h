@@ -3,30 +3,31 @@
  *
  * Made: the projection of the maker's cut, partial over axes that shard a reduce dim. Needed: the
  * projection of the reader's cut. A partial value stays partial only through an op that is linear
- * in that operand and does not enlarge it, if that op is its only reader and is not itself sharded
- * by those axes; a sum of values that are partial on the same axes passes too. Every other reader
- * makes it reduced. An unpinned parameter is stored in the sharding that all its uses agree on,
- * else replicated.
+ * in that operand and does not enlarge it, is the only reader of the value and is not itself
+ * sharded by those axes. A sum of values that are partial over the same axes stays partial, too.
+ * For every other reader it is reduced. An unpinned parameter is stored in the sharding that all
+ * its uses agree on, else replicated.
  *
- * Where maker and reader run on different parts of the mesh, the reshard sends the value from one
- * to the other, by way of the stages between that relay values (stage.h). Such a stage holds the
- * value as it was made, without the axes that its devices cannot be sharded by, even if nobody
- * there reads it; values of the backward pass are not relayed. Graph inputs, parameters and
- * constants are on every part of the mesh that reads them, so they are never sent.
+ * If maker and reader run on different parts of the mesh, the reshard sends the value from one to
+ * the other, through the stages in between that relay values (stage.h). Such a stage holds the
+ * value as it was made, but without the axes that cannot shard anything on its devices, even if
+ * nothing there reads it; values of the backward pass are not relayed. Graph inputs, parameters and
+ * constants exist on every part of the mesh that reads them, so they are never sent.
  *
- * What a training step leaves for the next is sent to all parts of the mesh that hold what it takes
- * the place of and do not update it themselves (StepShape.part).
+ * A parameter or state that the update of a training step makes is sent to all parts of the mesh
+ * that hold the old value and do not update it themselves (StepShape.part).
  *
- * A value that a loop carries over is resharded at the end of an iteration to what the next one
+ * The value that a loop carries is resharded at the end of an iteration to what the next one
  * expects: its reader is the LoopCarry op.
  *
- * In a training step the result of a reshard that is larger than the value, as an all-gather's is,
- * is not kept from one phase to another: each phase has its own. Others are what is saved.
+ * In a training step a reshard's result that is larger than the value, such as an all-gather's, is
+ * not kept from one phase to the next: each phase has its own reshard. Other results are what is
+ * saved for the backward pass.
  *
- * A value that the plan makes an assumption about (assume.h) is made as assumed.
+ * A value about which the plan has an assumption (assume.h) is made as assumed.
  *
  * A partial output of the model is reduced, unless a mark (unreduced) or the propagator
- * (keeps_partial) keeps it so.
+ * (keeps_partial) keeps it partial.
  *
  * If a propagator decides itself what stays partial (plan->propagated->passed), its decision
  * replaces these rules, and parameters are stored as it propagated them.
@@ -39,27 +40,28 @@
 /* Fills plan->moved of a plan whose cuts are known. */
 void edges_fill(Plan *plan);
 
-/* Per tensor, in the plan's arena: the sharding in which a parameter is stored by its pins and its
- * readers; ops without a cut (-1), those of a training step's update, do not count as such. */
+/* Per tensor, in the plan's arena: the sharding in which a parameter is stored, from its pins and
+ * its readers. Readers without a cut (-1), the ops of a training step's update, are ignored. */
 const int32_t *edges_stored(Plan *plan);
 
-/* The cut of a stored dim: as it is used, then by the axes that store it, `4096/tp.dp`, so that a
- * gather over those alone gives what is used. As the pin has it, `own`, where that names axes of
- * the use, or more than axes. */
+/* The cut of a stored dim: first the axes of its use, then the axes that store it, `4096/tp.dp`, so
+ * that an all-gather over the latter gives what is used. If `own`, the pin, names axes of the use,
+ * or cuts by more than axes, the result is the pin's cut. */
 Cut cut_stored(const Cut *used, const Cut *own, const Mesh *mesh);
-/* Adds the pins that say how those values of a parameter are stored to the sharding that they have
- * without, a Shardings id. Dims without a pin stay so, without the axes of the pins. */
+/* Adds the pins that say how those values of a parameter are stored to `from`, the Shardings id
+ * that they have without these pins. Dims without a pin stay as they are, but lose the axes of the
+ * pins. */
 int32_t stored_as_pinned(const Plan *plan, int32_t parameter, Stored values, int32_t from);
 
-/* The op that a reshard runs before (its first reader) or, if only a pin asks for it, a loop
- * carries the value or reshards_at_once() of it, the op that it runs after (the maker). Returns -1
- * if it runs before any op. */
+/* The op that a reshard runs before: its first reader. Or the op that it runs after, the value's
+ * maker, with *after true: if only a pin asks for it, if a loop carries the value, or if
+ * reshards_at_once() holds. Returns -1 if it runs before any op. */
 int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after);
 
-/* Whether the update alone reads the tensor, a gradient of a parameter: it is moved as soon as it
- * is made, so that a whole gradient is there no longer than it has to be, and its reduction
- * overlaps with the backward pass. With several micro-batches it is moved once, behind the last of
- * them. */
+/* Returns whether the tensor is a gradient of a parameter that only the update reads. It is then
+ * resharded as soon as it is made, so that a whole gradient exists no longer than needed and its
+ * reduction overlaps with the backward pass. With several micro-batches it is resharded once, after
+ * the last of them. */
 bool reshards_at_once(const Plan *plan, int32_t tensor);
 
 /* The reshards of each tensor, for code that follows values through a plan. */

@@ -14,7 +14,7 @@ typedef struct {
     Moved *out;
     Arena *scratch;
     Intern *asked;             /* (space, cut) -> projected */
-    Vec(int32_t *) projected;  /* Shardings ids by operand; then again, inputs with halos */
+    Vec(int32_t *) projected;  /* Shardings ids by operand; then the same for inputs with halos */
     int32_t *whole;            /* per shape: 1 + Shardings id of the replicated tensor */
     int32_t *n_readers;        /* per tensor: number of program ops that read it */
     int32_t *first_reshard;    /* per tensor: 1 + place in reshards */
@@ -22,7 +22,8 @@ typedef struct {
     Vec(Reshard) reshards;
     Vec(int32_t) use_of, use_op; /* per use: reshard, op */
     Sender *sender;              /* NULL until a value is sent between devices */
-    int n_unsent;                /* values that are not sent: the first, and the op that reads it */
+    int n_unsent;                /* number of values that are not sent; the first of them, and
+                                    the op that reads it */
     int32_t unsent, unsent_op;
     AtomSet *unreduced, *replicated; /* per tensor: the axes that a mark leaves it partial over, or
                                         keeps out of its dims; NULL if there are no marks */
@@ -35,12 +36,12 @@ typedef struct {
 
 /* ---- edges.c ---- */
 
-/* Shardings ids by operand: what the op's cut gives each. */
+/* Shardings ids by operand: the projections of the op's cut. */
 const int32_t *edges_projections(Edges *e, int32_t op);
 /* The Shardings id of the replicated tensor; NONE if its shape is unknown. */
 int32_t edges_whole(const Edges *e, int32_t tensor);
-/* What the op needs or makes of an operand, of its projections: whole where its rule says nothing.
- */
+/* The sharding that the op needs or makes of an operand, given its projections: whole if its rule
+ * says nothing. */
 int32_t edges_need(const Edges *e, const OpSpace *space, const int32_t *ids, int operand,
                    int32_t tensor);
 
@@ -49,19 +50,19 @@ int32_t edges_need(const Edges *e, const OpSpace *space, const int32_t *ids, int
 /* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
  * either, unless another mark wants that. */
 int32_t edges_obey_marks(const Edges *e, int32_t tensor, int32_t sharding);
-/* True if the tensor lies as propagation or a store pin left it, whatever its op makes or its
- * readers need. */
+/* Returns whether the tensor keeps the sharding that propagation or a store pin gave it, whatever
+ * its op makes or its readers need. */
 bool edges_is_held(const Edges *e, int32_t tensor);
 void edges_store_parameters(Edges *e);
 
 /* ---- partial_values.c ---- */
 
-/* What stays partial through an op: the axes that its outputs inherit from its inputs. Inputs that
- * are not partial over them yet are made so. */
+/* The axes over which the outputs of an op stay partial because its inputs are. Inputs that are not
+ * yet partial over them are made so. */
 typedef struct {
     AtomSet passed; /* by the rules of edges.h; 0 where the propagator decides */
     bool joined;    /* every input is read partial over `passed` */
-    AtomSet atoms;  /* by either; the reduction of each: */
+    AtomSet atoms;  /* the axes of either set; the reduction of each: */
     uint8_t kind[ATOMS_MAX];
 } PassedPartials;
 

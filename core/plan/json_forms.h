@@ -20,7 +20,7 @@ Json *json_of_mesh(const Mesh *mesh);
 /* [8,1024]; null for an unknown size, [null,1024], and for NULL: nothing is known. */
 Json *json_of_shape(const Shape *shape);
 
-/* Axis references of a list of atoms, and of a set: ["dp","tp:(1)2"]. */
+/* Axis references of a list of atoms or of a set: ["dp","tp:(1)2"]. */
 Json *json_of_atoms(const uint8_t *atom, int n, const Mesh *mesh);
 Json *json_of_atom_set(AtomSet atoms, const Mesh *mesh);
 

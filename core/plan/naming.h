@@ -1,4 +1,4 @@
-/* naming.h - how people name tensors: by name, or by the module that reads them.
+/* naming.h - how users name tensors: by the tensor's name, or by the module that reads it.
  *
  * Exporters rename, transpose and tie weights (`onnx::MatMul_2861`, `val_76`), so a tensor is also
  * known as PATH.weight, .bias, .in, .out: the operand as an op on that path reads or makes it.
@@ -27,7 +27,8 @@ const char *part_name(Part part); /* "weight" */
  * may be NULL. Returns -1 if there is no such path, or if it has no such part. */
 int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op);
 
-/* Paths with at least one op of the program on them or below, in program order. */
+/* The number of paths that have at least one op of the program on or below them; in program order.
+ */
 int naming_n_paths(const Naming *naming);
 const char *naming_path(const Naming *naming, int i);
 int32_t naming_part_at(const Naming *naming, int i, Part part); /* a part of the i-th path: the
@@ -46,14 +47,15 @@ typedef enum { MATRIX_UNKNOWN, MATRIX_IN_OUT, MATRIX_OUT_IN } MatrixOrder;
 
 MatrixOrder naming_matrix(const Inferred *inferred, int32_t tensor);
 
-/* The name shown of a tensor. A parameter and its views go by the name that the file gives it, if
- * that has a module in it; else by PATH.weight or PATH.bias, if no module is inside PATH. What ops
- * compute has its own name. */
+/* The name of a tensor on screens. A parameter and its views use the parameter's name in the file,
+ * if it contains a module; else PATH.weight or PATH.bias, if no module is inside PATH. A tensor
+ * that an op computes has its own name. */
 const char *naming_label(const Naming *naming, int32_t tensor);
 
-/* The name shown of any value: naming_label() of what parameters alone decide, PATH.out of what a
- * module hands on, "PATH/Split out 1" inside of it. What a training step makes of a value has that
- * one's name before it: "PATH.weight~grad". It may live in the arena. */
+/* The name of any value on screens: naming_label() for what depends on parameters alone, PATH.out
+ * for the output of a module, "PATH/Split out 1" for values inside it. A value that a training step
+ * derives from another has that one's name in front: "PATH.weight~grad". It may live in the arena.
+ */
 const char *naming_value(const Naming *naming, Arena *arena, int32_t tensor);
 
 #endif

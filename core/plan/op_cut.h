@@ -15,47 +15,48 @@ OpCut op_cut_whole(const OpSpace *space); /* no index dim is cut */
 bool op_cut_equal(const OpCut *a, const OpCut *b); /* of one op space */
 
 /* The cut that the op's index dims give to one dim of an operand. Returns false if the dim has no
- * index dim, if the cut divides the part of it that the dim is (dim_part.h), or if it needs more
- * than DIGITS_MAX digits. */
+ * index dim, if the dim is a part of an index dim (dim_part.h) and the cut divides that part, or if
+ * it needs more than DIGITS_MAX digits. */
 bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                     Cut *out);
 
-/* The sharding of an operand under the op's cut: as the op reads it or makes it, partial over the
- * axes that shard a reduce dim. What the gradient of a window writes has the halo that the window
- * reads, a running sum carries, and what has an index dim that goes around a ring does so too. The
+/* The sharding of an operand under the op's cut, as the op reads or makes it: partial over the axes
+ * that shard a reduce dim. The gradient of a window has the halo that the window reads, a running
+ * sum carries, and an operand with an index dim that goes around a ring goes around, too. The
  * operand must not be absent or ignored. */
 Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh);
 
-/* Reads dims of which the op needs a part only, Slice's, as `have`, where that part is sharded
- * there as the op is; *need is what op_cut_sharding() says of the operand. Returns true if it
- * changed. */
+/* For dims of which the op needs only a part (Slice): reads them as `have` if that part is sharded
+ * there as the op needs it. *need is the result of op_cut_sharding() for the operand. Returns true
+ * if it changed. */
 bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, const Sharding *have,
                        const Mesh *mesh, Sharding *need);
 
-/* How an op reads a dim of an input in windows, or shifted: sharded by the axes of the one index
- * dim with a cut that moves the window, with the halo that the windows reach into the neighbours'
- * parts. Returns false if no such index dim has a plain cut, if the dim is an index dim, or if it
- * is a part of one, or has one as its part (Slice, Pad), and the halo is wider than an eighth of a
+/* The cut with which an op reads a dim of an input in windows, or shifted: sharded by the axes of
+ * the one cut index dim that moves the window, with the halo that the windows reach into the
+ * neighbours' parts. Returns false if no such index dim has a plain cut, if the dim is an index
+ * dim, or if one is a part of the other (Slice, Pad) and the halo is wider than an eighth of a
  * part. */
 bool op_cut_halo(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                  Cut *out);
 
-/* Reads such dims so; they must be whole in *need, what op_cut_sharding() says of the operand.
- * Returns true if it changed. */
+/* Reads such dims with halos; they must be whole in *need, the result of op_cut_sharding() for the
+ * operand. Returns true if it changed. */
 bool op_cut_read_halos(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh,
                        Sharding *need);
 
-/* Whether a frozen index dim may have this cut: operands hold the parts of the index dim (Split,
- * Concat) and the cut keeps them apart, it carries and the cut is plain, or its parts go around a
- * ring. */
+/* Whether a frozen index dim may have this cut. It may if operands hold parts of the index dim
+ * (Split, Concat) and the cut keeps them apart, if it carries and the cut is plain, or if its parts
+ * go around a ring. */
 bool op_cut_of_frozen(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh);
 
-/* The index dim whose parts go around a ring; -1: none. Its axes shard another index dim of the op,
- * or else all ranks would make the same in different orders; and no other dim of what goes around,
- * or else there is nothing to hand on. Where that does not hold the dim is whole. */
+/* The index dim whose parts go around a ring; -1: none. Its axes must shard another index dim of
+ * the op, since otherwise all ranks would compute the same in different orders, and no other dim of
+ * what goes around, since otherwise there is nothing to pass on. If that does not hold, the dim is
+ * whole. */
 int op_cut_ring(const OpSpace *space, const OpCut *cut);
 
-/* The cut of the op whose gradient this is, as far as the gradient op has its index dims. */
+/* The cut of the forward op, restricted to the index dims of its gradient op. */
 OpCut op_cut_of_forward(const OpSpace *space, const OpCut *cut);
 
 /* The axes that shard index dims which the op reduces. */

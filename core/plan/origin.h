@@ -1,4 +1,4 @@
-/* origin.h - who made a decision, as text: the policy's line and what it asks. */
+/* origin.h - who made a decision, as text: the line of the policy and what it says. */
 #ifndef CORE_PLAN_ORIGIN_H
 #define CORE_PLAN_ORIGIN_H
 
@@ -7,8 +7,8 @@
 /* "megatron.lua:14", marked as SPAN_PLACE. */
 void origin_put_place(const Origin *origin, Buf *out);
 
-/* A line of Lua. Axes are named in its strings, "tp" or "tp:(1)4": those names are marked. Returns
- * how many bytes of the line stand before its comment. */
+/* Appends a line of Lua. Axis names in its strings, "tp" or "tp:(1)4", are marked. Returns how many
+ * bytes of the line precede its comment. */
 size_t origin_put_lua(const Mesh *mesh, Str line, Buf *out);
 
 #endif

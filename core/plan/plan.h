@@ -5,25 +5,25 @@
  * diff compares two lists, and a plan file holds exactly the journal. Most decisions are pins, of a
  * tensor dim or of an index dim.
  *
- * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A
- * `store` pin says how a parameter, its gradient or the optimizer's states of it are stored; it
- * does not propagate: a stored parameter is gathered where it is used (fsdp), and the update of a
- * training step is sharded as the states are (ZeRO). A later pin on the same dim replaces the
- * earlier one, with a note; two that contradict each other in one call of a policy are an error
- * there. A pin on a view of a parameter is a pin on the parameter.
+ * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A `store`
+ * pin says how a parameter, its gradient or its optimizer states are stored; it does not propagate:
+ * a stored parameter is gathered where it is used (FSDP), and the update of a training step is
+ * sharded like the states (ZeRO). A later pin on the same dim replaces the earlier one, with a
+ * note; two pins in one call of a policy that contradict each other are an error there. A pin on a
+ * view of a parameter, such as its transpose, becomes a pin on the parameter itself.
  *
  * Four decisions are about a tensor as a whole (dim -1), with Shardy's meaning: axes that may not
  * shard it (`replicated`), axes it stays partial over (`unreduced`), a group of tensors that share
- * one sharding, and a barrier that axes cross in one direction or not at all. A pin has a
- * priority: pins of a later priority propagate only after those of earlier ones have gone as far
- * as they can.
+ * one sharding, and a barrier that axes cross in one direction or not at all. A pin has a priority:
+ * pins of a later priority start to propagate only after those of earlier ones have propagated as
+ * far as possible.
  *
  * Four are about a range of ops, first to last in program order, or about all ops: where a
  * pipeline stage begins, the part of the mesh that ops run on, ops that are recomputed in the
  * backward pass, and the schedule (stage.h).
  *
- * One is about the values that match a pattern, those of a training step too: the plan takes them
- * to be reduced or partial over axes, whatever their ops make (assume.h).
+ * One is about all values that match a pattern, including those of a training step: the plan
+ * assumes that they are reduced, or partial, over axes, whatever their ops make (assume.h).
  */
 #ifndef CORE_PLAN_PLAN_H
 #define CORE_PLAN_PLAN_H
@@ -40,7 +40,7 @@ typedef enum { ORIGIN_POLICY, ORIGIN_USER, ORIGIN_SEARCH } OriginKind;
 
 typedef struct {
     OriginKind kind;
-    const char *file; /* of the policy; "" if it is none */
+    const char *file; /* of the policy; "" if no policy made it */
     int line;
     const char *text; /* the decision as a Lua line: `graph:shard("lm_head.weight", {[1]="tp"})` */
 } Origin;
@@ -64,7 +64,7 @@ typedef enum {
     DECISION_KIND_COUNT
 } DecisionKind;
 
-/* Sets of kinds for Propagator.obeys. The kinds about ops in a row need no propagator. */
+/* Sets of kinds for Propagator.obeys. The kinds about ranges of ops need no propagator. */
 #define OBEYS(kind) (1u << (kind))
 enum {
     OBEYS_PINS = OBEYS(PIN_TENSOR_DIM) | OBEYS(PIN_INDEX_DIM),
@@ -78,7 +78,7 @@ typedef enum { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_BOTH } Pass;
 const char *decision_kind_name(DecisionKind kind); /* "pin": as in plan files */
 const char *pass_name(Pass pass);
 
-/* What values are assumed to be (assume.h). ORDER ASSUMED */
+/* What a value is assumed to be (assume.h). ORDER ASSUMED */
 typedef enum {
     ASSUMED_REDUCED,
     ASSUMED_PARTIAL,
@@ -90,28 +90,30 @@ typedef enum {
 
 typedef struct {
     DecisionKind kind;
-    int32_t place;  /* tensor, or op; 0 where decision_is_on_all() */
+    int32_t place;  /* a tensor or an op; 0 if decision_is_on_all() */
     int dim;        /* of the tensor, or the index dim of the op's space; -1 for the tensor as a
                        whole */
     const Cut *cut; /* of pins of a dim; a whole cut pins it replicated; NULL for other decisions */
     bool open;
-    uint8_t store; /* of pins of a tensor's dim: the values of a parameter whose storage it
-                      says, a set of Stored (core/step/stored.h); 0: it says how the dim is used */
-    bool keep;     /* of a store pin of the parameter: once gathered, it stays so until the end of
-                      the step */
+    uint8_t store; /* of pins of a tensor's dim: the set of values of a parameter
+                      (core/step/stored.h) that are stored so; 0: the pin says how the dim is
+                      used */
+    bool keep;     /* of a store pin of the parameter: once gathered, it stays gathered until the
+                      end of the step */
     int priority;  /* of pins of a dim; 0 is the first */
     AtomSet axes;  /* of PIN_REPLICATED, PIN_UNREDUCED and PIN_ASSUMED */
     const char *group;    /* of PIN_GROUP */
-    Pass pass;            /* of PIN_BARRIER; of PIN_SCHEDULE: under which pass gathers of parameters
-                             and reductions of their gradients run (core/cost/streams.h) */
+    Pass pass;            /* of PIN_BARRIER; of PIN_SCHEDULE: the passes that overlap with
+                             gathers of parameters and reductions of their gradients
+                             (core/cost/streams.h) */
     int32_t last;         /* of PIN_DEVICES, PIN_RECOMPUTE: an op, not before `place` */
     SubMesh devices;      /* of PIN_DEVICES */
     bool relay;           /* of PIN_STAGE: values for later stages are sent through it */
-    bool whole;           /* of PIN_RECOMPUTE: all ops of the group run again, also those whose
+    bool whole;           /* of PIN_RECOMPUTE: all ops of the group run again, even those whose
                              results no gradient needs */
     int number;           /* of PIN_RECOMPUTE: its group, from 0; of PIN_SCHEDULE: micro-batches */
     const char *schedule; /* of PIN_SCHEDULE: a name, or steps written out (schedule.h) */
-    const char *pattern;  /* of PIN_ASSUMED: of names of values, as str_glob() reads it */
+    const char *pattern;  /* of PIN_ASSUMED: a pattern of names of values, as str_glob() reads it */
     Assumed assumed;      /* of PIN_ASSUMED */
     Origin origin;
 } Decision;
@@ -128,18 +130,18 @@ const Cut *decision_cut(const Decision *decision); /* the cut of a decision with
                                                       digits */
 const Cut *cut_keep(Intern *cuts, const Cut *cut); /* a copy that equal cuts share */
 
-/* Adds a decision and drops those that could be redone, so nobody may hold pointers into the
- * journal's decisions. Copies the cut, but not the texts. */
+/* Adds a decision and drops those that could be redone; pointers into the journal's decisions
+ * become invalid. Copies the cut, but not the texts. */
 void journal_add(Journal *journal, Arena *arena, const Decision *decision);
 
-/* One value moved once, for all ops that read it so. If `from_devices` and `to_devices` differ,
- * one of its steps sends it from the former to the latter; earlier steps run on the former, later
- * ones on the latter. */
+/* One value moved once, for all ops that read it with this sharding. If `from_devices` and
+ * `to_devices` differ, one of its steps sends it from the former to the latter; earlier steps run
+ * on the former, later ones on the latter. */
 typedef struct {
     int32_t tensor, from, to;         /* Shardings ids */
     int16_t from_devices, to_devices; /* indices into plan->decided->submeshes */
-    uint8_t phase;       /* of a training step: what its readers have in plan_phase(); the result is
-                            larger than the value, so it is dropped behind them and made again for
+    uint8_t phase;       /* of a training step: plan_phase() of its readers. The result is larger
+                            than the value, so it is dropped after this phase and made again for
                             others. 0: it is for all readers */
     int32_t use, n_uses; /* run of plan->moved->reshard_uses: ops that read the result; empty if a
                             pin asks for it */
@@ -197,9 +199,9 @@ typedef struct {
 typedef struct Decided {
     const Decision **pins; /* at most one per dim, in journal order */
     int n_pins;
-    const Decision **marks; /* likewise, the decisions about a tensor as a whole */
+    const Decision **marks; /* likewise, for the decisions about a tensor as a whole */
     int n_marks;
-    const Decision **places; /* likewise, the decisions about a range of ops, or about all */
+    const Decision **places; /* likewise, for the decisions about a range of ops, or about all */
     int n_places;
     int32_t *pin_of;   /* hash table by (kind, place, dim): index into pins plus 1; 0 if free */
     uint32_t n_pin_of; /* a power of two */
@@ -209,7 +211,7 @@ typedef struct Decided {
     int16_t *devices;         /* per op: index into submeshes; NULL if all run on the whole mesh */
     const int32_t *recompute; /* per op of the model: its recomputation group, -1; NULL if none has
                                  one */
-    const Stages *stages;     /* stage.h; NULL if there are none */
+    const Stages *stages;     /* stage.h; NULL: no stages */
     const Assumptions *assumptions; /* assume.h; NULL if there are none */
 } Decided;
 
@@ -218,8 +220,8 @@ typedef struct Propagated {
     int32_t *cut;       /* per op: OpCut id; -1 for host ops */
     const OpCut **cuts; /* by id */
     int n_cuts;
-    int32_t *reached; /* per tensor: see plan_reached(); NULL if `ends` has it by last state */
-    uint16_t *pinned; /* per tensor: see plan_pinned(); NULL likewise */
+    int32_t *reached;         /* per tensor: see plan_reached(); NULL if `ends` has it */
+    uint16_t *pinned;         /* per tensor: see plan_pinned(); NULL likewise */
     const ReachedState *ends; /* per state of a tensor */
     const int32_t *group; /* per tensor: its group (PIN_GROUP), whose members share one sharding; -1
                              if it is in none; NULL if there are no groups */
@@ -237,8 +239,8 @@ typedef struct Moved {
     int32_t *sharding; /* per tensor: as it is stored, given or made (after a pin's reshard) */
     int32_t *made; /* per tensor: as its maker gives it; differs from `sharding` only where pinned
                     */
-    int32_t *computed; /* per assumption: as the op computes the value, which `made` contradicts if
-                          the assumption is wrong; -1 if no op makes it */
+    int32_t *computed; /* per assumption: the sharding that the op computes, which contradicts
+                          `made` if the assumption is wrong; -1 if no op makes the value */
     int32_t *need;     /* per input operand in graph->operands: the sharding its reader needs */
     Reshard *reshards; /* in program order of first use */
     int n_reshards;
@@ -257,13 +259,13 @@ typedef struct Priced {
 typedef struct Plan {
     Arena *arena;
     const Inferred *inferred;
-    const struct Naming *naming; /* the names of tensors in findings; NULL: their own */
+    const struct Naming *naming; /* for the names of tensors in findings; NULL: their own names */
     const Mesh *mesh;
     const Machine *machine;
     const Propagator *propagator;
     Shardings *shardings;
     Resharder *resharder;
-    const Routed *routed; /* values of experts; NULL: there are none */
+    const Routed *routed; /* which values contain only routed tokens; NULL: none do */
     Findings findings;    /* of inference and planning: every stage appends its own */
     const Decided *decided;
     const Propagated *propagated;
@@ -302,7 +304,7 @@ static inline const OpCut *plan_cut(const Plan *plan, int32_t op)
     return plan->propagated->cut[op] < 0 ? NULL : plan->propagated->cuts[plan->propagated->cut[op]];
 }
 
-/* The same for an op of the program, which always has a cut. */
+/* The same for an op of the program: it always has a cut. */
 static inline const OpCut *program_cut(const Plan *plan, int32_t op)
 {
     assert(plan->propagated->cut[op] >= 0);
@@ -315,8 +317,8 @@ static inline int plan_devices(const Plan *plan, int32_t op)
     return plan->decided->devices ? plan->decided->devices[op] : 0;
 }
 
-/* 1 + the phase of an op of a training step; 0 for a forward plan. Ops that run again belong to the
- * backward pass, which reads what is gathered for them. */
+/* 1 + the phase of an op of a training step; 0 for a forward plan. Ops that run again count as
+ * backward, which reads what is gathered for them. */
 static inline int plan_phase(const Plan *plan, int32_t op)
 {
     const uint8_t *phase = plan->inferred->graph->phase;
@@ -333,10 +335,13 @@ typedef struct PlanRequest {
     const Machine *machine;
     const Journal *journal;
     const Propagator *propagator; /* NULL: the default (core/propagate/propagators.h) */
-    const struct RuleBook *rules; /* of other systems, as registered; NULL: those built in only */
-    bool no_redistribute; /* Propagator.may_refuse: what an op would have to move is an error */
-    /* Propagator.incremental, both or none: what earlier plans of this model and mesh left, and one
-     * of them that is still there. The plan comes out the same, sooner. */
+    const struct RuleBook *rules; /* rules registered for other systems; NULL: only the built-in
+                                     ones */
+    bool no_redistribute; /* Propagator.may_refuse: report an error where an op would have to
+                             move data */
+    /* Propagator.incremental, both or none: the state that earlier plans of this model and mesh
+     * left, and one of those plans that still exists. The resulting plan is the same, but made
+     * faster. */
     Propagation *propagation;
     const struct Plan *before;
     Progress *progress; /* NULL if nobody watches */
@@ -357,15 +362,16 @@ static inline const Decision *plan_held(const Plan *plan, int i)
                                       : plan->decided->places[i - plan->decided->n_marks];
 }
 
-/* The pin that holds on a dim: how it is used, else how a parameter is stored; NULL if there is
- * none. */
+/* The pin that holds on a dim: how the dim is used, or else how the parameter is stored; NULL if
+ * there is none. */
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim);
-/* The pin of how a dim of a parameter, of its gradient or of a state of it is stored, which may
- * hold beside one of how the parameter is used; or NULL. */
+/* The store pin on a dim of a parameter, of its gradient or of one of its states, which may hold
+ * beside a pin of how the parameter is used; or NULL. */
 const Decision *plan_store_pin_of(const Plan *plan, int32_t tensor, int dim);
-/* The pin of how those values of a parameter are stored; or NULL. */
+/* The pin that says how those values of a parameter are stored; or NULL. */
 const Decision *plan_store_pin_for(const Plan *plan, int32_t parameter, int dim, Stored values);
-bool plan_stores(const Plan *plan, int32_t parameter, Stored values); /* a pin of a dim says how */
+/* Whether a pin of a dim says how they are stored. */
+bool plan_stores(const Plan *plan, int32_t parameter, Stored values);
 
 /* For loops over ops, with the loop's counter: reports progress, and returns false if the work is
  * to stop. */
@@ -379,12 +385,13 @@ static inline bool plan_making_goes_on(const Plan *plan, int i)
 }
 
 bool decision_pins_dim(DecisionKind kind);     /* PIN_TENSOR_DIM or PIN_INDEX_DIM */
-bool decision_is_on_tensor(DecisionKind kind); /* place is a tensor, not an op */
+bool decision_is_on_tensor(DecisionKind kind); /* whether place is a tensor, not an op */
 bool decision_marks_tensor(DecisionKind kind); /* one of the four about a tensor as a whole */
 bool decision_is_on_ops(DecisionKind kind);    /* about a range of ops, or about all */
-bool decision_is_on_all(DecisionKind kind); /* about no op or tensor by id: `place` is not used */
+bool decision_is_on_all(DecisionKind kind); /* about no single op or tensor: `place` is not used */
 
-/* About an op or a tensor of a training step that its forward pass does not have. */
+/* Whether the decision is about an op or a tensor that a training step has only after its forward
+ * pass. */
 bool decision_is_behind_forward(const Inferred *inferred, const Decision *decision);
 
 /* In a plan of a training step, the gradient of a tensor; -1 if it has none. */

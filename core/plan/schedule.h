@@ -3,11 +3,12 @@
  *
  * A block is one stage's forward or backward of one micro-batch. A backward may be split in two
  * blocks: the gradient of the input, on which the stage before waits, and that of the weights, on
- * which nobody waits. A table of blocks has steps, like nnScaler's SchedulePlan: a block takes
- * `span` steps from `step` on. Devices that always do the same work are a *lane*; a stage runs on
- * one lane or more, and a lane runs one block at a time, or a forward and a backward as a pair. A
- * forward depends on that of the stage before; a backward (of the input) depends on the stage's own
- * forward and the backward of the next stage; a backward of the weights on that of the input.
+ * which nobody waits. A table of blocks consists of steps, like nnScaler's SchedulePlan: a block
+ * takes `span` steps from `step` on. Devices that always do the same work form a *lane*. A stage
+ * runs on one or more lanes, and a lane runs one block at a time, or a forward and a backward as a
+ * pair. A forward depends on that of the stage before; a backward (of the input) depends on the
+ * stage's own forward and the backward of the next stage; a backward of the weights on that of the
+ * input.
  *
  * schedule_time() computes times: each lane runs its blocks in the order of their steps, each as
  * soon as all its lanes are free and what it depends on is done and sent. Sending occupies no
@@ -64,18 +65,18 @@ typedef enum { BLOCK_FORWARD, BLOCK_BACKWARD, BLOCK_INPUT, BLOCK_WEIGHT, N_BLOCK
 
 typedef struct {
     int16_t stage;
-    bool backward; /* its pass is none but BLOCK_FORWARD */
+    bool backward; /* its pass is not BLOCK_FORWARD */
     int8_t pass;   /* BlockPass */
     int micro_batch;
     int step, span;
     double start_us, end_us; /* set by schedule_time() */
-    int32_t after;           /* likewise: the block whose end it waited for; -1 if it waited for
-                                none */
+    int32_t after;           /* likewise: the block for whose end it waited; -1 if it did not
+                                wait */
     int32_t pair;            /* the block that runs with it; -1 if none does */
 } Block;
 
 typedef struct {
-    const char *name; /* "steps" if they are written out */
+    const char *name; /* "steps" if the schedule was written out as steps */
     const Lanes *lanes;
     int n_stages, n_micro_batches, n_steps;
     bool trains; /* there are backward blocks */
@@ -85,11 +86,11 @@ typedef struct {
     /* ---- set by schedule_time() ---- */
     double us;      /* from the first start to the last end */
     double idle;    /* the fraction of the devices' time that they wait (the bubble), 0 to 1 */
-    int *in_flight; /* per stage: the most micro-batches whose forward has begun there and whose
-                       backward, that of the weights too, is not done (in an inference schedule,
-                       whose forward is not done) */
-    int *together;  /* per stage: how many of these there are when the stages of its device have
-                       most of them together */
+    int *in_flight; /* per stage: the most micro-batches in flight: their forward has begun there
+                       and their backward, including that of the weights, has not ended (in an
+                       inference schedule: their forward has not ended) */
+    int *together;  /* per stage: its share of these at the moment when the stages of its device
+                       have the most in total */
 } Schedule;
 
 /* Makes a schedule from `name`: one of schedule_kinds(), or steps. `lanes` must live as long as
@@ -138,7 +139,7 @@ typedef struct {
 const ScheduleKind *schedule_kinds(int *n);
 const ScheduleKind *schedule_kind(Str name); /* NULL if there is no such schedule */
 const char *schedule_names(void);            /* separated by blanks */
-/* False, with *err: there is no such schedule, and which one is near. */
+/* Returns false, with *err: there is no such schedule; the hint is the nearest name. */
 bool schedule_refuse(Str name, Error *err);
 bool schedule_is_steps(Str text); /* the text looks like steps; schedule_make() checks that they fit
                                    */

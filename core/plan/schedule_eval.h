@@ -1,5 +1,5 @@
-/* schedule_eval.h - the eval verbs `schedule`, what each rank does in which order, how long it
- * takes and what it holds, and `schedule.bubble`, its idle time and memory (the requests:
+/* schedule_eval.h - the eval verbs `schedule`, which says what each rank does in which order, how
+ * long it takes and what it holds, and `schedule.bubble`, its idle time and memory (the requests:
  * TRAINING_FACTS.md beside the conformance files). */
 #ifndef CORE_PLAN_SCHEDULE_EVAL_H
 #define CORE_PLAN_SCHEDULE_EVAL_H

@@ -1,9 +1,9 @@
 /* schedule_orders.h - the blocks of each schedule, unsorted and unchecked.
  *
  * Every function adds its blocks to making->schedule, which has room for a forward and a split
- * backward of every stage and micro-batch. Returns false with an error that says what the schedule
- * does not fit and, as its hint, what would (schedule.h). Making lives in an arena that is freed
- * when the schedule is done.
+ * backward of every stage and micro-batch. A function returns false with an error that says what
+ * the schedule does not fit; the hint says what would fit (schedule.h). ScheduleMaking is in an
+ * arena that is freed when the schedule is done.
  */
 #ifndef CORE_PLAN_SCHEDULE_ORDERS_H
 #define CORE_PLAN_SCHEDULE_ORDERS_H
@@ -25,8 +25,8 @@ void schedule_add(ScheduleMaking *making, int stage, BlockPass pass, int micro_b
 
 bool schedule_same_lanes(const Lanes *lanes, int a, int b); /* of two stages */
 
-/* What the stages' lanes allow; each returns false with the error. own: no two stages share one.
- * turns: stage s lies where stage s % *g lies. v: stage s lies where stage n-1-s does. */
+/* Check how stages lie on lanes; each returns false with the error. own: no two stages share one.
+ * turns: stage s is on the lane of stage s % *g. v: stage s is on the lane of stage n-1-s. */
 bool schedule_need_own(ScheduleMaking *making);
 bool schedule_need_turns(ScheduleMaking *making, int *g);
 bool schedule_need_v(ScheduleMaking *making);

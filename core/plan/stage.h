@@ -1,16 +1,16 @@
 /* stage.h - pipeline stages: ranges of ops, each on its part of the mesh, run in the order of a
  * schedule.
  *
- * A stage is a range of ops in program order, from where a decision begins one to the next;
- * without such decisions, from one change of devices to the next. Ops that read only parameters
- * belong to the stage that reads their results. Several stages may have the same devices
- * (interleaved schedules). An axis, or part of one, that distinguishes the devices of stages
- * shards nothing there: no tensor is sharded by an axis of which its maker's or a reader's devices
+ * A stage is a range of ops in program order, from an op where a decision begins a stage to the
+ * next such op; without such decisions, from one change of devices to the next. Ops that read only
+ * parameters belong to the stage that reads their results. Several stages may have the same devices
+ * (interleaved schedules). An axis, or part of one, that distinguishes the devices of stages shards
+ * nothing there: no tensor is sharded by an axis on which the devices of its maker or of a reader
  * have a fixed coordinate.
  *
  * Parameters and graph inputs are on the devices of every stage that reads them. Other values are
- * sent from their maker's devices to their readers'; stages that relay receive every value that
- * passes over them and send it on (nnScaler's staging), others do not (its blocking).
+ * sent from their maker's devices to their readers'. A stage that relays receives every value that
+ * later stages need and sends it on (nnScaler's staging); others do not (its blocking).
  *
  * The graph is one micro-batch; core/cost/pipeline.h times a step of several.
  *
@@ -27,13 +27,13 @@
 #include "core/step/recompute.h"
 
 typedef struct {
-    int first, last; /* program positions of its first and last op */
+    int first, last; /* positions in the program of its first and last op */
     int16_t devices; /* index into plan->decided->submeshes: the part that most of its ops run on */
     bool relay;
-    const Decision *decision; /* the decision that it begins there; NULL if the devices change there
-                               */
-    const Decision *placed;   /* the decision that places its first op; NULL if it runs on the whole
-                                 mesh */
+    const Decision *decision; /* the decision that begins it; NULL if it begins where devices
+                                 change */
+    const Decision *placed;   /* the decision that places its first op on devices; NULL if it
+                                 runs on the whole mesh */
 } Stage;
 
 struct Stages {
@@ -46,24 +46,25 @@ struct Stages {
     Pass overlap; /* the pass of `scheduled` */
 };
 
-/* The recomputation group of each op by the journal's decisions, -1 for none; NULL if there are no
- * such decisions. */
+/* The recomputation group of each op according to the journal, -1 for none; NULL if the journal has
+ * no such decisions. */
 int32_t *recompute_groups(Arena *arena, const Graph *graph, const Journal *journal);
 
-/* StepShape.part by the journal's decisions, for the step of a model; NULL: no parameter is read on
- * several parts of the mesh. */
+/* StepShape.part according to the journal, for the training step of a model; NULL: no parameter is
+ * read on several parts of the mesh. */
 int32_t *stages_parts(Arena *arena, const Inferred *model, const Mesh *mesh,
                       const Journal *journal);
 
 /* Fills submeshes, devices, stages, recompute and places of `out`, before propagation. */
 void stages_place(Plan *plan, Decided *out, const Journal *journal);
 
-/* The same for a training step, from what was decided about its forward part: an op behind it is on
- * the devices, and in the stage, of the op that it comes of; a sum of gradients that one stage
- * makes is in that stage. A step in which only groups are recomputed has no stages. */
+/* The same for a training step, given the decisions about its forward part: an op after the forward
+ * part is on the devices, and in the stage, of the op it was derived from; a sum of gradients made
+ * by one stage is in that stage. If only recomputation groups are decided, the step has no stages.
+ */
 void stages_extend(Plan *plan, const Decided *forward, Decided *out);
 
-/* Per tensor, the axes that must not shard it since they distinguish its devices. NULL if there
+/* Per tensor, the axes that must not shard it because they distinguish its devices. NULL if there
  * are none. */
 const AtomSet *stages_barred(Arena *arena, const Plan *plan);
 
@@ -71,24 +72,24 @@ const AtomSet *stages_barred(Arena *arena, const Plan *plan);
  */
 void stages_check(Plan *plan);
 
-/* "pp=1, stage 1, megatron.lua:12": where an op runs, and by whose decision. */
+/* "pp=1, stage 1, megatron.lua:12": where an op runs, and which decision says so. */
 void stage_format(const Plan *plan, int32_t op, Buf *out);
 
 /* The decision that placed an op; NULL if there is none, or if op is -1. */
 const Decision *stage_decision(const Plan *plan, int32_t op);
 
-/* Where a parameter or a graph input is: on the part of the mesh of each op that reads it, and
- * also on the whole mesh if it is returned unchanged. Call with *at = 0 first; every call returns
- * an index into plan->decided->submeshes, perhaps repeated, and -1 at the end, which comes at once
- * if nobody reads it. */
+/* Lists where a parameter or a graph input is: on the part of the mesh of each op that reads it,
+ * and on the whole mesh if it is returned unchanged. Call with *at = 0 first; every call returns an
+ * index into plan->decided->submeshes, perhaps repeatedly, and -1 at the end; -1 at once if nothing
+ * reads it. */
 int stage_given_on(const Plan *plan, int32_t tensor, int *at);
 
-/* What the update of a training step puts in the place of a parameter or a state on that part of
- * the mesh: the one made there; else the first, which is sent. -1: it is not updated. */
+/* The tensor that replaces a parameter or a state on that part of the mesh after the update: the
+ * one made there, else the first one, which is sent. -1: it is not updated. */
 int32_t stage_next_on(const Plan *plan, int32_t tensor, int devices);
 
-/* A part of the mesh that holds the tensor: its maker's or, for a given tensor, a reader's; if
- * there are several, one that has the rank. */
+/* A part of the mesh that holds the tensor: its maker's, or a reader's for a tensor without maker;
+ * if there are several, one that contains the rank. */
 SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank);
 
 /* The recomputation group of an op of the model; -1 if it has none. */
@@ -100,7 +101,7 @@ static inline int recompute_group(const Plan *plan, int32_t op)
     return has ? group[op] & ~RECOMPUTE_WHOLE : -1;
 }
 
-/* The axes that distinguish the parts of the mesh that ops are on. */
+/* The axes that distinguish the parts of the mesh on which ops run. */
 static inline AtomSet stages_atoms(const Plan *plan)
 {
     AtomSet atoms = 0;

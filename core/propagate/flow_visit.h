@@ -1,9 +1,10 @@
-/* flow_visit.h - one visit of the default propagator: axes between an op's index dims and the dims
- * of its operands.
+/* flow_visit.h - one visit of the default propagator: axes move between an op's index dims and the
+ * dims of its operands.
  *
- * Taking: a tensor dim's cut is split at the borders of the index dims it is the mixed radix of,
- * and each part joins the cut of its index dim, less the axes that cut another one. Giving is the
- * inverse. Axes that do not flow on leave a record of the reason if the caller asks for records.
+ * Taking: the cut of a tensor dim is split at the borders of the index dims whose mixed radix the
+ * dim is, and each part joins the cut of its index dim, without the axes that cut another index
+ * dim. Giving is the inverse. For axes that do not move on, a record of the reason is kept if the
+ * caller asks for records.
  */
 #ifndef CORE_PROPAGATE_FLOW_VISIT_H
 #define CORE_PROPAGATE_FLOW_VISIT_H
@@ -12,18 +13,18 @@
 #include "core/plan/plan.h"
 #include "core/plan/stop.h"
 
-/* How a tensor takes part. ORDER FLOW_ROLE */
+/* How a tensor takes part in propagation. ORDER FLOW_ROLE */
 typedef enum {
     FLOW_OPEN, /* takes and gives */
-    FLOW_SINK, /* made from parameters alone: takes, gives only what is pinned */
-    FLOW_LEAF  /* parameter or constant: its uses decide at the end; gives only what is pinned */
+    FLOW_SINK, /* made from parameters alone: takes axes, gives only pinned ones */
+    FLOW_LEAF  /* parameter or constant: its uses decide at the end; gives only pinned axes */
 } FlowRole;
 
-/* The state of a tensor while axes flow. Interned; n_dims cuts are part of the key. */
+/* The state of a tensor during propagation. Interned; n_dims cuts are part of the key. */
 typedef struct {
     int64_t n_dims;
     uint32_t pinned, closed; /* by dim */
-    AtomSet barred;          /* may not cut it */
+    AtomSet barred;          /* axes that may not cut it */
     int32_t role, pass;      /* FlowRole, Pass */
     uint32_t unused;
     Cut dim[DIMS_MAX];
@@ -36,10 +37,10 @@ typedef struct {
     OpCut cut;
 } FlowState;
 
-/* ORDER FLOW_MODE: later ones look at more. */
+/* ORDER FLOW_MODE: later modes include more. */
 typedef enum {
     MODE_PARAMETERS, /* pins of parameters, through ops on parameters alone */
-    MODE_PINNED,     /* ops take the cuts of pinned operands */
+    MODE_PINNED,     /* ops receive the cuts of pinned operands */
     MODE_EARLY,
     MODE_MAP,
     MODE_REDUCE,
@@ -58,9 +59,9 @@ typedef struct {
     StopRecords *stops; /* NULL: no records */
 } FlowVisitCase;
 
-/* Joins what an operand is cut by into the op's index dims. */
+/* Adds the cuts of an operand to the op's index dims. */
 void flow_take(FlowVisitCase *visit, int operand);
-/* The operand with what the index dims hand it. */
+/* The operand with the cuts that the index dims give it. */
 Flow flow_give(const FlowVisitCase *visit, int operand);
 
 #endif

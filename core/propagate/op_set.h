@@ -1,4 +1,4 @@
-/* op_set.h - a set of ops, a bit each, walked in program order or against it. */
+/* op_set.h - a set of ops, one bit each, iterated in program order or backwards. */
 #ifndef CORE_PROPAGATE_OP_SET_H
 #define CORE_PROPAGATE_OP_SET_H
 
@@ -38,7 +38,7 @@ static inline bool set_has(const OpSet *set, int32_t op)
     return set->word[op >> 6] >> (op & 63) & 1;
 }
 
-/* The first member from `from` up to `to`, and not `to`; else `to`. */
+/* The first member in [from, to); `to` if there is none. */
 static inline int32_t set_next(const OpSet *set, int32_t from, int32_t to)
 {
     if (from >= to)
@@ -51,7 +51,7 @@ static inline int32_t set_next(const OpSet *set, int32_t from, int32_t to)
     return found < to ? found : to;
 }
 
-/* The last member from `from` down to `to`, and not `to`; else `to`. */
+/* The last member in (to, from], going down; `to` if there is none. */
 static inline int32_t set_before(const OpSet *set, int32_t from, int32_t to)
 {
     if (from <= to)

@@ -1,16 +1,16 @@
-/* propagate.h - the default propagator, `factor`: axes flow between tensors and index dims, both
- * ways, until nothing changes.
+/* propagate.h - the default propagator, `factor`: axes flow between tensors and index dims, in both
+ * directions, until nothing changes.
  *
- * Phases: pins; ops on parameters alone; ops beside a
- * pinned operand, reduce dims too; early ops (element-wise, views, norms); all ops, map dims only;
- * all ops, reduce dims where 2 x bytes(outputs) <= bytes of the operands otherwise gathered. Pins
- * of a later priority are felt after all that, and then all of it again; until then their dims are
- * shut and their axes may not cut the rest of the tensor.
- * In an op one axis cuts one index dim; who came first keeps it. Cuts only grow, so the sweeps end.
- * Parameters and constants take cuts and hand none on unless pinned. What a loop carries is tied to
- * what it leaves for the next iteration, and Slices that are all of one tensor as the outputs of a
- * Split (core/propagate/ties.h). Tensors of a group have one sharding. A barrier on a
- * tensor refuses what readers hand back (forward), what its maker hands on (backward), or both
+ * Phases: pins; ops on parameters alone; ops next to a pinned operand, including reduce dims; early
+ * ops (element-wise, views, norms); all ops, only map dims; all ops, reduce dims if 2 x
+ * bytes(outputs) <= bytes of the operands that would be gathered otherwise. Pins of a later
+ * priority take effect after all these phases, and then all phases run again; until then their dims
+ * are closed and their axes may not cut other dims of the tensor. In an op, one axis cuts one index
+ * dim; the first to get it keeps it. Cuts only grow, so the sweeps terminate. Parameters and
+ * constants receive cuts and pass on only pinned ones. A value that a loop carries is tied to what
+ * the loop leaves for the next iteration, and Slices that together are one whole tensor are tied
+ * like the outputs of a Split (core/propagate/ties.h). Tensors of a group have one sharding. A
+ * barrier on a tensor refuses axes from its readers (forward), from its maker (backward), or both
  * (none).
  *
  * Speed: states are interned, so that one visit of an op is a look-up (core/propagate/engine.h);
@@ -24,16 +24,17 @@
 #include "core/plan/plan.h"
 #include "core/plan/stop.h"
 
-/* Lives in the arena. Op spaces and mesh are those of every plan it is used for. */
+/* Lives in the arena. Op spaces and mesh must be those of every plan it is used for. */
 Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh);
 
-/* Why axes of the finished plan stop at an op: axes of its operands that it does not take, and its
- * own that they do not take. Returns the number of records, in the arena; 0 if the propagator keeps
- * none. */
+/* Why axes of the finished plan stop at an op: axes of its operands that the op does not have, and
+ * axes of the op that its operands do not have. Returns the number of records, in the arena; 0 if
+ * the propagator keeps none. */
 int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out);
 
 /* ---- for the bench and for tests ---- */
-bool propagation_sweep_all(Propagation *propagation); /* over the finished states; true: it moved */
+/* One more sweep over the finished states; true: it changed something. */
+bool propagation_sweep_all(Propagation *propagation);
 int64_t propagation_n_visits(const Propagation *propagation); /* in the last run */
 
 #endif

@@ -1,8 +1,8 @@
-/* visit_memo.h - what a visit of an op gave the last time: words in, words out.
+/* visit_memo.h - remembers the result of each visit of an op: words in, words out.
  *
- * A key is n words; its value n - 1 words, which stand for the key's words from 1 on: word 0 says
- * which function was asked, the others are the states that it may change. Entries are never
- * forgotten; they are found by place, which stays.
+ * A key is n words; its value is n - 1 words that replace the key's words from 1 on: word 0 says
+ * which function was called, the others are the states that it may change. Entries are never
+ * removed; they are found by an index, which stays valid.
  */
 #ifndef CORE_PROPAGATE_VISIT_MEMO_H
 #define CORE_PROPAGATE_VISIT_MEMO_H
@@ -25,7 +25,7 @@ static inline uint64_t visit_memo_hash(uint64_t hash, int32_t word)
     return (hash ^ (uint32_t)word) * 0xD6E8FEB86659FD93u;
 }
 
-/* The place of an entry, or -1. hash: visit_memo_hash() over the key's words, from n on. */
+/* The index of an entry, or -1. hash: visit_memo_hash() over the key's words, from n on. */
 int32_t visit_memo_find(const VisitMemo *memo, uint64_t hash, const int32_t *key, int n);
 int32_t visit_memo_put(VisitMemo *memo, Arena *arena, uint64_t hash, const int32_t *key, int n,
                        const int32_t *value);

@@ -1,7 +1,8 @@
-/* action.h - one row: a thing a user can do, by key, by `:` command, on the command line.
+/* action.h - a row of a table of actions: something a user can do by key, by `:` command or on the
+ * command line.
  *
- * Each layer owns a const table of its rows; main.c joins them. Keys, help, `:` commands, CLI verbs
- * and the man page come from that join, so nothing is described twice.
+ * Each layer owns a const table of rows; main.c joins them. Keys, help, `:` commands, CLI verbs and
+ * the man page come from that join, so nothing is described twice.
  */
 #ifndef CORE_SESSION_ACTION_H
 #define CORE_SESSION_ACTION_H

@@ -1,12 +1,12 @@
-/* lent.h - sessions that borrow the reshards of a plan. */
+/* lent.h - opens sessions that reuse reshards which another plan has already searched. */
 #ifndef CORE_SESSION_LENT_H
 #define CORE_SESSION_LENT_H
 
 #include "core/session/session.h"
 
-/* session_open(); where the lender's mesh and machine are equal to its own, reshards that the
- * lender has are not searched again. The results are the same. lender: nobody else may use it
- * meanwhile; NULL: none. */
+/* Like session_open(), but if the lender's mesh and machine equal its own, reshards that the lender
+ * has are not searched again. The results are the same. lender: no one else may use it meanwhile;
+ * NULL: none. */
 Session *session_open_lent(const SessionOptions *options, const SessionHooks *hooks,
                            const Plan *lender, Error *err);
 

@@ -5,17 +5,17 @@
 #include "core/plan/plan.h"
 
 /* Makes everything that follows from the request, in the plan's own arena (plan_free). A plan is
- * always made: what is wrong with its decisions is in its findings. Returns NULL only with
- * ERROR_OUT_OF_RANGE (a decision about something that does not exist), and with ERROR_CANCELLED if
- * its progress is asked to stop. */
+ * always made: wrong decisions become findings. Returns NULL only with ERROR_OUT_OF_RANGE (a
+ * decision about something that does not exist) or with ERROR_CANCELLED (its progress was asked to
+ * stop). */
 Plan *plan_make(const PlanRequest *request, Error *err);
-/* The same only as far as plan->propagated: which decisions hold, the cuts that follow. */
+/* The same, but only up to plan->propagated: which decisions hold, and the resulting cuts. */
 Plan *plan_make_cuts(const PlanRequest *request, Error *err);
-/* The same of the forward pass alone: plan->propagated has no columns for what is behind it. */
+/* The same for the forward pass only: plan->propagated has no columns for ops after it. */
 Plan *plan_make_forward_cuts(const PlanRequest *request, Error *err);
 void plan_free(Plan *plan); /* NULL is allowed */
 
-/* Computes only plan->propagated again, of a finished plan: for the bench. */
+/* Only for the bench: computes plan->propagated of a finished plan again. */
 void plan_propagate(Plan *plan, const PlanRequest *request);
 
 #endif

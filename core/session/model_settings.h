@@ -1,5 +1,5 @@
-/* model_settings.h - settings (--set NAME=VALUE) that a model, its builder or the training step
- * takes, not the policy.
+/* model_settings.h - settings (--set NAME=VALUE) that are for a model, its builder or the training
+ * step, not for the policy.
  *
  *     attention=eager    the builder: "attn_implementation": "eager" in the config
  *     dropout=0.1        the builder: "training_dropout": 0.1 in the config, the share of each
@@ -21,18 +21,18 @@
 
 bool model_setting_is(Str name);
 
-/* The first that a builder takes; NULL if there is none. */
+/* The first setting for a builder; NULL if there is none. */
 const PolicySetting *model_settings_first(const PolicySettings *settings);
-/* The first of the policy's own; NULL if there is none. */
+/* The first setting for the policy; NULL if there is none. */
 const PolicySetting *policy_settings_first(const PolicySettings *settings);
 
-/* Those that are not the policy's, in the arena. */
+/* The settings that are not for the policy, in the arena. */
 PolicySettings model_settings_only(Arena *arena, const PolicySettings *settings);
 
-/* ERROR_USAGE for a value that one of them cannot have. */
+/* ERROR_USAGE if one of them has an impossible value. */
 bool model_settings_check(const PolicySettings *settings, Error *err);
 
-/* Sets them in the config that a builder gets. Returns a hash of what it set; 0: nothing. */
+/* Sets them in the config that a builder receives. Returns a hash of what was set; 0: nothing. */
 uint64_t model_settings_apply(const PolicySettings *settings, Json *config);
 
 /* The value of `precision`; NULL if it is not set. */
@@ -41,7 +41,7 @@ const char *model_settings_dtype(const PolicySettings *settings);
 /* The value of `parameters`; NULL if it is not set. */
 const char *model_settings_parameters(const PolicySettings *settings);
 
-/* Appends ",grads=bf16": a word for each that the training step takes. */
+/* Appends the words for the training step, such as ",grads=bf16". */
 void model_settings_step(const PolicySettings *settings, Buf *out);
 
 #endif

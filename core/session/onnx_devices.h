@@ -1,12 +1,12 @@
-/* onnx_devices.h - a plan as ONNX's own multi-device annotations, written into a model and read
- * from one (IR 11; onnx.proto, and the project's proposals 0006 and 0007).
+/* onnx_devices.h - writes a plan into a model file as ONNX's own multi-device annotations, and
+ * reads it back (IR 11; onnx.proto, and ONNX's proposals 0006 and 0007).
  *
  * A configuration is named after the mesh, "dp=2,tp=4", and has as many devices. A node gives the
  * sharding of each operand while the node runs: inputs as the op reads them, outputs after
- * reduction; a value is resharded where the sharding of its maker and that of its reader differ. A
- * dim's shards are our digits: (3)(768/tp) is a dim of 3 in one shard and 768 in as many as tp has
- * devices. Shards are numbered through the dims in order, and the device list gives the devices
- * that hold each; several, as a group. The stage is the pipeline stage.
+ * reduction. A value is resharded if its maker's sharding and its reader's differ. A dim's shards
+ * are our digits: (3)(768/tp) is a dim of 3 in one shard and 768 in as many as tp has devices.
+ * Shards are numbered through the dims in order; the device list gives the device, or the group of
+ * devices, that holds each. The stage is the pipeline stage.
  *
  * What the annotations cannot express is counted in OnnxLoss, and written as closely as possible.
  */
@@ -17,20 +17,21 @@
 
 /* ORDER ONNX_LOSS */
 typedef enum {
-    LOSS_PARTIAL,  /* a value that is left partial: written as if reduced */
-    LOSS_UNEVEN,   /* uneven parts: the sizes are left to the backend */
+    LOSS_PARTIAL,  /* a value that stays partial: written as if reduced */
+    LOSS_UNEVEN,   /* uneven parts: the backend chooses the sizes */
     LOSS_BLOCKS,   /* (4096|1024)/tp: written as whole */
-    LOSS_STORED,   /* a parameter that is stored in another sharding than it is read in (fsdp): not
-                      written */
+    LOSS_STORED,   /* a parameter that is stored with another sharding than it is read with
+                      (FSDP): not written */
     LOSS_INNER,    /* a fused op; a node in a local function, a branch or a loop: not written */
-    LOSS_WEIGHTS,  /* weights outside of the file: they stay where they are */
+    LOSS_WEIGHTS,  /* weights outside the file: not copied */
     LOSS_SCHEDULE, /* micro-batches, their order, recomputation */
     LOSS_COUNT
 } OnnxLoss;
 
 typedef struct {
     int n[LOSS_COUNT];             /* how often */
-    const char *first[LOSS_COUNT]; /* the first one: of the graph, or in the arena of `out` */
+    const char *first[LOSS_COUNT]; /* an example: a name of the graph, or a text in the arena of
+                                      `out` */
 } OnnxLosses;
 
 const char *onnx_loss_text(OnnxLoss loss); /* "values are left partial: .." */
@@ -47,10 +48,10 @@ bool onnx_devices_write(const Session *session, Buf *out, OnnxLosses *losses, Er
  * many devices, else "x=8". The texts are in the arena. */
 bool onnx_devices_find(Arena *arena, Str bytes, const char **name, const char **mesh);
 
-/* Reads the annotations as decisions: the cut of every index dim of a node that they describe, the
- * devices it runs on, the stages. An annotation that does not fit the session's model or mesh
- * becomes a warning in session->notes. ERROR_UNREADABLE if the file is broken; ERROR_USAGE if it
- * has no configuration, or one for a mesh of another size. */
+/* Reads the annotations as decisions: the cut of every index dim that a node describes, the devices
+ * the node runs on, the stages. An annotation that does not fit the session's model or mesh becomes
+ * a warning in session->notes. ERROR_UNREADABLE if the file is broken; ERROR_USAGE if it has no
+ * configuration, or one for a mesh of another size. */
 bool onnx_devices_read(Session *session, const char *path, Str bytes, Journal *journal, Error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* onnx_fields.h - numbers of the fields of onnx.proto that say how a model lies on devices. */
+/* onnx_fields.h - numbers of the onnx.proto fields that describe how a model is distributed over
+ * devices. */
 #ifndef CORE_SESSION_ONNX_FIELDS_H
 #define CORE_SESSION_ONNX_FIELDS_H
 

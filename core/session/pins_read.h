@@ -41,7 +41,7 @@ typedef struct {
     int n;
     Str name[PINS_AXES_MAX]; /* "" if the text gives none */
     int64_t size[PINS_AXES_MAX];
-    int axis[PINS_AXES_MAX]; /* of ours; -1 if none, since it has one device */
+    int axis[PINS_AXES_MAX]; /* index of our axis; -1 if none, since it has one device */
 } PinsMesh;
 
 typedef struct PinsNames PinsNames;
@@ -63,18 +63,19 @@ typedef struct {
     bool has_mesh;  /* the text gives a mesh */
     Names *aliases; /* MLIR: "mesh" of @mesh, "loc1" of #loc1 */
     Vec(PinsMesh) meshes;
-    bool fatal;      /* the error is about the whole text */
-    bool used;       /* what is read says how parameters are used; before, how they are stored */
-    int32_t *pinned; /* per tensor: 1 + the place in the journal of its first pin; NULL: none yet */
+    bool fatal;      /* the error concerns the whole text */
+    bool used;       /* the part being read says how parameters are used; the parts before it,
+                        how they are stored */
+    int32_t *pinned; /* per tensor: 1 + the index in the journal of its first pin; NULL: none yet */
     PinsNames *names;
-    size_t line_at; /* `line` was counted up to here */
+    size_t line_at; /* `line` is counted up to this offset */
     int line;
-    Vec(PinsNumber) numbers; /* variables of loops around this place */
+    Vec(PinsNumber) numbers; /* variables of enclosing loops */
     int64_t n_compared;
     int n_read, n_kept, n_left, n_alike, n_turned, n_follow;
-    const char *alike, *turned; /* the first of them, in words */
+    const char *alike, *turned; /* the first matrix of each kind, in words */
     bool renamed;               /* the text's axes have other names, and this was reported */
-    Error first;                /* why the first was left out */
+    Error first;                /* why the first one was left out */
     int first_line;
 } PinsText;
 
@@ -91,7 +92,7 @@ int pins_axis(const PinsText *text, Str name, Error *err); /* -1 with *err; -2 f
 /* ---- a value ---- */
 
 typedef struct {
-    Shape shape; /* the sharding's mesh: the text's, if it gives one */
+    Shape shape; /* of the text's mesh, if it gives one */
     Sharding sharding;
     AtomSet replicated;
     uint32_t open, free; /* dims without a constraint (UNCONSTRAINED) */
@@ -100,7 +101,7 @@ typedef struct {
     bool shaped;  /* the text gives its shape */
     bool ours;    /* the order in which the model's file has the dims */
     bool placed;  /* in placements */
-    bool coarser; /* than in the plan that the text was exported from: whole dims are not pinned */
+    bool coarser; /* coarser than in the plan that was exported: whole dims are not pinned */
 } PinsValue;
 
 /* Reads a value; out->shape is the tensor's on entry. ERROR_SYNTAX means that the text is
@@ -112,7 +113,7 @@ typedef struct {
     PinsText *text;
     Scan *scan;
     PinsValue *out;
-    AtomSet used; /* each shards one dim, or is partial, once */
+    AtomSet used; /* each axis may shard one dim, or be partial, once */
     int depth;
 } PinsReader;
 
@@ -124,7 +125,7 @@ typedef struct {
 
 size_t pins_here(PinsReader *reader);
 bool pins_fail_at(PinsReader *reader, size_t at); /* sets the place of the error; returns false */
-/* The axis of ours for that axis number of the text; -2 if it has one device. */
+/* Our axis for that axis number of the text; -2 if it has one device. */
 bool pins_axis_of_number(PinsReader *reader, int64_t number, int *axis);
 /* Appends the atoms of one of our axes, or nothing for -2. part: ":(1)2" may follow. */
 bool pins_add_axis(PinsReader *reader, int axis, bool part, PinsAxes *axes);
@@ -139,13 +140,13 @@ bool pins_placements(PinsReader *reader, char close, bool joined, size_t at);
 
 typedef struct {
     int32_t tensor; /* -1 if none; -2 if several match */
-    bool alike;     /* under another form of its name */
+    bool alike;     /* found under another form of its name */
 } PinsFound;
 
 PinsNames *pins_names_new(Arena *scratch, const Session *session);
 PinsFound pins_find(PinsNames *names, Str name);
-/* Returns whether a matrix of this name and a tensor are transposes of each other, as far as is
- * known. placed: it is given in placements. */
+/* Returns whether the matrix of this name and the tensor are transposes of each other, as far as is
+ * known. placed: it is written with placements. */
 bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tensor);
 
 /* ---- the forms of a file ---- */
@@ -157,25 +158,26 @@ bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *
 void pins_summary(PinsText *text);
 void pins_note(PinsText *text, Level level, const char *code, const char *says, const char *hint);
 
-/* Checks that a text has all of the plan it was exported from, as far as its comments say. Without
- * a policy, which decides the rest, it fails with ERROR_UNSUPPORTED; with one this is a finding. */
+/* Checks that a text contains the whole plan it was exported from, as far as its comments say. If
+ * not, this fails with ERROR_UNSUPPORTED; with a policy, which decides the rest, it is only a
+ * finding. */
 bool pins_check_whole(PinsText *text, Error *err);
 /* Returns whether the comment beside the sharding in [from, to) says that it was finer. */
 bool pins_is_coarser(const PinsText *text, size_t from, size_t to);
 
-/* Checks a text that comes from a plan with stages. Pins do not tell the devices that ops run on,
- * so this fails with ERROR_UNSUPPORTED unless other decisions do. */
+/* Checks a text that comes from a plan with stages. Pins do not say which devices ops run on, so
+ * this fails with ERROR_UNSUPPORTED unless other decisions do. */
 bool pins_need_stages(const PinsText *text, Scan *scan, size_t at);
 
 /* Reads a whole {"wte": {"kernel": ..}} or OrderedDict(..). */
 bool pins_dict_read(PinsText *text, Scan *scan);
 bool pins_at_dict(const Scan *scan);
-/* Reads such a dict that a reader has made of the text, and leaves the scan at its end: lines are
- * those of what was made. */
+/* Reads a dict that a reader has built from the text, and moves the scan to its end; line numbers
+ * are those of the built dict. */
 bool pins_made_read(PinsText *text, Scan *scan, const Buf *made);
 bool pins_lines_read(PinsText *text, Scan *scan);
 
-/* Adds the shardings that the model's own file gives its tensors: session->file_shardings. */
+/* Adds the shardings that the model's own file gives for its tensors: session->file_shardings. */
 bool pins_model_read(Session *session, Journal *journal, Error *err);
 
 bool pins_module_read(PinsText *text, Scan *scan);

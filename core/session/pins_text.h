@@ -1,4 +1,4 @@
-/* pins_text.h - shardings of tensors by name, in the notations of other systems, as pins.
+/* pins_text.h - reads shardings of tensors by name, in the notations of other systems, as pins.
  *
  *     {"wte.weight": [Shard(0), Replicate()]}          PyTorch, as printed
  *     wte.weight: [S(0), R]                            the same, one per line
@@ -18,9 +18,9 @@
  * text has transposed (as its shape or its name shows: a kernel is input by output) is transposed
  * back.
  *
- * Text that is not well formed is an error with its place, and so is another mesh, a text of which
- * nothing fits the model, or an export that lacks a part of its plan; what does not fit a tensor is
- * a warning, and the rest is kept.
+ * Malformed text is an error with its place. So are another mesh, a text of which nothing fits the
+ * model, and an export that lacks a part of its plan. What does not fit a tensor is a warning, and
+ * the rest is kept.
  */
 #ifndef CORE_SESSION_PINS_TEXT_H
 #define CORE_SESSION_PINS_TEXT_H
@@ -36,7 +36,7 @@ enum { PINS_BYTES_MAX = 256 << 20 };
 #define PINS_LESS_MLIR "// sharded less than " /* before it */
 #define PINS_UNPINNED " Pins of activations are not in this file: "
 
-/* True when a text holds shardings rather than a plan file's decisions. */
+/* Returns whether a text contains shardings, not a plan file's decisions. */
 bool pins_text_is(Str text);
 
 /* Appends decisions to the journal, and findings to session->notes. Texts are in the journal's

@@ -40,11 +40,10 @@
  *     [origin]    {"kind":"policy", "file":PATH, "line":14, "text":"graph:shard(..)"}; "user" and
  *                 "search" have no file. Absent: the user, in the plan file itself.
  *
- * Paths are relative to the plan file's folder. Names, not ids, so that a plan outlives its model:
- * what the model or the mesh has no longer is left out, with a finding each, and the rest is kept.
- * A cut in one piece follows a dim that has another size now, with a note. Fields that are not
- * listed here are not read, with a note that names them, and not saved again. A file is written
- * whole or not at all.
+ * Paths are relative to the plan file's folder. Names are used, not ids, so that a plan outlives
+ * its model: what the model or the mesh no longer has is left out, with a finding for each, and the
+ * rest is kept. A cut in one piece is applied to a dim whose size has changed, with a note. Unknown
+ * fields are ignored and not saved again; a note names them. A file is written whole or not at all.
  */
 #ifndef CORE_SESSION_PLANFILE_H
 #define CORE_SESSION_PLANFILE_H
@@ -61,39 +60,39 @@ typedef struct {
     const int *line; /* per decision: its offset in the file; 0 if not found */
 } PlanFile;
 
-/* Reads the part of a plan file that tells how to open it; paths are resolved, dims are appended.
- * It must name a model, unless options->model is set. Texts are in the arena. ERROR_UNREADABLE if
- * the file is no plan, or one of a newer version; then nothing has to be closed. */
+/* Reads the part of a plan file that says what to open; paths are resolved, dims are appended. It
+ * must name a model, unless options->model is set. Texts are in the arena. ERROR_UNREADABLE if the
+ * file is no plan, or has a newer version; then nothing has to be closed. */
 bool planfile_open(Arena *arena, const char *path, SessionOptions *options, PlanFile *out,
                    Error *err);
 void planfile_close(PlanFile *file);
 
-/* Appends its decisions to the journal. What does not fit the session's model and mesh becomes a
- * warning in session->notes; another hash of the model, unknown fields and dims of other sizes
- * become notes. */
+/* Appends its decisions to the journal. Decisions that do not fit the session's model and mesh
+ * become warnings in session->notes; a different hash of the model, unknown fields and dims of
+ * other sizes become notes. */
 void planfile_decisions(Session *session, const PlanFile *file, Journal *journal);
 
-/* Appends the user's decisions in `from` to the journal of `to`, another session, by name as a
- * file would have them. What does not fit becomes a warning there. */
+/* Appends the user's decisions in `from` to the journal of `to`, another session; they are matched
+ * by name, as in a file. What does not fit becomes a warning there. */
 void planfile_carry(const Session *from, Session *to, Journal *journal);
 Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision);
 
-/* A hash of what the plan is made from: model, mesh, machine, propagator, sizes of free dims,
- * decisions. It does not depend on where files lie or who made a decision, and is equal in every
- * run. */
+/* A hash of everything the plan is made from: model, mesh, machine, propagator, sizes of free dims,
+ * decisions. It does not depend on paths or on who made a decision, and is the same in every run.
+ */
 uint64_t planfile_hash(const Session *session);
 
 bool planfile_save(const Session *session, const char *path, bool full, Error *err);
 
 const char *origin_kind_name(OriginKind kind); /* "policy" */
 
-/* The JSON of `dimscope plan --json`. In a tensor's "shape" a size that is not known is null; its
- * "sharding" and what follows from it are then null as a whole. An op and a reshard in a loop have
- * "times": how often a step does them; "totals" counts that, "steps" are one time. "memory" is
- * that of the "rank" that needs most, while the op "at" runs: "peak_bytes"; of them
- * "padding_bytes", and by "classes"; what is "live", the largest first, "from" the op that makes it
- * (null: there before) "to" the last one that reads it (null: to the end); "init": "parts_bytes",
- * "cut_bytes" (reached at the parameter "largest"), "whole_bytes", all as memory.h says.
+/* The JSON of `dimscope plan --json`. In a tensor's "shape" an unknown size is null; its "sharding"
+ * and everything that depends on it is then null. An op and a reshard in a loop have "times": how
+ * often a step runs them; "totals" include that, "steps" are one run. "memory" is that of the
+ * "rank" that needs most, while the op "at" runs: "peak_bytes"; of them "padding_bytes", and by
+ * "classes"; what is "live", the largest first, "from" the op that makes it (null: there before)
+ * "to" the last one that reads it (null: to the end); "init": "parts_bytes", "cut_bytes" (reached
+ * at the parameter "largest"), "whole_bytes", all as memory.h says.
  *
  * A plan with stages says of each op its "stage" and its "devices" ("pp=0", "" for all), and has
  * "stages", from the op "first" to "last", with times as stage.h says, and the "schedule": its

@@ -1,7 +1,7 @@
-/* policy_options.h - the options that a policy declares, and the values that a request gives them.
+/* policy_options.h - the options that a policy declares, and their values in a request.
  *
  * A policy file declares OPTIONS = {{"micro_batches", 8, "micro-batches a step"}, ..}; --set
- * micro_batches=16 gives another value. Values are texts here: the policy says what type they have.
+ * micro_batches=16 gives another value. Values are texts here; the policy knows their types.
  */
 #ifndef CORE_SESSION_POLICY_OPTIONS_H
 #define CORE_SESSION_POLICY_OPTIONS_H
@@ -21,12 +21,12 @@ typedef struct {
 } PolicyOption;
 typedef Vec(PolicyOption) PolicyOptions;
 
-/* A copy of the settings with "NAME=VALUE" added, which replaces an earlier value of that name.
- * ERROR_USAGE if the text has another form. Everything is copied to the arena. */
+/* A copy of the settings with "NAME=VALUE" added, replacing an earlier value of that name.
+ * ERROR_USAGE if the text is not of this form. Everything is copied to the arena. */
 bool policy_settings_with(Arena *arena, const PolicySettings *settings, Str text,
                           PolicySettings *out, Error *err);
 
-/* Both in the arena, where both give a value that of `over`. */
+/* Both sets in the arena; if both give a value, that of `over` is used. */
 PolicySettings policy_settings_merged(Arena *arena, const PolicySettings *settings,
                                       const PolicySettings *over);
 
@@ -36,7 +36,7 @@ PolicySettings policy_settings_copy(Arena *arena, const PolicySettings *settings
 /* The value given for that option; NULL if there is none. */
 const char *policy_settings_find(const PolicySettings *settings, const char *name);
 
-/* The option whose name begins with that text, else the one with the most similar name; NULL if
+/* The option whose name begins with the text, else the option with the most similar name; NULL if
  * there are no options. */
 const char *policy_options_nearest(const PolicyOptions *options, Str name);
 

@@ -5,8 +5,8 @@
  *      "lanes":[{"stages":[0],"devices":4,"busy_us":..,"waits_us":{"warm_up":..,..}}],
  *      "blocks":[{"stage":0,"pass":"forward","micro_batch":0,..,"start_us":..,"end_us":..}]}
  *
- * Causes are those of core/plan/schedule_idle.h; they add up to "bubble", and a lane's waits with
- * its "busy_us" to "us".
+ * Causes are those of core/plan/schedule_idle.h. They sum to "bubble"; a lane's waits and its
+ * "busy_us" sum to "us".
  */
 #ifndef CORE_SESSION_SCHEDULE_JSON_H
 #define CORE_SESSION_SCHEDULE_JSON_H
@@ -14,8 +14,8 @@
 #include "core/base/json.h"
 #include "core/plan/plan.h"
 
-/* null if the schedule does not fit the stages. blocks: list them, unless they are very many. The
- * caller owns it. */
+/* null if the schedule does not fit the stages. blocks: whether to list them; very many are never
+ * listed. The caller owns it. */
 Json *schedule_json(const Plan *plan, bool blocks);
 
 #endif

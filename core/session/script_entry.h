@@ -1,8 +1,7 @@
-/* script_entry.h - one function or value that scripts can use, for help, completion and
- * annotations.
+/* script_entry.h - a function or value that scripts can use: for help, completion and annotations.
  *
- * Scripts make the rows (scripts/lua_api.h has their language); faces get them through
- * SessionHooks.rows, since neither knows the other.
+ * Scripts make the rows (scripts/lua_api.h has their language) and faces get them through
+ * SessionHooks.rows, since neither includes the other.
  */
 #ifndef CORE_SESSION_SCRIPT_ENTRY_H
 #define CORE_SESSION_SCRIPT_ENTRY_H

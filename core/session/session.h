@@ -1,10 +1,10 @@
-/* session.h - what a person works on: a model, a mesh, a policy, and the plan that follows.
+/* session.h - what a user works on: a model, a mesh, a policy, and the resulting plan.
  *
  * The session owns three arenas: model (graph and inference), journal (decisions, mesh, machine)
  * and the plan's own. Every change has two halves: session_prepare() makes the changed session
- * beside the current one, and may run on another thread; session_commit() puts it in place and
- * frees the old plan. If anything fails the old plan stays. Scripts are called through hooks that
- * main() sets, since core does not know Lua.
+ * beside the current one and may run on another thread; session_commit() replaces the old plan and
+ * frees it. If anything fails, the old plan stays. Scripts are called through hooks that main()
+ * sets, since core does not know Lua.
  */
 #ifndef CORE_SESSION_SESSION_H
 #define CORE_SESSION_SESSION_H
@@ -24,20 +24,20 @@ typedef struct {
     void *context;
     /* Reads a machine by name (in the shipped folder) or from a file. */
     bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
-    /* Builds the graph of a model file that is a .lua, or an HF config.json. `dims`: sizes that
-     * free dims were given; sizes that the file gives are appended to `defaults`. May be NULL. */
+    /* Builds the graph of a model file that is a .lua, or an HF config.json. `dims`: the sizes
+     * given for free dims; the file's own sizes are appended to `defaults`. May be NULL. */
     Graph *(*model)(void *context, Session *session, const char *path, const DimBindings *dims,
                     DimBindings *defaults, Error *err);
     /* Runs the top level of the policy file (register_op ..) before inference. path NULL: the
-     * shipped operators. session NULL: what it prints is dropped. */
+     * shipped operators. session NULL: its output is dropped. */
     bool (*prepare)(void *context, Session *session, const char *policy, const RuleBook *rules,
                     Error *err);
     /* Runs the policy's PAS function, which appends decisions to the journal. session->inferred and
      * mesh are set. */
     bool (*policy)(void *context, Session *session, const char *policy, Journal *journal,
                    Error *err);
-    /* Runs a line of Lua in the policy's state: appends what it decides to the journal, and what
-     * it prints and returns to `answer`. May be NULL. */
+    /* Runs a line of Lua in the policy's state: appends its decisions to the journal, and its
+     * output and result to `answer`. May be NULL. */
     bool (*console)(void *context, Session *session, const char *text, Journal *journal,
                     Buf *answer, Error *err);
     /* Everything that scripts can call or use, in the order of help. May be NULL. */
@@ -45,8 +45,8 @@ typedef struct {
     /* The options that a shipped policy, or a policy file, declares. May be NULL. */
     bool (*options)(void *context, Arena *arena, const char *policy, PolicyOptions *out,
                     Error *err);
-    /* Sizes of free dims that a policy asks for with these settings on that mesh: its function
-     * SIZES. None if it has no such function. May be NULL. */
+    /* The sizes of free dims that a policy asks for under these settings and this mesh: its
+     * function SIZES. None if it has no such function. May be NULL. */
     bool (*sizes)(void *context, Arena *arena, const char *policy, const PolicySettings *settings,
                   const Mesh *mesh, DimBindings *out, Error *err);
     /* Names of shipped files, separated by blanks: kind is "policies" or "machines". */
@@ -64,18 +64,19 @@ typedef struct {
     const char *pins;        /* file of pins (session_pins.h), or NULL */
     const Propagator *propagator;
     bool no_redistribute; /* PlanRequest */
-    bool method_given;    /* the user chose the propagator, so that of a plan file is ignored */
+    bool method_given;    /* the user chose the propagator, so a plan file's is ignored */
     bool allow_native;    /* RuleBook */
-    bool f64;             /* a model of f32 is computed in f64: core/model/widen.h */
+    bool f64;             /* compute an f32 model in f64: core/model/widen.h */
     const char *train;    /* the training step to plan ("adamw,loss=auto"); NULL: the one that the
                              policy asks for, else forward only; "none": forward only */
     unsigned fuse;        /* fusions (core/fuse/fuse.h) of the graph, by bit */
     DimBindings dims;     /* on top of MODEL.dims */
     const char *config;   /* of a .lua model: the .json file that MODEL gets; NULL: none */
-    const char *dtype;    /* "bf16", of parameters that a model file gives no type; NULL: the
-                             config's, else "f32" */
-    const GivenValues *given; /* elements known only at run time, as given; NULL if none. They
-                                 outlive every session that is opened from these options */
+    const char *dtype;    /* "bf16": the type of parameters whose type the model file does not
+                             give; NULL: the config's, else "f32" */
+    const GivenValues *given; /* elements known only at run time that the user gives; NULL if
+                                 none; they outlive every session that is opened from these
+                                 options */
     Progress *progress;       /* while opening; NULL if nobody watches */
 } SessionOptions;
 
@@ -86,49 +87,52 @@ typedef struct {
 
 /* What the policy says about training, in the journal's arena. */
 typedef struct {
-    const char *spec;   /* as `--train` has it; NULL: nothing */
+    const char *spec;   /* in the form of `--train`; NULL: nothing */
     const char *frozen; /* ",freeze=PATTERN" for each; NULL: none */
 } TrainingAsked;
 
 /* Of a training step: what it is derived from, and its shape. */
 typedef struct {
     const struct UpdateSpec *spec;
-    const struct Loss *loss; /* NULL: the gradients of the outputs are given */
+    const struct Loss *loss; /* NULL: the gradients of the outputs are inputs */
     const int32_t *frozen;   /* parameters that do not train */
     int n_frozen;
     SessionModel model; /* with its loss */
     SessionModel plain; /* the step in which nothing is recomputed or held twice, .. */
     Naming *naming;     /* .. and its names */
-    Arena *arena;       /* of the present step; NULL: it is `plain` */
+    Arena *arena;       /* of the current step; NULL: it is `plain` */
     StepShape shape;
 } SessionDerivation;
 
 struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
     Arena *step_arena; /* of a training step made since the model was opened; NULL: the model's */
-    SessionOptions options, given; /* in use now; as it was opened */
-    const Plan *lender;            /* while a change is made: Change.lender */
-    const Session *carried; /* while opening: the user's decisions in that session are kept */
-    const char *plan_file;  /* the plan file that was opened; NULL if it was the model itself */
-    const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */
-    PolicyOptions policy_options; /* that the policy declares, with their values; in the journal's
+    SessionOptions options, given; /* the current options; the options it was opened with */
+    const Plan *lender;            /* while a change is prepared: Change.lender */
+    const Session *carried;        /* while opening: a session whose user's decisions are kept */
+    const char *plan_file; /* the plan file that was opened; NULL if it was the model itself */
+    const char *mesh_file; /* the plan file that names the mesh; NULL if the user gave it */
+    PolicyOptions policy_options; /* declared by the policy, with their values; in the journal's
                                      arena */
     bool fusible;                 /* the model is being opened, so that its policy may fuse it */
     bool in_policy;               /* PAS is running, and may ask for a training step */
     unsigned fuse_wanted;         /* fusions that the policy asks for and the graph lacks */
-    const char *train_given;      /* options.train, of the user or a plan file; holds over: */
+    const char *train_given;      /* options.train of the user or of a plan file; takes
+                                     precedence over: */
     TrainingAsked training;
-    DimBindings policy_sizes; /* of free dims, as the policy asked when the model was opened */
-    bool policy_given;        /* beside a plan file: run it in place of the file's own policy */
+    DimBindings policy_sizes; /* sizes of free dims that the policy asked for when the model was
+                                 opened */
+    bool policy_given;        /* with a plan file: run this policy instead of the file's own */
     SessionHooks hooks;
     FileMap model_map;                    /* of an ONNX model */
     FileMap source_map;                   /* of a model of another kind (core/model/reader.h) */
-    Findings read_notes;                  /* what its reader has to say */
-    struct FileShardings *file_shardings; /* that the file gives; NULL: none */
+    Findings read_notes;                  /* what its reader reports */
+    struct FileShardings *file_shardings; /* given by the model file; NULL: none */
     SessionModel loaded;                  /* without a training step */
     SessionModel bare; /* with options.train: `loaded` without loops. graph and inferred are then of
                           the whole step */
-    SessionModel step; /* that step, while a policy runs, which sees the model; else NULL */
+    SessionModel step; /* the whole step while a policy runs, which sees only the model; else
+                          NULL */
     SessionDerivation derived;
     Graph *graph;
     RuleBook rules;
@@ -140,7 +144,8 @@ struct Session {
     Plan *plan;
     Propagation *propagation; /* for this model and mesh, kept from plan to plan */
     Groups *groups;           /* folded by structure and sharding; made again with the plan */
-    Arena *change_arena;      /* the arena of a session that is not in place yet; else NULL */
+    Arena *change_arena;      /* the arena of a prepared session that is not in use yet; else
+                                 NULL */
     Progress *progress;       /* while opening, or while a change is prepared; else NULL */
     Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; shown
                        before the plan's own findings */
@@ -152,12 +157,12 @@ Session *session_open(const SessionOptions *options, const SessionHooks *hooks, 
 Session *session_open_graph(Graph *graph, const SessionOptions *options, const SessionHooks *hooks,
                             Error *err);
 /* Reads all files of a session again: its model, plan file, policy, machine; mesh and policy stay
- * those in use. The user's decisions are applied by name, and each that cannot be kept is a warning
- * in the notes. `old` stays unchanged. Returns NULL with *err. dims: sizes of free dims in place of
+ * those in use. The user's decisions are matched by name; each that cannot be kept is a warning in
+ * the notes. `old` stays unchanged. Returns NULL with *err. dims: sizes of free dims in place of
  * those of `old`, or NULL. */
 Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress,
                         Error *err);
-/* The same with another training step, as options.train has it; "": nobody asks for one. */
+/* The same with another training step, in the form of options.train; "": none is asked for. */
 Session *session_retrain(const Session *old, const char *train, Progress *progress, Error *err);
 void session_close(Session *session);
 
@@ -167,10 +172,12 @@ bool session_opens_plan(const char *path);
 /* MODEL.dims beside a model: default sizes of its free dims. */
 const char *session_dims_path(Arena *arena, const char *model);
 
-/* The training step that a policy asks for, beside what the user asks: as options.train has it. */
+/* The training step that a policy asks for, besides the user's wishes; in the form of
+ * options.train. */
 const char *session_training_wanted(const Session *session, Arena *arena);
 
-/* Shows another of the session's graphs in its place; returns the one shown until now. */
+/* Replaces the graph that the session shows by another of its graphs; returns the one shown before.
+ */
 SessionModel session_show(Session *session, SessionModel model);
 
 /* Only graph and inference, free dims allowed: what `info` needs. */
@@ -178,7 +185,7 @@ Session *session_open_model(const SessionOptions *options, const SessionHooks *h
 
 /* The request from which a plan of the session with this journal is made. */
 PlanRequest session_request(const Session *session, const Journal *journal);
-/* The decisions in use and n more as a journal in the arena, to plan beside the session. */
+/* A journal in the arena with the decisions in use and n more, for a plan beside the session's. */
 Journal session_journal_with(const Session *session, Arena *arena, const Decision *decisions,
                              int n);
 
@@ -203,15 +210,16 @@ typedef struct {
                             policy, which runs again, or a line for each of several;
                             CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE, CHANGE_POLICY:
                             another policy, or NULL */
-    const Journal *kept; /* CHANGE_MESH: the user's decisions on that mesh; NULL: the present ones,
-                            by name, and a warning for each that the mesh has no place for */
-    Buf *answer;         /* CHANGE_CONSOLE: what the line prints, also if it fails */
-    const Plan *lender;  /* of session_fork(): a plan on the same mesh and machine, which nobody
-                            uses meanwhile: reshards that it has are not searched again; or NULL */
-    Progress *progress;  /* NULL if nobody waits */
+    const Journal *kept; /* CHANGE_MESH: the user's decisions for that mesh; NULL: the current
+                            ones, matched by name, with a warning for each that does not fit the
+                            mesh */
+    Buf *answer;         /* CHANGE_CONSOLE: the output of the line, also if it fails */
+    const Plan *lender;  /* for session_fork(): a plan on the same mesh and machine that no one
+                            uses meanwhile; reshards that it has are not searched again; or NULL */
+    Progress *progress;  /* NULL if nobody watches */
 } Change;
 
-/* Makes the session after the change; it has the same plan if a line of Lua decided nothing. It
+/* Makes the session after the change; its plan is the same if a line of Lua made no decisions. It
  * shares everything with the old one except the plan and what depends on it. Until session_commit()
  * or session_discard() the old one may be read but not changed, and nothing else may be allocated
  * in its journal's arena. Returns NULL with *err and nothing changed. */
@@ -219,18 +227,18 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
 void session_commit(Session *session, Session *next);
 void session_discard(const Session *session, Session *next); /* NULL is allowed */
 
-/* Whether a change is to be made by opening the model again, with session_reopen_changed(): a
- * setting that its builder or its training step takes, or another mesh, policy or setting with
- * which the policy asks for other sizes of free dims. *out is false if that is not known. */
+/* Whether a change requires opening the model again, with session_reopen_changed(): a setting of
+ * its builder or its training step, or another mesh, policy or setting for which the policy asks
+ * for other sizes of free dims. *out is false if that is not known. */
 bool session_reopens(const Session *session, const Change *change, bool *out, Error *err);
 Session *session_reopen_changed(const Session *old, const Change *change, Error *err);
 
-/* The session after a change, beside the current one: it shares the model, and must be closed
- * first. Returns NULL with *err. */
+/* Makes the session after a change beside the current one; it shares the model and must be closed
+ * before the current one. Returns NULL with *err. */
 Session *session_fork(const Session *session, const Change *change, Error *err);
 
-/* Beside a session of a training step: the model alone, under the decisions about it; it must be
- * closed first. */
+/* From a session with a training step: a session with the model alone, under the decisions about
+ * it; it must be closed before the current one. */
 Session *session_of_model(const Session *session, Error *err);
 
 /* Prepares and commits at once. The functions below are shorthands for it. */

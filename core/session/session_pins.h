@@ -1,7 +1,7 @@
-/* session_pins.h - decisions that a session has from files: --pins, and the model's own.
+/* session_pins.h - reads decisions from files: --pins, and the model's own file.
  *
- * A file of pins is a plan file, shardings in another system's text, or an annotated .onnx. One of
- * which nothing fits the model is an error.
+ * A file of pins is a plan file, shardings in another system's notation, or an annotated .onnx. A
+ * file of which nothing fits the model is an error.
  */
 #ifndef CORE_SESSION_SESSION_PINS_H
 #define CORE_SESSION_SESSION_PINS_H
@@ -11,8 +11,8 @@
 /* Reads options.pins, if given. again: the policy was run again, and the journal already has the
  * user's decisions. */
 bool session_read_pins(Session *session, bool again, Journal *journal, Error *err);
-/* The same; but if the pins can no longer be read, that is a warning and the policy's decisions
- * stay. */
+/* The same, but if the pins can no longer be read, this is only a warning and the policy's
+ * decisions stay. */
 void session_read_pins_again(Session *session, Journal *journal);
 
 /* Reads the annotations in the model's own file, which apply unless the user gave a policy, pins or

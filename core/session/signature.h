@@ -1,4 +1,4 @@
-/* signature.h - which ops of a plan are equal, so that their modules fold. */
+/* signature.h - finds ops of a plan that are equal, so that their modules can be folded. */
 #ifndef CORE_SESSION_SIGNATURE_H
 #define CORE_SESSION_SIGNATURE_H
 
@@ -7,8 +7,8 @@
 /* Per op, in the arena: a number that equal ops share. */
 int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session);
 
-/* Whether reshards of the value are shown at the op that makes it: not at its first reader, as
- * those of inputs and of what is made from parameters alone. */
+/* Whether reshards of the value are shown at the op that makes it. Those of inputs and of values
+ * made only from parameters are shown at the first reader. */
 bool moved_at_maker(const Inferred *inferred, int32_t tensor);
 
 #endif

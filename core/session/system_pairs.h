@@ -1,6 +1,6 @@
-/* system_pairs.h - what a file with the settings of another system says, as names with values.
+/* system_pairs.h - reads another system's file of settings as pairs of name and value.
  *
- * Names are as the system has them: "tensor-model-parallel-size", "zero_optimization.stage",
+ * Names are the system's own: "tensor-model-parallel-size", "zero_optimization.stage",
  * "parallelism.tensor_parallel_degree". A flag without a value has the value "".
  */
 #ifndef CORE_SESSION_SYSTEM_PAIRS_H
@@ -22,7 +22,7 @@ typedef enum {
     SETTINGS_KINDS
 } SettingsKind;
 
-SettingsKind system_of_text(Str text); /* SETTINGS_KINDS: of none */
+SettingsKind system_of_text(Str text); /* SETTINGS_KINDS if it is none of them */
 
 /* Reads all pairs in the order of the text, which they point into or are copied to the arena.
  * unsaid: the comments "Not said" of an export, and members of "not_said". */

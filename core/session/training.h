@@ -1,4 +1,5 @@
-/* training.h - which training step a session plans: as the user, a plan file or its policy asks. */
+/* training.h - decides which training step a session plans, from the requests of the user, a plan
+ * file and its policy. */
 #ifndef CORE_SESSION_TRAINING_H
 #define CORE_SESSION_TRAINING_H
 
@@ -7,7 +8,7 @@
 bool training_same(const char *a, const char *b); /* NULL: no step */
 
 /* The type of parameters that --dtype, the setting `precision` or a word of --train asks for;
- * DT_NONE: nobody does. ERROR_USAGE: a type that they cannot have, or two that differ. */
+ * DT_NONE if none does. ERROR_USAGE: parameters cannot have the type, or two requests differ. */
 bool session_dtype(const Session *session, Dtype *out, Error *err);
 
 #endif

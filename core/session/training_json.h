@@ -4,7 +4,7 @@
  *      "layer":{"path":"h.6","n":12,"activation_bytes":..,"forward_us":..,"backward_us":..},
  *      "notes":{"exposed_comm_us":"why it is null"}}
  *
- * Keys are the names of core/cost/training_cost.h, which defines them. What is not known is null.
+ * Keys are the names of core/cost/training_cost.h, which defines them. Unknown figures are null.
  */
 #ifndef CORE_SESSION_TRAINING_JSON_H
 #define CORE_SESSION_TRAINING_JSON_H
