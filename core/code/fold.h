@@ -1,4 +1,4 @@
-/* fold.h - lines that differ in one number only, as a loop over the numbers.
+/* fold.h - turns lines that differ in one number only into a loop over the numbers.
  *
  *     h.0.ln.weight .. h.11.ln.weight, all with one `rest`: one line in a loop over 0 to 11,
  *     which holds all lines with exactly these numbers
@@ -11,12 +11,12 @@
 #include "core/base/str.h"
 
 typedef struct {
-    const char *name; /* has the number */
+    const char *name; /* contains the number */
     const char *rest; /* must be equal */
 } FoldItem;
 
 typedef struct {
-    int32_t item; /* the first of those it stands for */
+    int32_t item; /* the first of the items that it stands for */
     size_t at, n; /* the place of the number in its name: n digits */
 } FoldLine;
 
@@ -34,7 +34,7 @@ typedef struct {
 
 Folded fold_items(Arena *arena, const FoldItem *item, int n);
 
-/* The numbers are first, first + 1, .. */
+/* Returns whether the numbers are first, first + 1, .. */
 bool fold_is_range(const FoldLoop *loop);
 
 #endif

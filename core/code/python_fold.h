@@ -1,4 +1,4 @@
-/* python_fold.h - the entries of a Python dict, with a loop over layers that are equal.
+/* python_fold.h - writes the entries of a Python dict, with a loop over equal layers.
  *
  *     PARAMETERS = {
  *         "wte.weight": ((256, 64), (R, R)),
@@ -8,9 +8,9 @@
  *             f"h.{i}.c_fc.weight": ((64, 256), (R, Shard(1))),
  *         }
  *
- * Layers are neighbours 0, 1, 2 .. by a number in the key whose entries differ in nothing but that
- * number, in the same order; loops may be nested. The result is exact: the dict that Python makes
- * has every entry, with its value, and no other.
+ * Layers are neighbours numbered 0, 1, 2 .. in the key, whose entries differ only in that number
+ * and are in the same order; loops may be nested. The result is exact: the dict that Python makes
+ * has every entry with its value, and no others.
  */
 #ifndef CORE_CODE_PYTHON_FOLD_H
 #define CORE_CODE_PYTHON_FOLD_H
@@ -20,7 +20,7 @@
 
 typedef struct {
     Str key;             /* no two entries have the same key */
-    const char *value;   /* Python; a new line is indented as the key is */
+    const char *value;   /* Python; a line break in it is indented like the key */
     const char *comment; /* after the entry, as python_comment() writes it; or NULL */
 } PythonEntry;
 

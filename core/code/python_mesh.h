@@ -1,5 +1,5 @@
-/* python_mesh.h - a mesh in modules of Python: its shape, its devices, and the parts of it that
- * hold values. */
+/* python_mesh.h - writes a mesh into Python modules: its shape, its devices, and the parts of it
+ * that hold values. */
 #ifndef CORE_CODE_PYTHON_MESH_H
 #define CORE_CODE_PYTHON_MESH_H
 
@@ -9,10 +9,10 @@
 /* "# gpt2.onnx on dp=2, tp=4: a dimscope plan, for JAX.": the first line of a module. */
 void python_title(const Session *session, const char *system, Buf *out);
 
-/* "MESH_SHAPE = (2, 4)", and below it MESH_DIM_NAMES; without the last line end. */
+/* "MESH_SHAPE = (2, 4)", and below it MESH_DIM_NAMES; without the last line break. */
 void python_mesh_axes(const Mesh *mesh, Buf *out);
 
-/* "range(8)", "[0, 2, 4]": the devices of a part, in its order. */
+/* "range(8)", "[0, 2, 4]": the devices of a part of the mesh, in its order. */
 void python_devices(const Mesh *mesh, SubMesh part, Buf *out);
 
 /* "pp=0" in quotes; empty for the whole mesh. */

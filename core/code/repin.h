@@ -1,8 +1,8 @@
-/* repin.h - decisions that make a plan again, with the default propagator and from a policy.
+/* repin.h - decisions that reproduce a plan with the default propagator and from a policy.
  *
  * The decisions that hold are tried first. If they do not give the same plan (another propagator
  * made it, or a policy cannot express one of them), ops and tensors that differ are pinned as they
- * are in the plan, in program order and equal ones together, until nothing differs.
+ * are in the plan, in program order and equal ones together, until none differ.
  */
 #ifndef CORE_CODE_REPIN_H
 #define CORE_CODE_REPIN_H
@@ -10,7 +10,7 @@
 #include "core/session/session.h"
 
 typedef struct {
-    int n, n_own; /* the first n_own are the plan's */
+    int n, n_own; /* the first n_own decisions are the plan's own */
     const Decision *decision;
     int n_inexpressible; /* decisions of the plan that no policy can express, or that contradict
                           * each other
@@ -19,12 +19,12 @@ typedef struct {
 
 Repinned repin(const Session *session, Arena *arena);
 
-/* Only the decisions that hold, for the propagator that made the plan. */
+/* Only the decisions that hold, for the same propagator. */
 Repinned repin_own(const Session *session, Arena *arena);
 
 typedef struct {
-    int n_ops, n_tensors; /* that are sharded, or stored, differently */
-    int n_moved;          /* ops on other devices, or of another stage */
+    int n_ops, n_tensors; /* number that are sharded, or stored, differently */
+    int n_moved;          /* ops on other devices, or in another stage */
     bool same;            /* nothing differs, and the costs are equal */
 } RepinDifference;
 

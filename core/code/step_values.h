@@ -1,5 +1,5 @@
-/* step_values.h - what a plan of a training step says beside its model, for systems that derive the
- * step themselves: how gradients and states of the optimizer lie, what is computed again, the
+/* step_values.h - what a plan of a training step contains beyond its model, for systems that derive
+ * the step themselves: how gradients and optimizer states are stored, what is recomputed, the
  * schedule. */
 #ifndef CORE_CODE_STEP_VALUES_H
 #define CORE_CODE_STEP_VALUES_H
@@ -10,16 +10,16 @@
 typedef Vec(const char *) Paths;
 
 typedef struct {
-    int32_t parameter;        /* tensor of the model and of the step */
+    int32_t parameter;        /* id in the model and in the step */
     const char *name;         /* of values_of() */
-    int32_t gradient, states; /* Shardings ids of the step's plan: as the update reads it, as they
-                                 are stored; -1: it has none */
+    int32_t gradient, states; /* Shardings ids in the step's plan: as the update reads it, as
+                                 they are stored; -1: absent */
 } StepParameter;
 
 typedef struct {
-    Vec(StepParameter) at; /* that train, in the order of values_of() */
+    Vec(StepParameter) at; /* parameters that train, in the order of values_of() */
     Paths again;           /* modules that run again in the backward pass */
-    Parallel parallel;     /* schedule, micro-batches, what of parameters is sharded */
+    Parallel parallel;     /* schedule, micro-batches, which values of parameters are sharded */
     int n_stages;          /* 1 without */
 } StepValues;
 
@@ -28,11 +28,11 @@ StepValues step_values(Arena *arena, const Session *model, const Session *step);
 
 /* The modules of a plan of the model that run again in the backward pass. */
 Paths step_again(Arena *arena, const Session *model);
-/* How the update of its parameter reads a gradient: Shardings id; -1 if none does. */
+/* The Shardings id in which the update reads a gradient; -1 if no update does. */
 int32_t step_gradient_read(const Session *step, int32_t gradient);
 
-/* "# Of the training step 'adamw': " and what the system says itself; then each sentence of what it
- * does not, as comments and as notes. comment: "#" or "//". */
+/* Writes "# Of the training step 'adamw': " and what the system expresses itself; then a sentence
+ * for each thing it does not, as comments and as notes. comment: "#" or "//". */
 void step_put_head(const Session *step, const char *comment, const char *said,
                    const char *const *unsaid, int n_unsaid, Buf *out, ExportNotes *notes);
 

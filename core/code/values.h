@@ -1,5 +1,5 @@
-/* values.h - the values that exports as code name: parameters, inputs, outputs and results of ops,
- * each under a unique name.
+/* values.h - the values that exported code names: parameters, inputs, outputs and results of ops,
+ * each with a unique name.
  *
  * A name is the value's label (core/summary/label.h), or its own name if another value has that
  * label.
@@ -25,12 +25,12 @@ int values_parts(const Plan *plan, int32_t tensor, int *part, int room);
  * do not have; nothing if there are none. comment: "#" or "//". */
 void values_put_unpinned(const Session *session, const char *comment, Buf *out);
 
-/* The sharding that all its readers need; -1 if nobody reads it, or if they differ. */
+/* The sharding that all its readers need; -1 if nothing reads it, or if they differ. */
 int32_t values_read_as(const Session *session, int32_t tensor);
 
-/* How many of the first atoms that shard a dim do so evenly and contiguously, so that each rank's
- * part lies within the chunk that these atoms give it. Counted by whole runs of an axis, since a
- * run is chunked at once. */
+/* The number of leading atoms that shard a dim evenly and contiguously, so that each rank's part
+ * lies within the chunk that these atoms give it. Counted by whole runs of an axis, since a run is
+ * chunked at once. */
 int values_even_atoms(const Cut *cut, const Mesh *mesh);
 
 #endif

@@ -1,12 +1,12 @@
-/* gradient_model.h - models and tensors of the requests `grad` and `grad.graph`.
+/* gradient_model.h - reads the models and tensors of the requests `grad` and `grad.graph`.
  *
  *     {"inputs": {NAME: TENSOR}, "constants": {NAME: TENSOR}, "nodes": [NODE], "outputs": [NAME]}
  *     TENSOR  {"dtype": "f64", "shape": [2,3], "data": [..]}
  *     NODE    {"op": "Mul", "inputs": [NAME], "outputs": [NAME], "attrs": {NAME: VALUE}}
  *
  * An attribute that is an object is a graph of this form, with a list of names as its inputs. Such
- * a model is written as an ONNX file in memory and read as one, so that branches and loops are what
- * they are in files. Inputs of whole numbers are constants, since shapes may depend on them.
+ * a model is written as an ONNX file in memory and read back, so that branches and loops are
+ * treated as in files. Inputs of whole numbers are constants, since shapes may depend on them.
  */
 #ifndef CORE_PROVE_GRADIENT_MODEL_H
 #define CORE_PROVE_GRADIENT_MODEL_H

@@ -1,6 +1,6 @@
 /* layout_check.h - checks claims of other systems' rules about an op, layout by layout.
  *
- * Their rules state how the operands of a call are sharded together. A checker (spmd_check.h,
+ * Such a rule says how the operands of a call are sharded together. A checker (spmd_check.h,
  * strategy_check.h) sets each claim as shardings of the operands of our equivalent call
  * (system_call.h) and tries it on simulated ranks. Equal layouts are tried once.
  */

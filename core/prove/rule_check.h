@@ -14,8 +14,9 @@
 
 #include "core/prove/simulated.h"
 
-/* Whether the operator has a kernel that runs without a model around it: what the iterations of a
- * loop left to be stacked is made by the loop, what a custom call calls is the model's. */
+/* Whether the operator has a kernel that runs without a model around it. Not so: stacking the
+ * iterations of a loop, which the loop makes; a custom call, which calls a function of the model.
+ */
 bool rule_check_runs_alone(const char *op_type);
 
 /* Infers a graph of one op. Sizes that depend on the data are those of the drawn inputs. NULL with

@@ -1,4 +1,4 @@
-/* rule_report.h - another system's rules for one operator: printed by `rule`, proven by its
+/* rule_report.h - another system's rules for one operator: printed by `rule`, checked by its
  * --check.
  */
 #ifndef CORE_PROVE_RULE_REPORT_H

@@ -151,10 +151,10 @@ struct Operator {
     const char *examples;            /* small calls (example.h); NULL: none */
     const char *names[SYSTEM_COUNT]; /* in other systems, with their arguments' names (alias.h) */
     const char *calls[SYSTEM_COUNT]; /* as they write it (system_call.h) */
-    const char *kernel;   /* name of the kernel that runs it, in the tables of core/run/kernels and,
-                             for GPUs,   of core/run/cuda; NULL: it is only planned. "view": it moves or
-                             renames the elements of input 0, and its op space has that kernel. Of a
-                             user's operator: the built-in one whose kernel runs it. */
+    const char *kernel;   /* name of the kernel that runs it, in the tables of core/run/kernels
+                             and, for GPUs, of core/run/cuda; NULL: it is only planned. "view": it
+                             moves or renames the elements of input 0, and its op space has that
+                             kernel. Of a user's operator: the built-in one whose kernel runs it. */
     const char *paddle;   /* how to write it as a Paddle op: a row of peers/paddle/op_call.c;
                              NULL: found by its names there */
     const char *dtensor;  /* the same for torch's DTensor: a row of peers/torch/whole.c, then the

@@ -1,10 +1,10 @@
-/* blocks.h - the blocks of a training step that runs: what a stage does forward and backward of one
- * micro-batch, and the update.
+/* blocks.h - the blocks of a training step in a run: the forward or backward work of a stage for
+ * one micro-batch, and the update.
  *
- * An op is of the block of its phase and stage, a step of a reshard of that of its reader, or of
- * its value's maker if it is done before the micro-batches are added up; what is done to the sums,
- * as to the loss, is of the update. What all stages do, as counting steps, is in no block. Sends
- * are part of no block's work: they count as waiting, as in the schedule.
+ * An op belongs to the block of its phase and stage; a step of a reshard to the block of its
+ * reader, or of its value's maker if it runs before the micro-batches are added up. Work on the
+ * sums, such as on the loss, belongs to the update. Work that all stages do, such as counting
+ * steps, is in no block. Sends are no work of a block: they count as waiting, as in the schedule.
  *
  *     predicted_us   its ops (cost.h) and steps one after the other: nothing overlaps in a run
  */
@@ -24,15 +24,15 @@ const char *run_pass_name(RunPass pass);
 
 typedef struct {
     RunPass pass;
-    int stage, micro_batch; /* 0 of a step without stages; the update has no micro-batch: -1 */
+    int stage, micro_batch; /* 0 in a step without stages; -1 for the update, which has no
+                               micro-batch */
     double predicted_us;
 } ProgramBlock;
 
-/* Fills program->blocks and program->block_of, of a training step; leaves a forward pass without.
- */
+/* Fills program->blocks and program->block_of for a training step; a forward pass has none. */
 void program_blocks(Arena *arena, const Plan *plan, struct Program *program);
 
-/* Whether a step's time is that of sending between stages. */
+/* Returns whether the step is a send between stages. */
 bool run_step_sends(const Step *step);
 
 #endif

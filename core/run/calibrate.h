@@ -15,11 +15,11 @@
  *                         steps, us = hops * latency_us + wire bytes / bytes_per_s, waiting left
  *                         out
  *
- * A number that no op depends on stays as it was; shares of kernels of their own (attention, norms,
- * functions, two-byte types), waves and matmul_us, which are another machine's, are left out; with
- * tables of measured times (calibrate_tables()) the formulas are for what no table has. A fit
- * holds for the machine and number of ranks it was made on: ranks that share memory or a network
- * slow each other down.
+ * A number that no op depends on stays as it was. Left out are the shares of special kernels
+ * (attention, norms, functions, two-byte types), waves and matmul_us, which belong to another
+ * machine. With tables of measured times (calibrate_tables()) the formulas serve only what no table
+ * has. A fit holds for the machine and number of ranks it was made on: ranks that share memory or a
+ * network slow each other down.
  */
 #ifndef CORE_RUN_CALIBRATE_H
 #define CORE_RUN_CALIBRATE_H
@@ -27,7 +27,7 @@
 #include "core/reshard/measured.h"
 #include "core/run/run.h"
 
-/* How far predictions are from measurements: the median of max(p/m, m/p), at least 1. */
+/* How far predictions are from measurements: the median of max(p/m, m/p), which is at least 1. */
 typedef struct {
     int n;
     double before, after;
@@ -43,15 +43,15 @@ typedef struct {
 bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *fitted,
                Error *err);
 
-/* A run of a plan, with its times. */
+/* A run of a plan, with its measured times. */
 typedef struct {
     const Plan *plan;
     const RunReport *report;
 } CalibratedRun;
 
-/* The tables of core/reshard/measured.h of what these runs did: for each operator and element type
- * the median time of ops of equal sizes; for each kind of collective and number of ranks the line
- * of least squares of the relative errors over all bytes. In the arena; names are the graphs'. */
+/* The tables of core/reshard/measured.h from these runs: for each operator and element type the
+ * median time of ops of equal sizes; for each kind of collective and number of ranks a
+ * least-squares fit of the relative errors over all bytes. In the arena; names are the graphs'. */
 const Measured *calibrate_tables(Arena *arena, const CalibratedRun *runs, int n);
 
 #endif

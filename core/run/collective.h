@@ -6,10 +6,10 @@
  * reduces, hold addends; these are combined in rank order, so that all ranks get the same bits.
  * This one rule does slice, all-gather, all-reduce, reduce-scatter and all-to-all, and checks them:
  * a target element that the group does not hold is an error. The exception is a shard that becomes
- * an addend of a partial sum over the axes that shard it: zeros are around it. A source that is
- * partial over axes that shard it has addends that overlap at the borders of its parts: a target
- * element is the sum of what all members have of it. Along a dim that carries it is the sum of what
- * the rank has and what the ranks before it have at their ends.
+ * an addend of a partial sum over the axes that shard it: it is surrounded by zeros. A source that
+ * is partial over axes that also shard it has addends that overlap at the borders of its parts: a
+ * target element is the sum over all members that have it. Along a dim that carries, it is the sum
+ * of the rank's own element and the last elements of the ranks before it.
  */
 #ifndef CORE_RUN_COLLECTIVE_H
 #define CORE_RUN_COLLECTIVE_H

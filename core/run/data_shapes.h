@@ -1,14 +1,14 @@
-/* data_shapes.h - finds shapes that depend on data by running ops on one device before planning.
+/* data_shapes.h - finds shapes that depend on data, by running ops on one device before planning.
  *
- * How many elements NonZero has, or where a Slice with starts as input begins, depends on the data;
- * the shapes after it are unknown, and no plan can be made. Given the inputs, the ops up to there
- * are run on whole tensors, and the results are bound:
+ * The number of elements of NonZero, or the start of a Slice that reads its starts from an input,
+ * depends on the data; the shapes after it are unknown, and no plan can be made. Given the inputs,
+ * the ops up to that point are run on whole tensors, and the results are bound:
  *
  *     sizes      "NonZero_12.1" = 5, as --dim NAME=SIZE does
  *     elements   of the tensors whose values an operator's rule or kernel reads
  *
  * Then shapes are inferred again, up to the next such op, until all are known. A plan made from
- * them holds for these inputs only. Ops that no data-dependent shape needs are not run.
+ * them is valid for these inputs only. Ops that no data-dependent shape needs are not run.
  */
 #ifndef CORE_RUN_DATA_SHAPES_H
 #define CORE_RUN_DATA_SHAPES_H

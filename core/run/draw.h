@@ -17,7 +17,7 @@ uint64_t draw_key(uint64_t seed, Str name);
 double draw_uniform(uint64_t key, int64_t index); /* in [-1, 1) */
 
 /* n tokens below `bound` of a row of made-up text: a Markov chain, in which a token is followed by
- * the same one in seven of eight cases. ahead: from the second token on. */
+ * the same one in seven of eight cases. ahead: start with the second token. */
 void text_draw(uint64_t key, int64_t row, int64_t bound, bool ahead, int64_t n, int64_t *out);
 
 /* Factor for the draws of a weight, so that sums over a reduce dim stay near 1: with 2 dims or more

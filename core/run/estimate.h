@@ -5,9 +5,9 @@
  *
  *     us = (flops / product rate + elements * ELEMENTS_OP * element_us) * ranks / cores
  *
- * a verifying pass runs each op whole several times more and goes over the elements of its results,
- * on one thread; before the passes, weights that nobody gave are drawn. Good to a factor of two or
- * three, which is what decides whether to wait: kernels differ, and other programs use the cores.
+ * A verifying pass runs each op whole several times more and compares all elements of its results,
+ * on one thread. Before the passes, missing weights are drawn. Accurate to a factor of two or
+ * three, enough to decide whether to wait: kernels differ, and other programs use the cores.
  */
 #ifndef CORE_RUN_ESTIMATE_H
 #define CORE_RUN_ESTIMATE_H
@@ -18,15 +18,17 @@
 #define RUN_LONG_US 30e6 /* a run is announced if it takes longer */
 
 typedef struct {
-    double us, fixed_us;       /* fixed: of the parameters, for any sizes of the free dims */
+    double us, fixed_us;       /* fixed: the part for parameters, which does not depend on free
+                                  dims */
     double bytes, fixed_bytes; /* of all ranks; with verify also of the whole graph */
     double machine_bytes;      /* 0: not known */
 } RunEstimate;
 
-/* Of the host's runner. Measures the machine, some 50 ms, unless the run is short on any. */
+/* For the host's runner. Measures the machine, for about 50 ms, unless the run would be short on
+ * any machine. */
 void run_estimate(const Plan *plan, const RunOptions *options, RunEstimate *out);
 
-/* The memory alone; measures nothing. */
+/* Only the memory; measures nothing. */
 void run_estimate_memory(const Plan *plan, const RunOptions *options, RunEstimate *out);
 
 /* ERROR_USAGE if the run needs more memory than the machine has; the hint says which sizes of the
@@ -37,8 +39,8 @@ bool run_estimate_fits(const Session *session, const RunEstimate *estimate, Erro
 void run_estimate_put(const RunEstimate *estimate, Buf *out);
 
 /* Sizes of the session's free dims with which a run takes less than half of RUN_LONG_US and fits:
- * the largest is halved until then. Returns "batch=8,seq=64" with their estimate, or NULL if no
- * sizes are small enough. */
+ * the largest size is halved repeatedly. Returns "batch=8,seq=64" with their estimate, or NULL if
+ * no sizes are small enough. */
 const char *run_estimate_smaller(Arena *arena, const Session *session, const RunEstimate *estimate,
                                  RunEstimate *smaller);
 

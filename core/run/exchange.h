@@ -1,9 +1,9 @@
 /* exchange.h - one step of a reshard as messages: what a rank sends to and receives from others.
  *
  * The rule of collective.h for ranks without shared memory. A message is the intersection of a
- * sender's part and a receiver's part. On either side it is a piece of the part, the product of a
- * table of places per dim, with its elements in the order of the receiver. Both sides derive the
- * same pieces from the shardings, so only elements are sent:
+ * sender's part and a receiver's part. On either side it is a piece of the part: the product of one
+ * table of places per dim, with its elements in the receiver's order. Both sides derive the same
+ * pieces from the shardings, so only elements are sent:
  *
  *     8,12/tp from 8/tp,12, tp=2: rank 0 gives rank 1 its columns 6..11 of 4 rows
  *     give    first 6, place {0, 12, 24, 36}, rows of 6
@@ -11,8 +11,8 @@
  *
  * A rank receives its messages in rank order and combines addends in that order into what was
  * copied before, so that all ranks and runners get the same bits. A rank also sends to itself.
- * Empty messages are left out. A step that sends between stages works the same with other senders
- * than receivers.
+ * Empty messages are left out. A step that sends between stages works in the same way, but its
+ * senders and receivers differ.
  */
 #ifndef CORE_RUN_EXCHANGE_H
 #define CORE_RUN_EXCHANGE_H
@@ -61,8 +61,8 @@ void piece_unpack(const Piece *piece, Dtype dtype, const void *message, void *pa
 bool piece_combine(const Piece *piece, Dtype dtype, ReduceOp reduce, const void *message,
                    void *part);
 
-/* A message that is carried is added n times to a target of this shape, `step` elements apart; any
- * other is used once. */
+/* A carried message is added n times to a target of this shape, `step` elements apart; any other is
+ * used once. */
 void exchange_repeats(const Exchange *exchange, const Message *receive, const Shape *target,
                       int64_t *n, int64_t *step);
 

@@ -3,7 +3,7 @@
  * Parameters come from a checkpoint (float types are converted), from the model file or its
  * external data, or are drawn; inputs come from files or are drawn. Constants are values known
  * since inference; those too large for that are computed once, by the same kernels on whole shapes.
- * The master copy of a parameter (core/step/update.h) has its elements, cast up.
+ * The master copy of a parameter (core/step/update.h) has the parameter's elements, converted.
  * Feeds are made before the ranks start; each rank fills its own part from them.
  */
 #ifndef CORE_RUN_FEED_H
@@ -23,8 +23,8 @@ typedef struct {
     const Value *value; /* not deferred */
     uint64_t key;       /* key of draws; integers that are not tokens, and bools, are 0 */
     double scale;
-    int64_t bound;  /* of drawn tokens: how many there are; 0: these are no tokens */
-    bool ahead;     /* they are labels: each the token after */
+    int64_t bound;  /* of drawn tokens: their number; 0: not tokens */
+    bool ahead;     /* these are labels: each is the token after */
     int32_t copied; /* FEED_COPY: the parameter whose elements it has, in its own type */
     const Generated *generated; /* how an operator generates them; NULL: uniform */
 } Feed;

@@ -36,9 +36,9 @@ struct PickSink {
 /* A changed number; i is its place, key identifies the operand and the sample. */
 typedef double NumberChange(double x, Dtype dtype, uint64_t key, int64_t i);
 
-/* One turn of an op whose parts go around a ring: the inputs are those that are there now, what is
- * made of them is combined with what the turns before left in *state. Outputs that go around are
- * added to, others are written by the last turn. */
+/* One turn of an op whose parts go around a ring: the inputs are the parts present now; their
+ * result is combined with that of earlier turns in *state. Outputs that go around are added to,
+ * others are written by the last turn. */
 typedef struct {
     int turn, n_turns; /* of all rounds */
     int n;             /* of one round */
@@ -68,10 +68,11 @@ typedef struct {
                              * core/plan/assume.h; 0 */
     pthread_mutex_t *blas;  /* lock held around calls of BLAS, which is not thread-safe; NULL: plain
                              * loops */
-    const KernelRing *ring; /* NULL: everything at once */
+    const KernelRing *ring; /* NULL: all parts at once */
     PickSink *sink;         /* NULL: the kernel moves elements itself */
-    NumberChange *inner; /* changes numbers that the kernel makes and adds up to a result in which
-                          * they may cancel, whatever the operands are: core/run/rounding.h; NULL */
+    NumberChange *inner;    /* changes intermediate numbers that a kernel adds up to a result in
+                               which they may cancel, whatever the operands are:
+                               core/run/rounding.h; NULL */
     uint64_t inner_key;
     Arena *scratch;
 } KernelCall;
@@ -180,8 +181,8 @@ bool kernel_ints_of(const KernelCall *call, const char *attr, int input, const i
                     int64_t *n, Error *err);
 /* Attribute `axis`, made non-negative and checked to be below rank. */
 bool kernel_axis(const KernelCall *call, int64_t fallback, int64_t rank, int64_t *axis, Error *err);
-/* Runs the call of a rank. A user's own kernel does not know call->first: of operands that are
- * added once it gets zeros on all other ranks. */
+/* Runs the call of a rank. A user's own kernel cannot see call->first: for operands that are added
+ * once, it gets zeros on all other ranks. */
 bool kernel_run_part(const KernelCall *call, Error *err);
 
 bool kernel_needs(const KernelCall *call, int n_inputs, Error *err); /* the first n inputs are

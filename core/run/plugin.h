@@ -29,7 +29,7 @@ typedef struct {
     bool installed;
 } PluginFile;
 
-/* The i-th of them; false behind the last. */
+/* The i-th library; false after the last. */
 bool plugin_file(int i, PluginFile *out);
 
 /* The runner of a backend: "host", "mpi", "cuda"; "auto" or NULL means cuda if it is usable, else

@@ -29,9 +29,9 @@
  *     C: STEP ..                    what comes out of the last
  *     B: OP LoopResult, LoopStack ..
  *
- * What is made outside of a loop and read in it is loaded and resharded before the loop, and what
- * a branch reads from other devices is sent before the branch. A slot is
- * freed where all paths from its filling join, so FREE may find it empty.
+ * What is made outside a loop and read in it is loaded and resharded before the loop; what a branch
+ * reads from other devices is sent before the branch. A slot is freed where all paths after its
+ * filling join, so FREE may find it empty.
  *
  * A slot with sharding -1 is replicated: a sequence, an optional, a tensor whose shape is known
  * only at run time.
@@ -45,8 +45,8 @@
  *       ADD c_fc.weight~grad
  *     OP update .. in view 2
  *
- * Between two passes over the list, which are two steps, what the update made takes the place of
- * what it read (Program.carried).
+ * Between two steps, which are two passes over the list, the results of the update replace what it
+ * read (Program.carried).
  *
  * All ranks and runners execute the same list. With stages, an instruction is executed by the
  * devices of the slot it fills or frees, an op by its own; a STEP_SEND takes from the devices of
@@ -66,8 +66,8 @@ typedef struct {
     int32_t tensor;
     int32_t sharding; /* id in plan->shardings; -1: replicated, shape known only at run time */
     int devices;      /* its sub-mesh: place in plan->submeshes */
-    int phase; /* Reshard.phase of what fills it; of a slot that is asked for, plan_phase() of
-                  its reader */
+    int phase;        /* Reshard.phase of the reshard that fills it; for a slot that is looked up,
+                         plan_phase() of its reader */
 } ProgramSlot;
 
 /* ORDER INSTR_KIND */
@@ -94,9 +94,10 @@ typedef struct {
     int32_t target;   /* BRANCH, LOOP, NEXT, BACK: instruction */
     int32_t body;     /* of those: place in graph->bodies */
     bool when;        /* BRANCH */
-    bool first;       /* ADD: there is nothing to add it to */
-    int mean;         /* ADD: the number that the sum is divided by; 0: none, others follow */
-    int view;         /* of its slots: a micro-batch, or that of the update; ADD: from where */
+    bool first;       /* ADD: this is the first addend */
+    int mean;         /* ADD: the number by which the sum is divided; 0: not yet, more addends
+                         follow */
+    int view;         /* the view of its slots: a micro-batch, or the update; ADD: the source */
 } Instr;
 
 typedef struct {
@@ -125,7 +126,7 @@ typedef struct Program {
     const Kernel **kernel; /* per op of the graph; NULL when not in the program */
     int32_t *loop_of;      /* per op: the body whose iteration it sees; -1 */
     int n_views;           /* micro-batches and, if they are several, the update; else 1 */
-    bool *shared;          /* per slot: loaded once, with one value in all views */
+    bool *shared;          /* per slot: loaded once, with the same value in all views */
     int n_carried;         /* of a training step: */
     ProgramMove *carried;  /* from the last view to all */
     int32_t loss, scale;   /* the places of the loss and of the next loss scale in graph->outputs;
@@ -141,22 +142,23 @@ typedef struct Program {
  * arena; points into the plan. */
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err);
 
-/* The most bytes that a rank's slots have in a pass, whichever branch is taken. core/cost/memory.h
- * knows that of a plan without branches and loops, for one micro-batch. */
+/* The most bytes that a rank's slots have in a pass, for any choice of branches. core/cost/memory.h
+ * computes this for a plan without branches and loops, for one micro-batch. */
 typedef struct {
     int64_t bytes;
-    bool at_least; /* a value whose size only the run knows comes on top of it */
+    bool at_least; /* plus a value whose size only the run knows */
 } ProgramPeak;
 ProgramPeak program_peak(const Plan *plan, const Program *program);
 
-/* Instructions a rank executes in n passes, loops counted once; INT_MAX: or more. */
+/* The number of instructions that a rank executes in n passes, counting loops once; at most
+ * INT_MAX. */
 static inline int program_length(const Program *program, int n_passes)
 {
     int64_t n = program->n_once + (int64_t)n_passes * (program->n_instrs - program->n_once);
     return n < INT_MAX ? (int)n : INT_MAX;
 }
 
-/* The view in which the outputs are at the end of a pass. */
+/* The view that contains the outputs at the end of a pass. */
 static inline int program_last_view(const Program *program)
 {
     return program->n_views - 1;

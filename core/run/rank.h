@@ -27,15 +27,15 @@ typedef struct {
     int64_t position;
     Arena *arena;          /* of the fields below */
     Local **slot;          /* by slot of the program, in the current view; NULL: empty */
-    Local **views;         /* those of all views, one after the other */
+    Local **views;         /* those of all views, one after another */
     RuntimeShape *runtime; /* by slot of the program */
     int64_t *iteration;    /* by body of the graph: current iteration; after the loop the number of
                             * iterations */
     int64_t *most;         /* by body of the graph: most iterations */
     RankResult *result;
     void *own;            /* the runner's */
-    Local *const *handed; /* parts that the next rank of a ring takes */
-    Vec(Local *) parts;   /* of a ring that broke off, there until no rank can read them */
+    Local *const *handed; /* parts for the next rank of a ring */
+    Vec(Local *) parts;   /* parts of an interrupted ring, kept until no rank can read them */
     int pass;
 } Rank;
 
@@ -67,8 +67,8 @@ struct Team {
 void rank_open(Rank *rank, Team *team, int64_t position);
 void rank_close(Rank *rank);
 
-/* Executes the program n_passes times. False: failed here or elsewhere. All ranks of the team must
- * be in it at the same time. */
+/* Executes the program n_passes times. Returns false if this rank or another one failed. All ranks
+ * of the team must be in it at the same time. */
 bool rank_run(Rank *rank);
 
 /* Barrier of all ranks of all processes. False when one has failed. */
@@ -80,11 +80,12 @@ bool rank_meet(Rank *rank);
 bool rank_failed(Rank *rank, const Error *err);
 bool rank_step_failed(Rank *rank, const Instr *instr, const Error *err); /* names the step */
 
-/* Whether the rank's device is on the sub-mesh of the slot; and on a given sub-mesh. */
+/* rank_has(): whether the rank's device is on the sub-mesh of the slot; rank_stands_on(): on a
+ * given sub-mesh. */
 bool rank_has(const Rank *rank, int32_t slot);
 bool rank_stands_on(const Rank *rank, int devices);
 
-/* Whether this rank does what is done once per process. */
+/* Returns whether this rank does what is done once per process. */
 static inline bool rank_leads(const Rank *rank)
 {
     return rank->position == rank->team->first_rank;
@@ -93,8 +94,8 @@ static inline bool rank_leads(const Rank *rank)
 /* Makes a view of the slots the current one. */
 void rank_view(Rank *rank, int view);
 
-/* Which draws of inputs and random ops an instruction has: every micro-batch of every step its
- * own. */
+/* Selects the draws of inputs and random ops for an instruction: every micro-batch of every step
+ * has its own. */
 int64_t rank_batch(const Rank *rank, const Instr *instr);
 
 /* Makes the rank's part of a slot without elements (type, shapes, runs), puts it into the slot and
@@ -130,7 +131,7 @@ void rank_beats(Rank *rank);
  * read or memory is out. */
 bool rank_flow(Rank *rank, int at, int *next);
 
-/* Between two steps of training: what the last one made takes the place of what it read. */
+/* Between two training steps: the results of the last step replace what it read. */
 bool rank_carry(Rank *rank);
 
 /* ---- after the run: core/run/report.c ---- */

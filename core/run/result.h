@@ -27,12 +27,13 @@ typedef struct {
     int64_t live_bytes, peak_bytes;
     int first_bad;    /* first instruction that makes a wrong value, or -1 */
     RunElement wrong; /* a wrong element of it */
-    double closest;   /* largest share of its bound that a difference takes, of right elements */
+    double closest;   /* the largest share of its bound that the difference of a right element
+                         takes */
     RunElement close; /* that element */
     int32_t strange;  /* an output with NaN or infinite elements, or -1 */
     int64_t n_strange;
     int n_checked;   /* values compared, by the first rank that holds them */
-    int n_unchecked; /* values that could not be */
+    int n_unchecked; /* values that could not be compared */
     Error err;
 } RankHead;
 
@@ -51,11 +52,11 @@ typedef struct {
     bool *copied; /* per op of the graph: run by the host's kernel on copies of device memory */
 } RankResult;
 
-/* Of the whole run, in the same memory. */
+/* About the whole run, in the same memory. */
 typedef struct {
     atomic_bool stop;      /* set by the parent */
     atomic_int crashed;    /* 1 + the rank killed by a signal; 0: none */
-    atomic_bool no_memory; /* it ended itself, since there was no memory */
+    atomic_bool no_memory; /* the child ended itself because memory ran out */
     atomic_bool ended;     /* the child has ended, well or not */
     bool ok, cancelled;
     int n_drawn; /* weights drawn because the model file lacks them */

@@ -24,8 +24,8 @@
 
 #include "core/run/kernel.h"
 
-/* An op on whole tensors, as kernel_run_whole() takes it. value[] has the inputs and the results.
- */
+/* An op on whole tensors, with the arguments of kernel_run_whole(). value[] has the inputs and the
+ * results. */
 typedef struct {
     const Inferred *inferred;
     int32_t op;
@@ -49,6 +49,6 @@ const char *rounding_name(Rounding rounding); /* "exact", "sum" */
 void rounding_bounds(Arena *arena, const WholeOp *call, const double **bound, Rounding *used);
 
 double dtype_unit(Dtype dtype); /* u of a float type; 0 for others */
-double dtype_tiny(Dtype dtype); /* what a result may lose where it is too small for the type */
+double dtype_tiny(Dtype dtype); /* the error of a result that is too small for the type */
 
 #endif

@@ -19,15 +19,15 @@ typedef struct {
     uint64_t seed;
     int warmup;          /* warm-up passes; a verifying pass is one */
     int repeat;          /* at least 1; median over them */
-    int steps;           /* of training, each a pass that begins with what the last one left; 0: the
-                          * passes are warmup and repeat */
+    int steps;           /* training steps, each a pass that starts with the results of the last
+                            one; 0: the passes are warmup and repeat */
     double rtol, atol;   /* 0: depends on the element type */
     const char *inputs;  /* folder with input_*.pb, or NULL */
     const char *weights; /* a checkpoint: safetensors.h; or NULL */
     bool draw_missing;   /* weights that are not in the checkpoint are drawn, not an error */
     bool trace;          /* fill RunReport.trace */
     const char *backend; /* "host", "mpi", "cuda", "auto"; NULL: host */
-    const struct Runner *runner; /* in place of the backend's; NULL: none */
+    const struct Runner *runner; /* used instead of the backend's; NULL: none */
     bool isolated;       /* in a child process: a crash or hang ends only the run (supervise.h) */
     double stall_s;      /* isolated: longest time without progress; 0: 3 s */
     struct World *world; /* processes of the run; NULL: this one */
@@ -40,7 +40,8 @@ typedef struct {
     double max_abs, max_rel;
     int64_t max_ulp;
     uint64_t bits; /* checksum of its elements on all ranks: equal for equal bits */
-    bool ok;       /* within the tolerance of the given one; verify: no value before it was wrong */
+    bool ok;       /* within the tolerance of the given output; with verify: no earlier value was
+                      wrong */
 } RunOutput;
 
 /* An element of a value on a rank. */
@@ -53,15 +54,15 @@ typedef struct {
     uint8_t rounding;        /* Rounding: where the bound comes from */
 } RunElement;
 
-/* A step of training. */
+/* A training step. */
 typedef struct {
     bool has_loss;
-    double loss, one_device; /* one_device: of the unsharded steps beside it; with verify */
+    double loss, one_device; /* one_device: of the unsharded step; with verify */
     double drift;            /* largest difference from one device of what the step leaves, relative
                               * to the largest element of the tensor; with verify */
     int32_t drifts;          /* the tensor with it; -1: all are equal */
-    double scale;            /* the loss scale that the step leaves, where it is dynamic; else 0 */
-    bool skipped;            /* its gradients were not finite: they changed the scale alone */
+    double scale;            /* the loss scale after the step if it is dynamic; else 0 */
+    bool skipped;            /* its gradients were not finite, so only the scale changed */
     double us;
 } RunStep;
 
@@ -82,10 +83,12 @@ typedef struct {
     int n_ranks;
     int n_passes;        /* finished passes: fewer than asked for after a stop */
     int n_timed;         /* timed ones of them; a warm-up pass when no other was finished */
-    const char *backend; /* the runner's name */
-    bool elsewhere;      /* another process than 0, which has the report: all but `ok` is zero */
+    const char *backend; /* name of the runner */
+    bool elsewhere;      /* this is not process 0, which has the report: everything but `ok` is
+                            zero */
     int n_outputs;       /* 0 when nothing was compared */
-    RunOutput *outputs;  /* against the given ones; else their drift from one device (verify) */
+    RunOutput *outputs;  /* compared with the given ones; else their drift from one device
+                            (verify) */
     int32_t first_bad;   /* tensor: first wrong value in program order; -1 */
     RunElement wrong;    /* when first_bad >= 0 */
     double closest;      /* largest ratio of a difference to its bound among right elements */
@@ -93,21 +96,21 @@ typedef struct {
     double median_us, predicted_us;
     double begin_us;                          /* median time to enqueue a pass on a device */
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank with the highest peak */
-    bool predicted_peak_at_least;     /* a value whose size only the run knows comes on top */
-    int64_t *rank_peak_bytes;         /* per rank: peak bytes of its slots */
+    bool predicted_peak_at_least;             /* plus a value whose size only the run knows */
+    int64_t *rank_peak_bytes;                 /* per rank: peak bytes of its slots */
     double *op_us;                    /* per op of the graph: median over ranks and repeats */
     double *reshard_us;               /* per reshard of the plan, with waiting for other ranks */
     double *reshard_move_us;          /* the same without the waiting */
-    double *op_times, *reshard_times; /* how often a pass runs each, a loop as once: a training
-                                       * step once for each micro-batch, or once */
+    double *op_times, *reshard_times; /* how often a pass runs each, counting loops once: in a
+                                         training step once for each micro-batch, or once */
     int n_blocks;                     /* of a training step; 0: a forward pass */
     RunBlock *blocks;
-    int n_drawn;            /* weights that are not in the model */
+    int n_drawn;            /* weights that the model lacks */
     int32_t strange;        /* an output with elements that are not finite; -1 none */
-    int64_t n_strange;      /* how many, on one rank */
+    int64_t n_strange;      /* how many elements, on one rank */
     int32_t unproven;       /* an output of which no element is finite; -1 */
     int n_values_checked;   /* values compared, each on every rank */
-    int n_values_unchecked; /* values that could not be: partial by several reductions */
+    int n_values_unchecked; /* values that could not be compared: partial with several reductions */
     int n_copied_ops;       /* ops without a device kernel, run by the host on copies */
     int n_copied_operators;
     const char **copied_operator; /* their operators, each once */

@@ -10,8 +10,8 @@
 
 #include "core/run/rank.h"
 
-/* Parts that a rank hands on to the next of its ring, and those that it gets from the one before,
- * in Locals that are there for them. */
+/* The parts that a rank passes to the next one of its ring, and the Locals that receive those of
+ * the one before. */
 typedef struct {
     int n;
     Local *const *from, *const *to;
@@ -23,7 +23,7 @@ typedef struct Runner {
     bool timed;    /* it measures by itself, asynchronously (rank_record_time(), rank_took_pass());
                     * else its    functions are timed */
     bool straight; /* it runs no branches, loops, micro-batches or programs that copy slots
-                    * (Program.copying_op), and repeats one step of training */
+                      (Program.copying_op), and only repeats one training step */
 
     /* Opens what the ranks of this process share, in team->own; *err says what the machine lacks.
      * The next three may be NULL. */
@@ -39,8 +39,9 @@ typedef struct Runner {
     bool (*step)(Rank *rank, const Instr *instr, double *wait_us);
     void (*drop)(Rank *rank, int32_t slot);
 
-    /* Hand parts on, in two calls between which a rank computes on what it sends; all ranks of the
-     * op do so equally often. NULL: it runs no op whose parts go around a ring. */
+    /* Pass parts around a ring, in two calls between which a rank computes on what it sends; all
+     * ranks of the op call them equally often. NULL: it cannot run ops whose parts go around a
+     * ring. */
     bool (*pass_begin)(Rank *rank, RingPass *pass);
     bool (*pass_end)(Rank *rank, const Instr *instr, RingPass *pass);
 
@@ -56,7 +57,8 @@ bool host_load(Rank *rank, const Instr *instr);
 bool host_op(Rank *rank, const Instr *instr);
 bool host_step(Rank *rank, const Instr *instr, double *wait_us);
 const Local *host_fetch(Rank *rank, int32_t slot);
-/* In place of the kernel call of an op whose parts go around a ring: its turns. core/run/ring.c */
+/* Runs the turns of an op whose parts go around a ring, instead of its kernel call. core/run/ring.c
+ */
 bool ring_op(Rank *rank, const Instr *instr, const KernelCall *call, Error *err);
 /* The index dim of the op whose parts go around a ring; -1: none. */
 int ring_index_of(const Plan *plan, int32_t op);

@@ -1,8 +1,8 @@
 /* changed.h - the ops that a change of the plan affects: one bit per op.
  *
- * An op has changed if the cut of an index dim has, or the sharding in which an output is made or
- * stored, in which an input is read, or in which an input that no op makes is stored. Both plans
- * are of one graph and one mesh; layouts are compared once per distinct one, so that an op costs a
+ * An op has changed if one of these has: the cut of an index dim, the sharding in which an output
+ * is made or stored, or in which an input is read or, if no op makes it, stored. Both plans have
+ * the same graph and mesh; layouts are compared once per distinct pair, so that an op costs only a
  * few look-ups.
  */
 #ifndef CORE_SUMMARY_CHANGED_H

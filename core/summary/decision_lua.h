@@ -5,10 +5,10 @@
  *     graph:unpin("lm_head.weight", 1)
  *     graph:replicated("lm_head.weight", {"tp"})       unreduced, tie, barrier, unmark
  *
- * A tensor has the name people use (naming.h) if that finds it, else its own name; `shard` takes
- * patterns, so a name with pattern characters is pinned by graph:pin. A policy can express cuts of
- * one digit, of interleaved parts, of units and of blocks (scripts/lua_cut.h); any other cut
- * becomes a comment with the cut.
+ * A tensor is written with its name on screens (naming.h) if that finds it, else with its own name;
+ * `shard` takes patterns, so a name with pattern characters is pinned by graph:pin. A policy can
+ * express cuts of one digit, of interleaved parts, of units and of blocks (scripts/lua_cut.h); any
+ * other cut becomes a comment with the cut.
  */
 #ifndef CORE_SUMMARY_DECISION_LUA_H
 #define CORE_SUMMARY_DECISION_LUA_H
@@ -24,13 +24,13 @@ void put_lua_str(Str text, Buf *out);          /* the same */
 /* Marks the name of the tensor or op, without its quotes, with SPAN_NAME. */
 void decision_lua(const Session *session, const Decision *decision, Buf *out);
 
-/* One line for decisions 0 to n - 1, which differ in their tensor or op alone, with a pattern that
- * matches these and no other:
+/* One line for decisions 0 to n - 1, which differ only in their tensor or op, with a pattern that
+ * matches exactly these:
  *
  *     graph:shard("h.*.mlp.c_fc.weight", {[1] = {"tp"}})
  *     graph:pin(graph:where{op = "node_linear_{5,12}"}, {n = {"tp"}})
  *
- * Returns how many of them, from the first on, the line is for; 1 where there is no such pattern.
+ * Returns how many of them, from the first one on, the line covers; 1 if there is no such pattern.
  */
 int decisions_lua(const Session *session, const Decision *const *decisions, int n, Buf *out);
 

@@ -8,16 +8,17 @@
 Str label_op(const Session *session, Arena *arena, int32_t op);
 /* The operator without its domain. */
 const char *label_operator(const Graph *graph, int32_t op);
-/* A parameter or input by its name, a made value by its op: "h.0.mlp.c_fc.out"
- * for what a module hands on, "h.0.mlp.act/Mul out" inside of it. */
+/* A parameter or an input by its name, a computed value by its op: "h.0.mlp.c_fc.out" for the
+ * output of a module, "h.0.mlp.act/Mul out" for a value inside it. */
 Str label_tensor(const Session *session, Arena *arena, int32_t tensor);
 /* What a tensor is: "parameter", "input", "activation". */
 const char *label_tensor_kind(const Session *session, int32_t tensor);
-/* What is known of a shape, briefly: "NonZero.1,64" for pick/NonZero.1; "?" if nothing is. */
+/* The known part of a shape, briefly: "NonZero.1,64" for pick/NonZero.1; "?" if nothing is known.
+ */
 void label_put_shape(const Inferred *inferred, int32_t tensor, Buf *out);
 /* Why an op without a rule of its own is replicated: "no rule". */
 const char *label_no_rule(const Session *session, int32_t op);
-/* What the plan's totals are for: a "step", or a "micro-batch" if a step has several. */
+/* What the plan's totals count: a "step", or a "micro-batch" if a step has several. */
 const char *label_pass(const Plan *plan);
 
 /* "megatron.lua:14", "by you". */
@@ -25,7 +26,7 @@ Str label_pin(Arena *arena, const Decision *pin);
 /* "policy.lua:14  graph:shard(...)", "by you  ..."; for a screen line. */
 void label_origin(const Mesh *mesh, const Origin *origin, Buf *out);
 
-/* Runs of digits as one '*', so that names of all layers are equal. */
+/* Replaces runs of digits by one '*', so that the names of all layers are equal. */
 void text_wildcard(Str text, Buf *out);
 
 #endif

@@ -1,8 +1,8 @@
-/* published.h - what published formulas say a training step needs, beside what the plan says.
+/* published.h - what published formulas say a training step needs, compared with the plan.
  *
- * Each calculator is one function of about ten lines over the sizes of model and configuration;
- * its source is named in its row. They are re-implemented as they are, with their mistakes, and
- * checked against what the programs print (tests/unit/test_published.c):
+ * Each calculator is one function of about ten lines over the sizes of the model and the
+ * configuration; its row names its source. They are re-implemented with their mistakes, and checked
+ * against the output of the original programs (tests/unit/test_published.c):
  *
  *     megatron      Megatron-LM, megatron/training/theoretical_memory_usage.py
  *     deepspeed     DeepSpeed, estimate_zero2_ and estimate_zero3_model_states_mem_needs()
@@ -11,7 +11,7 @@
  *     llm-analysis  llm-analysis, llm_analysis/analysis.py; its time is the one by FLOPs
  *     cookbook      EleutherAI's cookbook, calc/calc_transformer_mem.py
  *
- * Bytes are of the first rank, as ours beside them; NAN is what a calculator does not say.
+ * Bytes are those of the first rank, for ours too; NAN is what a calculator does not say.
  */
 #ifndef CORE_SUMMARY_PUBLISHED_H
 #define CORE_SUMMARY_PUBLISHED_H
@@ -23,13 +23,13 @@
 typedef struct {
     double hidden, layers, heads, kv_heads, head_dim, ffn, vocabulary, experts, expert_ffn, top_k;
     double seq, micro_batch, micro_batches;
-    double t, p, d, c, e, v;    /* ranks along tp, pp, dp, cp, ep; stages a device */
+    double t, p, d, c, e, v;    /* ranks along tp, pp, dp, cp, ep; stages per device */
     double parameters, largest; /* of the whole model, and of its largest tensor */
     double peak_flops_per_s;    /* of a device, for 16-bit matmuls */
     int zero;
     bool gated, rms, tied;                 /* of the model */
-    bool sequence_parallel, flash, drops;  /* of the configuration */
-    bool selective, full, short_gradients; /* what is made again; gradients of 16 bits */
+    bool sequence_parallel, flash, drops;  /* as the configuration says */
+    bool selective, full, short_gradients; /* recomputation; gradients of 16 bits */
 } PublishedSizes;
 
 /* ORDER PUBLISHED_PART */
@@ -37,7 +37,7 @@ typedef enum {
     PUBLISHED_PARAMETER,
     PUBLISHED_GRADIENT,
     PUBLISHED_OPTIMIZER,
-    PUBLISHED_STATES, /* these three together */
+    PUBLISHED_STATES, /* parameters, gradients and optimizer states together */
     PUBLISHED_ACTIVATION,
     PUBLISHED_TOTAL,
     PUBLISHED_TIME, /* microseconds */
@@ -50,24 +50,25 @@ typedef struct {
 
 typedef struct {
     const char *name, *source;
-    void (*say)(const PublishedSizes *n, PublishedNumbers *out); /* parts that it leaves are NAN */
+    /* Parts that it does not set are NAN. */
+    void (*say)(const PublishedSizes *n, PublishedNumbers *out);
 } Published;
 
 const Published *published_all(int *n);
 const char *published_part_name(PublishedPart part); /* "gradients" */
 
-/* What a calculator says, with the sums of what it says apart. */
+/* The numbers of a calculator, including the sums of its parts. */
 PublishedNumbers published_say(const Published *published, const PublishedSizes *n);
-/* The same of the plan: the first rank's memory. The total is the sum of the parts. */
+/* The same numbers from the plan: the first rank's memory. The total is the sum of the parts. */
 PublishedNumbers published_ours(const TrainingCost *cost);
 
-/* Appends why a calculator's number differs from the plan's with these sizes, as far as is known,
- * "; " between reasons; nothing if no reason is known. */
+/* Appends the known reasons why a calculator's number differs from the plan's for these sizes,
+ * separated by "; "; nothing if none is known. */
 void published_differs(const Published *published, PublishedPart part, const PublishedSizes *n,
                        Buf *out);
 
-/* Reads the sizes from the config.json of the model, the mesh, by the axes' names, the options of
- * the policy, and the plan. Returns false if the model is no config.json, or has no such sizes. */
+/* Reads the sizes from the model's config.json, from the mesh (by names of axes), from the policy's
+ * options and from the plan. Returns false if the model is no config.json, or lacks these sizes. */
 bool published_sizes(Arena *scratch, const Session *session, const TrainingCost *cost,
                      PublishedSizes *out, Error *err);
 

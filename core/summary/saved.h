@@ -1,8 +1,8 @@
-/* saved.h - what a rank keeps for the backward pass, layer by layer, and what making it again would
+/* saved.h - what a rank keeps for the backward pass, layer by layer, and what recomputing it would
  * free.
  *
- * Values at the same place of repeated layers are one row; the rows of a layer follow the row of
- * the layer, the layers and the values of each sorted by bytes, the most first.
+ * Values at the same place of repeated layers are one row. The rows of values follow the row of
+ * their layer; layers, and the values of each, are sorted by bytes, the largest first.
  *
  *     bytes     memory_saved() of one micro-batch, of all that the row stands for
  *     held      bytes * in flight: what the peak has of it (memory.h). The sum over the rows of
@@ -18,12 +18,12 @@
 #include "core/session/session.h"
 
 typedef struct {
-    bool layer;        /* the row of a layer, or of what is in none */
+    bool layer;        /* this is the row of a layer, or of everything outside layers */
     const char *label; /* "model.layers[0..15]", "mlp.gate_proj/MatMul" */
-    int32_t op;        /* the first that makes it */
+    int32_t op;        /* the first op that makes it */
     int32_t reader;    /* the first op of the backward pass that reads it; -1 of a layer */
-    int n;             /* ops; of a layer, its members */
-    int in_flight;     /* micro-batches, the most of its stages */
+    int n;             /* number of ops; for a layer, of its members */
+    int in_flight;     /* micro-batches in flight; the largest number over its stages */
     int64_t bytes, held;
     double again_us;
 } SavedRow;

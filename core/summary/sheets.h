@@ -14,14 +14,14 @@ void sheet_comm_rows(const Comm *comm, ShardingView view, Sheet *out);
 /* One row per group of ranks with equal needs, the largest first. */
 extern const SheetColumn sheet_memory_columns[]; /* ORDER MEMORY_CLASS */
 void sheet_memory_rows(const Session *session, const RankMemories *ranks, Sheet *out);
-/* "d0..d3 d8": the ranks of place `at`; about `most` characters of them, then "..". */
+/* "d0..d3 d8": the ranks of group `at`; cut to about `most` characters, then "..". */
 void sheet_format_ranks(const RankMemories *ranks, int at, int64_t n_devices, int most, Buf *out);
 
 /* Live values that differ only in the numbers in their names. */
 typedef struct {
-    int first, n; /* the first of them in the set, how many */
+    int first, n; /* the first of them in the set, and their number */
     int64_t bytes;
-    const char *label; /* "h.*.mlp.c_fc.weight"; of one alone its name */
+    const char *label; /* "h.*.mlp.c_fc.weight"; for a single value its name */
 } LiveRow;
 
 /* Fills rows[set->n], in the order of their first member, and returns how many there are. Labels

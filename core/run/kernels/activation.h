@@ -11,7 +11,7 @@
 /* Output 0 becomes f(output 0 + addend), in double; addend NULL: none. */
 bool activation_finish(const KernelCall *call, const Local *addend, Error *err);
 
-/* A new part, the gradient times f'. The result of the forward op is the last input of the gradient
+/* A new part: the gradient times f'. The result of the forward op is the last input of the gradient
  * op. NULL with *err: there is no such activation. */
 const Local *activation_gradient(const KernelCall *forward, const Local *grad,
                                  const KernelCall *call, Error *err);

@@ -1,5 +1,5 @@
-/* attention.h - the operands of attention as one rank holds them, for its kernel and its
- * gradient's.
+/* attention.h - the operands of attention as one rank holds them, for its kernel and for its
+ * gradient's kernel.
  */
 #ifndef CORE_RUN_KERNELS_ATTENTION_H
 #define CORE_RUN_KERNELS_ATTENTION_H
@@ -50,23 +50,25 @@ typedef struct {
     int64_t n_keys;             /* held, with past keys */
     int64_t n_all;              /* of the whole operand, with past keys */
     const int64_t *key;         /* global position of each key held */
-    struct AttentionSums *sums; /* of all turns until now; NULL: all keys are there at once */
+    struct AttentionSums *sums; /* of all turns so far; NULL: all keys are there at once */
     Number number;
     Dtype dtype; /* of numbers of that class */
 } Attention;
 
-/* What the keys of the turns until now give, by batch element, head and query. With p = exp(score -
- * most): the sum of p, and the sums of p times `width` numbers of each key, its values. Milakov and
- * Gimelshein 2018, arXiv 1805.02867; blocks around a ring: Liu et al. 2023, arXiv 2310.01889. */
+/* The result of the keys of the turns so far, by batch element, head and query. With p = exp(score
+ * - most): the sum of p, and the sums of p times `width` numbers of each key, its values. Milakov
+ * and Gimelshein 2018, arXiv 1805.02867; blocks around a ring: Liu et al. 2023, arXiv 2310.01889.
+ */
 typedef struct AttentionSums {
     double *most, *sum, *y;
     int64_t width;
     void *dq; /* of the backward pass: the gradients of the queries held */
 } AttentionSums;
 
-/* Of the first turn new ones; NULL if all keys are there at once. */
+/* New ones in the first turn; NULL if all keys are there at once. */
 AttentionSums *attention_sums(const Attention *a, int64_t width);
-/* The scores x of n keys for row `row` become p, and what is there is scaled to the new most. */
+/* Turns the scores x of n keys for row `row` into p, and rescales the sums so far to the new
+ * maximum. */
 void attention_join(AttentionSums *sums, int64_t row, double *x, int64_t n);
 
 /* Number of queries processed at a time; their rows are independent. */
@@ -81,7 +83,7 @@ void attention_softmax(double *x, int64_t n);
 /* A head of queries, keys or values (ATTENTION_Q ..) with bias and rotation: [positions][numbers].
  */
 void attention_load_head(const Attention *a, int operand, int64_t b, int64_t head, void *out);
-/* Past, then new ones: [n_keys][numbers] of key head `head`. */
+/* Past keys or values, then new ones: [n_keys][numbers] of key head `head`. */
 void attention_load_keys(const Attention *a, int operand, int64_t b, int64_t head, void *out);
 /* Past keys of a batch element. */
 int64_t attention_past(const Attention *a, int64_t b);

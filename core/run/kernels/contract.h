@@ -1,6 +1,6 @@
-/* contract.h - how the operands of a sum over index points lie in memory, for every back end.
+/* contract.h - the memory layout of the operands of a sum over index points, for every back end.
  *
- * Einsum, and the gradient ops `contract`, `activated` and `local`: the part of each operand as
+ * For Einsum and the gradient ops `contract`, `activated` and `local`: the part of each operand as
  * strides of index dims, and which index dims are the batch, rows and columns of matrix products.
  */
 #ifndef CORE_RUN_KERNELS_CONTRACT_H
@@ -15,8 +15,8 @@ typedef struct {
     int64_t (*stride)[X_MAX]; /* by operand, the output last: strides of each index dim */
 } Points;
 
-/* Reads shapes and the op's cut only. False with *err: the space does not say where the index dims
- * lie. In the call's scratch arena. */
+/* Reads only shapes and the op's cut. Returns false with *err if the space does not say where the
+ * index dims are. The result is in the call's scratch arena. */
 bool contract_points(const KernelCall *call, Points *out, Error *err);
 
 /* Index dims of one kind, major first: of a, b and the output; of a and the output; of b and the
@@ -27,8 +27,8 @@ typedef struct {
     int64_t size[4];
 } Kinds;
 
-/* Of two operands. False if an index dim is in one operand alone, or the products would be too
- * small to be worth it. */
+/* For two operands. Returns false if an index dim is in one operand only, or if the products would
+ * be too small to be worth it. */
 bool contract_kinds(const Points *points, Kinds *kinds);
 
 #endif

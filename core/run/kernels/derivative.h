@@ -1,10 +1,10 @@
 /* derivative.h - derivatives of elementwise operators and reductions, as expressions.
  *
- * A row is an operator, one of its inputs, and what the gradient `d` of the output gives to that
- * input's at one index point. a, b and c are what the operator's column `gradient` reads, in its
- * order; p and q the attributes, as in elementwise.h. An absent b is p, an absent c is q. Where
- * there is a kink the value is torch's: 0 for Abs, Relu and HardSigmoid, the negative side for
- * LeakyRelu, 1 for Elu, 0 at the bounds of Clip.
+ * A row has an operator, one of its inputs, and the gradient of that input at one index point, as
+ * an expression of the gradient `d` of the output. a, b and c are the values that the operator's
+ * column `gradient` reads, in its order; p and q are attributes, as in elementwise.h. An absent b
+ * is p, an absent c is q. At a kink the value is torch's: 0 for Abs, Relu and HardSigmoid, the
+ * negative side for LeakyRelu, 1 for Elu, 0 at the bounds of Clip.
  */
 #ifndef CORE_RUN_KERNELS_DERIVATIVE_H
 #define CORE_RUN_KERNELS_DERIVATIVE_H
@@ -12,9 +12,10 @@
 #include "core/run/kernel.h"
 
 /* The call of the forward op, for kernels of its gradient that run or read it. Its operands are
- * what the gradient op reads, and gradients in place of outputs. An operand whose gradient is made
- * has the layout of that, and elements only if it is read too; one that is not looked at is whole
- * and has none. An absent gradient of an output has no elements. */
+ * those that the gradient op reads, with gradients in place of outputs. An operand whose gradient
+ * is made has the layout of that gradient, and elements only if the gradient op reads them; an
+ * operand that it does not read is whole and has no elements. An absent gradient of an output has
+ * no elements. */
 bool forward_call(const KernelCall *call, KernelCall *forward, Error *err);
 
 /* The elements of `from` laid out as another part of the same tensor, which may hold fewer; NULL

@@ -1,4 +1,4 @@
-/* heads.h - the heads of attention that one rank holds of an operand.
+/* heads.h - the heads of an attention operand that one rank holds.
  *
  *     packed    b s (h d)      else     b h s d
  *

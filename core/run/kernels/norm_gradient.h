@@ -1,8 +1,8 @@
-/* norm_gradient.h - which numbers share a mean in a norm whose gradient is made, for every back
+/* norm_gradient.h - which numbers share a mean in a norm whose gradient is computed, for every back
  * end.
  *
- * A group shares a mean, its members are never sharded. Element `m` of group `g` lies where the
- * places of both add up.
+ * The members of a group share a mean and are never sharded. Element `m` of group `g` is at the sum
+ * of the places of both.
  */
 #ifndef CORE_RUN_KERNELS_NORM_GRADIENT_H
 #define CORE_RUN_KERNELS_NORM_GRADIENT_H

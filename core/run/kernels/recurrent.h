@@ -21,12 +21,12 @@ typedef struct RecurrentGradient RecurrentGradient;
 
 /* One step of direction `d`: x_gates and h_gates of all the batch, to the states. */
 typedef void StepFn(RecurrentLayer *layer, int64_t d, const double *x_gates, int64_t step);
-/* Back: gradients of the states after the step become those before it. */
+/* The backward of a step: gradients of the states after the step become those before it. */
 typedef void StepBackFn(RecurrentGradient *gradient, int64_t d, int64_t step);
 
 typedef struct {
     int gates, n_states, n_activations;
-    int n_notes;               /* numbers kept of each number of a state and step */
+    int n_notes;               /* numbers kept for each number of a state and step */
     const char *activation[3]; /* of a direction, by default */
     StepFn *step;
     StepBackFn *back;

@@ -40,7 +40,7 @@ typedef struct {
     Vec(MpiGroup) groups;
     Vec(MPI_Datatype) made; /* of pieces */
     Room send, receive;
-    int64_t ragged_bytes; /* that ragged steps have sent to other ranks */
+    int64_t ragged_bytes; /* bytes that ragged steps have sent to other ranks */
 } MpiSteps;
 
 /* Data of one MPI call: a block per member of the group. */
@@ -59,7 +59,7 @@ typedef struct {
     MPI_Comm comm; /* of the group; MPI_COMM_NULL: no other rank is in it */
     int n_members; /* of the group */
     MpiBlocks send, receive;
-    int64_t row; /* elements of a row, of which only those that are there are sent; 0: all are */
+    int64_t row; /* elements of a row, if only existing rows are sent; 0: all are */
     bool large;  /* some rank exceeds MPI's counts */
     bool direct; /* send and receive are direct on all ranks of the group
                   */
@@ -72,7 +72,7 @@ typedef struct {
     Collective collective;
     SubMesh makers, readers;
     Dtype dtype;
-    int ragged;     /* so many first dims number rows that may not be there; 0: all are */
+    int ragged;     /* number of leading dims that number rows that may not exist; 0: all exist */
     int64_t number; /* of the step in the program; the whole group must agree */
 } MpiStepCall;
 

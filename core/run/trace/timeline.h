@@ -1,4 +1,4 @@
-/* timeline.h - the ops and reshards of a step of a plan along time.
+/* timeline.h - the ops and reshards of one step of a plan along time.
  *
  * In program order; a reshard is before the first op that reads its result, an unread one after its
  * maker. Times are the predicted ones of rank 0, which has the largest parts; nothing overlaps, as

@@ -1,9 +1,9 @@
 /* trace_event.h - events of Chrome's trace format, as Perfetto reads them.
  *
  * Times are nanoseconds, written in microseconds such that multiplying by 1000 and truncating gives
- * the nanoseconds back; consecutive slices of a thread so never overlap. Add the events of a thread
- * by time, and a flow right after the slice it leaves or enters: readers bind it to the slice open
- * at that time.
+ * the nanoseconds back; therefore consecutive slices of a thread never overlap. Add the events of a
+ * thread by time, and a flow right after the slice it leaves or enters: readers bind it to the
+ * slice open at that time.
  */
 #ifndef CORE_RUN_TRACE_TRACE_EVENT_H
 #define CORE_RUN_TRACE_TRACE_EVENT_H
@@ -25,10 +25,12 @@ void trace_put_order(Json *events, const char *what, int pid, int64_t tid, int64
 /* A slice (event X); takes ownership of args. */
 void trace_put_slice(Json *events, TraceSlice slice, Str name, const char *category, Json *args);
 
-/* One around slices that come after it in the file: for readers that truncate it is not shorter. */
+/* A slice around slices that come after it in the file; truncation never makes it shorter than
+ * them. */
 void trace_put_around(Json *events, TraceSlice slice, Str name, const char *category, Json *args);
 
-/* A flow out of the end of a slice, and into the start of one; both ends have one id. */
+/* trace_put_flow_out(): a flow out of the end of a slice; trace_put_flow_in(): into the start of
+ * one. Both ends have the same id. */
 void trace_put_flow_out(Json *events, TraceSlice slice, int64_t id);
 void trace_put_flow_in(Json *events, TraceSlice slice, int64_t id);
 

@@ -15,15 +15,14 @@
  *     process 3   the blocks of a training step that ran (trace_blocks.h), with their predicted
  *                 times. Thread d: device d
  *
- * Ops stand inside slices of their modules, as far as these follow each other in the lane.
+ * Ops are inside slices of their modules, as far as these follow each other in the lane.
  *
  * Flows lead from the op that makes a value to its reshard, and from there to the first op that
  * reads it. Counters are live bytes by class: in process 0 of the device with the highest peak
  * (with stages, of the first of each), in process 1 of every device, where they are predicted
  * values at measured times.
  *
- * trace: of a run of the session's plan, or NULL.
- */
+ * trace: of a run of the session's plan, or NULL. */
 void trace_json_put(const Session *session, const Timeline *timeline, const Trace *trace, Buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* trace_modules.h - the modules of ops that follow each other in a lane, so that their slices stand
+/* trace_modules.h - finds the modules of consecutive ops in a lane, so that the slices of ops are
  * inside those of their modules. */
 #ifndef CORE_RUN_TRACE_TRACE_MODULES_H
 #define CORE_RUN_TRACE_TRACE_MODULES_H

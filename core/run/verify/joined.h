@@ -29,9 +29,7 @@ typedef struct {
 
 bool slot_is_partial(const Team *team, int32_t slot);
 
-/* How many sets of parts make up the whole, each by itself: replicas, of which each should be
- * equal.
- */
+/* The number of replicas: sets of parts that each make up the whole value and should be equal. */
 int64_t slot_replicas(const Team *team, int32_t slot);
 
 /* Joins one of these sets. All ranks call it at once with the same *out; the first rank of the

@@ -2,7 +2,7 @@
  *
  * Each op runs just before the ranks run it, on the values that one device has, and each value is
  * kept as long as the program keeps it. At the end its outputs show how far the sharded run has
- * drifted away, rounding by rounding.
+ * drifted from it, by rounding.
  */
 #ifndef CORE_RUN_VERIFY_REFERENCE_H
 #define CORE_RUN_VERIFY_REFERENCE_H
@@ -39,7 +39,7 @@ void reference_close(Reference *reference);
 bool reference_step(Reference *reference, int at, int64_t batch, const int64_t *iteration,
                     Error *err);
 
-/* As rank_carry(). */
+/* Like rank_carry(). */
 bool reference_carry(Reference *reference, Error *err);
 
 #endif
