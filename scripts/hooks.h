@@ -15,10 +15,10 @@
 
 typedef struct Scripts Scripts;
 
-/* data_dir: where scripts/ is, NULL to look for it. Lives in the arena. */
+/* data_dir: the folder that contains scripts/; NULL: it is searched. Lives in the arena. */
 Scripts *scripts_new(Arena *arena, const char *data_dir);
 
-/* To be called after the sessions that use the hooks are closed. NULL is allowed. */
+/* Call it after the sessions that use the hooks are closed. NULL is allowed. */
 void scripts_free(Scripts *scripts);
 
 /* The hooks of a session; they stay valid until scripts_free(). */

@@ -27,7 +27,8 @@
 
 typedef struct {
     const char *name;
-    lua_CFunction function; /* of a field: called with the object; NULL: it is set elsewhere */
+    lua_CFunction function; /* of a field: called with the object; NULL: the field is set
+                               elsewhere */
     const char *use, *help;
 } LuaEntry;
 
@@ -37,7 +38,8 @@ typedef enum {
     LUA_METHODS,
     LUA_FIELDS,
     LUA_TYPES,
-    LUA_STANDARD, /* Lua's own, where dimscope changes it, and names that only the console has */
+    LUA_STANDARD, /* Lua's own functions that dimscope changes, and names that only the console
+                     has */
     LUA_DEFINED   /* what a file defines and dimscope calls */
 } LuaTableKind;
 
@@ -49,12 +51,12 @@ typedef struct {
 
 extern const LuaTable lua_tables[]; /* ended by one without entries */
 
-/* The functions of all tables of that type and kind, into the table at the top of the stack. */
+/* Sets the functions of all tables of that type and kind in the table at the top of the stack. */
 void lua_api_set(lua_State *L, const char *of, LuaTableKind kind);
 
 bool lua_api_has(const char *name); /* whether scripts have that global */
 
-/* A verb of `dimscope eval` that runs Lua; NULL: it is none. */
+/* A verb of `dimscope eval` that runs Lua; NULL if it is none. */
 const EvalVerb *lua_eval_verb(Str name);
 
 typedef Vec(ScriptEntry) ScriptEntries;

@@ -11,16 +11,16 @@
  * graphs are left out. */
 void attrs_push(lua_State *L, const Graph *graph, int32_t op);
 
-/* The same of the arguments of a part of an op. */
+/* The same for the arguments of a part of an op. */
 void kwargs_push(lua_State *L, const Kwargs *kwargs);
-/* The table at the top of the stack, by name: whole numbers, numbers, booleans (0 and 1), texts and
- * lists of these. False with *err, which names what is none of them. */
+/* Reads the table at the top of the stack: whole numbers, numbers, booleans (0 and 1), texts and
+ * lists of these, by name. Returns false with *err naming a value of another type. */
 bool kwargs_read(lua_State *L, Arena *arena, Kwargs *out, Error *err);
 
 void sizes_push(lua_State *L, const Shape *shape); /* a list */
 
-/* A key of the table at the top of the stack that is not among the known ones, which NULL ends;
- * "a number" for one that is no text; NULL: there is none. */
+/* A key of the table at the top of the stack that is not in `known`, which NULL ends; "a number"
+ * for a key that is no text; NULL if all are known. */
 const char *attrs_unknown_key(lua_State *L, const char *const *known);
 
 #endif

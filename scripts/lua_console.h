@@ -10,8 +10,8 @@
 
 #include "scripts/lua_policy.h"
 
-/* Lines of answer: what the line prints, notes, then its values. False: as any script fails, with
- * the place in "console". */
+/* The answer has the output of the line, notes, then its values. Returns false if the line fails,
+ * with the place in "console". */
 bool console_run(Sandbox *sandbox, Session *session, const char *text, Journal *journal,
                  Buf *answer, Error *err);
 

@@ -16,7 +16,7 @@ typedef struct {
     uint8_t atom[ATOMS_MAX];
     int64_t interleave, unit; /* at least 1 */
     int64_t block[DIGITS_MAX];
-    int n_blocks;  /* 0: none are given */
+    int n_blocks;  /* 0: not given */
     uint8_t store; /* a set of Stored */
     bool keep, open, ring, zigzag;
     int priority;

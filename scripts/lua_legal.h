@@ -7,10 +7,11 @@
 
 #include "scripts/lua_policy.h"
 
-/* Appends "dp=2, tp=4", or "none", behind the text `before`: axes of which nothing is in `used`. */
+/* Appends "dp=2, tp=4", or "none", after the text `before`: the axes that have no part in `used`.
+ */
 void legal_put_axes(const Mesh *mesh, AtomSet used, const char *before, Buf *out);
 
-/* Puts what the error is about in front of its text, where that does not name it. */
+/* Puts the name of the subject before the error's text if the text does not contain it. */
 void legal_name(const Policy *policy, const char *name, const char *what, Error *err);
 
 /* "index dims to cut: b 8, n 2304": those of an op that are not frozen. */
@@ -19,7 +20,7 @@ bool legal_index_dims(const Policy *policy, int32_t op, Error *err);
 /* "its dims: 0 of 50257, 1 of 768": a tensor's. */
 bool legal_dims(const Policy *policy, int32_t tensor, Error *err);
 
-/* "did you mean 'tp'? the mesh has dp=2, tp=4": the axes behind the hint that there may be. */
+/* "did you mean 'tp'? the mesh has dp=2, tp=4": adds the axes after an existing hint. */
 bool legal_axes(const Mesh *mesh, Error *err);
 
 #endif

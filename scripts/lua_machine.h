@@ -8,11 +8,11 @@
  *         between = {name = "ib", latency_us = 5.0, bytes_per_s = 50e9},
  *     }
  *
- * These must be there; flops_per_s needs f32, what is not named runs as f32. There may be too
- * vector_flops_per_s, matmul_share, memory_share, gather_share; in a link shared_bytes_per_s,
- * channels, channel_bytes_per_s; and nccl, a table with the fields of Tuning
- * (core/reshard/machine.h), where latencies are rows of an algorithm, {ring = {LL, LL128, Simple}},
- * 0 or no row: there is no such way. No other field may be.
+ * These fields are required; flops_per_s needs f32, and types that it does not name run as f32.
+ * Optional are vector_flops_per_s, matmul_share, memory_share, gather_share; in a link
+ * shared_bytes_per_s, channels, channel_bytes_per_s; and nccl, a table with the fields of Tuning
+ * (core/reshard/machine.h), where latencies are rows per algorithm, {ring = {LL, LL128, Simple}}; 0
+ * or no row means that the combination does not exist. Other fields are errors.
  */
 #ifndef SCRIPTS_LUA_MACHINE_H
 #define SCRIPTS_LUA_MACHINE_H
@@ -29,7 +29,7 @@ typedef struct {
 
 /* Texts of *out live in the arena; an error keeps `path`. includes: NULL if the file may not
  * include others. ERROR_UNREADABLE: no such file; ERROR_SCRIPT: the file fails, or its table is not
- * as above (placed at the field in its own table, where the text names it). */
+ * of this form (with the place of the field in its own table if the text contains it). */
 bool machine_read(Arena *arena, const char *path, const MachineIncludes *includes, Machine *out,
                   Error *err);
 

@@ -12,7 +12,7 @@
  *                   {operator = "MatMul", dtype = "f32", points = {{BATCH, M, N, K, US}, ..}}},
  *      collectives = {{collective = "all_reduce", ranks = 2, latency_us = 5, bytes_per_s = 4e9}}}
  *
- * NULL with *err, which has no place. In the arena. */
+ * Returns NULL with *err, which has no place. In the arena. */
 const Measured *measured_read(lua_State *L, Arena *arena, Error *err);
 
 #endif

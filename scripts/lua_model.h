@@ -19,13 +19,13 @@ typedef struct {
     const Json *values;       /* its object */
     const DimBindings *dims;  /* sizes that free dims have been given */
     Dtype dtype;              /* of parameters; DT_NONE: the config's, else f32 */
-    uint64_t settings;        /* a hash of those in `values` (model_settings.h); 0 if none */
-    const Registry *registry; /* the operators there are */
+    uint64_t settings;        /* a hash of the settings in `values` (model_settings.h); 0 if none */
+    const Registry *registry; /* all known operators */
 } ModelRequest;
 
-/* Runs the file that the sandbox has read, and its MODEL. Sizes that the file gives free dims by
- * default go onto `dims`. NULL with *err: ERROR_SCRIPT; ERROR_UNREADABLE: the config does not do.
- */
+/* Runs the file that the sandbox has read, then its MODEL. Default sizes of free dims that the file
+ * gives are appended to `dims`. Returns NULL with *err: ERROR_SCRIPT; ERROR_UNREADABLE if the
+ * config is unusable. */
 Graph *model_build(Arena *arena, Sandbox *sandbox, const ModelRequest *request, DimBindings *dims,
                    Error *err);
 
@@ -37,8 +37,8 @@ typedef struct {
     GraphBuilder *builder;
     Graph *graph;
     DimBindings *dims; /* defaults */
-    Dtype dtype;       /* of parameters, where none is given */
-    Buf path;          /* of the module that is being built */
+    Dtype dtype;       /* of parameters without a type of their own */
+    Buf path;          /* of the module being built */
     Intern *constants; /* by type and elements */
     Vec(int32_t) tensor_of_constant;
     Intern *bases; /* names before they are numbered */
@@ -49,39 +49,42 @@ typedef struct {
     Error misfit; /* what is wrong with the config, placed there */
 } ModelBuild;
 
-ModelBuild *model_of(lua_State *L); /* raises where no model is being built */
+ModelBuild *model_of(lua_State *L); /* raises if no model is being built */
 void model_open(lua_State *L);      /* makes the types */
 void push_model(lua_State *L);
 
 #define model_refuse(L, hint, ...) sandbox_refuse(L, ERROR_INVALID, hint, __VA_ARGS__)
 
-/* The same of an op, whose line in the script is kept. */
+/* Call it after an op was added: raises the fault of the graph, if any, and records the op's line
+ * in the script. */
 void model_op_added(lua_State *L, ModelBuild *build);
 
 /* The text at that place as the name of `what`, in the Lua stack. */
 Str model_check_name(lua_State *L, int at, const char *what);
-/* "PATH/Operator", numbered from the second one on: a name that no tensor has. */
+/* "PATH/Operator", numbered from the second one on: a name that no tensor has yet. */
 Str model_new_name(ModelBuild *build, Str op_type);
-/* A tensor of that name, which none may have. */
+/* A new tensor; no tensor may have the name yet. */
 int32_t model_new_tensor(lua_State *L, const ModelBuild *build, Str name);
 
 int value_push(lua_State *L, int32_t tensor); /* 1: one result */
 bool value_is(lua_State *L, int at);
 int32_t value_check(lua_State *L, int at, const char *what);
 
-/* {0, 0, 8, 64} or 0.5 in place of a value: the constant of those elements, made once. */
+/* The constant for {0, 0, 8, 64} or 0.5 given in place of a value; equal constants are made once.
+ */
 int32_t constant_of_list(lua_State *L, int at, ModelBuild *build, Str op_type);
 
 int model_op(lua_State *L); /* lua_model_op.c */
 
 /* ---- lua_model_config.c ---- */
 
-/* The config as a table; the sizes of free dims, where there is none. */
+/* Pushes the config as a table; if there is none, the sizes of free dims. */
 void config_push(lua_State *L, const ModelRequest *request);
-/* The type of parameters, in torch's word for it; f32 where it has none. config may be NULL. */
+/* The type of parameters, under torch's name in the config; f32 if it has none. config may be NULL.
+ */
 Dtype config_dtype(const Json *config);
 
-/* What can be called (lua_api.h). */
+/* The fields and methods that scripts can use (lua_api.h). */
 extern const LuaEntry model_fields[], model_methods[], config_methods[], value_fields[];
 
 #endif

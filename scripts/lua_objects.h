@@ -1,7 +1,7 @@
 /* lua_objects.h - the graph, its nodes and its tensors as Lua values.
  *
- * `dimscope help lua` lists their fields and methods. All are small values without memory of their
- * own. Equal ones compare equal, and are the same table key if they have the same name. Reading an
+ * `dimscope help lua` lists their fields and methods. All are small values that own no memory.
+ * Equal ones compare equal, and are the same table key if they have the same name. Reading an
  * unknown field is an error with the nearest name.
  */
 #ifndef SCRIPTS_LUA_OBJECTS_H
@@ -40,8 +40,8 @@ void push_tensor(lua_State *L, const NamedTensor *named);
 void push_own_tensor(lua_State *L, int32_t tensor); /* by its label */
 
 /* The node at that stack index. A whole op is light userdata, so that a loop over a million nodes
- * allocates nothing; luaL_checkudata() does not recognise it. All three raise for a sub-node of an
- * earlier run, which lines of the console may still have. */
+ * allocates nothing; luaL_checkudata() does not recognise it. All three raise an error for a
+ * sub-node of an earlier run, which lines of the console may still hold. */
 bool node_read(lua_State *L, int at, NodeRef *out); /* false if it is no node */
 NodeRef node_check(lua_State *L, int at);           /* raises if it is no node */
 int32_t node_check_op(lua_State *L);                /* the op of the node at 1 */

@@ -1,9 +1,9 @@
 /* lua_partition.h - how ops are partitioned in one run of a policy.
  *
- * Each partition of a node is a level; a partition of its sub-nodes is the next level. All
- * sub-nodes of an op are partitioned alike, so levels belong to the op. A level given by a number
- * of parts gets its axes from the devices of its sub-nodes (lua_place.h), or else the axes of that
- * size.
+ * A partition of a node makes a level; a partition of its sub-nodes makes the next level. All
+ * sub-nodes of an op are partitioned in the same way, so levels belong to the op. A level given by
+ * a number of parts gets its axes from the devices of its sub-nodes (lua_place.h), or else the axes
+ * of that size.
  */
 #ifndef SCRIPTS_LUA_PARTITION_H
 #define SCRIPTS_LUA_PARTITION_H
@@ -14,9 +14,9 @@ enum { REPLICATED = -1 };
 
 typedef struct {
     int index;   /* dim of the op's space, or REPLICATED */
-    bool by_num; /* a number of parts was given, no axes */
-    bool rest;   /* the number is that of all devices that are left */
-    bool open;   /* no axes, or several, have that size: devices must tell */
+    bool by_num; /* a number of parts was given instead of axes */
+    bool rest;   /* the number is that of all remaining devices */
+    bool open;   /* no axes, or several, have that size: the devices decide */
     int line;    /* of the script */
     int n;
     uint8_t atom[ATOMS_MAX]; /* major first; none while open */
@@ -28,29 +28,29 @@ struct OpParts {
     PartLevel level[PART_LEVELS_MAX];
 };
 
-/* Dim `dim` of operand `idx` in `num` parts by the axes that have that size. */
+/* Partitions dim `dim` of operand `idx` into `num` parts, by the axes of that size. */
 bool partition_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
                     int64_t num, Error *err);
-/* The same, and nothing is done: why it cannot be. */
+/* Returns whether that is possible, without doing it; *err has the reason. */
 bool partition_allowed(const Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
                        int64_t num, Error *err);
 bool replicate_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t num, Error *err);
 
-/* A level is open: the op is pinned once its devices are known. */
+/* Whether a level is open: the op is then pinned once its devices are known. */
 bool parts_open(const OpParts *parts);
 
-/* Pins what the op's levels cut. None of them is open. */
+/* Pins the cuts of the op's levels. No level may be open. */
 void partition_pin(lua_State *L, Policy *policy, int32_t op);
 
-/* Gives the level the axes of its size, of those that are in `left`. The error says why it has
- * none. */
+/* Gives the level the axes of its size among those in `left`. The error says why it has none. */
 bool partition_by_size(const Policy *policy, AtomSet left, PartLevel *level, Error *err);
 
 /* Which part of a level the position is in; its atoms as a set. */
 int64_t level_part_at(const Mesh *mesh, const PartLevel *level, int64_t position);
 AtomSet level_atoms(const PartLevel *level);
 
-/* Sub-nodes that the levels make; the number of one with all levels, first level major. */
+/* parts_count(): the number of sub-nodes that the levels make. parts_leaf(): the number of the one
+ * with all levels, the first level major. */
 int64_t parts_count(const OpParts *parts);
 int64_t parts_leaf(const OpParts *parts, const NodeRef *node);
 

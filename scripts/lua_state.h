@@ -1,8 +1,8 @@
 /* lua_state.h - a sandbox: a Lua state in which untrusted files may run.
  *
- * The resources of a script are limited, depending on the size n of its model, in ops: the model
- * that a policy is for, or as much of it as a builder has made (sandbox_grow()). Exceeding a limit
- * is an ordinary error with file:line:
+ * The resources of a script are limited, depending on the size n of its model in ops: the model
+ * that a policy is for, or the part that a builder has made so far (sandbox_grow()). Exceeding a
+ * limit is an ordinary error with file:line:
  *   - time: 50 million + 500 n Lua instructions. Slow instructions and work in C count by their
  * time, allocations by their bytes, other work by sandbox_spend(). Once the budget is used up,
  * every further instruction fails, so no pcall() survives it;
@@ -36,10 +36,10 @@ enum {
     SCRIPT_BYTES_MAX = 4 << 20 /* of a file */
 };
 
-/* Of flops, bytes and microseconds that a script says of one op: sums of them stay finite. */
+/* Limit of flops, bytes and microseconds that a script gives for one op: their sums stay finite. */
 #define SCRIPT_COST_MAX 1e18
 
-/* A call that registered something, as a hash of what it said (lua_registered.h). */
+/* A call that registered something, with a hash of its arguments (lua_registered.h). */
 typedef struct {
     const char *name;
     uint64_t hash;
@@ -47,43 +47,44 @@ typedef struct {
 
 typedef struct {
     lua_State *lua;
-    Arena *arena; /* as long as the sandbox */
+    Arena *arena; /* lives as long as the sandbox */
     Source source;
-    Str program;       /* what Lua reads in place of a source in YAML; empty: the source */
-    const char *entry; /* the function that is called from here: "PAS" */
-    const char *chunk; /* how Lua's messages name the source: its last part */
-    void *host;        /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
-    Names *names;      /* of tensors, that values of the script refer to */
-    const void *rules; /* RuleBook: where register_op and the like add, while the file's top level
-                          runs; else NULL */
-    Vec(Registered) registered; /* calls of these */
+    Str program;       /* what Lua reads instead of a source in YAML; empty: the source */
+    const char *entry; /* the function that the engine calls: "PAS" */
+    const char *chunk; /* the source's name in Lua's messages: its last part */
+    void *host;        /* set by the caller: lua_policy.c's Policy while PAS runs, else NULL */
+    Names *names;      /* of tensors that values of the script refer to */
+    const void *rules; /* RuleBook that register_op and the like add to while the file's top
+                          level runs; else NULL */
+    Vec(Registered) registered; /* those calls */
     Vec(const char *) typed;    /* globals that lines of the console set, in their order */
-    int64_t n_ordinals;         /* objects that were shown by a number (lua_order.c) */
+    int64_t n_ordinals;         /* number of objects shown by a number (lua_order.c) */
     const Progress *progress;   /* can cancel the run; or NULL */
     void *listener;             /* of print */
     void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
     pthread_mutex_t turn;    /* held while a kernel of it runs: ranks are threads */
     const void *kernel_call; /* KernelCall of the kernel that runs, or NULL */
     int64_t n_kernel_calls;
-    /* Path of the shipped file that include() means. NULL: nothing can be included. */
+    /* The path of the shipped file that include() names. NULL: nothing can be included. */
     const char *(*find)(void *finder, const char *name, Error *err);
     void *finder;
     bool includes_beside; /* include() looks below the folder of the source first */
-    const Arena *grows[SANDBOX_ARENAS_MAX]; /* their memory counts as the script's; or NULL */
-    int acting_line; /* the line that stands for what is done when no line is executed; 0: none */
+    const Arena *grows[SANDBOX_ARENAS_MAX]; /* arenas whose memory counts as the script's; or
+                                               NULL */
+    int acting_line; /* the line to report while no line is being executed; 0: none */
     /* ---- bookkeeping of lua_state.c ---- */
     int64_t instructions_max;
     size_t bytes_max;
     size_t n_bytes, n_bytes_before; /* of Lua; of `grows` when the script began */
-    bool out_of_memory;             /* what `grows` hold is too much: the budget is gone */
+    bool out_of_memory;             /* `grows` hold too much: the budget is set to 0 */
     int64_t budget;                 /* instructions left */
-    int64_t hooked_ns;              /* processor time when the budget was last looked at */
+    int64_t hooked_ns;              /* processor time at the last check of the budget */
     bool running;
     Error raised;      /* the last of sandbox_raise() */
-    Error failed;      /* what the message handler saw: text and line */
+    Error failed;      /* text and line that the message handler received */
     int refused_line;  /* where memory was last refused */
     bool refused_text; /* that was for a text of more than SANDBOX_TEXT_BYTES */
-    int n_unpaid;      /* instructions that are not yet taken from the budget */
+    int n_unpaid;      /* instructions that are not yet subtracted from the budget */
 } Sandbox;
 
 /* NULL when the system has no memory for it. `name` must live as long as errors about the file do.
@@ -94,7 +95,7 @@ void sandbox_free(Sandbox *sandbox); /* NULL is allowed */
 /* Reads the file of that name into sandbox->source: ERROR_UNREADABLE. */
 bool sandbox_read(Sandbox *sandbox, Error *err);
 
-/* Compiles and runs the source, whose result, if it has one, is on the stack for body: body(L) is
+/* Compiles and runs the source, whose result, if any, stays on the stack for body: body(L) is
  * called with the context as first and the result as second argument. body NULL: nothing more. */
 bool sandbox_run(Sandbox *sandbox, lua_CFunction body, void *context, Error *err);
 
@@ -102,48 +103,48 @@ bool sandbox_run(Sandbox *sandbox, lua_CFunction body, void *context, Error *err
  * script and who called it, for every Lua error. The budget is not refilled. */
 bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error *err);
 
-/* Sets the bounds for a model of so many ops; sandbox_new() does for none. */
+/* Sets the limits for a model of that many ops; sandbox_new() sets them for 0. */
 void sandbox_scale(Sandbox *sandbox, int64_t n_ops);
-/* Raises the bounds, and what is left of the budget, for one op more. */
+/* Raises the limits, and the remaining budget, for one more op. */
 void sandbox_grow(Sandbox *sandbox);
 
 void sandbox_refill(Sandbox *sandbox); /* the full budget again, unless it ran out */
-/* The same when it ran out: nothing of the script may be running. */
+/* The same even if it ran out; no code of the script may be running. */
 void sandbox_restart(Sandbox *sandbox);
 
 /* ---- inside sandbox_protect() ---- */
 
 Sandbox *sandbox_of(lua_State *L);
-/* Does not return. The error's place, when it has a line and a column, is where it is: else the
- * line being executed. */
+/* Does not return. The error keeps its own place if it has a line and a column; otherwise it gets
+ * the line being executed. */
 int sandbox_raise(lua_State *L, const Error *err);
 /* Raises an error of that kind; hint "" for none. */
 int sandbox_refuse(lua_State *L, ErrorKind kind, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void sandbox_spend(lua_State *L, int64_t n_instructions);
-/* What one call took by the wall's clock; while other programs run it counts what the thread took.
- */
+/* Subtracts the wall-clock time of a call, or the thread's processor time if other programs are
+ * running. */
 void sandbox_spend_time(lua_State *L, int64_t ns);
 
-/* The line of the script that is being executed, else the acting line; 0 when there is none. Chunks
- * whose name begins so are of what it includes, and their lines are not the script's. */
+/* The line of the script being executed, else the acting line; 0 if there is none. Chunks whose
+ * name begins with this prefix belong to included files; their lines are not the script's. */
 #define SANDBOX_INCLUDED "[lib "
 int sandbox_line(lua_State *L);
-/* Where a literal text of that content first stands at or after that line: the offset of its first
- * character in the source; -1: nowhere as it is (it has escapes, or is put together). */
+/* The first literal text with that content at or after that line: the offset of its first character
+ * in the source; -1 if it is not there literally (it has escapes, or is composed). */
 int64_t sandbox_find_text(const Sandbox *sandbox, int line, Str text);
 Str sandbox_line_text(const Sandbox *sandbox, int line); /* trimmed, cut; empty for line 0 */
 
 /* ---- lua_safe.c ---- */
 
-void sandbox_open_libraries(lua_State *L); /* what scripts have */
+void sandbox_open_libraries(lua_State *L); /* the libraries of scripts */
 
 /* ---- lua_order.c ---- */
 
-/* Pushes the list of the keys of the table at that absolute place, in order. */
+/* Pushes the list of keys of the table at that absolute stack index, in order. */
 void sandbox_push_keys(lua_State *L, int table);
 
-/* Pushes what tostring() gives of the value at that place, without addresses. n may be NULL. */
+/* Pushes the result of tostring() for the value at that index, without addresses. n may be NULL. */
 const char *sandbox_push_text(lua_State *L, int at, size_t *n);
 
 #endif

@@ -1,5 +1,4 @@
-/* lua_targets.h - tensors and ops that an argument of a graph's method names.
- */
+/* lua_targets.h - the tensors and ops that an argument of a graph's method names. */
 #ifndef SCRIPTS_LUA_TARGETS_H
 #define SCRIPTS_LUA_TARGETS_H
 

@@ -1,4 +1,4 @@
-/* lua_yaml.h - metakernel templates in YAML, as Lua.
+/* lua_yaml.h - translates metakernel templates from YAML to Lua.
  *
  *     matmul:                               template "matmul" {
  *       index: "[$m, $n]"                     ["index"] = "[$m, $n]",
@@ -6,10 +6,10 @@
  *         X:                                    {"X",
  *           shape: "[$m, $k]"                     ["shape"] = "[$m, $k]",
  *
- * Each line of the YAML becomes one of Lua, so that errors have the lines of the file. Read are
- * names by indentation, texts (plain or quoted, each on one line), true and false, lists of texts
- * (with dashes, or in brackets under enum, let and require) and comments; the rest of YAML is an
- * error.
+ * Each line of the YAML becomes one line of Lua, so that errors have the lines of the file.
+ * Supported are names by indentation, texts (plain or quoted, each on one line), true and false,
+ * lists of texts (with dashes, or in brackets under enum, let and require) and comments; other YAML
+ * is an error.
  */
 #ifndef SCRIPTS_LUA_YAML_H
 #define SCRIPTS_LUA_YAML_H
@@ -17,7 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 
-/* Appends the Lua. ERROR_SYNTAX, with the place in the source. */
+/* Appends the Lua text. ERROR_SYNTAX, with the place in the source. */
 bool yaml_to_lua(Arena *arena, const Source *source, Buf *lua, Error *err);
 
 #endif

@@ -52,23 +52,25 @@ typedef struct {
     const char *name;    /* "neighbourhood" */
     const char *of;      /* the subject it needs besides the plan: "OP"; "" if none */
     const char *what;    /* for help: "an op and its neighbours" */
-    const char *example; /* for help, after the kind: names of samples/models/gpt2.onnx */
+    const char *example; /* for help, after the kind: names from samples/models/gpt2.onnx */
 } DiagramKindRow;
 
 const DiagramKindRow *diagram_kind(DiagramKind kind);
 bool diagram_kind_find(Str name, DiagramKind *out,
                        Error *err); /* On failure the hint lists the kinds. */
 
-/* What a box or a line stands for, for programs that read the drawing: attributes of DOT. A text
- * is NULL and a number negative where there is none. Times and bytes are of one device. */
+/* What a box or a line stands for, for programs that read the drawing; written as attributes of
+ * DOT. Missing texts are NULL, missing numbers negative. Times and bytes are of one device. */
 typedef struct {
     const char *op;       /* "Gemm"; "38 ops"; of a moved value "all_reduce" */
-    const char *path;     /* of the module; of a value its name */
-    const char *layer;    /* "3", "0-11": numbers of the repeated layers that it is in */
-    const char *sharding; /* of what an op makes, of a value; moved: "8/dp,768 +tp -> 8/dp,768" */
-    const char *axes;     /* "dp tp": that shard the op or the value, that it is moved over */
+    const char *path;     /* of the module; of a value: its name */
+    const char *layer;    /* "3", "0-11": the numbers of the repeated layers that contain it */
+    const char *sharding; /* of an op's result or of a value; if it is moved: "8/dp,768 +tp ->
+                             8/dp,768" */
+    const char *axes;     /* "dp tp": the axes that shard the op or the value, or over which it
+                             is moved */
     const char *phase;    /* "forward backward" */
-    const char *cause;    /* "megatron.lua:14": the pins that it follows from */
+    const char *cause;    /* "megatron.lua:14": the pins behind it */
     int64_t bytes;        /* of the value; of a collective its payload */
     double us;
 } DiagramFacts;
@@ -86,10 +88,10 @@ typedef enum {
 typedef struct {
     Text text; /* '\n' begins a line */
     CellLook look;
-    int shade;   /* fill: number of a light tint, 0 for none; the text tells the same */
-    int columns; /* number of columns it spans; 0: one */
-    const char
-        *port; /* name by which lines end at this cell: letters, digits and _; NULL if none do */
+    int shade;        /* fill: number of a light tint, 0 for none; the text tells the same */
+    int columns;      /* number of columns that it spans; 0: one */
+    const char *port; /* the name by which lines end at this cell: letters, digits and _; NULL if
+                         none do */
 } DiagramCell;
 
 typedef enum {
@@ -101,26 +103,26 @@ typedef enum {
     BOX_CAUSE,
     BOX_TABLE, /* cells with borders, none around all */
     BOX_POINT, /* a dot with a tooltip only, where a line branches */
-    /* of diagrams that are placed */
+    /* only in placed diagrams */
     BOX_TEXT,    /* a text alone */
-    BOX_FILL,    /* a colour alone, with a thin border */
-    BOX_AREA,    /* a colour alone, without one */
+    BOX_FILL,    /* only a colour, with a thin border */
+    BOX_AREA,    /* only a colour, without a border */
     BOX_CIRCLE,  /* an operator on a line */
     BOX_CORNER,  /* nothing: where a line turns */
-    BOX_OUTLINE, /* frames of drawings that are stacked: around boxes, without a fill */
+    BOX_OUTLINE, /* frames of stacked drawings: around boxes, without a fill */
     BOX_DASHES,
     BOX_DOUBLE,
     BOX_LOOK_COUNT
 } BoxLook;
 
-/* Points from the left and the top of the page. */
+/* In points from the left and the top of the page. */
 typedef struct {
     double x, y, w, h;
 } DiagramPlace;
 
-/* The width of a column of a paper, 3.25 in; and of a drawing that is placed for a screen. */
+/* The width of a paper's column, 3.25 in, and of a placed drawing for a screen. */
 enum { PAPER_COLUMN = 234, SCREEN_WIDTH = 504 };
-/* Sizes of type of which dot knows the widths: it measures whole pixels, 96 in an inch. */
+/* Type sizes whose widths dot knows: it measures whole pixels, 96 per inch. */
 #define PAPER_POINTS 7.5
 #define SCREEN_POINTS 10.0
 
@@ -139,12 +141,12 @@ typedef struct {
     const DiagramCell *cells;  /* row by row */
     bool marked;               /* thick border: the subject of the drawing */
     int side;                  /* in a diff: 0 if in both plans, else 'A' or 'B' */
-    DiagramPlace place;        /* of a diagram that is placed */
+    DiagramPlace place;        /* only in placed diagrams */
     const DiagramFacts *facts; /* NULL: none */
     const char *id;            /* set by diagram_name_all() */
     bool left;      /* the lines of a BOX_TEXT begin at its left end; else they are centred */
-    int shade, ink; /* fill of a BOX_FILL or BOX_AREA: a tint as of a cell, or the axis of that
-                       colour, -1 */
+    int shade, ink; /* fill of a BOX_FILL or BOX_AREA: a tint as for a cell, or the axis whose
+                       colour it has, -1 */
 } DiagramBox;
 
 /* ---- frames ---- */
@@ -156,7 +158,7 @@ typedef struct {
     const char *title;
     const char *why; /* tooltip, or NULL */
     int parent;      /* frame around it, which comes earlier; -1 if none */
-    char side;       /* of its title: 'r', 'c'; else the left */
+    char side;       /* position of its title: 'r', 'c'; else left */
     const char *id;  /* set by diagram_name_all() */
 } DiagramFrame;
 
@@ -199,8 +201,8 @@ typedef struct {
     const DiagramBox *boxes;
     DiagramFrame *frames;
     const DiagramLine *lines;
-    bool placed;       /* boxes have a place; dot does not lay it out */
-    double points;     /* size of the type; 0: as for a screen */
+    bool placed;       /* boxes have places; dot does not lay them out */
+    double points;     /* size of the type; 0: the screen's */
     bool linked;       /* boxes and lines link to places in the page around the drawing */
     bool bare;         /* for paper: without title, caption and legend */
     const char *facts; /* lines of the legend: model, mesh, machine, policy, plan, version */
@@ -218,7 +220,7 @@ typedef struct {
     const char *of;       /* op, tensor or axis by name; NULL: the kind chooses one if it can */
     int hops;             /* of a neighbourhood; 0: DIAGRAM_HOPS_DEFAULT */
     const Session *other; /* second plan of a diff; `session` is the first */
-    double width;         /* points of the page of a drawing that is placed; 0: for a screen */
+    double width;         /* width in points of the page for a placed drawing; 0: for a screen */
 } DiagramRequest;
 
 /* All texts live in the arena. Returns NULL with ERROR_USAGE if the subject is missing or unknown

@@ -7,8 +7,8 @@
  *     onnx               the model with its plan in it
  *     jax lua dtensor ..        the plan as code (core/code/code.h)
  *
- * Every export is made completely before anything is written; a file is written under another name
- * in the same folder and then renamed. Equal plans give equal bytes.
+ * Every export is made completely before anything is written; a file is written under a temporary
+ * name in the same folder and then renamed. Equal plans give equal bytes.
  */
 #ifndef VIZ_EXPORT_H
 #define VIZ_EXPORT_H
@@ -17,8 +17,8 @@
 #include "viz/diagram.h"
 
 struct ExportRequest {
-    DiagramRequest drawing; /* has the session; `other` is also the second plan of a report */
-    double paper;           /* points of the width of the page that a drawing is for; 0: a screen */
+    DiagramRequest drawing; /* contains the session; `other` is also the second plan of a report */
+    double paper;           /* width in points of the page for a drawing; 0: a screen */
     const char *table;      /* for csv and json; NULL: all tables */
     Progress *progress;     /* or NULL */
 };
@@ -26,7 +26,7 @@ struct ExportRequest {
 const ExportFormat *export_format_at(int i); /* ORDER EXPORT_FORMAT; returns NULL past the last */
 const ExportFormat *export_format_find(Str name, bool code); /* or NULL */
 
-/* The names of all code formats, or of all others: `before` each, `between` them. */
+/* The names of all code formats, or of all others: each after `before`, separated by `between`. */
 const char *export_format_names(Arena *arena, bool code, const char *before, const char *between);
 
 bool export_write(const ExportFormat *format, const ExportRequest *request, Buf *out,

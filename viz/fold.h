@@ -1,14 +1,14 @@
-/* fold.h - texts of drawings folded into lines: at blanks, behind commas, before arrows. */
+/* fold.h - wraps texts of drawings: at blanks, after commas, before arrows. */
 #ifndef VIZ_FOLD_H
 #define VIZ_FOLD_H
 
 #include "core/base/span.h"
 
-/* Characters of the longest line. */
+/* The length of the longest line in characters. */
 int fold_columns(Str text);
 
-/* Lines of at most that many characters where words allow it, with their marks. What follows an
- * arrow begins a line where the whole does not fit. */
+/* Lines of at most that many characters, if the words allow it, with their marks. If the whole does
+ * not fit, an arrow begins a new line. */
 Text fold_text(Arena *arena, Text text, int columns);
 
 #endif

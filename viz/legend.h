@@ -1,7 +1,7 @@
-/* legend.h - what the marks of a drawing mean: a row for each mark that occurs in it, and no other.
+/* legend.h - the meaning of a drawing's marks: one row for each mark that occurs.
  *
  * The axes come first, then the facts of the plan, then marks. Rows are texts; dot.c draws them as
- * a table, an export for paper says them beside the drawing.
+ * a table, and an export for paper prints them beside the drawing.
  */
 #ifndef VIZ_LEGEND_H
 #define VIZ_LEGEND_H

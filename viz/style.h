@@ -13,12 +13,12 @@ const char *style_axis_colour(int axis);
 /* A light fill, from 1 on; they differ in grey too, and repeat after a few. */
 const char *style_shade(int shade);
 
-/* The look of the line for a moved value: Graphviz's arrowhead, dir and style. */
+/* The look of a moved value's line: Graphviz's arrowhead, dir and style. */
 typedef struct {
     const char *name; /* "all-reduce" */
     const char *head, *direction, *style;
     bool doubled;
-    const char *sign; /* text that looks like it, for the legend */
+    const char *sign; /* a text that looks like it, for the legend */
 } StyleMove;
 
 const StyleMove *style_move(StepKind kind);

@@ -1,7 +1,8 @@
 /* torch.h - register_strategy: a policy file adds operator strategies, as built-in ones are.
  *
- * Strategy-based: a function that lists, for one mesh axis, the ways all tensors of an op may lie
- * together. The all-replicated way need not be listed. s(d) is a shard of dim d of any kind.
+ * Strategy-based: a function that lists, for one mesh axis, the placements that all tensors of an
+ * op may have together. The all-replicated row need not be listed. s(d) is a shard of dim d of any
+ * kind.
  *
  *     register_strategy("native_layer_norm", function(inputs, attrs)
  *       local rows = {}
@@ -11,8 +12,8 @@
  *       return rows
  *     end)
  *
- * Rule-based: a function of the placements as they are that answers those of the outputs, or
- * suggests other ones for the inputs.
+ * Rule-based: a function of the actual placements that returns those of the outputs, or suggests
+ * others for the inputs.
  *
  *     register_strategy("native_layer_norm", {rule = function(inputs, attrs)
  *       for i = 2, 3 do

@@ -15,7 +15,7 @@
  * the sandbox. In sandbox_protect(). */
 const Kernel *kernel_of_function(lua_State *L, const char *name);
 
-/* What its inputs have, as the type "part". */
+/* The fields of its inputs, as the type "part". */
 extern const LuaEntry part_fields[], part_methods[];
 
 #endif

@@ -9,8 +9,8 @@
 #include "core/session/session.h"
 #include "scripts/lua_state.h"
 
-/* Runs the file's top level in the sandbox, whose source has been read. What it registers goes to
- * the rules; what has a function calls into the sandbox as long as the rules are used. */
+/* Runs the file's top level in the sandbox, which has read the source. Registered rules are added
+ * to `rules`; those with functions call into the sandbox as long as they are used. */
 bool register_run(Sandbox *sandbox, const RuleBook *rules, Error *err);
 
 #endif

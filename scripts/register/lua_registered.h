@@ -8,7 +8,7 @@
 
 #include "scripts/lua_state.h"
 
-/* Notes a call that registers `name` with the values at 1 and 2 of the stack. */
+/* Records a call that registers `name` with the values at stack indices 1 and 2. */
 void registered_note(lua_State *L, const char *name);
 
 /* Appends "'my::op', 'my::other'", those that differ, are new or are gone; nothing: none. */

@@ -1,4 +1,5 @@
-/* console_complete.h - what a half typed line of Lua can become: a Completions as of `:` commands.
+/* console_complete.h - completion of a half-typed line of Lua, as Completions like those of `:`
+ * commands.
  *
  *     g:sh           methods and fields of the type that stands before (lua_typed.h), or, where
  *                    that is not known, of all types; each with its use
@@ -9,8 +10,8 @@
  *     .. {n = "  axes: "tp:"           axes of the mesh; and their parts
  *     g:assign(x, {  g:schedule("      axes; schedules: by the type of that parameter in its row
  *
- * A question costs one walk over the names, of which the first CANDIDATES_MAX are kept: in a model
- * of 1e6 ops about 10 ms for modules, 30 ms where only the graph's own names begin so.
+ * It costs one walk over the names, of which the first CANDIDATES_MAX are kept: in a model of 1e6
+ * ops about 10 ms for modules, 30 ms if only the graph's own names match.
  */
 #ifndef TUI_APP_CONSOLE_COMPLETE_H
 #define TUI_APP_CONSOLE_COMPLETE_H

@@ -1,11 +1,11 @@
-/* export_view.h - the shown view as a file.
+/* export_view.h - writes the shown view to a file.
  *
  *     svg html txt ansi     as it looks: all its rows, at the width of the screen, with the first
  *                           lines of the screen above and the marks explained below
  *     csv json md           as data, all its rows: where the view is a list (view.h, table)
  *
  * Drawings of the plan are `:` commands of another layer; the menu lists both. A file is written
- * beside its place and renamed.
+ * under a temporary name and renamed.
  */
 #ifndef TUI_APP_EXPORT_VIEW_H
 #define TUI_APP_EXPORT_VIEW_H

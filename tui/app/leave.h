@@ -1,7 +1,7 @@
-/* leave.h - quitting: pins that are in no file are asked about first.
+/* leave.h - quitting: asks first about pins that are in no file.
  *
- * With AppOptions.restore they are kept beside the state of the session (resume.h), and the next
- * one begins with them.
+ * With AppOptions.restore they are saved with the state of the session (resume.h), and the next one
+ * starts with them.
  */
 #ifndef TUI_APP_LEAVE_H
 #define TUI_APP_LEAVE_H

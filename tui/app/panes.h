@@ -1,4 +1,4 @@
-/* panes.h - where things stand on a screen of a given size: a pure function, tested by rows.
+/* panes.h - the layout of a screen of a given size: a pure function, tested by rows.
  *
  *     status          model, policy, mesh, peak, step, findings
  *     tabs            1 Graph  2 Op ...                          ? help
@@ -11,10 +11,10 @@
  * each other, one workspace (a high screen may have a pane more): graph + op + tensor, mesh +
  * memory + what lives at its peak (in a training step memory + that + what is kept), reshards + the
  * selected one + links, two plans, policy + console + run; a page (why, findings, events, the
- * journal, errors, boxes around an op) + op + tensor + policy. Below that a view has the screen, or
- * shares it with the parts that explain it, above each other; from LAYOUT_STACK_TALL rows on pages,
- * values and the mesh do so too. A pane with more lines than its view has a use for (LayoutLook)
- * leaves them to the pane above or below it. Below LAYOUT_MIN_W x LAYOUT_MIN_H the screen is one
+ * journal, errors, boxes around an op) + op + tensor + policy. Below that size a view fills the
+ * screen, or shares it with the parts that explain it, stacked; from LAYOUT_STACK_TALL rows on this
+ * includes pages, values and the mesh. A pane with more lines than its view can use (LayoutLook)
+ * gives them to the pane above or below it. Below LAYOUT_MIN_W x LAYOUT_MIN_H the screen is one
  * line with a message.
  */
 #ifndef TUI_APP_PANES_H
@@ -27,9 +27,9 @@ enum {
     LAYOUT_MIN_H = 10,
     LAYOUT_WIDE = 130,
     LAYOUT_TALL = 30,
-    LAYOUT_HIGH = 56,       /* where some workspaces have a pane more */
-    LAYOUT_STACK_H = 14,    /* of the body: where views stand above each other */
-    LAYOUT_STACK_TALL = 36, /* where pages and details have what explains them below */
+    LAYOUT_HIGH = 56,       /* from here on some workspaces have an additional pane */
+    LAYOUT_STACK_H = 14,    /* height of the body from which views are stacked */
+    LAYOUT_STACK_TALL = 36, /* from here on pages and details have what explains them below */
     LAYOUT_PANES = 4,
     LAYOUT_BORDERS = 24 /* of all workspaces */
 };
@@ -40,14 +40,14 @@ typedef struct {
     Rect area;
 } LayoutPane;
 
-/* A border between panes of a workspace: all their edges at that percent. */
+/* A border between panes of a workspace: all pane edges at that percentage. */
 typedef struct {
     int workspace;
-    bool upright; /* moves left and right */
-    int percent;  /* where it is by itself */
+    bool upright; /* vertical: moves left and right */
+    int percent;  /* its default position */
 } Border;
 
-/* Borders that were moved. */
+/* Borders that the user has moved. */
 typedef struct {
     int n;
     struct {
@@ -62,29 +62,30 @@ typedef struct {
     Rect body;
     int workspace; /* -1 for a single pane */
     Splits splits;
-    int lower[101]; /* rows by which the level border at that percent stands lower than there */
+    int lower[101]; /* number of rows by which the horizontal border with that default position
+                       has moved down */
     int n_panes;
     LayoutPane pane[LAYOUT_PANES];
 } PaneLayout;
 
 typedef struct {
-    bool zoomed;           /* the view that has the focus alone */
+    bool zoomed;           /* only the view that has the focus */
     bool trains;           /* the plan is of a training step: some workspaces have other panes */
     bool staged;           /* the plan has stages */
-    ShowId lead;           /* the view whose panes stay as long as `show` is one of them */
-    bool alone;            /* no second plan is compared with it */
-    bool brief;            /* pages stand alone on tall screens too */
-    int wants[SHOW_COUNT]; /* lines that a view has a use for; 0: any number */
+    ShowId lead;           /* the view whose panes stay while `show` is one of them */
+    bool alone;            /* no second plan is being compared */
+    bool brief;            /* pages stand alone even on tall screens */
+    int wants[SHOW_COUNT]; /* number of lines that a view can use; 0: any */
 } LayoutLook;
 
-/* splits: NULL: as the table has them. show: the view that has the focus; it is always in a pane.
- */
+/* splits NULL: the defaults of the table. show: the view that has the focus; it is always in a
+ * pane. */
 PaneLayout layout_make(int w, int h, ShowId show, const LayoutLook *look, const Splits *splits);
 
-/* The border between frames that is drawn there. */
+/* The border between frames at that cell. */
 bool layout_border(const PaneLayout *layout, int x, int y, Border *out);
 
-/* Moves a border to there, as far as panes stay large enough to read. */
+/* Moves a border to that cell, as far as the panes stay large enough to read. */
 void layout_drag(const PaneLayout *layout, Splits *splits, const Border *border, int x, int y);
 
 #endif

@@ -1,11 +1,11 @@
 /* plain.h - the explorer line by line: for screen readers, and terminals that cannot place a
  * cursor.
  *
- * The view is printed as plain lines, its parts below it, no cursor addressing and no colour. A
- * typed line is what it would be on the screen: the name of an action with its argument, its keys,
- * `:` and a command, `/` and a pattern, a menu's letter; an empty line prints the view again. A
- * move within the view prints only the row that is selected then. The same engine, tables and
- * scripts.
+ * The view is printed as plain lines with its parts below it, without cursor addressing and colour.
+ * A typed line means what it would mean on the screen: the name of an action with its argument, its
+ * keys, `:` and a command, `/` and a pattern, a menu's letter; an empty line prints the view again.
+ * A move within the view prints only the row that is then selected. It uses the same engine, tables
+ * and scripts.
  */
 #ifndef TUI_APP_PLAIN_H
 #define TUI_APP_PLAIN_H

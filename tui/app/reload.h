@@ -1,9 +1,9 @@
-/* reload.h - files read again: when they are written, and by R.
+/* reload.h - reads files again: when they were written, and on R.
  *
- * The policy is run again under the plan; a machine prices it anew. Where the model is another one
- * the session is opened again beside the one that is shown, with the user's pins by name, and then
- * a new explorer takes the place of the old: app_reopened(). What was selected stays selected by
- * name. When anything fails, the previous plan stays, and the error is shown with its place.
+ * A changed policy runs again; with a changed machine the plan is priced again. If the model has
+ * changed, the session is opened again beside the current one, with the user's pins matched by
+ * name; then a new explorer replaces the old one: app_reopened(). The selection is kept by name.
+ * When anything fails, the previous plan stays, and the error is shown with its place.
  */
 #ifndef TUI_APP_RELOAD_H
 #define TUI_APP_RELOAD_H
@@ -16,14 +16,14 @@ Watch *reload_watch(App *app);
 
 void reload_all(App *app);
 
-/* Opens the model again with another training step, as --train has it; "": with auto, or says which
- * one it is. */
+/* Opens the model again with another training step, in the form of --train; "": with auto, or says
+ * which step it is. */
 bool reload_train(App *app, Str spec, Error *err);
-/* Returns whether the last change is one of the training step, and undoes it (by -1); or does the
- * next one again (by 1). */
+/* If the last change is one of the training step, undoes it (by -1), or redoes the next one (by 1),
+ * and returns true. */
 bool reload_train_step(App *app, int by);
-/* Returns whether the explorer from which this configuration was opened is to be gone back to (by
- * -1), since nothing else was done here; or the one that was left so (by 1). */
+/* Whether undo (by -1) returns to the explorer from which this configuration was opened, since
+ * nothing else was changed here; or redo (by 1) to the one that was left in this way. */
 bool reload_configuration_can(const App *app, int by);
 bool reload_configuration(App *app, int by);
 /* Adds a pattern of parameters that do not train. */

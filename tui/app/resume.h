@@ -1,4 +1,4 @@
-/* resume.h - where a session on a model ended: the next one begins there.
+/* resume.h - stores where a session on a model ended, so that the next one continues there.
  *
  *     dimscope state 1
  *     graph 5f0c9a..            the model's ops and tensors by name: for no other graph
@@ -10,13 +10,13 @@
  *     tag /h.0/attn/Add
  *     typed :rank 5             the prompt's history
  *
- * One file a model, in $XDG_STATE_HOME/dimscope, by default ~/.local/state/dimscope, named by the
- * hash of its path. A line that cannot be used is left out, a file that is not ours is not read:
- * nothing of it is worth more than a note. A filter does not come back: rows that are missing would
- * surprise.
+ * One file per model, in $XDG_STATE_HOME/dimscope, by default ~/.local/state/dimscope, named by the
+ * hash of the model's path. A line that cannot be used is ignored, and so is a file of another
+ * program: at most a note is shown. Filters are not restored: missing rows would surprise.
  *
- * Pins made in the explorer are in a plan file beside it (planfile.h), one for each mesh, policy
- * and plan file. It is written after every change, so that pins outlive a session that is killed.
+ * Pins made in the explorer are in a plan file beside it (planfile.h), one for each combination of
+ * mesh, policy and plan file. It is written after every change, so that pins survive if the session
+ * is killed.
  */
 #ifndef TUI_APP_RESUME_H
 #define TUI_APP_RESUME_H
@@ -32,6 +32,6 @@ bool state_apply(App *app, const Source *source,
 /* The same with the model's own file. A failure is shown on the message line, or not at all. */
 void state_load(App *app);
 void state_save(App *app);
-void pins_keep(App *app); /* the pins alone; with none, or where the user drops them, no file */
+void pins_keep(App *app); /* only the pins; if there are none, or the user drops them, no file */
 
 #endif

@@ -1,12 +1,12 @@
-/* watch.h - files that are read again after they were written.
+/* watch.h - reads files again after they were written.
  *
  *     watch_add(watch, policy_file, app, rerun);       once
  *     watch_poll(watch);                               now and then
  *
- * The list of watched files is read at each poll, so a file may be replaced or dropped. A file
- * counts as written when it is another one, has another size or time than when it was last read,
- * and that is at least SETTLED_MS ago: an editor may still be writing. One that is gone is left
- * alone until it is there again.
+ * The file's name is asked for at each poll, so it may be replaced or dropped. A file counts as
+ * written if it is another file, or has another size or time than when it was last read, and if
+ * that was at least SETTLED_MS ago: an editor may still be writing. A missing file is ignored until
+ * it exists again.
  */
 #ifndef TUI_APP_WATCH_H
 #define TUI_APP_WATCH_H

@@ -1,9 +1,9 @@
-/* cli.h - the command line in batch: one call of the program, from its options to its exit code.
+/* cli.h - one call of the program on the command line, from its options to its exit code.
  *
- * A verb reads the options it takes, works, and leaves its answer in `out`; main.c writes it out at
- * the end. Text goes through cli_write(), which makes it printable and, where the terminal has no
- * UTF-8, ASCII of the same columns. JSON goes out as it is. A failing verb fills `err` and returns
- * cli_fail(): the error in error_format()'s form on stderr, the exit code of its kind.
+ * A verb reads its options, works, and leaves its answer in `out`; main.c writes it at the end.
+ * Text goes through cli_write(), which makes it printable and, if the terminal has no UTF-8,
+ * replaces it by ASCII of the same width. JSON goes out as it is. A failing verb sets `err` and
+ * returns cli_fail(): the error in error_format()'s form on stderr, and the exit code of its kind.
  */
 #ifndef TUI_CLI_CLI_H
 #define TUI_CLI_CLI_H
@@ -11,22 +11,22 @@
 #include "core/session/action.h"
 #include "core/session/session.h"
 
-/* The contract with scripts. */
+/* Exit codes, which scripts rely on. */
 enum {
     CLI_FINE = 0,
-    CLI_ILLEGAL = 1, /* an illegal plan, a failed check, a mismatch of verify, a rule's refusal,
-                        plans that differ */
-    CLI_USAGE = 2,   /* or something it needs is not on this machine */
+    CLI_ILLEGAL = 1, /* an illegal plan, a failed check or verification, an operand that a rule
+                        refuses, plans that differ */
+    CLI_USAGE = 2,   /* also if something needed is not on this machine */
     CLI_UNREADABLE = 3,
     CLI_SCRIPT = 4,
     CLI_RUN = 5,
     CLI_INTERRUPTED = 130
 };
 
-/* A repeatable option's texts. */
+/* The texts of an option that may be repeated. */
 typedef Vec(const char *) Texts;
 
-/* What was given; texts are argv's. */
+/* The options given; texts are those of argv. */
 typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color, *fuse, *train;
     const char *max_peak, *max_comm, *max_step, *max_grad_reduces, *against, *decode;
@@ -49,16 +49,16 @@ typedef struct Verb Verb;
 typedef struct DecodeAsked DecodeAsked; /* core/summary/decode.h */
 
 typedef struct {
-    Arena *arena; /* as long as the program */
+    Arena *arena; /* lives as long as the program */
     CliOptions options;
     const Verb *verb;
     int n_operands;
-    const char *const *operand; /* without the verb */
+    const char *const *operand; /* not including the verb */
     const SessionHooks *hooks;
     bool ascii;
     Buf out;     /* what goes to stdout */
-    bool raw;    /* it is for programs: not to be touched */
-    bool silent; /* another process of the run speaks for all */
+    bool raw;    /* for programs: written as it is */
+    bool silent; /* another process of the run prints for all */
     Error err;
 } Cli;
 
@@ -70,7 +70,7 @@ struct Verb {
     const char *text;     /* what it does, for `help VERB`: lines of at most 78 columns */
 };
 
-/* The bits that say which verbs take an option. */
+/* Bits that say which verbs accept an option. */
 enum {
     VERB_EXPLORE = 1 << 0,
     VERB_PLAN = 1 << 1,
@@ -99,12 +99,12 @@ extern const Verb verbs[]; /* ended by one without a run function; the first is 
 const Verb *verb_find(Str name);    /* NULL */
 const char *verb_nearest(Str name); /* for hints; NULL when none is near */
 
-/* --decode, which is given; false with cli->err. */
+/* Reads --decode, which must be given; false with cli->err. */
 bool cli_decode_asked(Cli *cli, DecodeAsked *out);
-/* --seconds: a number above 0, `without` where it is not given; false with cli->err. */
+/* Reads --seconds: a number above 0, or `without` if it is not given; false with cli->err. */
 bool cli_seconds(Cli *cli, double without, double *out);
-/* From here until cli_unwatch() the first C-c asks for this work to stop, instead of ending the
- * program. One piece of work at a time. */
+/* From here until cli_unwatch() the first C-c asks this work to stop, instead of ending the
+ * program. Only one piece of work at a time. */
 Progress *cli_watch(void);
 void cli_unwatch(void);
 
@@ -114,13 +114,13 @@ bool cli_write(Cli *cli); /* writes cli->out to stdout and empties it; false if 
 void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root */
 
 bool cli_session_options(Cli *cli, SessionOptions *out); /* of operand 0; false with cli->err */
-/* A session of operand 0 under the options; NULL with cli->err. On a terminal the line of
- * tui/state/jobs/progress_line.h, if it takes more than a second. */
+/* Opens a session on operand 0 with the options; NULL with cli->err. On a terminal it shows the
+ * line of tui/state/jobs/progress_line.h if this takes more than a second. */
 Session *cli_open(Cli *cli);
 Session *cli_open_watched(Cli *cli, Progress *progress);
-/* The session, whose propagator takes the options that were given; else NULL with cli->err. */
+/* Returns the session if its propagator accepts the options given; else NULL with cli->err. */
 Session *cli_checked(Cli *cli, Session *session);
-Session *cli_open_model(Cli *cli); /* without a plan: free dims may stay free */
+Session *cli_open_model(Cli *cli); /* without a plan: free dims may stay unbound */
 
 bool cli_read_dims(Cli *cli, DimBindings *dims); /* of every --dim */
 
@@ -135,9 +135,9 @@ int cli_check(Cli *cli);
 int cli_estimate(Cli *cli);
 int cli_search(Cli *cli);
 int cli_diff(Cli *cli);
-/* diff --actual: what a job of the plan ran beside it. */
+/* diff --actual: compares the plan with what a job ran. */
 int cli_diff_actual(Cli *cli);
-/* diff --joint: the step derived of a model beside the one in a file. */
+/* diff --joint: compares the step derived from a model with the one in a file. */
 int cli_diff_joint(Cli *cli);
 int cli_export(Cli *cli);
 int cli_run(Cli *cli);

@@ -1,4 +1,4 @@
-/* estimate_against.h - what published formulas say of a step, beside the plan: as text and JSON. */
+/* estimate_against.h - compares a training step with published formulas: as text and JSON. */
 #ifndef TUI_CLI_ESTIMATE_AGAINST_H
 #define TUI_CLI_ESTIMATE_AGAINST_H
 
@@ -6,13 +6,13 @@
 #include "core/summary/published.h"
 
 typedef struct {
-    int n; /* 0: nothing was asked for */
+    int n; /* 0: nothing was requested */
     const Published **with;
     PublishedSizes sizes;
     PublishedNumbers ours;
 } Against;
 
-/* Reads "megatron,deepspeed" or "all"; NULL asks for nothing. In the arena. Returns false with
+/* Reads "megatron,deepspeed" or "all"; NULL requests nothing. In the arena. Returns false with
  * ERROR_USAGE for an unknown name, and if the model is no config.json. */
 bool against_read(Arena *arena, const char *names, const Session *session, const TrainingCost *cost,
                   Against *out, Error *err);

@@ -1,5 +1,5 @@
-/* estimate_parts.h - where the time of a step goes, and its warnings, as pages on a step share
- * them.
+/* estimate_parts.h - tables of where the time of a step goes, and its warnings, for several pages.
+
  */
 #ifndef TUI_CLI_ESTIMATE_PARTS_H
 #define TUI_CLI_ESTIMATE_PARTS_H
@@ -11,24 +11,25 @@
 /* "memory   21.4 GiB of 74.5 GiB on the fullest device: 53.1 GiB free" */
 void estimate_parts_fit(Arena *scratch, const Plan *plan, Buf *out);
 
-/* A table of the parts, with the share of each. */
+/* A table of the parts with their shares. */
 void estimate_parts_text(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out);
 Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *parts);
 
-/* A table of collectives by axes and cause: how many buckets of which size, their time, and how
- * long ops wait for them; nothing if there are none. */
+/* A table of collectives by axes and cause: number and size of buckets, their time, and how long
+ * ops wait for them; nothing if there are none. */
 void estimate_parts_exposed(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out);
 Json *estimate_parts_exposed_json(Arena *scratch, const Mesh *mesh, const StepParts *parts);
 
-/* A table of the bubble by cause, each lane in a row; nothing without a schedule. */
+/* A table of the bubble by cause, one row per lane; nothing without a schedule. */
 void estimate_parts_bubble(Arena *scratch, const Plan *plan, Buf *out);
 
-/* A table of the three changes that help most, beside the plan, and how many were tried. */
+/* A table of the three changes that help most, compared with the plan, and the number of changes
+ * tried. */
 void estimate_parts_changes(Arena *scratch, const Plan *plan, const EstimateChanges *changes,
                             Buf *out);
 
-/* Warnings and errors of the plan, and inputs that do not divide, with an empty line behind them;
- * other notes are left to `plan`. */
+/* Warnings and errors of the plan, and inputs that do not divide, followed by an empty line; other
+ * notes are shown only by `plan`. */
 void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out);
 
 #endif

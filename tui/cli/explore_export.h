@@ -1,4 +1,4 @@
-/* explore_export.h - what the explorer writes of a plan for others, by the drawings' own face. */
+/* explore_export.h - the explorer's commands that write drawings, reports and code. */
 #ifndef TUI_CLI_EXPLORE_EXPORT_H
 #define TUI_CLI_EXPLORE_EXPORT_H
 

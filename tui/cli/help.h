@@ -6,14 +6,14 @@
 
 typedef struct {
     const char *name, *title;
-    bool is_format;   /* a file format: goes into section 5 of the manual */
+    bool is_format;   /* a file format: documented in section 5 of the manual */
     const char *text; /* lines of at most 84 columns; NULL if `write` makes the text */
     void (*write)(Buf *out);
 } Topic;
 
 extern const Topic cli_topics[]; /* the last one has no name */
 
-/* Languages that dimscope reads; in topics_languages.c. */
+/* Languages that dimscope reads: topics_languages.c. */
 extern const char topic_annotations[], topic_templates[], topic_shardings[], topic_rules[],
     topic_strategies[], topic_requests[], topic_pins[];
 
@@ -22,7 +22,7 @@ void help_usage(Buf *out);                  /* printed by `dimscope` without ope
 void help_overview(Buf *out);               /* verbs and topics */
 void help_verb(const Verb *verb, Buf *out); /* what it does, its options */
 void topic_write(Cli *cli, const Topic *topic, Buf *out);
-void help_keys(Buf *out); /* these topics are made from tables */
+void help_keys(Buf *out); /* these topics are generated from tables */
 void help_views(Buf *out);
 void help_config(Buf *out);
 void help_propagators(Buf *out);                  /* core/propagate/propagators.h */
@@ -32,17 +32,17 @@ void help_tables(Buf *out);                       /* columns, from viz/report/ta
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
 void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */
 
-/* The manual page "1", "5", "7" (what scripts can call) or "glossary" in roff; false for others. */
+/* The manual page "1", "5", "7" (script functions) or "glossary" in roff; false for others. */
 bool help_man(Cli *cli, Str section, Buf *out);
 
 /* The completion script of bash, zsh or fish; false for another shell. */
 bool help_completion(Cli *cli, Str shell, Buf *out);
 
-/* `help lua`, `help lua.NAME`: what scripts can call, as text, JSON or annotations for language
- * servers. Returns the exit code. */
+/* `help lua`, `help lua.NAME`: script functions, as text, JSON or annotations for language servers.
+ * Returns the exit code. */
 int help_lua(Cli *cli, Str name);
 
-/* All rows as a file of annotations, in valid Lua. */
+/* All rows as a file of annotations in valid Lua. */
 void lua_annotate(const ScriptEntry *rows, Buf *out);
 
 #endif

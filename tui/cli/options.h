@@ -1,4 +1,4 @@
-/* options.h - the table of options, from which getopt, help and the manual page are made. */
+/* options.h - the table of options, from which getopt, help and the manual page are generated. */
 #ifndef TUI_CLI_OPTIONS_H
 #define TUI_CLI_OPTIONS_H
 
@@ -8,14 +8,13 @@ typedef enum { OPTION_FLAG, OPTION_TEXT, OPTION_LIST } OptionKind;
 
 typedef struct {
     const char *name;
-    char key; /* 'm' for -m; '\0' if there is only the long form */
+    char key; /* 'm' for -m; '\0' if there is only a long form */
     OptionKind kind;
     size_t at;       /* offset in CliOptions: bool, const char * or Texts */
     const char *arg; /* "MESH"; "" for a flag */
     const char *help;
     unsigned verbs;
-    const char
-        *alone; /* its argument where another option or nothing follows; NULL: it needs one */
+    const char *alone; /* the argument assumed if none follows; NULL: one is required */
 } Option;
 
 extern const Option cli_options[]; /* the last row has no name */

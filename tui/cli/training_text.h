@@ -8,7 +8,8 @@
 /* Appends nothing if the session plans no training step. */
 void training_text_format(const Session *session, Buf *out);
 
-/* The table of memory alone: by class, on the first, the last and the fullest rank. */
+/* Only the table of memory: by class, on the first rank, the last one and the one that needs most.
+ */
 void training_text_memory(Arena *scratch, const TrainingCost *cost, Buf *out);
 
 #endif

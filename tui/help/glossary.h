@@ -1,8 +1,8 @@
-/* glossary.h - words of nnScaler, Paddle, PyTorch, veScale, Shardy, JAX, Tapestry and of parallel
+/* glossary.h - words of nnScaler, Paddle, PyTorch, veScale, Shardy, JAX, Tapestry and parallel
  * training: what each means there, what dimscope calls it, and a command that shows it.
  *
- * One table; `dimscope help WORD`, :help WORD, the palette and dimscope-glossary(7) read it.
- * tests/docs/help.py runs every command and looks for what it prints.
+ * One table for `dimscope help WORD`, :help WORD, the palette and dimscope-glossary(7).
+ * tests/docs/help.py runs every command and looks for the text it should print.
  */
 #ifndef TUI_HELP_GLOSSARY_H
 #define TUI_HELP_GLOSSARY_H
@@ -12,29 +12,29 @@
 typedef struct {
     const char *words;   /* its names, '|' between; the first is the title */
     const char *of;      /* the systems that use the word */
-    const char *what;    /* what it means there; the first sentence stands in the index */
-    const char *here;    /* what dimscope calls it, and does with it */
-    const char *command; /* shows it; run in a folder with samples/ */
+    const char *what;    /* what it means there; the index shows the first sentence */
+    const char *here;    /* what dimscope calls it and does with it */
+    const char *command; /* a command that shows it; run in a folder with samples/ */
     const char *prints;  /* a part of what the command prints */
     const char *screen;  /* where the explorer shows it */
 } GlossaryTerm;
 
-/* The term at that place of the glossary, NULL behind the last one. */
+/* The i-th term of the glossary; NULL after the last one. */
 const GlossaryTerm *glossary_at(int i);
 
 Str glossary_title(const GlossaryTerm *term);
 
-/* The term of that name, or NULL. Capitals, blanks, '-', '_' and arguments in brackets do not
- * count: "Shard(0)" is "shard". */
+/* The term of that name, or NULL. Capitals, blanks, '-', '_' and arguments in brackets are ignored:
+ * "Shard(0)" finds "shard". */
 const GlossaryTerm *glossary_find(Str word);
 
 void glossary_write(const GlossaryTerm *term, Buf *out);
 void glossary_index(Buf *out); /* every title, and its first sentence */
 
-/* Up to four names that are like the word, as "did you mean A, B?"; nothing if none is. */
+/* Appends up to four similar names as "did you mean A, B?"; nothing if none is similar. */
 void glossary_near(Str word, Buf *out);
 
-/* "dimop identifier .. ", the titles of one word, for completion. */
+/* The titles that are single words, for completion: "dimop identifier .. ". */
 void glossary_words(Buf *out);
 
 /* ---- parts of the table; the last one of each has no words ---- */

@@ -1,8 +1,8 @@
-/* lua_help.h - help on what scripts can call, from the rows that scripts made.
+/* lua_help.h - help on the functions and values of scripts, from rows that the scripts layer makes.
  *
- * A row is asked for by its whole name, graph:partition, node.name, spmd.merge, register_op, graph,
- * a dot does for a colon, or by its last part, which may be that of several; "lua." may stand in
- * front. A type is shown with its methods and fields.
+ * A row is found by its whole name, graph:partition, node.name, spmd.merge, register_op, graph (a
+ * dot may replace the colon), or by its last part, which several rows may share; "lua." may precede
+ * it. A type is shown with its methods and fields.
  */
 #ifndef TUI_HELP_LUA_HELP_H
 #define TUI_HELP_LUA_HELP_H
@@ -20,10 +20,11 @@ void lua_row_name(const ScriptEntry *row, Buf *out); /* "graph:partition" */
 /* "graph:partition(node: node, ..): node[]", "node.name: string", "axes: string|string[]" */
 void lua_row_use(const ScriptEntry *row, Buf *out);
 
-/* Those of that name, and behind a type what it has. ERROR_USAGE with the nearest name. */
+/* The rows of that name; a type is followed by its methods and fields. ERROR_USAGE with the nearest
+ * name. */
 bool lua_help_find(Arena *arena, const ScriptEntry *rows, Str name, LuaRows *out, Error *err);
 
-/* What `help lua.NAME` says; name "lua" or "": the index. */
+/* The text of `help lua.NAME`; name "lua" or "": the index. */
 bool lua_help(const ScriptEntry *rows, Str name, Buf *out, Error *err);
 
 /* "lua.graph.partition lua.node.name ..", for completion. */

@@ -2,12 +2,11 @@
  *
  * Views draw into a grid and nothing else, so a test prints what a user sees. A cell holds one code
  * point; one of width 2 is followed by a cell of width 0. Everything put into a cell is safe on a
- * terminal: control bytes and broken UTF-8 show as \xNN, what takes no column shows as '?'. With
- * `ascii` each glyph is replaced by one of one column (style.h), so no layout moves.
+ * terminal: control bytes and broken UTF-8 show as \xNN, characters without width as '?'. With
+ * `ascii` each glyph is replaced by one of the same width (style.h), so the layout does not change.
  *
- * A pen draws in columns, inside its area only; where it would cross the right edge the last column
- * is an ellipsis, so that nothing looks whole that is not. Coordinates of a pen are relative to its
- * area.
+ * A pen draws only inside its area; text that would cross the right edge ends in an ellipsis, so
+ * that a cut text never looks complete. Coordinates of a pen are relative to its area.
  */
 #ifndef TUI_SCREEN_GRID_H
 #define TUI_SCREEN_GRID_H
@@ -42,8 +41,8 @@ typedef struct {
 Grid *grid_new(Arena *arena, int w, int h, bool ascii);
 void grid_clear(Grid *grid);
 void grid_blank(Grid *grid, Rect area);
-void grid_mark(Grid *grid, Rect area, Style marks); /* adds marks to what is drawn there */
-/* What is drawn there as plain text gets another role; axes keep their colours. */
+void grid_mark(Grid *grid, Rect area, Style marks); /* adds marks to what is already drawn there */
+/* Gives text of role ROLE_TEXT in the area another role; axes keep their colours. */
 void grid_paint(Grid *grid, Rect area, Role role);
 void grid_box(Grid *grid, Rect area, bool focused, const char *title);
 void grid_rule(Grid *grid, Rect line, bool focused, const char *title); /* "── TITLE ────" */
@@ -70,16 +69,16 @@ void pen_puts(Pen *pen, Style style, const char *text);
 void pen_printf(Pen *pen, Style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Exactly that many columns: cut at the right with an ellipsis, or padded. pen_fit_tail keeps the
- * end of the text; pen_fit_name cuts the name of a tensor or an op (text_cut_name); pen_right
- * aligns at the right. */
+/* Draws exactly that many columns: the text is cut at the right with an ellipsis, or padded.
+ * pen_fit_tail keeps the end of the text; pen_fit_name cuts the name of a tensor or an op
+ * (text_cut_name); pen_right aligns at the right. */
 void pen_fit(Pen *pen, Style style, Str text, int columns);
 void pen_fit_tail(Pen *pen, Style style, Str text, int columns);
 void pen_fit_name(Pen *pen, Style style, Str name, int columns);
 void pen_right(Pen *pen, Style style, Str text, int columns);
 
-/* Names of mesh axes in their colours, as the text's marks say; dim `dim` underlined (-1: none).
- * columns as for pen_fit(); below 0: as many as it takes. */
+/* Draws a text with the names of mesh axes in their colours, as its marks say, and dim `dim`
+ * underlined (-1: none). columns: as for pen_fit(); negative: as many as needed. */
 void pen_text(Pen *pen, Text text, int dim, int columns);
 
 /* A bar of `of` columns filled to part/whole in eighths. */

@@ -1,8 +1,8 @@
-/* grid_write.h - a screen as a file: text with terminal colours, a drawing, a page.
+/* grid_write.h - writes a screen to a file: text with terminal colours, a drawing, or a page.
  *
- * Each run of cells that look alike is written once, with the theme's colour for a dark terminal
- * (ansi) or for white paper (svg, html; html follows the reader's dark mode). All text is escaped:
- * a name of a model is text, whatever is in it.
+ * Each run of cells with the same style is written once, in the theme's colour for a dark terminal
+ * (ansi) or for white paper (svg, html; html follows the reader's dark mode). All text is escaped,
+ * so no name in a model is read as markup.
  */
 #ifndef TUI_SCREEN_GRID_WRITE_H
 #define TUI_SCREEN_GRID_WRITE_H

@@ -19,7 +19,7 @@ enum {
     K_TAB = '\t',
     K_ESC = 27,
     K_BACKSPACE = 127,
-    K_NONE = 0x110000, /* nothing came in time */
+    K_NONE = 0x110000, /* no key within the time */
     K_EOF,             /* the terminal is gone */
     K_RESIZE,
     K_MOUSE,
@@ -43,11 +43,11 @@ static inline Key key_ctrl(char letter)
 
 enum { KEY_SEQUENCE_MAX = 3 };
 
-/* One key off the front of a written sequence, which is not empty: a named one, "C-" and a letter,
- * or a character. */
+/* Removes one key from the front of a written sequence, which is not empty: a named key, "C-" and a
+ * letter, or a character. */
 Key key_read(Str *written);
 
-/* One key off the front of a script; false at its end. "<Lt>" is a '<'. */
+/* Removes one key from the front of a script; false at its end. "<Lt>" is a '<'. */
 bool key_script_next(Str *script, Key *key);
 
 void key_format(Key key, Buf *out); /* "C-d", "Enter", "j" */

@@ -1,8 +1,8 @@
-/* style.h - what a cell looks like, by meaning: 18 roles, three marks, one glyph map.
+/* style.h - the look of a cell by its meaning: 18 roles, three marks, one glyph map.
  *
  * A style is a role and marks. Every mesh axis has a role of its own, by its order in the mesh, and
- * is always named as well: no fact is carried by colour alone. theme.h defines which colour that
- * is on each kind of terminal.
+ * is always named as well: no fact is carried by colour alone. theme.h defines the colour of each
+ * role on each kind of terminal.
  */
 #ifndef TUI_SCREEN_STYLE_H
 #define TUI_SCREEN_STYLE_H
@@ -14,11 +14,11 @@ enum { STYLE_AXES = 6 };
 
 typedef enum {
     ROLE_TEXT,   /* the terminal's own foreground */
-    ROLE_DIM,    /* what may be overlooked: replicated, rulers */
+    ROLE_DIM,    /* unimportant: replicated, rulers */
     ROLE_HEAD,   /* column headings */
     ROLE_STATUS, /* the first line */
     ROLE_FRAME,
-    ROLE_FOCUS, /* frame of the focused pane, the shown view's tab */
+    ROLE_FOCUS, /* frame of the focused pane; tab of the shown view */
     ROLE_RAIL,
     ROLE_NOTE,
     ROLE_ERROR,
@@ -48,7 +48,7 @@ static inline Role style_role(Style style)
     return (Role)(style & STYLE_ROLE);
 }
 
-/* One column for every glyph we draw, so that no layout moves; '?' for what is not in the map. */
+/* An ASCII character of the same width for every glyph that we draw; '?' for others. */
 char style_ascii(uint32_t rune);
 
 #endif

@@ -1,12 +1,12 @@
 /* term.h - the terminal; term.c is the only code that sees curses.
  *
  * A Grid goes in, keys come out. newterm() is used, so that an unknown TERM is an error of ours and
- * not an exit; colours are the nearest of what the terminal has, its palette is never changed. From
- * term_open() to term_close() every fatal signal restores the terminal before it does its work: a
- * handler on its own stack writes the prepared reset sequence and the saved modes, then the signal
- * is raised again. HUP and TERM arrive once as K_EOF, so that state can be saved,
- * and term_raise() then does their work; a second one is fatal, and so are three seconds. Stop and
- * continue (C-z, SIGTSTP) are ncurses' own.
+ * not an exit. Colours are the nearest that the terminal has; its palette is never changed. From
+ * term_open() to term_close() every fatal signal first restores the terminal: a handler on its own
+ * stack writes the prepared reset sequence and the saved modes, then the signal is raised again.
+ * The first HUP or TERM arrives as K_EOF, so that state can be saved, and term_raise() then ends
+ * the program; a second one, or three seconds without progress, end it at once. Stop and continue
+ * (C-z, SIGTSTP) are ncurses' own.
  *
  * One terminal at a time, as the process has only one.
  */
@@ -29,10 +29,11 @@ typedef struct Term Term;
 /* NULL with ERROR_USAGE and a hint: no terminal on stdin and stdout, TERM unknown or unable. */
 Term *term_open(ColorMode color, Error *err);
 void term_close(Term *term); /* NULL is allowed */
-/* Whatever still runs in three seconds is cut off: the terminal is restored, and the program dies
- * of SIGALRM. For those who have asked work to stop and now wait for it. */
+/* Sets a limit of three seconds for whatever still runs: then the terminal is restored, and the
+ * program dies of SIGALRM. For callers that have asked work to stop and now wait for it. */
 void term_end_soon(void);
-void term_raise(void); /* after it: dies of the signal that ended the session, if one did */
+/* After term_close(): dies of the signal that ended the session, if there was one. */
+void term_raise(void);
 
 void term_size(const Term *term, int *w, int *h);
 
@@ -49,25 +50,25 @@ typedef enum {
 } MouseKind;
 MouseKind term_mouse(Term *term, int *x, int *y); /* what K_MOUSE was */
 
-/* What the screen looks like and whether the mouse is asked for, from the next term_show() on.
- * Reports are asked for in SGR form (1006), whatever terminfo says, and read here: the old form
- * ends at column 223. */
+/* Sets, from the next term_show() on, the colours and whether mouse reports are requested. Reports
+ * are requested in SGR form (1006), whatever terminfo says, and parsed here: the old form ends at
+ * column 223. */
 void term_theme(Term *term, const Theme *theme, Background background);
 void term_mouse_on(Term *term, bool on);
 void term_drag(Term *term, bool on); /* also reports moves while a button is held */
 
 void term_show(Term *term, const Grid *grid); /* one update of the screen; sizes may differ */
-void term_redraw(Term *term);                 /* everything anew at the next term_show() */
-void term_suspend(Term *term);                /* as if C-z were typed in a shell's own program */
+void term_redraw(Term *term);                 /* draws everything again at the next term_show() */
+void term_suspend(Term *term);                /* as if the user had typed C-z */
 
-/* Sends a sequence that draws nothing, past the screen. */
+/* Sends a sequence that draws nothing directly to the terminal. */
 void term_send(Term *term, Str bytes);
 
 /* Runs a program on the whole terminal and comes back. argv[0] is looked up in PATH. False with
  * *err when it could not be started or failed. */
 bool term_run(Term *term, const char *const *argv, Error *err);
 
-/* True when the locale says UTF-8; call after setlocale(). */
+/* Returns whether the locale is UTF-8; call after setlocale(). */
 bool term_is_utf8(void);
 
 #endif

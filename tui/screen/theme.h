@@ -1,12 +1,12 @@
-/* theme.h - colours and marks of the roles: shipped themes, and looks written by the user.
+/* theme.h - colours and marks of the roles: shipped themes, and looks that the user defines.
  *
  *     axis1 = bold #56b4e9      a colour as #rrggbb, 0 to 255, a name, or `default`; marks bold,
  *     dim = bright-black        underline, reverse
  *
- * A look holds the number for each kind of terminal; one colour that is written is brought to the
- * nearest of the others. Foregrounds only: the background is the terminal's. The default theme uses
- * the terminal's own foreground wherever nothing is meant, and its six axes stay apart in all three
- * kinds of colour blindness.
+ * A look holds a colour number for each kind of terminal; one colour given by the user is converted
+ * to the nearest of the others. Foregrounds only: the background is the terminal's. The default
+ * theme uses the terminal's own foreground wherever colour has no meaning; its six axis colours are
+ * distinct in all three kinds of colour blindness.
  */
 #ifndef TUI_SCREEN_THEME_H
 #define TUI_SCREEN_THEME_H
@@ -27,7 +27,8 @@ typedef struct {
     RoleLook look[ROLE_COUNT];
 } Theme;
 
-extern const char theme_names[]; /* of the shipped ones, blanks between; the first is the default */
+extern const char theme_names[]; /* of the shipped themes, separated by blanks; the first is the
+                                    default */
 
 /* Returns false if there is no such theme. */
 bool theme_find(Str name, Theme *out);
@@ -35,11 +36,11 @@ bool theme_find(Str name, Theme *out);
 const char *theme_role_name(Role role); /* "text", "axis1" */
 bool theme_role_find(Str name, Role *out);
 
-/* Takes a look as it is written; the theme stays as it was when it cannot be read. */
+/* Sets a look from its text; the theme does not change if the text is malformed. */
 bool theme_set(Theme *theme, Role role, Str look, Error *err);
 
-/* The foreground of a role on a terminal of that many colours: a colour number, or -1 for the
- * terminal's own. Over 256 the number is 0xRRGGBB, as -direct terminals take it. */
+/* The foreground of a role on a terminal with that many colours: a colour number, or -1 for the
+ * terminal's own. Above 256 colours it is 0xRRGGBB, as -direct terminals expect. */
 int theme_colour(const Theme *theme, Role role, int n_colours, bool light);
 
 /* Marks that a role has without colour: bold headings, errors and so on. */

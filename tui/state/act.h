@@ -1,7 +1,7 @@
-/* act.h - the one table of what keys and commands do.
+/* act.h - the table of everything that keys and commands do.
  *
- * The table drives the keys (keymap.h, with what the user binds instead), `?` help, the `:`
- * commands with their completion, and the bottom line.
+ * It drives the keys (keymap.h adds the user's bindings), `?` help, the `:` commands with
+ * completion, and the bottom line.
  */
 #ifndef TUI_STATE_ACT_H
 #define TUI_STATE_ACT_H
@@ -10,7 +10,7 @@
 #include "core/session/action.h"
 #include "tui/screen/key.h"
 
-/* The rows, in the order help shows them: id, name, keys, argument, help, group. */
+/* The rows, in the order of help: id, name, keys, argument, help, group. */
 
 #define EXPLORER_ACTIONS(ACT)                                                                      \
     ACT(DOWN, "down", "j Down", "", "next row", "move")                                            \
@@ -184,7 +184,7 @@ extern const Action explorer_actions[];
 
 const Action *action_by_id(ActId id);
 
-/* The action of that name, or the only one that starts with it. NULL with a hint in *err. */
+/* The action of that name, or the only one whose name starts with it. NULL with a hint in *err. */
 const Action *action_by_name(Str name, const Action *const *tables, int n_tables, Error *err);
 
 #endif

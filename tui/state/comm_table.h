@@ -1,4 +1,4 @@
-/* comm_table.h - the table of reshards as it is sorted and filtered, made beside the screen. */
+/* comm_table.h - the sorted and filtered table of reshards, made on a worker thread. */
 #ifndef TUI_STATE_COMM_TABLE_H
 #define TUI_STATE_COMM_TABLE_H
 
@@ -7,7 +7,8 @@
 /* The table; the cursor is on one of its rows. n_rows is below 0 while it is being made. */
 Comm *comm_arranged(Ui *ui);
 
-extern const char comm_waiting[]; /* what views show meanwhile */
-void comm_follow(Ui *ui);         /* where a frame shows or lacks it: begins to make it */
+extern const char comm_waiting[]; /* shown meanwhile */
+/* Before a frame that shows the table or waits for it: starts making it if needed. */
+void comm_follow(Ui *ui);
 
 #endif

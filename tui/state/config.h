@@ -1,4 +1,4 @@
-/* config.h - the user's settings, theme and keys: one ini file, one table of settings.
+/* config.h - the user's settings, theme and keys: one ini file, and one table of settings.
  *
  *     [explorer]            settings, as `:set` takes them
  *     numbers = on
@@ -8,7 +8,7 @@
  *     undo = "u U"
  *
  * A line that begins with # or ; is a comment; quotes around a value may be left out. A line that
- * cannot be used is a warning with its place, and the others count.
+ * cannot be used is a warning with its place; the others are used.
  *
  * The table drives the file, `:set`, the options menu, `dimscope help config` and the manual page.
  */
@@ -22,12 +22,12 @@ enum { SETTINGS_MAX = 40 };
 
 typedef enum { GLYPHS_AUTO, GLYPHS_LINES, GLYPHS_ASCII } Glyphs;
 
-/* All int, so that one table reaches them: a switch is 0 or 1, a choice the place of its word, a
- * list the bits of its words. */
+/* All are int, so that one table describes them: a switch is 0 or 1, a choice the index of its
+ * word, a list the bits of its words. */
 typedef struct {
     int glyphs, theme, background, clipboard;
     int numbers, fold, mouse, watch, restore;
-    int dear;    /* percent of the step */
+    int dear;    /* as a percentage of the step */
     int columns; /* of the graph: bits of GraphColumn */
 } Settings;
 
@@ -40,8 +40,8 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    const char *values; /* words, blanks between; NULL: a number of min to max */
-    int min, max;       /* max of words: how many of them may be chosen, 0: one */
+    const char *values; /* its words, separated by blanks; NULL: a number from min to max */
+    int min, max;       /* for words, max is how many may be chosen; 0: one */
     size_t at;          /* offset in Settings */
     int standard;
     const char *help;
@@ -49,7 +49,7 @@ typedef struct {
 
 extern const Setting settings_table[]; /* ended by a row without a name */
 
-/* Any of its words, with blanks or commas between. */
+/* Returns whether the value is any number of its words, separated by blanks or commas. */
 static inline bool setting_is_list(const Setting *setting)
 {
     return setting->values && setting->max > 0;
@@ -59,11 +59,11 @@ const Setting *setting_find(Str name); /* NULL */
 Settings settings_standard(void);
 int setting_get(const Settings *settings, const Setting *setting);
 bool setting_put(Settings *settings, const Setting *setting, Str value, Error *err);
-/* The next word, where it is one of them. */
+/* Changes a choice to its next word. */
 void setting_next(Settings *settings, const Setting *setting);
 void setting_format(const Settings *settings, const Setting *setting, Buf *out); /* its value */
 
-/* A line of [keys] or [theme], kept until there are tables to ask. */
+/* A line of [keys] or [theme], kept until the tables of actions exist. */
 typedef struct {
     Str name, value;
     size_t at; /* offset in the source */
@@ -77,15 +77,15 @@ typedef struct {
     Vec(const Error *) warnings;
 } UserConfig;
 
-/* All of a file. Never fails: what is wrong is in its warnings. */
+/* Reads a whole file. Never fails: errors are in its warnings. */
 UserConfig *config_parse(Arena *arena, const Source *source);
 
-/* Reads path, or where it is NULL the user's own file, which may be missing; "none" reads none. */
+/* Reads `path`; NULL: the user's own file, which may be missing; "none": no file. */
 UserConfig *config_read(Arena *arena, const char *path);
-const char *config_path(Arena *arena); /* the user's own; NULL: there is no home */
+const char *config_path(Arena *arena); /* the user's own file; NULL: there is no home folder */
 
-/* The set theme with the file's looks over it; the user's keys over those of the tables. What is
- * wrong goes to the warnings. */
+/* config_theme(): the chosen theme, overridden by the file's looks. config_keys(): the keys of the
+ * tables, overridden by the user's. Errors become warnings. */
 Theme config_theme(UserConfig *config, const Settings *settings);
 KeyMap *config_keys(UserConfig *config, const Action *const *tables, int n_tables);
 

@@ -1,7 +1,7 @@
-/* console.h - lines of Lua typed in the explorer: the input, its answers, its completion.
+/* console.h - lines of Lua typed in the explorer: input, answers, completion.
  *
- * A line runs as a job in the state of the policy (scripts/lua_console.h). What it decides is one
- * step of the journal: `u` takes it back, `:write` keeps it. The last CONSOLE_LINES lines are kept.
+ * A line runs as a job in the state of the policy (scripts/lua_console.h). Its decisions are one
+ * step of the journal: `u` undoes them, `:write` keeps them. The last CONSOLE_LINES lines are kept.
  */
 #ifndef TUI_STATE_CONSOLE_H
 #define TUI_STATE_CONSOLE_H

@@ -1,5 +1,5 @@
-/* filter_state.h - a filter as it was read: what filter.c, which reads it, and filter_match.c,
- * which asks it, both look at. Only these two include it.
+/* filter_state.h - a parsed filter; private to filter.c, which parses it, and filter_match.c, which
+ * evaluates it. Only these two include it.
  */
 #ifndef TUI_STATE_FILTER_STATE_H
 #define TUI_STATE_FILTER_STATE_H
@@ -38,19 +38,19 @@ typedef enum {
     IS_COUNT
 } Is;
 
-/* One of the alternatives of a term. */
+/* One alternative of a term. */
 typedef struct {
     Str text;
     bool blind;  /* no capitals */
-    bool matmul; /* the word itself */
-    int number;  /* of a dtype, a step's kind or a state */
+    bool matmul; /* the word is "matmul" */
+    int number;  /* index of a dtype, of a kind of step or of a state */
     AtomSet atoms;
     Shape shape;
 } Choice;
 
 typedef enum { MORE, MORE_EQUAL, LESS, LESS_EQUAL, EQUAL } FilterCompare;
 
-/* memo: 0 not asked yet, 1 no, 2 yes; by name, by OpCut and by sharding. */
+/* memo: 0 unknown, 1 no, 2 yes; by name, by OpCut and by sharding. */
 typedef struct {
     FilterKey key;
     bool not ;

@@ -1,6 +1,6 @@
-/* format.h - shardings, bytes and times as text that the screen can draw.
+/* format.h - shardings, bytes and times as text for the screen.
  *
- * All texts live in the frame's arena. What does not depend on the screen is in
+ * All texts live in the frame's arena. Texts that do not depend on the screen are in
  * core/summary/label.h.
  */
 #ifndef TUI_STATE_FORMAT_H
@@ -9,9 +9,9 @@
 #include "core/base/span.h"
 #include "tui/state/ui.h"
 
-/* `8/dp,4096,4096/tp +tp`, marks as the screen can draw them. */
+/* `8/dp,4096,4096/tp +tp`, with marks that the screen can draw. */
 void label_put_sharding(const Ui *ui, int32_t sharding, Buf *out);
-/* The same of a tensor; without a sharding (-1, since sizes are not known) what is known of its
+/* The same for a tensor; without a sharding (-1, since sizes are unknown) the known part of its
  * shape. */
 void label_put_value(const Ui *ui, int32_t tensor, int32_t sharding, Buf *out);
 Text label_sharding(const Ui *ui, int32_t sharding);

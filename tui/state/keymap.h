@@ -1,8 +1,8 @@
-/* keymap.h - which keys do what: the tables' own, and what the user binds instead.
+/* keymap.h - which keys do what: the keys of the tables, overridden by the user's bindings.
  *
- * A binding is a sequence of up to KEY_SEQUENCE_MAX keys and an action. No sequence is another's
- * start, so what is pressed is never in doubt. A user's binding takes a sequence away from the
- * tables' (*err says whose it was, for a warning); two of the user's own never share one.
+ * A binding is a sequence of up to KEY_SEQUENCE_MAX keys and an action. No sequence is the start of
+ * another one, so pressed keys are never ambiguous. A user's binding replaces a binding of the
+ * tables (*err says whose, for a warning); two bindings of the user never share a sequence.
  */
 #ifndef TUI_STATE_KEYMAP_H
 #define TUI_STATE_KEYMAP_H
@@ -22,19 +22,19 @@ typedef struct {
     Vec(KeyBinding) at;
 } KeyMap;
 
-/* With what the tables say. */
+/* A map with the keys of the tables. */
 KeyMap *keymap_new(Arena *arena, const Action *const *tables, int n_tables);
 
-/* The action has no keys any more: what stands before its own bindings. */
+/* Removes all keys of an action, before the user's bindings for it are added. */
 void keymap_clear(KeyMap *map, const Action *action);
 
-/* Adds blank-separated sequences. False with *err: one is not a sequence, is the user's already, or
- * was taken from the tables' action; all others are added. */
+/* Adds blank-separated sequences. Returns false with *err if one is malformed, is already bound by
+ * the user, or was taken from an action of the tables; the others are added. */
 bool keymap_bind(KeyMap *map, const Action *action, Str keys, Error *err);
 
 typedef enum { KEYS_NO, KEYS_PREFIX, KEYS_ACTION } KeysMatch;
 
-/* What n pressed keys are: nothing, the start of a sequence, or an action. */
+/* Whether n pressed keys are nothing, the start of a sequence, or an action. */
 KeysMatch keymap_match(const KeyMap *map, const Key *key, int n, const Action **action);
 
 /* Keys as text; "" if the action has none. */

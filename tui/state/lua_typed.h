@@ -1,9 +1,9 @@
-/* lua_typed.h - where in a half typed line of Lua its end is: in which text, call and table, and of
- * what type the value is that a name follows.
+/* lua_typed.h - the context at the end of a half-typed line of Lua: the open text, call and table,
+ * and the type of the value before a name.
  *
- * Types are those of the rows of what scripts can call: g and graph are a graph, and what a method
- * of one gives is in its row, so that `g:op("x").out[1]` is a tensor. A name that is a type's own
- * is taken for one of that type: `node:`. What a line before has set is not known.
+ * Types come from the rows of script functions: g and graph are a graph, and the result of a method
+ * is in its row, so that `g:op("x").out[1]` is a tensor. A name that equals a type's name is taken
+ * for a value of that type: `node:`. Variables set by earlier lines are unknown.
  */
 #ifndef TUI_STATE_LUA_TYPED_H
 #define TUI_STATE_LUA_TYPED_H
@@ -17,40 +17,42 @@ enum { BRACKETS_MAX = 16 };
 
 typedef struct {
     char open;      /* '(' '{' '[' */
-    size_t at;      /* where it stands */
-    int item;       /* how many commas are behind it */
-    size_t item_at; /* where its item begins that the line ends in */
-    Str callee;     /* what stands before it: "g:shard"; empty: nothing that is called */
+    size_t at;      /* its offset */
+    int item;       /* index of the current item: the number of commas before it */
+    size_t item_at; /* offset of the current item */
+    Str callee;     /* what is called: "g:shard"; empty: nothing */
 } LuaBracket;
 
 typedef struct {
-    LuaBracket bracket[BRACKETS_MAX]; /* that are open, the innermost last */
+    LuaBracket bracket[BRACKETS_MAX]; /* the open brackets, the innermost last */
     int depth;
     bool in_text, in_comment;
-    size_t text_at; /* where the open text begins, behind its mark */
+    size_t text_at; /* offset of the open text, after its quote */
 } LuaTyped;
 
-/* False: brackets are nested too deep, or do not fit. */
+/* Returns false if brackets are nested too deep or do not match. */
 bool lua_typed_read(Str typed, LuaTyped *out);
 
-/* The name that the typed text ends with, as far as it goes: "", "sh". */
+/* The beginning of a name at the end of the text: "", "sh". */
 Str lua_typed_word(Str typed);
-/* The value that the text ends with: "g:op('a').out[1]", "mesh"; empty when there is none. */
+/* The value at the end of the text: "g:op('a').out[1]", "mesh"; empty if there is none. */
 Str lua_typed_value(Str typed);
 
-/* What a call or a value is: "node", "tensor[]"; empty: nobody knows. In the rows' texts. */
+/* The type of a call or a value: "node", "tensor[]"; empty if unknown. A view of the rows' texts.
+ */
 Str lua_typed_type(const ScriptEntry *rows, Str value);
-size_t lua_typed_head(Str type); /* how long the name is that a type's text begins with */
-/* The row of what is called: of graph:shard for "g:shard"; NULL. */
+size_t lua_typed_head(Str type); /* length of the name at the start of a type's text */
+/* The row of the called function: graph:shard for "g:shard"; NULL. */
 const ScriptEntry *lua_typed_callee(const ScriptEntry *rows, Str callee);
-/* Name and type of the n-th parameter, from 0; false: it has none. */
+/* Name and type of the n-th parameter, from 0; false if there is none. */
 bool lua_typed_parameter(const ScriptEntry *row, int n, Str *name, Str *type);
 
-/* Whether the line is a statement of a function in which `g` is the graph, and no more: it uses no
- * name that it does not make itself. */
+/* Returns whether the line is a complete statement in which `g` is the graph, and which uses no
+ * other names than those it defines. */
 bool lua_typed_stands_alone(Str line);
 
-/* The content of the first text behind a place: of `("a", ` it is a. Empty: it begins with none. */
+/* The content of the first text after an offset: for `("a", ` it is a. Empty if no text begins
+ * there. */
 Str lua_typed_first_text(Str typed, size_t at);
 
 #endif

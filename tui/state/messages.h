@@ -1,4 +1,4 @@
-/* messages.h - the message line, and the errors that were shown on it. */
+/* messages.h - the message line, and the list of errors that it has shown. */
 #ifndef TUI_STATE_MESSAGES_H
 #define TUI_STATE_MESSAGES_H
 
@@ -8,9 +8,9 @@ typedef struct Ui Ui;
 
 enum { MESSAGE_MAX = 512, ERRORS_MAX = 100 };
 
-/* An error that was shown. One that comes again is counted and becomes the newest. */
+/* An error that was shown. An error that occurs again is counted and becomes the newest. */
 typedef struct {
-    char file[400], text[MESSAGE_MAX]; /* file "": it has no place */
+    char file[400], text[MESSAGE_MAX]; /* file "": without a place */
     int line, times;
     bool can_edit; /* the file exists */
 } ErrorNote;

@@ -1,10 +1,10 @@
-/* places.h - places to come back to: marks by letter, the list of jumps, and places as text.
+/* places.h - places to return to: marks by letter, the list of jumps, and places as text.
  *
  *     Graph op /transformer/h.0/attn/Add
  *     Tensor tensor h.0.mlp.c_fc.weight
  *     Graph group transformer.h.0
  *
- * The text names a view and what is selected there; it outlives plans and sessions.
+ * The text has a view and its selection; it outlives plans and sessions.
  */
 #ifndef TUI_STATE_PLACES_H
 #define TUI_STATE_PLACES_H
@@ -20,25 +20,25 @@ typedef struct {
     ShowId show;
     OutlineRow row;     /* the outline's cursor */
     int32_t op, tensor; /* selected; -1: none */
-    int dim;            /* of the tensor: the one that p pins */
+    int dim;            /* of the tensor: the dim that p pins */
     int item;           /* Op view: index dims, then operands */
     int reshard;        /* Comm view: row of the table */
     WhyKind why;
-    int why_dim;  /* of the tensor (-2: all), or index dim of the op */
+    int why_dim;  /* dim of the tensor (-2: all), or index dim of the op */
     int why_axis; /* WHY_NOT */
 } Place;
 
 typedef struct {
     Place jump[JUMPS_MAX];
-    int n, at; /* at: the next jump is kept there; those behind it are reached by going forward */
+    int n, at; /* at: where the next jump is stored; later entries are reached by going forward */
     Place mark[MARKS_MAX]; /* by letter */
     bool is_marked[MARKS_MAX];
 } History;
 
-/* Before a jump: keeps the place to come back to. */
+/* Call it before a jump: stores the current place. */
 void places_remember(Ui *ui);
 
-/* Return false when there is no place to go to. */
+/* Return false if there is no place to go to. */
 bool places_back(Ui *ui);
 bool places_forward(Ui *ui);
 void places_restore(Ui *ui, const Place *place);
@@ -48,6 +48,6 @@ bool places_go(Ui *ui, char letter, Error *err); /* a letter, or ' for the last 
 void places_menu(Ui *ui);                        /* the last jumps, to choose one */
 
 void place_format(const Ui *ui, const Place *place, Buf *out);
-bool place_read(const Ui *ui, Str text, Place *place); /* false: nothing of that name */
+bool place_read(const Ui *ui, Str text, Place *place); /* false: nothing has that name */
 
 #endif

@@ -11,11 +11,11 @@ typedef struct {
     char kind; /* ':', '/', '>' for Lua, 'f' of a filter; 0: closed */
     char text[PROMPT_MAX];
     int n;
-    int recall; /* history steps back; 0: what is typed now */
+    int recall; /* steps back in the history; 0: the line being typed */
     char history[PROMPT_HISTORY][PROMPT_MAX];
     int n_history;
-    char stem[PROMPT_MAX]; /* what was typed when Tab began to go through candidates */
-    int tab_at;            /* the one shown; -1: Tab does not */
+    char stem[PROMPT_MAX]; /* the typed text when Tab began to go through candidates */
+    int tab_at;            /* index of the shown candidate; -1: Tab is not active */
 } Prompt;
 
 typedef enum { PROMPT_OPEN, PROMPT_CANCELLED, PROMPT_DONE } PromptState;
@@ -23,10 +23,10 @@ typedef enum { PROMPT_OPEN, PROMPT_CANCELLED, PROMPT_DONE } PromptState;
 void prompt_open(Prompt *prompt, char kind);
 void prompt_set(Prompt *prompt, const char *text); /* cut where it is too long */
 
-/* Handles a key; closes the prompt if the key does. What was typed stays in text until it is opened
- * again. Tab is not its own: complete.h. */
+/* Handles a key; closes the prompt if the key does. The typed text stays until the prompt is opened
+ * again. Tab is handled elsewhere: complete.h. */
 PromptState prompt_key(Prompt *prompt, Key key);
-void prompt_keep_stem(Prompt *prompt); /* what is typed is what the next candidates complete */
+void prompt_keep_stem(Prompt *prompt); /* the typed text becomes the stem of the next candidates */
 void prompt_draw(const Prompt *prompt, Pen *pen);
 
 #endif

@@ -1,4 +1,4 @@
-/* label.h - headings of fields, and the texts that views share. */
+/* label.h - headings of fields, and texts that several views share. */
 #ifndef TUI_VIEWS_LABEL_H
 #define TUI_VIEWS_LABEL_H
 
@@ -9,7 +9,7 @@
 /* A heading: "LABEL  text". */
 void draw_field(Pen *pen, const char *label, int columns);
 
-/* The colour of the first axis over which the slices are still to be summed. */
+/* The colour of the first axis over which the slices are partial. */
 Style partial_style(const Slices *slices);
 
 #endif

@@ -1,4 +1,4 @@
-/* policy_decided.h - what one line of a policy decided and what that costs, in words. */
+/* policy_decided.h - the decisions of one line of a policy and their cost, in words. */
 #ifndef TUI_VIEWS_POLICY_DECIDED_H
 #define TUI_VIEWS_POLICY_DECIDED_H
 
@@ -13,13 +13,15 @@ typedef struct {
     int n;
 } PolicyFold;
 
-/* Of line `line`, counted from 1; how many there are. They live as long as the frame. */
+/* The folds of line `line`, counted from 1; returns how many there are. They live as long as the
+ * frame. */
 int policy_folds(Ui *ui, int line, PolicyFold **out);
 
-/* The time that shares are of: of a training step, what its devices have in all stages. */
+/* The time of which shares are taken: for a training step, the time of the devices of all stages.
+ */
 double policy_whole_us(const Ui *ui);
 
-/* What the line did, or why it did nothing. */
+/* What the line decided, or why it decided nothing. */
 void policy_draw_decided(Ui *ui, int number, Pen *pen);
 
 #endif

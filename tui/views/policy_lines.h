@@ -1,5 +1,5 @@
-/* policy_lines.h - a policy line by line: what each decided, what follows of it, and which did
- * nothing.
+/* policy_lines.h - a policy line by line: the decisions of each line, their consequences, and which
+ * lines had no effect.
  *
  *     hits     decisions of the line that hold in the plan; a later decision, or one of the user,
  *              may have taken the place of others that it made
@@ -11,8 +11,8 @@
  *              pin that the chain of what the reshard undoes goes back to). Reshards that the Comm
  *              view folds into one row count to the line that the first of them goes back to.
  *
- * Times are found for plans of PRICED_OPS_MAX ops at most, for chains cost a walk over the plan.
- * The text is the file's as it is now, which may be newer than the plan.
+ * Times are computed only for plans of at most PRICED_OPS_MAX ops, since each chain costs a walk
+ * over the plan. The text is that of the current file, which may be newer than the plan.
  */
 #ifndef TUI_VIEWS_POLICY_LINES_H
 #define TUI_VIEWS_POLICY_LINES_H
@@ -24,21 +24,20 @@ enum { PRICED_OPS_MAX = 50000 };
 typedef struct {
     Str text;
     int hits, made;
-    bool calls;             /* something that decides, as far as the text says */
-    const Finding *finding; /* of the policy, the gravest of the line; NULL */
-    double us; /* of the reshards it causes; of a training step, in all its micro-batches */
+    bool calls;             /* it calls a function that decides, judging by its text */
+    const Finding *finding; /* the most severe one of the policy on that line; NULL */
+    double us; /* of the reshards that it causes; for a training step, over all micro-batches */
     double pass_us[COMM_PASS_COUNT]; /* the same for one micro-batch, by pass */
 } PolicyLine;
 
-/* A change that was made here, not by the policy: one per line of its journal. Lines that differ
- * only in their tensor or op are folded: one edit with a pattern stands before them.
- */
+/* A change made in the explorer, not by the policy: one per line of its journal. Lines that differ
+ * only in their tensor or op are folded: one edit with a pattern precedes them. */
 typedef struct {
     const char *text;
-    int hits, made; /* decisions, as of lines; what removes a pin is in force */
-    int line;       /* of the journal's step, as Origin has it */
+    int hits, made; /* decisions, as for lines; one that removes a pin counts as in force */
+    int line;       /* of the journal's step, as in Origin */
     int first;      /* its first decision in the journal */
-    int n_members;  /* edits after it that it stands for; 0: it stands for itself */
+    int n_members;  /* number of following edits that it stands for; 0: only itself */
     int head;       /* the edit that stands for it; -1: none does */
     bool open;      /* its members are listed */
 } PolicyEdit;
@@ -46,11 +45,11 @@ typedef struct {
 typedef struct {
     Arena *arena;
     const char *file;  /* NULL: there is no policy */
-    const char *error; /* the file cannot be read: why; NULL */
+    const char *error; /* why the file cannot be read; NULL */
     int n_lines, n_edits;
     PolicyLine *line; /* line[0] is line 1 */
     PolicyEdit *edit;
-    int n_hits, n_deciding; /* decisions that hold; lines with some */
+    int n_hits, n_deciding; /* decisions that hold; lines with at least one */
     int n_idle, n_unused;   /* lines */
     double most_us;
     bool priced;
@@ -58,23 +57,23 @@ typedef struct {
     int n_policy_runs;
 } PolicyLines;
 
-/* What the policy's view keeps. */
+/* The state of the policy's view. */
 typedef struct {
     PolicyLines *lines; /* NULL: to be made */
-    bool shows_all;     /* lines that decide nothing too */
-    bool placed;        /* the cursor was put where a line decides */
+    bool shows_all;     /* also lines that decide nothing */
+    bool placed;        /* the cursor has been put on a line that decides */
 } PolicyState;
 
-/* Of the session's plan; kept until the plan is another or the policy has run again. */
+/* For the session's plan; kept until the plan changes or the policy runs again. */
 const PolicyLines *policy_lines(Ui *ui);
 void policy_lines_forget(Ui *ui);
 
-/* The decisions of a line that hold, in journal order; how many there are. */
+/* The decisions of a line that hold, in journal order; returns how many there are. */
 int policy_line_decisions(Ui *ui, int line, const Decision ***out);
 
 bool policy_line_is_idle(const PolicyLine *line);
 
-/* Whether the edit is not listed, because the one that stands for it is closed. */
+/* Whether the edit is hidden, because the edit that stands for it is closed. */
 static inline bool policy_edit_is_folded(const PolicyLines *lines, int edit)
 {
     int head = lines->edit[edit].head;
@@ -86,7 +85,8 @@ static inline bool policy_line_is_unused(const PolicyLine *line)
     return line->calls && line->made == 0 && !line->finding;
 }
 
-/* Where an editor is opened: at the line that failed, else at the cursor's. False: no policy. */
+/* Where to open an editor: at the line that failed, else at the cursor's. Returns false if there is
+ * no policy. */
 bool policy_place(Ui *ui, Str *file, int *line);
 
 #endif

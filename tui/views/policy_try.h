@@ -4,8 +4,8 @@
 
 #include "tui/state/ui.h"
 
-/* Plans without the decisions of a line, shows what that changes and asks whether to drop it. line:
- * from 1; 0: none is selected, which is said. */
+/* Makes the plan without the decisions of a line, shows what changes and asks whether to drop the
+ * line. line: from 1; 0: none is selected, which is reported. */
 void policy_try_without(Ui *ui, int line);
 
 #endif

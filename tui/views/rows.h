@@ -1,11 +1,11 @@
-/* rows.h - what views that show a list of rows share. */
+/* rows.h - drawing that views with a list of rows share. */
 #ifndef TUI_VIEWS_ROWS_H
 #define TUI_VIEWS_ROWS_H
 
 #include "tui/state/ui.h"
 
-/* The cursor's row of the list in view `show`: reversed where the view has the focus. y is in the
- * pen's area. */
+/* Marks the cursor's row of the list in view `show`: reversed if the view has the focus. y is in
+ * the pen's area. */
 void rows_mark(const Ui *ui, ShowId show, const Pen *pen, int y);
 
 #endif

@@ -1,6 +1,6 @@
-/* run_state.h - the Run view's state: the plan along time, where one looks, and the last run.
+/* run_state.h - the Run view's state: the plan along time, the window shown, and the last run.
  *
- * A run is of one plan: once the plan is another its report is dropped, and the view says so.
+ * A run belongs to one plan: when the plan changes its report is dropped, and the view says so.
  */
 #ifndef TUI_VIEWS_RUN_STATE_H
 #define TUI_VIEWS_RUN_STATE_H
@@ -12,16 +12,17 @@
 typedef struct {
     Timeline *timeline;     /* NULL until made */
     int span;               /* the cursor */
-    double from_us, len_us; /* what is drawn; len_us 0: to be chosen */
+    double from_us, len_us; /* the window; len_us 0: to be chosen */
     Arena *arena;           /* of the report; NULL: there is no run of this plan */
     RunReport report;
-    const Actual *actual; /* the report is what a job ran, of collectives alone; else NULL */
+    const Actual *actual; /* set if the report is from a job's trace, with collectives only; else
+                             NULL */
     uint64_t seed;
     int repeat; /* asked for */
     bool verified, dropped;
     Error failed;        /* the error of the last run */
-    RunOptions asked;    /* of a long run, while a menu asks about it */
-    const char *smaller; /* sizes of free dims that the menu offers */
+    RunOptions asked;    /* of a long run, while a menu asks whether to start it */
+    const char *smaller; /* sizes of free dims that this menu offers */
 } RunState;
 
 void run_state_forget(RunState *run); /* the plan goes */
@@ -29,19 +30,19 @@ void run_state_forget(RunState *run); /* the plan goes */
 /* Of the session's plan. */
 RunState *run_state(Ui *ui);
 
-/* ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N] [steps N]": as a job. A run that takes
- * long is asked about first, beside smaller sizes of the free dims. */
+/* ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N] [steps N]": as a job. If the run would
+ * take long, a menu asks first and offers smaller sizes of the free dims. */
 bool run_begin(Ui *ui, Str args, Error *err);
 
-/* ":actual FILE [STEPS]": what a job of the plan ran (core/summary/actual.h) in place of a run: its
- * times of collectives beside the predicted ones. */
+/* ":actual FILE [STEPS]": shows the collectives that a job of the plan ran (core/summary/actual.h)
+ * instead of a run: measured times beside predicted ones. */
 bool run_read_actual(Ui *ui, Str args, Error *err);
 
 /* ":trace FILE": the plan along time, and the run, as Chrome's JSON for Perfetto. */
 bool run_write_trace(Ui *ui, Str path, Error *err);
 void run_put_trace(Ui *ui, Buf *out);
 
-/* The first wrong value of the run of this plan; NULL: there was none. */
+/* The first wrong value of the run of this plan; NULL: none. */
 const RunElement *run_wrong(const Ui *ui);
 /* "element [0] is 0.5 on d0 and 0.25 on one device, from the same inputs; rounding explains .." */
 void run_put_element(const Session *session, const RunElement *wrong, Buf *out);
@@ -52,7 +53,7 @@ const char *run_verdict_name(RunVerdict verdict); /* "pass", "not proven" */
 /* "2 ops were done by the host's kernels, on copies: TopK, Unique" */
 void run_put_copied(const RunReport *report, Buf *out);
 
-/* How a measured time differs from the predicted one: "+8%", "×12"; "-" if one is missing. */
+/* The relation of a measured time to the predicted one: "+8%", "×12"; "-" if one is missing. */
 Str run_ratio_text(const Ui *ui, double predicted, double measured);
 
 #endif

@@ -1,7 +1,7 @@
-/* schedule_state.h - the Schedule view's state: blocks in rows along time, and where one looks.
+/* schedule_state.h - the Schedule view's state: blocks in rows along time, and the window shown.
  *
- * A row is a stage, or a lane of devices (schedule.h). Places along it are microseconds, or steps
- * of the table. The cursor is a block; the window follows it.
+ * A row is a stage, or a lane of devices (schedule.h). Positions along it are microseconds, or
+ * steps of the table. The cursor is a block; the window follows it.
  */
 #ifndef TUI_VIEWS_SCHEDULE_STATE_H
 #define TUI_VIEWS_SCHEDULE_STATE_H
@@ -15,7 +15,7 @@ typedef struct {
     bool by_lane, by_step;
     Arena *arena; /* of the rows */
     int n_rows;
-    int32_t *first, *block; /* per row, and one more: its part of `block`, in order of time */
+    int32_t *first, *block; /* per row, and one more: its range of `block`, in order of time */
     int row;
     int32_t at;                    /* block under the cursor */
     double from, len;              /* the window; len 0: to be chosen */
@@ -31,7 +31,8 @@ ScheduleState *schedule_state(Ui *ui);
 
 void schedule_set_rows(ScheduleState *state, bool by_lane);
 
-/* The place in its row of the last block that begins at or before `where`; the first else. */
+/* The index in its row of the last block that begins at or before `where`; of the first one if none
+ * does. */
 int32_t schedule_find(const ScheduleState *state, int row, double where);
 
 static inline double schedule_from(const ScheduleState *state, const Block *block)

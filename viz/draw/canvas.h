@@ -1,8 +1,7 @@
-/* canvas.h - drawings that are placed by themselves instead of by dot: charts, and the figure of a
- * layer.
+/* canvas.h - drawings placed here instead of by dot: charts, and the figure of a layer.
  *
- * Lengths are points of the printed page; x grows to the right, y downwards. Everything is boxes
- * and straight lines between their borders; a corner is a box without a size, where a line turns.
+ * Lengths are points of the printed page; x grows to the right, y downwards. Everything consists of
+ * boxes and straight lines between their borders; a corner is a box of size 0 where a line turns.
  */
 #ifndef VIZ_DRAW_CANVAS_H
 #define VIZ_DRAW_CANVAS_H
@@ -17,18 +16,17 @@ typedef struct {
     double points; /* size of the type */
 } Canvas;
 
-/* The diagram becomes one that is placed; its page has the width that was asked for, or one for
- * a screen. */
+/* Makes the diagram a placed one; its page has the requested width, or the width for a screen. */
 Canvas canvas_new(Draw *draw);
 
 double canvas_text_width(const Canvas *canvas, Str text); /* of its longest line */
 double canvas_line_height(const Canvas *canvas);
-/* How many characters fit into a width. */
+/* The number of characters that fit into a width. */
 int canvas_columns(const Canvas *canvas, double width);
-/* The text, or what fits of it with its middle left out. */
+/* The text, with its middle left out if it does not fit. */
 const char *canvas_fit(const Canvas *canvas, const char *text, double width);
 
-/* Return the number of the box, for lines. x, y: the left top corner. */
+/* Return the number of the box, for lines. x, y: the top left corner. */
 int canvas_box(Canvas *canvas, BoxLook look, DiagramPlace place, Text text);
 int canvas_corner(Canvas *canvas, double x, double y);
 /* A text without a border; x: its left end, middle or right end; y: its middle. */
@@ -40,14 +38,14 @@ DiagramLine *canvas_line(Canvas *canvas, int from, int to, bool arrow);
 /* Lines from one box to another by way of corners. */
 void canvas_path(Canvas *canvas, int from, const DiagramPlace *corner, int n, int to);
 
-/* A row of squares, tints or colours of axes, and their meanings, in as many lines as it takes. */
+/* A row of squares (tints or colours of axes) with their meanings, in as many lines as needed. */
 typedef struct {
-    double left, x, y; /* where a line begins, where the next one goes; y: its middle */
+    double left, x, y; /* the left end of lines; the place of the next item, y being its middle */
 } CanvasKey;
 void canvas_key(Canvas *canvas, CanvasKey *key, int shade, int ink, Text name);
 /* An axis of time below y, with a tick at every round number. */
 void canvas_axis(Canvas *canvas, double x, double y, double width, double us);
-/* 1, 2 or 5 times a power of ten, so that about that many make `most`. */
+/* 1, 2 or 5 times a power of ten, such that about `ticks` of them make `most`. */
 double canvas_nice_step(double most, int ticks);
 
 #endif

@@ -44,8 +44,8 @@ void draw_line(Draw *draw, DiagramLine line);
 
 /* ---- the subject of a request ---- */
 
-/* An op by its name, by a tensor it makes, or by a module's path: the last op of the module that
- * takes time. Returns -1; the error has the nearest name. */
+/* An op by its name, by a tensor that it makes, or by a module's path: then the last op of the
+ * module that takes time. Returns -1; the error has the nearest name. */
 int32_t draw_find_op(const Draw *draw, const char *name, Error *err);
 /* A tensor by its name or by PATH.part. */
 int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err);
@@ -58,15 +58,16 @@ Text draw_value(const Draw *draw, int32_t tensor, int32_t sharding);
  * in the sharding it is read with, and its first output; below them "with 8/dp,1,1024,1024", the
  * next such input with another sharding. */
 Text draw_flow(const Draw *draw, int32_t op);
-/* "8/dp,1024 -> 8/dp,1024,768": of a part of the graph, these ops in program order, the first value
- * that it reads from outside and what it makes for others. */
+/* "8/dp,1024 -> 8/dp,1024,768": for a part of the graph, given as ops in program order: the first
+ * value that it reads from outside and its output for other ops. */
 Text draw_part_flow(Draw *draw, const int32_t *op, int n);
 /* The sharding in which a value is made, or given: Shardings id. */
 int32_t draw_made(const Draw *draw, int32_t tensor);
 /* The name by label.h; a value computed from parameters only has the name of its op. */
 const char *draw_tensor_name(const Draw *draw, int32_t tensor);
-/* "weight 768,3072/tp  2.2 MiB", "bias 3072/tp": lines of an op's parameters in the shardings it
- * reads, without those that are moved to it, which draw_value_lines() draws as boxes. */
+/* "weight 768,3072/tp  2.2 MiB", "bias 3072/tp": one line for each parameter of an op, with the
+ * sharding that the op reads; without those that are moved to it, which draw_value_lines() draws as
+ * boxes. */
 Text draw_parameters(const Draw *draw, int32_t op);
 /* "AR tp 12.0 MiB 0.101 ms": a line for each step that communicates. */
 Text draw_steps(const Draw *draw, const ReshardPath *path);
@@ -78,7 +79,7 @@ const char *draw_moved_why(const Draw *draw, const Reshard *reshard);
 
 /* ---- what ops move: sums and texts ---- */
 
-/* Collectives of one kind over the same axes, as often as a step runs them. */
+/* Collectives of one kind over the same axes, each counted as often as a step runs it. */
 typedef struct {
     StepKind kind;
     AtomSet atoms;
@@ -87,13 +88,13 @@ typedef struct {
 typedef Vec(DrawMove) DrawMoves;
 
 void draw_index_moves(Draw *draw); /* call this before the functions below */
-/* Adds the collectives of the values that the op makes or is the first to read, and those inside of
+/* Adds the collectives of the values that the op makes or is the first to read, and those inside
  * it. Summed over all ops of the program these are all collectives of the plan. */
 void draw_sum_moves(const Draw *draw, int32_t op, DrawMoves *moves);
 void draw_add_reshard(const Draw *draw, const Reshard *reshard, DrawMoves *moves);
 double draw_moves_us(const DrawMoves *moves);
-/* "24 all-gathers, 24 reduce-scatters over tp"; of many kinds the most expensive, and how many
- * others. */
+/* "24 all-gathers, 24 reduce-scatters over tp"; if there are many kinds, the most expensive one and
+ * the number of others. */
 Text draw_moves_text(const Draw *draw, const DrawMoves *moves);
 /* "a step takes 15.8 ms, 1.95 ms of that in 24 all-reduces over tp; a device needs at most 1.1
  * GiB": the totals of the plan. */
@@ -111,8 +112,8 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame);
 int draw_outside(Draw *draw, int32_t tensor);
 /* Draws the lines between all ops that have boxes, each collective once; if asked, with boxes for
  * values from outside and for parameters that are moved. A value with more than DRAW_READERS_MAX
- * readers is named beside them instead of having lines. Ops in BOX_OUTSIDE have no lines among
- * themselves. */
+ * readers is named beside them instead of having lines. Ops in BOX_OUTSIDE have no lines between
+ * each other. */
 enum { DRAW_READERS_MAX = 30 };
 void draw_value_lines(Draw *draw, bool with_outside);
 /* The same between boxes of many ops: at most two lines between two boxes, one of them for all that

@@ -1,4 +1,4 @@
-/* holding.h - texts about devices and what they hold, which drawings of the mesh share. */
+/* holding.h - texts about devices and what they hold, shared by drawings of the mesh. */
 #ifndef VIZ_DRAW_HOLDING_H
 #define VIZ_DRAW_HOLDING_H
 

@@ -1,8 +1,7 @@
-/* moves.h - the communication of a plan in sums: a row for every kind of collective and the axes it
- * is over.
+/* moves.h - the communication of a plan in sums: one row for each kind of collective and its axes.
  *
- * Counts and times are for one pass over the graph, which label_pass() names; in a loop, for all
- * its iterations. Collectives that operators declare inside themselves count too.
+ * Counts and times are for one pass over the graph, which label_pass() names; loops count with all
+ * iterations. Collectives that operators declare inside themselves count too.
  */
 #ifndef VIZ_DRAW_MOVES_H
 #define VIZ_DRAW_MOVES_H
@@ -16,7 +15,8 @@ typedef struct {
     double us;                       /* time of all runs */
     double bytes;                    /* payload of one rank, over all runs */
     int64_t least_bytes, most_bytes; /* payload of one rank in one run */
-    int32_t dearest;   /* the reshard with the longest one; -1 if that is inside an operator */
+    int32_t dearest;   /* the reshard with the most expensive step; -1 if that is inside an
+                          operator */
     double dearest_us; /* time of that step in one run */
 } DrawnMove;
 
@@ -47,10 +47,10 @@ void move_format_bytes(const DrawnMove *move, Buf *out);
 /* "AR tp 12.0 MiB 0.101 ms"; for several "4 AG dp 0.300 ms", and below it "6.8 MiB each". */
 Text moves_format(const Draw *draw, const Moves *moves);
 
-/* The same of those over exactly these atoms; "nothing moves". */
+/* The same for those over exactly these atoms; "nothing moves". */
 Text moves_over_text(const Draw *draw, const Moves *moves, AtomSet atoms);
 
-/* One line for all of them, which looks like the most expensive; there must be at least one. */
+/* One line for all of them, with the look of the most expensive one; there must be at least one. */
 DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to);
 
 #endif

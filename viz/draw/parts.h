@@ -39,7 +39,7 @@ typedef struct {
     bool alone;               /* cells have letters only, without devices */
     bool work;                /* index dims of an op: a part is computed, not held */
     const Slices
-        *before; /* cells name which of these shards they are made from; NULL: they do not */
+        *before; /* shards from which the cells are made, to be named in them; NULL: none */
 } Parts;
 
 /* Adds the cells to a box that has none. */

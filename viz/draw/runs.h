@@ -1,7 +1,7 @@
 /* runs.h - what devices run, as a list of items: groups of ops, with equal layers as one xN.
  *
- * An item is a group all of whose ops are run there, or a run of ops between groups. Consecutive
- * layers of one fold are one item.
+ * An item is a group that runs there completely, or a run of ops between groups. Consecutive layers
+ * of one fold are one item.
  */
 #ifndef VIZ_DRAW_RUNS_H
 #define VIZ_DRAW_RUNS_H

@@ -1,8 +1,9 @@
-/* segments.h - the ops of a device, split where it waits for other devices, and the moves between.
+/* segments.h - the ops of a device, split where it waits for other devices, and the moves between
+ * them.
  *
- * A segment is consecutive ops of one pass; of equal layers those of the first. A segment ends at a
- * value that other devices add to or contribute to, but not at a parameter that is gathered for it,
- * which arrives independently.
+ * A segment is consecutive ops of one pass; of equal layers only the ops of the first. A segment
+ * ends at a value that other devices add to or contribute to, but not at a parameter that is
+ * gathered for it, which arrives independently.
  */
 #ifndef VIZ_DRAW_SEGMENTS_H
 #define VIZ_DRAW_SEGMENTS_H

@@ -1,4 +1,4 @@
-/* cells.h - texts of cells that the tables of tables.h share, and the tables themselves. */
+/* cells.h - texts of cells that the tables of tables.h share, and the list of tables. */
 #ifndef VIZ_REPORT_CELLS_H
 #define VIZ_REPORT_CELLS_H
 
@@ -6,14 +6,14 @@
 
 enum { TABLE_ROWS_MAX = 1 << 20 };
 
-/* Returns false with an error if that many rows are too many. */
+/* Returns false with an error if there are too many rows. */
 bool table_fits(double n_rows, const char *table, Error *err);
 
 void table_put_text(Sheet *out, const char *text);           /* NULL: empty */
 void table_put_bool(Sheet *out, bool value);                 /* "yes", "no" */
 void table_put_bytes(Sheet *out, bool known, int64_t bytes); /* empty if not known */
 void table_put_shape(Sheet *out, const Shape *shape);        /* "[8,1024,768]"; "[]" of a scalar */
-/* What is known of the shape: "[batch,12,64]", or "?". */
+/* The known part of the shape: "[batch,12,64]", or "?". */
 void table_put_size(Sheet *out, const Session *session, int32_t tensor);
 /* A Shardings id in a view; empty if it is -1, or the view cannot express it. */
 void table_put_sharding(Sheet *out, const Session *session, int32_t id, ShardingView view);

@@ -1,4 +1,4 @@
-/* html.h - what the files that write the HTML report share. */
+/* html.h - what the files that write the HTML report share; private to them. */
 #ifndef VIZ_REPORT_HTML_H
 #define VIZ_REPORT_HTML_H
 

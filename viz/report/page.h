@@ -31,7 +31,7 @@ typedef struct {
     const char *what; /* meaning of the column, half a sentence; NULL if the head is clear */
     ReportLook look;
     bool page_only; /* not in Markdown */
-    bool more;      /* on a page only where there is room, or on demand */
+    bool more;      /* on a page only if there is room, or on demand */
 } ReportColumn;
 
 typedef struct {
@@ -134,9 +134,9 @@ void block_part(Page *page, ReportBlock *block, const char *name, const char *te
                 int tint);
 
 void table_column(ReportTable *table, const char *head, ReportLook look, const char *what);
-/* Not in Markdown, and on a page only where there is room. */
+/* Not in Markdown, and on a page only if there is room. */
 void table_page_column(ReportTable *table, const char *head, ReportLook look, const char *what);
-/* The last column is on a page only where there is room. */
+/* Shows the last column on a page only if there is room. */
 void table_more(ReportTable *table);
 /* Returns false if the table is full; the row is then counted as left out. */
 bool table_row(ReportTable *table, int depth);

@@ -1,4 +1,4 @@
-/* report.h - a plan in one file for people: HTML for any browser, Markdown for a review.
+/* report.h - a plan in one file for readers: HTML for any browser, Markdown for a review.
  *
  * Summary, findings, mesh, the folded graph, collectives, memory, a row per layer, decisions; with
  * a second plan, the differences. The HTML is self-contained: it works without scripts, in print,

@@ -1,4 +1,4 @@
-/* plan_search.h - the search of the best plan beside the screen: what runs, what it found.
+/* plan_search.h - searches for the best plan in a job: its state and results.
  *
  *     :search                         fill what the policy and the pins leave open, as one step
  *     :search max-peak=40GiB          under another limit than the machine's memory
@@ -6,9 +6,9 @@
  *     :search seconds=10 unfold       stop sooner; equal layers may be sharded differently
  *     :search devices=512             whole configurations: search_devices.h
  *
- * Pins of the policy and of the user hold; what an earlier search decided does not, and is
- * replaced. What choices cost is kept, so that a search behind a pin takes a fraction of the first.
- * What each decision is worth, and each pin, is found in the background once the plan stands.
+ * Pins of the policy and of the user hold; decisions of an earlier search are replaced. Costs of
+ * choices are cached, so that a search after a new pin takes a fraction of the first. Afterwards a
+ * background job finds the value of each decision and of each pin.
  */
 #ifndef TUI_STATE_JOBS_PLAN_SEARCH_H
 #define TUI_STATE_JOBS_PLAN_SEARCH_H
@@ -20,77 +20,78 @@
 
 enum { SEARCH_STEPS_MAX = 64 };
 
-/* When an incumbent or a bound was found. */
+/* The time at which an incumbent or a bound was found. */
 typedef struct {
     double seconds, cost_us, bound_us;
 } SearchStep;
 
-/* Written by the search's thread: rows before n_steps, which alone the screen reads. */
+/* Written by the search's thread: the screen reads only rows before n_steps. */
 typedef struct {
     double began_s;
     atomic_int n_steps;
     SearchStep step[SEARCH_STEPS_MAX];
-    _Atomic(double) cost_us, bound_us; /* now; INFINITY and 0: nothing yet */
+    _Atomic(double) cost_us, bound_us; /* current; INFINITY and 0: none yet */
 } SearchWatch;
 
-/* What stands behind `:search`. */
+/* The words after `:search`. */
 typedef struct SearchWords {
     Arena *arena;
     int64_t max_peak_bytes; /* 0: the machine's memory */
     double seconds, gap;
-    int64_t n_devices; /* 0: on the mesh that is shown */
+    int64_t n_devices; /* 0: on the current mesh */
     bool frontier, unfold;
-    PolicySettings settings; /* with devices: pins, and the samples of a step */
+    PolicySettings settings; /* with devices: pins, and the samples per step */
 } SearchWords;
 
 typedef struct PlanSearch {
-    Arena *arena; /* of the points; NULL: nothing was found yet */
+    Arena *arena; /* of the points; NULL: nothing found yet */
     int n;        /* plans found: one, or a frontier */
     SearchResult *point;
     bool frontier, smallest;
     int64_t max_peak_bytes;
-    int taken;             /* the point that is the plan; -1: none */
-    uint64_t about;        /* model, mesh and pins that it holds for */
+    int taken;             /* the point that is the current plan; -1: none */
+    uint64_t about;        /* hash of the model, mesh and pins for which it holds */
     SearchWatch watch;     /* of the last search */
-    bool running, stopped; /* stopped: it ended early, by C-c or its time */
+    bool running, stopped; /* stopped: it ended early, by C-c or by its time limit */
     Arena *pins_arena;     /* of: */
-    PinPrices pins;        /* n 0: not asked; of an answer without a plan those that conflict */
-    SearchRequest asked;   /* as pins are named */
-    SearchMemo *memo;      /* kept from search to search */
-    Arena *choices_arena;  /* of prices of decisions */
-    Arena *live_arena;     /* what is alive at the peak of the plan with that step and peak: */
+    PinPrices pins;        /* n 0: not requested; for an infeasible search the pins that conflict */
+    SearchRequest asked;   /* the request whose pins these are */
+    SearchMemo *memo;      /* reused by the next searches */
+    Arena *choices_arena;  /* of the prices of decisions */
+    Arena *live_arena;     /* what is alive at the peak of the plan that has this step and peak: */
     double live_step_us;
     int64_t live_peak_bytes;
     LiveSet live;
     struct DevicesFound *devices; /* of the last search on N devices; NULL: none */
-    bool shows_devices;           /* it is the last of all */
+    bool shows_devices;           /* that one was the last search */
 } PlanSearch;
 
 void plan_search_free(Ui *ui);
 
-/* Shows the view and begins a search; words as above. */
+/* Shows the view and starts a search; words as above. */
 bool plan_search_begin(Ui *ui, Str words, Error *err);
-/* Whether what was found holds for the present model, mesh and pins. */
+/* Whether the results hold for the current model, mesh and pins. */
 bool plan_search_holds(const Ui *ui);
-/* Makes a point the plan, as one step of undo. */
+/* Makes a point the current plan, as one step of undo. */
 void plan_search_take(Ui *ui, int point);
-/* Searches without each pin, for what it costs. */
+/* Searches again without each pin, to find what the pin costs. */
 void plan_search_price_pins(Ui *ui);
-/* Begins to price decisions and pins in the background, when there is nothing else to do. */
+/* Starts pricing decisions and pins in the background if nothing else is to be done. */
 void plan_search_follow(Ui *ui);
 
-/* What was found on N devices, and that it is shown, goes to the explorer that takes the place. */
+/* Moves the results of a search on N devices, and whether they are shown, to the explorer that
+ * replaces this one. */
 void plan_search_pass(Ui *from, Ui *to);
 
 /* A SearchReport; context: the SearchWatch. */
 void plan_search_watch(void *context, double cost_us, double bound_us);
 void plan_search_watch_begin(SearchWatch *watch);
 
-/* What is alive at the peak of the present plan, on the device that needs most. */
+/* What is alive at the peak of the current plan, on the device that needs most. */
 const LiveSet *plan_search_live(Ui *ui);
 
-/* What the decision is worth, if a search made it: "otherwise at least +14.6 ms". False: not known.
- */
+/* What the decision is worth, if a search made it: "otherwise at least +14.6 ms". Returns false if
+ * unknown. */
 bool plan_search_put_price(const Ui *ui, const Decision *decision, Buf *out);
 
 #endif

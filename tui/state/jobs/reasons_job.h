@@ -1,7 +1,8 @@
-/* reasons_job.h - why axes are where they are, found beside the screen in large models.
+/* reasons_job.h - finds why axes are where they are, in a job for large models.
  *
- * A question about an axis takes one walk over the plan (core/explain/reason.h), again after
- * each change. Views ask reasons_ready() first, and show reasons_waiting where it says no.
+ * The first question about an axis takes one walk over the plan (core/explain/reason.h), again
+ * after each change. Views call reasons_ready() first, and show reasons_waiting if it returns
+ * false.
  */
 #ifndef TUI_STATE_JOBS_REASONS_JOB_H
 #define TUI_STATE_JOBS_REASONS_JOB_H
@@ -10,10 +11,11 @@
 
 extern const char reasons_waiting[];
 
-/* Whether questions about the plan are answered within a frame: ui_plan(), or that beside it. */
+/* Whether questions about the plan can be answered within a frame; for ui_plan(), or the plan
+ * compared with it. */
 bool reasons_ready(const Ui *ui, const Plan *plan);
 
-/* Before a frame with a view that asks: begins what is not found yet. */
+/* Call it before a frame with a view that asks: starts the search for missing reasons. */
 void reasons_follow(Ui *ui);
 
 #endif

@@ -1,8 +1,8 @@
-/* graph_row.h - one row of the graph view: what it says of its ops, column by column.
+/* graph_row.h - one row of the graph view: facts about its ops, column by column.
  *
- * A row of a group sums over all that it stands for, xN and how often a loop runs included; its
- * sharding is that of its result. Columns that do not fit are left out, the least wanted
- * first; names and shardings stay.
+ * A row of a group sums over everything it stands for, including xN and loop iterations; its
+ * sharding is that of its result. Columns that do not fit are left out, the least important first;
+ * names and shardings stay.
  */
 #ifndef TUI_VIEWS_GRAPH_GRAPH_ROW_H
 #define TUI_VIEWS_GRAPH_GRAPH_ROW_H
@@ -38,41 +38,43 @@ typedef enum {
     COL_COUNT
 } GraphColumn;
 
-/* Of an op, or summed over a group. */
+/* Facts about an op, or sums over a group. */
 typedef struct {
     int32_t tensor; /* whose sharding is shown; -1: none */
     int64_t n_ops;
-    double us, comm_us, n_reshards; /* that move data */
+    double us, comm_us, n_reshards; /* n_reshards: those that move data */
     int32_t reshard;                /* the most expensive reshard, or -1 */
 } RowFacts;
 
-/* Reshards at the backward ops that come of a row's ops: how often, and the most expensive; -1. */
+/* Reshards at the backward ops that were derived from a row's ops: how many, and the most
+ * expensive; -1. */
 typedef struct {
     double n;
     int32_t reshard;
 } BackFacts;
 
-/* What is summed over places of the order when a column asks for it. */
+/* Sums over places of the order, made when a column needs them. */
 typedef enum {
     SUM_PARAMS,
     SUM_FLOPS,
-    SUM_BACKWARD, /* us of the ops of the backward pass that come of an op, with those run again */
-    SUM_WEIGHTS,  /* of them those that make gradients of parameters alone */
-    SUM_SAVED,    /* bytes that the selected rank keeps of one micro-batch for the backward pass */
+    SUM_BACKWARD, /* us of the backward ops that were derived from an op, including recomputed
+                     ones */
+    SUM_WEIGHTS,  /* of these, the ops that serve only gradients of parameters */
+    SUM_SAVED,    /* bytes that the selected rank saves of one micro-batch for the backward pass */
     GRAPH_SUM_COUNT
 } GraphSum;
 
-/* What the graph view keeps. */
+/* The state of the graph view. */
 typedef struct {
     Rail *rail;
     int sorted_by;                         /* GraphColumn; -1: program order */
     bool reversed;                         /* the least first */
-    int drawn[COL_COUNT];                  /* widths of columns, as drawn last */
-    Control control;                       /* of the plan's groups; session NULL: to be made */
-    const double *before[GRAPH_SUM_COUNT]; /* sums over groups->order; NULL: to be made */
-    const int32_t *back_first, *back_next; /* per op: the first op of the backward pass that comes
-                                              of it, the next that comes of the same; -1. NULL: to
-                                              be made */
+    int drawn[COL_COUNT];                  /* widths of columns, as last drawn */
+    Control control;                       /* of the plan's groups; session NULL: not made yet */
+    const double *before[GRAPH_SUM_COUNT]; /* prefix sums over groups->order; NULL: not made yet */
+    const int32_t *back_first, *back_next; /* per op: the first backward op derived from it, and
+                                              the next one from the same op; -1. NULL: not made
+                                              yet */
 } GraphState;
 
 static inline GraphState *graph_state(const Ui *ui)
@@ -84,30 +86,30 @@ const Control *graph_control(const Ui *ui);
 
 RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row);
 
-/* Of a training step. */
+/* For a training step. */
 BackFacts graph_row_back(const Ui *ui, const OutlineRow *row);
 
-/* How the value is made whose sharding a row shows: a Shardings id; of a parameter as it is stored.
- */
+/* The Shardings id of the value whose sharding a row shows, as its op makes it; of a parameter, as
+ * it is stored. */
 int32_t graph_row_made(const Ui *ui, const RowFacts *facts);
-/* "1", "0-3": of its first and its last op that is in a stage; stages follow each other. */
+/* "1", "0-3": the stages of its first and last op that is in a stage; stages are consecutive. */
 Str graph_row_stage(const Ui *ui, const OutlineRow *row);
 
-/* The decision that a row's sharding goes back to, or NULL. */
+/* The decision behind a row's sharding, or NULL. */
 const Decision *graph_row_pin(const Ui *ui, const OutlineRow *row);
 
-/* Makes the sums of all places before each in the order, which graph_row_sum() asks: 0 until then.
- */
+/* Makes the prefix sums that graph_row_sum() uses; it returns 0 until then. */
 void graph_sums(Ui *ui, GraphSum sum);
 double graph_row_sum(const Ui *ui, const OutlineRow *row, GraphSum sum);
 
-/* Columns of each in a view of that width; 0: it is not shown. Each is followed by a blank. */
+/* The width of each column in a view of that width; 0: it is not shown. Each column is followed by
+ * a blank. */
 void graph_column_widths(const Ui *ui, int w, int *width);
 void graph_row_headings(Ui *ui, const int *width, Pen *pen);
 void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, const int *width,
                     Pen *pen);
 
-/* The choice of columns: a menu, or one by its name. */
+/* Chooses columns: by a menu, or one by its name. */
 void graph_columns_menu(Ui *ui);
 bool graph_columns_toggle(Ui *ui, Str name, Error *err);
 
@@ -116,18 +118,18 @@ void graph_sort_menu(Ui *ui);
 bool graph_head(Ui *ui, int x);            /* View.head */
 const char *graph_sorted_by(const Ui *ui); /* NULL for program order */
 
-/* All rows at every depth; where some are tagged, those. */
+/* All rows at every depth; if some are tagged, only those. */
 void graph_table(Ui *ui, Sheet *out);
 
-void minimap_draw(const Ui *ui, Pen *pen); /* the pen's line */
+void minimap_draw(const Ui *ui, Pen *pen); /* on the pen's line */
 
-/* "(11+1)" of a mixed row: members of each class, the largest first. */
+/* "(11+1)" for a mixed row: the number of members of each class, the largest first. */
 void alike_format_classes(const Ui *ui, const OutlineRow *row, Buf *out);
 
-/* Whether the row is one of several classes, and not of the largest. */
+/* Whether the row belongs to one of several classes that is not the largest. */
 bool alike_is_exception(const Ui *ui, const OutlineRow *row);
 
-/* "unlike h[0..5]: mlp.c_fc/Gemm has n whole, there 3072/tp"; nothing where it is no exception. */
+/* "unlike h[0..5]: mlp.c_fc/Gemm has n whole, there 3072/tp"; nothing if it is no exception. */
 void alike_format_difference(const Ui *ui, const OutlineRow *row, Buf *out);
 
 #endif

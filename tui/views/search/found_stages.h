@@ -1,4 +1,4 @@
-/* found_stages.h - the stages of the present plan: what each holds, and how busy it is. */
+/* found_stages.h - draws the stages of the current plan: what each holds, and how busy it is. */
 #ifndef TUI_VIEWS_SEARCH_FOUND_STAGES_H
 #define TUI_VIEWS_SEARCH_FOUND_STAGES_H
 

@@ -1,4 +1,5 @@
-/* search_chart.h - plans by time and memory, time upwards; and how a search went. */
+/* search_chart.h - draws plans by time and memory, with time upwards, and the course of a search.
+ */
 #ifndef TUI_VIEWS_SEARCH_SEARCH_CHART_H
 #define TUI_VIEWS_SEARCH_SEARCH_CHART_H
 
@@ -7,12 +8,12 @@
 typedef struct {
     double us;
     int64_t bytes;
-    uint32_t mark; /* a letter or a dot; of several in one place the last is seen */
+    uint32_t mark; /* a letter or a dot; of several in one cell the last one is visible */
     Style style;
-    bool outside; /* the chart is not made larger for it: it may lie on its edge */
+    bool outside; /* does not enlarge the chart: it may be on its edge */
 } ChartPoint;
 
-/* In `h` lines with the axis below; a bar where the limit is, if that is within the chart. */
+/* Draws `h` lines including the axis; a bar marks the limit if it is inside the chart. */
 void search_chart(const Ui *ui, const ChartPoint *point, int n, int64_t limit_bytes, int h,
                   Pen *pen);
 

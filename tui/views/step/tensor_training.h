@@ -1,5 +1,5 @@
-/* tensor_training.h - what a training step keeps beside a value: its gradient, where that is
- * reduced and how often, and the optimizer's states of a parameter. */
+/* tensor_training.h - what a training step keeps for a value: its gradient, where and how often
+ * that is reduced, and a parameter's optimizer states. */
 #ifndef TUI_VIEWS_STEP_TENSOR_TRAINING_H
 #define TUI_VIEWS_STEP_TENSOR_TRAINING_H
 
@@ -12,8 +12,8 @@ typedef struct {
     Text text;
 } TrainingLine;
 
-/* Of a value, or of the value whose gradient the tensor is. Returns how many; 0 without a training
- * step. Texts are of the frame. */
+/* The lines for a value, or for the value whose gradient the tensor is. Returns how many; 0 without
+ * a training step. Texts are in the frame's arena. */
 int tensor_training(const Ui *ui, int32_t tensor, TrainingLine *out);
 
 /* The gradient of a value, the value of a gradient; -1 if there is none. */
