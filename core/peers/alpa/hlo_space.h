@@ -12,7 +12,8 @@
 
 typedef struct {
     const OpSpace *space;
-    bool always_cut; /* every axis cuts an index dim: the op is too dear to be repeated */
+    bool always_cut; /* every axis must cut an index dim: the op is too expensive to be
+                        replicated */
 } HloSpace;
 
 /* Errors: ERROR_UNKNOWN_OP; ERROR_RANK, ERROR_INVALID if shapes and attributes do not fit. One

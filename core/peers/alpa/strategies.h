@@ -1,5 +1,4 @@
-/* strategies.h - the ways in which an op may be sharded, and what they cost, as Alpa's solver has
- * them.
+/* strategies.h - the ways in which an op may be sharded, and their costs, in Alpa's solver.
  *
  * A layout gives each mesh axis a dim of the value, or none: replicated, or partial. A strategy
  * gives each axis one index dim of the op, or none, or passes it on partial through a linear op.
@@ -20,7 +19,7 @@
 #include "core/layout/mesh.h"
 #include "core/peers/alpa/hlo_space.h"
 
-/* Places of an axis that are no dim. */
+/* Places of an axis that are not dims. */
 enum { PLACE_WHOLE = -1, PLACE_PARTIAL = -2 };
 
 typedef struct {
@@ -29,7 +28,7 @@ typedef struct {
 
 typedef struct {
     double alpha[MESH_AXES_MAX], beta[MESH_AXES_MAX];
-    double all_gather; /* of any size; negative: by the formula */
+    double all_gather; /* for any size; negative: by the formula */
 } AlpaCosts;
 
 typedef struct {
@@ -43,15 +42,16 @@ typedef struct {
     int n, room;
 } AlpaStrategies; /* as Vec(AlpaStrategy) */
 
-/* Every layout of a value, none partial: those of an input. */
+/* Every layout of an input: none is partial. */
 bool alpa_input_strategies(Arena *arena, const Mesh *mesh, const Shape *shape, AlpaStrategies *out,
                            Error *err);
 
-/* Of several with equal layouts the cheapest. ERROR_UNSUPPORTED if there are too many. */
+/* Of several strategies with equal layouts only the cheapest. ERROR_UNSUPPORTED if there are too
+ * many. */
 bool alpa_op_strategies(Arena *arena, const Mesh *mesh, const AlpaCosts *costs, const HloSpace *hlo,
                         AlpaStrategies *out, Error *err);
 
-/* Of one use of a value; INFINITY if it cannot be had. */
+/* The cost of one use of a value; INFINITY if it is impossible. */
 double alpa_use_cost(const Mesh *mesh, const AlpaCosts *costs, const Shape *shape,
                      const AlpaLayout *made, const AlpaLayout *wanted);
 

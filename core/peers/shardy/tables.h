@@ -12,7 +12,7 @@ EvalFn eval_factor_propagate, eval_factor_origins; /* eval_shardy.c */
 EvalFn eval_insert;                                /* eval_insert.c */
 EvalFn eval_reshard;                               /* eval_reshard.c */
 
-StepCodeFn shardy_step;                      /* what it is told of a training step */
+StepCodeFn shardy_step;                      /* the part of a training step that it can express */
 CodeFn shardy_code;                          /* code.c: the plan as MLIR with sdy shardings */
 extern const PinsForm shardy_pins[];         /* pins.c: shardings read from an MLIR module */
 extern const Operator operators_stablehlo[]; /* stablehlo.c */

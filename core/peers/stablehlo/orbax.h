@@ -1,8 +1,9 @@
-/* orbax.h - shardings in the metadata of a checkpoint that JAX's users save with Orbax, as pins.
+/* orbax.h - reads shardings from the metadata of a checkpoint that a JAX user saved with Orbax, as
+ * pins.
  *
  * Its file _sharding has a NamedSharding for each array: a mesh and a PartitionSpec. The shapes of
- * parts in _METADATA and array_metadatas do not tell a sharding, since replicas share the writing.
- * States of an optimizer are passed over.
+ * parts in _METADATA and array_metadatas do not determine a sharding, since replicas share the
+ * writing. Optimizer states are skipped.
  */
 #ifndef CORE_PEERS_STABLEHLO_ORBAX_H
 #define CORE_PEERS_STABLEHLO_ORBAX_H

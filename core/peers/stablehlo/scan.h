@@ -1,29 +1,29 @@
-/* scan.h - reads MLIR text from front to back; the files of the parser alone include this.
+/* scan.h - reads MLIR text from front to back; private to the parser.
  *
- * Every reader of the format skips blanks and comments itself. The first fault ends the reading:
- * `failed` is set with the error, and `at` moves to the end, so that loops end too.
+ * Every reading function skips blanks and comments itself. The first fault ends the reading:
+ * `failed` is set with the error, and `at` moves to the end, so that loops end, too.
  */
 #ifndef CORE_PEERS_STABLEHLO_SCAN_H
 #define CORE_PEERS_STABLEHLO_SCAN_H
 
 #include "core/peers/stablehlo/tree.h"
 
-/* What the op being read has so far, above what the ops around it have: each notes where its own
- * part begins, and takes it off at its end. */
+/* Stacks of what the ops being read have so far: each op notes where its own part begins, and
+ * removes it at its end. */
 typedef struct {
     Vec(MlirAttr) attrs;
     Vec(MlirValue) results;
-    Vec(int32_t) operands, initial; /* initial: behind "init:" */
+    Vec(int32_t) operands, initial; /* initial: after "init:" */
     Vec(int32_t) regions, args;     /* args: of the next region, already read */
-    Vec(int32_t) types, made;       /* behind the colon, behind the arrow */
+    Vec(int32_t) types, made;       /* after the colon; after the arrow */
 } MlirStacks;
 
-/* What a name stands for: one more than the value, 0 if it is not defined here. */
+/* The value of each name plus one; 0 if it is not defined here. */
 typedef Vec(int32_t) MlirNames;
 
 typedef struct {
     bool numbered;
-    int32_t name, value; /* what the name stood for outside */
+    int32_t name, value; /* the value that the name had outside */
 } MlirShadow;
 
 typedef struct {
@@ -43,7 +43,7 @@ typedef struct {
 
 bool mlir_fail(MlirScan *scan, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The reading has come to `at`. False when it is to stop, with the fault. */
+/* Reports progress up to `at`. Returns false, with the fault, if the reading is to stop. */
 bool mlir_report(MlirScan *scan, const char *at);
 void mlir_skip_blanks(MlirScan *scan);
 
@@ -71,14 +71,14 @@ static inline bool mlir_accept(MlirScan *scan, char c)
 bool mlir_accept_word(MlirScan *scan, const char *word); /* as a whole word */
 bool mlir_expect(MlirScan *scan, char c);
 Str mlir_read_word(MlirScan *scan);   /* letters, digits, "_.$-"; "" if there is none */
-Str mlir_read_symbol(MlirScan *scan); /* "@f" and the like, without the sign and quotes */
-/* A value of an attribute, up to a comma, a closing bracket, a colon or a line's end outside of
- * brackets; in a braced list (`typed`) colons belong to it. */
+Str mlir_read_symbol(MlirScan *scan); /* "@f" and similar, without the sign and quotes */
+/* An attribute's value: up to a comma, a closing bracket, a colon or a line's end outside brackets;
+ * in a braced list (`typed`) it may contain colons. */
 Str mlir_read_value(MlirScan *scan, bool typed);
-Str mlir_skip_group(MlirScan *scan); /* from a bracket to its match, or a whole text in quotes */
-/* The type that follows: its number in the tree; -1 with a fault. */
+Str mlir_skip_group(MlirScan *scan); /* from a bracket to its match, or a quoted text */
+/* Reads a type: returns its index in the tree; -1 with a fault. */
 int32_t mlir_read_type(MlirScan *scan);
-void mlir_read_attrs(MlirScan *scan);   /* behind "{", onto the stack */
+void mlir_read_attrs(MlirScan *scan);   /* after "{", onto the stack */
 Str mlir_read_location(MlirScan *scan); /* "loc(..)" if it follows; else "" */
 
 #endif

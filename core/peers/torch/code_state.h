@@ -1,5 +1,5 @@
-/* code_state.h - what the writers of Python for torch and veScale share: the plan, and the names
- * and placements in it as torch has them.
+/* code_state.h - shared by the writers of Python for torch and veScale: the plan, with its names
+ * and placements in torch's form.
  */
 #ifndef CORE_PEERS_TORCH_CODE_STATE_H
 #define CORE_PEERS_TORCH_CODE_STATE_H
@@ -18,7 +18,7 @@ typedef struct {
     int n_staged;
     int n_inexpressible; /* shardings that placements cannot express */
     bool vescale;
-    int n_gathered; /* veScale: parameters that are stored as they are used */
+    int n_gathered; /* veScale: parameters that are stored as they are read */
 } TorchWriting;
 
 /* "Shard(1)", with "R" for Replicate(). */
@@ -28,16 +28,17 @@ void torch_put_placement(const TorchWriting *w, const Placement *placement, Buf 
  * for these it is the path of the module and ".weight". */
 Str torch_parameter_name(const TorchWriting *w, int32_t tensor);
 
-/* A value of the run whose shape is known. */
+/* Whether it is a value of the run with a known shape. */
 bool torch_has_shape(const TorchWriting *w, int32_t tensor);
 
 void torch_find_stages(TorchWriting *w); /* sets staged and n_staged */
-/* "STAGE_DIMS = ("pp",)": the axes of stages, or the others. */
+/* "STAGE_DIMS = ("pp",)": the axes of stages, or the other axes. */
 void torch_write_dims(const TorchWriting *w, const char *name, bool staged, Buf *out);
 void torch_write_ranks(const TorchWriting *w, Buf *out); /* "[3, 1, 0, 2]", or "None" */
 
-/* The plan in torch's own styles, as much as a reviewer merges: ColwiseParallel, fully_shard, a
- * schedule. Returns false with the reason if they do not express it. */
+/* The plan in torch's own parallel styles, in the form that a reviewer would merge:
+ * ColwiseParallel, fully_shard, a schedule. Returns false with the reason if styles cannot express
+ * it. */
 bool torch_styles_code(TorchWriting *w, Buf *out, ExportNotes *notes, Error *err);
 
 #endif

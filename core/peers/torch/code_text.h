@@ -15,22 +15,24 @@ extern const char dtensor_swapped_text[], vescale_swapped_text[];
 extern const char dtensor_names_text[];      /* tables by names of parameters */
 extern const char dtensor_parameters_text[]; /* parameters on the mesh */
 extern const char dtensor_inputs_text[];
-extern const char vescale_plan_text[];  /* behind FORWARD */
+extern const char vescale_plan_text[];  /* after FORWARD */
 extern const char dtensor_style_text[]; /* how modules are placed */
 extern const char dtensor_plan_text[];  /* up to the plan in parallelize_plan() */
 
-/* Of plans in torch's own styles. */
+/* For plans in torch's own styles. */
 enum { TORCH_COLUMNS = 100 }; /* of a line */
-/* Of what the rest of the module names; schedule: a class of torch's pipelining, or NULL. */
+/* The imports of the names that the rest of the module uses; schedule: a class of torch's
+ * pipelining, or NULL. */
 void torch_write_imports(Str body, const char *schedule, Buf *out);
-extern const char torch_placed_text[];    /* the style of what torch has none for */
-extern const char torch_attention_text[]; /* that of nn.MultiheadAttention */
-extern const char torch_parts_text[];     /* that of stacked experts that are sharded inside */
-extern const char torch_experts_text[];   /* what the styles of whole experts share, and those */
+extern const char torch_placed_text[];    /* the style for what torch has no style for */
+extern const char torch_attention_text[]; /* the style for nn.MultiheadAttention */
+extern const char torch_parts_text[];     /* the style for stacked experts that are sharded
+                                             inside */
+extern const char torch_experts_text[];   /* the styles for whole experts, and what they share */
 extern const char torch_shared_experts_text[], torch_dispatched_experts_text[];
-extern const char torch_present_text[]; /* a plan of the modules that a stage has */
-extern const char torch_stage_text[];   /* a model's part, up to how it is called */
+extern const char torch_present_text[]; /* the plan restricted to the modules of a stage */
+extern const char torch_stage_text[];   /* a part of the model, up to its call */
 extern const char torch_stage_ids_text[], torch_stage_plain_text[];
-extern const char torch_pipeline_text[], torch_stages_text[]; /* up to the axis; in its loop */
+extern const char torch_pipeline_text[], torch_stages_text[]; /* up to the axis; inside its loop */
 
 #endif

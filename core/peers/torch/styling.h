@@ -1,6 +1,5 @@
-/* styling.h - what the finders of torch's styles share: one axis of the mesh at a time, and what it
- * does to values and modules (styles.c,
- * styles_between.c, styles_attention.c).
+/* styling.h - shared by the files that find torch's styles: one axis of the mesh at a time, and
+ * what it does to values and modules (styles.c, styles_between.c, styles_attention.c).
  */
 #ifndef CORE_PEERS_TORCH_STYLING_H
 #define CORE_PEERS_TORCH_STYLING_H
@@ -10,17 +9,18 @@
 typedef struct {
     const TorchWriting *w;
     TorchStyles *out;
-    Intern *paths; /* of out->modules, by index */
+    Intern *paths; /* paths of out->modules, by index */
     int axis;
-    bool *explained; /* per tensor: what is moved along the axis is moved by a style */
-    int32_t *group;  /* per tensor: how many modules read it through PrepareModuleInput */
+    bool *explained; /* per tensor: a style accounts for its moves along the axis */
+    int32_t *group;  /* per tensor: the number of modules that read it through PrepareModuleInput */
     Error *err;
 } Styling;
 
-/* Of one axis. A sharding that placements do not express is OTHER, which no style has. */
+/* Placements on one axis. A sharding that placements cannot express is OTHER; no style has it. */
 #define OTHER PLACE_NORM_PARTIAL
 
-/* The placement on the axis of a Shardings id (-1: replicated), or of a value as it is made. */
+/* styling_lies(): the placement on the axis for a Shardings id (-1: replicated); styling_made():
+ * for a value as its op makes it. */
 Placement styling_lies(const Styling *s, int32_t id);
 Placement styling_made(const Styling *s, int32_t tensor);
 
@@ -30,51 +30,52 @@ static inline bool styling_is_whole(Placement it)
 }
 
 bool styling_is_read(const Styling *s, int32_t op); /* an op of the model that runs */
-Str styling_parent(Str path);                       /* "model.layers.0" of "model.layers.0.mlp" */
-bool styling_within(Str path, Str around);          /* the module itself, or one in it */
+Str styling_parent(Str path);                       /* "model.layers.0" for "model.layers.0.mlp" */
+bool styling_within(Str path, Str around);          /* the module itself, or a module inside it */
 
-int styling_rank(const Styling *s, int32_t tensor); /* dims; 0 of an unknown shape */
+int styling_rank(const Styling *s, int32_t tensor); /* number of dims; 0 if the shape is unknown */
 
-/* What the ops of the model need a parameter as. */
+/* The placement in which the ops of the model need a parameter. */
 Placement styling_used(const Styling *s, int32_t parameter);
 
-/* A module on one axis: how its first argument arrives and is read, how its result is computed and
- * what it is given on as. */
+/* A module on one axis: the placements in which its first argument arrives and is read, and in
+ * which its result is computed and passed on. */
 typedef struct {
     Placement arrives, reads, makes, gives;
-    bool last; /* its result is sharded in its last dim, or given whole: the code around it sees a
-                  plain tensor */
+    bool last; /* its result is sharded in its last dim, or passed on whole: the code around it
+                  sees a plain tensor */
     bool is_output;
-    bool parts; /* its parameters are sharded as in the plan; else they stay whole */
+    bool parts; /* its parameters are sharded as in the plan; else they are whole */
 } StylePassage;
 
-/* False if a placement of it is OTHER, or a sum that is not reduced behind it. What it moves is
- * explained. */
+/* Returns false if one of its placements is OTHER, or a sum that is not reduced after it. Marks the
+ * values that it moves as explained. */
 bool styling_passage(Styling *s, const StyledModule *m, StylePassage *out);
 
 /* Adds "name=Shard(0)" to the arguments of a style. */
 void styling_put_argument(const Styling *s, const char *name, Placement it, Buf *out);
 
-/* The module of the path, which is new if there was none. */
+/* The module of the path; it is created if needed. */
 StyledModule *styling_module(Styling *s, Str path);
 
 /* Finds the blocks of stacked experts, before other modules. */
 bool styling_find_experts(Styling *s);
 
-/* Whether a block of experts takes this parameter. */
+/* Whether the parameter belongs to a block of experts. */
 bool styling_is_expert(const Styling *s, int32_t parameter);
 
-/* Gives each block its style on the axis; false with the reason if there is none that says it. */
+/* Gives each block its style on the axis; returns false with the reason if no style expresses it.
+ */
 bool styling_experts(Styling *s);
 
-/* Gives each nn.MultiheadAttention that the axis shards by heads its style. */
+/* Gives a style to each nn.MultiheadAttention that the axis shards by heads. */
 void styling_attentions(Styling *s);
 
-/* Whether styles reduce the gradient of every value that the axis makes a sum of; false with the
- * reason if there is another. */
+/* Whether styles reduce the gradients of all values that become partial along the axis; returns
+ * false with the reason if not. */
 bool styling_reduces_gradients(const Styling *s);
 
-/* The block of experts that the module or op of this path is in; NULL if it is in none. */
+/* The block of experts that contains the module or op of this path; NULL if none does. */
 const ExpertBlock *styling_block(const Styling *s, Str path);
 
 #endif

@@ -10,15 +10,15 @@
 #include "core/session/pins_read.h"
 
 /* The plan as a Python module: code.c, code_spmd.c. */
-CodeFn torch_code;       /* in torch's own styles if they say it, else exactly */
+CodeFn torch_code;       /* in torch's own styles if they express it, else exactly */
 CodeFn torch_exact_code; /* placements of all parameters, inputs and modules */
 CodeFn vescale_code;
-CodeFn spmd_types_code; /* types for code of the user's own */
+CodeFn spmd_types_code; /* types for the user's own code */
 
-/* Files of PyTorch's users that have shardings: a tp_plan, a checkpoint's metadata, a plan in
+/* Files of PyTorch users that contain shardings: a tp_plan, a checkpoint's metadata, a plan in
  * torch's styles. */
 extern const PinsForm torch_pins[];
-/* Plans in torch's own styles, as they are exported: pins_styles.c. */
+/* Whether the text is an exported plan in torch's own styles: pins_styles.c. */
 bool torch_styles_are(Str text);
 bool torch_styles_read(PinsText *text, Scan *scan);
 

@@ -1,5 +1,5 @@
 /* archive.h - the files of a torch.export archive: the program, and where weights and constants
- * lie.
+ * are.
  *
  *     T/models/model.json                         the program; T is what the file was called once
  *     T/data/weights/model_weights_config.json    {"config": {name: {path_name, tensor_meta, ..}}}
@@ -30,18 +30,19 @@ typedef struct {
 
 bool archive_open(const ModelFile *file, Arena *scratch, Archive *out, Error *err);
 
-/* Where a tensor of a config lies. */
+/* Where a tensor of a config is. */
 typedef struct {
-    int kind;       /* which config; -1: in none */
-    int32_t entry;  /* its place there */
+    int kind;       /* which config; -1: none */
+    int32_t entry;  /* its index there */
     Str storage;    /* "weight_3" */
-    uint64_t bytes; /* of the storage; 0: the archive has no weights */
+    uint64_t bytes; /* size of the storage; 0: the archive has no weights */
 } ArchiveEntry;
 
 ArchiveEntry archive_find(const Archive *archive, Str name);
 
-/* The elements of an entry, row-major: a view of the file where they lie so, else a copy. Absent if
- * the archive has no bytes. False with *err: the file does not have what the entry says. */
+/* The elements of an entry, row-major: a view of the file if they are stored so, else a copy.
+ * Absent if the archive has no bytes. Returns false with *err if the file lacks what the entry
+ * says. */
 bool archive_data(Archive *archive, const ArchiveEntry *entry, Dtype dtype, const Shape *shape,
                   TensorData *out, Error *err);
 

@@ -1,10 +1,10 @@
-/* reader.h - torch.export's programs as graphs: archives (.pt2) and their program alone.
+/* reader.h - reads torch.export's programs as graphs: archives (.pt2), and the program alone.
  *
- * Read are schema versions 5 to 8 (torch 2.5 to 2.15). Parameters, buffers and constants become
- * initializers under their own names, user inputs inputs; values keep their names. Symbolic sizes
- * are free dims named after the first input that has them, "x.0", with the example's sizes as
- * defaults. Changes in place become new values. Weights are views of the mapped archive, or copies
- * where they are packed or strided.
+ * Schema versions 5 to 8 (torch 2.5 to 2.15) are supported. Parameters, buffers and constants
+ * become initializers under their own names, user inputs become inputs; values keep their names.
+ * Symbolic sizes become free dims named after the first input that has them, "x.0", with the
+ * example's sizes as defaults. Changes in place become new values. Weights are views of the mapped
+ * archive, or copies if they are compressed or strided.
  *
  * Source of the schema: torch/_export/serde/schema.py.
  */

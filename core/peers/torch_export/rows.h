@@ -1,18 +1,18 @@
-/* rows.h - operators of torch, a row each: their schema, and what a call becomes.
+/* rows.h - operators of torch, one row each: their schema, and the ops that a call becomes.
  *
  *     {"add add_", "self other alpha=1", "Add(self, scaled(other, alpha))", NULL},
  *
- * Names of aten's operators without their library; "min.other" is one overload and comes before
- * "min", which is all that are left. A schema lists the arguments in torch's order with their
- * defaults; tests/differential/part_torch_export.py calls the operators of real torch. A recipe is
- * one expression a result, with '|' between them:
+ * Names are aten's, without the library; "min.other" is one overload and comes before "min", which
+ * stands for all others. A schema lists the arguments in torch's order with their defaults;
+ * tests/differential/part_torch_export.py checks them against real torch. A recipe is one
+ * expression per result, separated by '|':
  *
  *     expr    = number | argument | function "(" .. ")"
  *             | Operator [ "#" results ] "(" [ expr {"," expr} ] [ ";" attrs ] ")"
  *     attrs   = name "=" value {"," name "=" value}
  *     value   = number | 'text' | argument | "~" argument
  *
- * An argument that is a list of tensors stands for all of them; `~` makes a float of a number; an
+ * An argument that is a list of tensors stands for all of them; `~` makes a float from a number; an
  * attribute whose argument is not given is left out. Functions:
  *
  *     cast(x, dtype)        x of that type; the type is an argument, or "f32"; itself without one
@@ -28,7 +28,7 @@
  *     pick(1, x)            the second result of an operator
  *     reduced(x)            as the argument `reduction` says: x, its mean, its sum
  *
- * A row with a function in place of a recipe is for what takes more than that.
+ * A row with a function instead of a recipe is for calls that need more.
  */
 #ifndef CORE_PEERS_TORCH_EXPORT_ROWS_H
 #define CORE_PEERS_TORCH_EXPORT_ROWS_H
@@ -36,18 +36,18 @@
 #include "core/peers/torch_export/exporting.h"
 
 typedef struct TorchRow {
-    const char *names;  /* with blanks between */
+    const char *names;  /* separated by blanks */
     const char *schema; /* as call_bind() reads it */
-    const char *recipe; /* "" drops the call; NULL: `make` does it */
+    const char *recipe; /* "" drops the call; NULL: `make` makes the ops */
     void (*make)(Call *c);
 } TorchRow;
 
 /* The row of an operator; NULL if it has none. */
 const TorchRow *torch_row(Str op, Str overload);
-/* The rows one after the other, for tests and listings: NULL at the end. */
+/* The rows one after another, for tests and listings; NULL at the end. */
 const TorchRow *torch_row_at(int i);
 
-/* Makes the ops of the call, and gives the node's outputs their results. */
+/* Makes the ops of the call, and sets their results as the node's outputs. */
 void torch_row_apply(Call *c, const TorchRow *row);
 /* Evaluates a recipe; returns how many results there are. */
 int recipe_run(Call *c, const char *recipe, ExportTerm *out, int most);

@@ -1,4 +1,4 @@
-/* shapes.h - pieces of shapes and of tensors that rows are made of. */
+/* shapes.h - shapes and tensors from which rows are built. */
 #ifndef CORE_PEERS_TORCH_EXPORT_SHAPES_H
 #define CORE_PEERS_TORCH_EXPORT_SHAPES_H
 
@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-/* The rank; an error and one that is legal if it is none. */
+/* The rank; if it is out of range, a legal one with an error. */
 uint8_t legal_rank(Call *c, int rank);
-/* The size of a dim: a number where the file knows it, else i64[1]. */
+/* The size of a dim: a number if the file knows it, else i64[1]. */
 ExportTerm size_of(Call *c, ExportTerm x, int64_t dim);
 void add_size(Call *c, Terms *sizes, ExportTerm size);
 ExportTerm reshape(Call *c, ExportTerm x, const Terms *sizes);
@@ -18,16 +18,16 @@ ExportTerm unsqueeze(Call *c, ExportTerm x, int64_t dim); /* dim 0 to rank */
 ExportTerm squeeze(Call *c, ExportTerm x, int64_t dim);
 ExportTerm expand(Call *c, ExportTerm x, ExportTerm shape, int rank);
 ExportTerm concat(Call *c, const ExportTerm *parts, int n, int64_t dim);
-/* Elements start, start + step .. before end; NONE: from the start, to the end. */
+/* The elements start, start + step .. before end; NONE: from the start, to the end. */
 ExportTerm slice(Call *c, ExportTerm x, int64_t dim, ExportTerm start, ExportTerm end,
                  int64_t step);
-/* x with `part` in the place of that slice. */
+/* x with that slice replaced by `part`. */
 ExportTerm put_slice(Call *c, ExportTerm x, ExportTerm part, int64_t dim, ExportTerm start,
                      ExportTerm end, int64_t step);
 ExportTerm zeros_like_shape(Call *c, ExportTerm shape, Dtype dtype, int rank);
 ExportTerm range(Call *c, ExportTerm start, ExportTerm end, ExportTerm step,
                  Dtype dtype); /* numbers, or i64[1] */
-/* Whole numbers from 0 to the size of a dim, along it: [1, .., n, .., 1]. */
+/* Whole numbers from 0 to the size of a dim, along that dim: [1, .., n, .., 1]. */
 ExportTerm reshape_along(Call *c, ExportTerm line, int64_t dim, int rank);
 
 #endif

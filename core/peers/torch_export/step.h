@@ -1,13 +1,13 @@
-/* step.h - the phases of a joint graph of torch: forward and backward of one trace.
- */
+/* step.h - the phases of a joint graph of torch: forward and backward in one trace. */
 #ifndef CORE_PEERS_TORCH_EXPORT_STEP_H
 #define CORE_PEERS_TORCH_EXPORT_STEP_H
 
 #include "core/peers/torch_export/exporting.h"
 
-/* Notes what the node says of its ops, which follow `first_op`: AOTAutograd's partitioner_tag. */
+/* Records the phase that the node gives its ops, from `first_op` on: AOTAutograd's partitioner_tag.
+ */
 void torch_step_note(Export *e, int32_t node, int32_t first_op);
-/* Of a program with outputs that are gradients: graph->stated. */
+/* For a program whose outputs are gradients: sets graph->stated. */
 void torch_step_find(Export *e, int32_t signature, Graph *graph);
 
 #endif

@@ -1,9 +1,9 @@
-/* unread.h - parameters that are one tensor, where only their readers tell.
+/* unread.h - finds which parameters are one tensor, from their readers.
  *
- * torch.export replaces a parameter whose tensor is that of another one by the other, and keeps its
- * name in the signature: a parameter that no node reads. An archive with weights says which two by
- * equal bytes. Without weights it is the one of equal type and sizes that a node in the module of
- * the unread one reads, as lm_head.weight is read in transformer.wte.
+ * If two parameters share a tensor, torch.export replaces one by the other but keeps its name in
+ * the signature: a parameter that no node reads. If the archive has weights, equal bytes identify
+ * the other one. Without weights it is the parameter of equal type and sizes that is read by a node
+ * in the module of the unread one: lm_head.weight is found for transformer.wte.
  */
 #ifndef CORE_PEERS_TORCH_EXPORT_UNREAD_H
 #define CORE_PEERS_TORCH_EXPORT_UNREAD_H
@@ -16,7 +16,8 @@ typedef struct {
 } UnreadName;
 typedef Vec(UnreadName) UnreadNames;
 
-/* Of the nodes of a graph and the inputs of its signature, in the scratch arena. */
+/* Examines the nodes of a graph and the inputs of its signature; the result is in the scratch
+ * arena. */
 UnreadNames unread_find(Export *e, int32_t graph, int32_t signature);
 
 #endif
