@@ -101,6 +101,8 @@ static Session *try_change(Arena *arena, const Session *session, const Plan *len
     }
     change->step_us = plan_step_us(other->plan);
     change->peak_bytes = other->plan->priced->totals.peak_bytes;
+    change->same = change->step_us == plan_step_us(session->plan) &&
+                   change->peak_bytes == session->plan->priced->totals.peak_bytes;
     change->legal = plan_is_legal(other->plan);
     change->fits = estimate_fits(other->plan);
     bool fitted = estimate_fits(session->plan);
@@ -110,12 +112,18 @@ static Session *try_change(Arena *arena, const Session *session, const Plan *len
     return other;
 }
 
-/* What helps, then what does not, then what failed; of each first those that fit, the fastest
+/* First what helps, then what does not, what changes nothing, what failed. */
+static int rank_of(const EstimateChange *change)
+{
+    return change->failed ? 3 : change->same ? 2 : !change->helps;
+}
+
+/* By rank; of each first those that fit, the fastest
  * first, then others, the smallest first. */
 static int better_first(const void *a, const void *b)
 {
     const EstimateChange *x = a, *y = b;
-    int rank_x = x->failed ? 2 : !x->helps, rank_y = y->failed ? 2 : !y->helps;
+    int rank_x = rank_of(x), rank_y = rank_of(y);
     if (rank_x != rank_y)
         return rank_x < rank_y ? -1 : 1;
     if (x->fits != y->fits)

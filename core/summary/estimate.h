@@ -21,12 +21,13 @@ typedef struct {
     double step_us;
     int64_t peak_bytes;
     bool legal, fits, helps;
+    bool same; /* step and peak are as without it */
 } EstimateChange;
 
 typedef struct {
     int n;
-    EstimateChange *change; /* changes that help come first, the best one first; those that
-                               failed last */
+    EstimateChange *change; /* changes that help come first, the best one first; those that change
+                               nothing and those that failed come last */
 } EstimateChanges;
 
 /* Whether the peak of a plan fits into a device's memory. */

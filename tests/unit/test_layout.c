@@ -10,7 +10,7 @@ typedef struct {
     ShowId show;
     bool zoomed;
     const char *want; /* panes: view and area; "too small" */
-    bool trains;
+    bool trains, tries;
     ShowId lead;     /* the view that was opened */
     bool alone;      /* there is no second plan */
     int wants[2][2]; /* view, lines that it has a use for */
@@ -60,6 +60,11 @@ static Row rows[] = {
     {"help stands alone", 160, 50, SHOW_HELP, false, .want = "help 0,3 160x45"},
     {"memory of a training step", 160, 50, SHOW_MEM, false,
      .want = "mem 1,4 158x25; live 1,31 81x16; kept 84,31 75x16", .trains = true},
+    {"memory of a training step whose policy has settings to try", 160, 50, SHOW_MEM, false,
+     .want = "mem 1,4 158x25; live 1,31 55x16; kept 58,31 46x16; what-if 106,31 53x16",
+     .trains = true, .tries = true},
+    {"on a small screen, the settings below the memory", 80, 24, SHOW_MEM, false,
+     .want = "mem 0,3 80x10; what-if 0,14 80x8", .trains = true, .tries = true},
     {"memory of a forward plan", 160, 50, SHOW_MEM, false,
      .want = "mesh 1,4 89x24; mem 92,4 67x24; live 1,30 158x17"},
     {"what is kept, on a small screen", 80, 24, SHOW_SAVED, false,
@@ -86,15 +91,16 @@ static Row rows[] = {
 
 /* ORDER SHOW */
 static const char *const names[SHOW_COUNT] = {
-    "graph",  "op",    "tensor", "mesh",     "comm",   "mem",    "diff",    "policy", "run",
-    "detail", "links", "live",   "kept",     "totals", "fork",   "console", "check",  "schedule",
-    "search", "near",  "why",    "findings", "events", "errors", "journal", "help"};
+    "graph",    "op",     "tensor", "mesh", "comm",     "mem",    "diff",   "policy",  "run",
+    "detail",   "links",  "live",   "kept", "what-if",  "totals", "fork",   "console", "check",
+    "schedule", "search", "near",   "why",  "findings", "events", "errors", "journal", "help"};
 
 static void panes_of_a_size(void **state)
 {
     const Row *row = *state;
     LayoutLook look = {.zoomed = row->zoomed,
                        .trains = row->trains,
+                       .tries = row->tries,
                        .staged = true,
                        .lead = row->lead,
                        .alone = row->alone};

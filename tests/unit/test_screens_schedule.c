@@ -73,7 +73,7 @@ static ScheduleRow rows[] = {
      {"chimera_direct takes 4 stages and an even number of micro-batches, not 2 and 4",
       "these stages have devices of their own: 1f1b, gpipe, zb1p, infer_pipe"}},
     {"its ops", "1f1b", "gpj<Enter>", {"[1 Graph]", " STG "}},
-    {"told in the timeline", "1f1b", "9", {"; gp: 4 micro-batches", "\n pp=0 ", "\n pp=1 "}},
+    {"told in the timeline", "1f1b", "9", {"; 0: 4 micro-batches", "\n pp=0 ", "\n pp=1 "}},
     {"collectives are one micro-batch's",
      "1f1b",
      "5",

@@ -113,7 +113,8 @@ const Grid *app_draw(App *app);
  * marks. */
 void app_draw_alone(App *app, Grid *grid);
 
-int app_tab(const App *app, int x); /* the tab in that column of its line; -1: none */
+/* What a click in that column of the line of tabs does; ACT_NONE: nothing. */
+ActId app_tab(const App *app, int x);
 
 /* Applies the current settings: glyphs, theme and mouse. */
 void app_apply_settings(App *app);

@@ -1,5 +1,7 @@
 #include "tui/app/draw_panes.h"
 
+#include "tui/views/mem.h"
+
 #include <inttypes.h>
 
 bool panes_show(const PaneLayout *layout, ShowId show)
@@ -84,6 +86,7 @@ void panes_lay_out(App *app, int h)
     Ui *ui = &app->ui;
     LayoutLook look = {.zoomed = ui->look.zoomed || app->options.one_pane,
                        .trains = ui_graph(ui)->phase != NULL,
+                       .tries = mem_has_settings(ui),
                        .staged = ui_plan(ui)->decided->stages != NULL,
                        .lead = app->lead,
                        .alone = !ui->compare,

@@ -210,14 +210,27 @@ static bool asks_why(const PaneLayout *layout)
 /* From wide on tabs have blanks around them; below narrow only the shown ones have names. */
 enum { TABS_WIDE = 100, TABS_NARROW = 66, TABS_AND_PAGE = 78 };
 
+/* Behind the numbered views comes the schedule, where it is shown or has room. */
+static int count_tabs(const App *app)
+{
+    bool room = app->grid->w >= TABS_WIDE;
+    return SHOW_TABS + (room || app->ui.at.show == SHOW_SCHEDULE);
+}
+
+static ShowId tab_show(int tab)
+{
+    return tab < SHOW_TABS ? (ShowId)tab : SHOW_SCHEDULE;
+}
+
 /* "1 Graph", or "1". */
 static Str tab_text(const App *app, int tab)
 {
     int narrow = app->ui.at.show >= SHOW_PAGES ? TABS_AND_PAGE : TABS_NARROW;
-    bool named = app->grid->w >= narrow || panes_show(&app->layout, (ShowId)tab);
+    bool named = app->grid->w >= narrow || panes_show(&app->layout, tab_show(tab));
+    int key = (tab + 1) % 10;
 
-    return str_from(named ? arena_printf(app->ui.frame, "%d %s", tab + 1, views[tab]->name)
-                          : arena_printf(app->ui.frame, "%d", tab + 1));
+    return str_from(named ? arena_printf(app->ui.frame, "%d %s", key, views[tab_show(tab)]->name)
+                          : arena_printf(app->ui.frame, "%d", key));
 }
 
 /* Where a tab begins: its bracket or the blank in its place. */
@@ -231,21 +244,21 @@ static int tab_at(const App *app, int tab)
     return at;
 }
 
-int app_tab(const App *app, int x)
+ActId app_tab(const App *app, int x)
 {
-    for (int i = 0; i < SHOW_TABS; i++)
+    for (int i = 0; i < count_tabs(app); i++)
         if (x > tab_at(app, i) && x <= tab_at(app, i) + (int)tab_text(app, i).n)
-            return i;
-    return -1;
+            return i < SHOW_TABS ? (ActId)(ACT_SHOW_GRAPH + i) : ACT_SCHEDULE;
+    return ACT_NONE;
 }
 
 static void draw_tabs(const App *app, Pen *pen)
 {
     ShowId show = app->ui.at.show;
-    const char *page = show >= SHOW_PAGES ? views[show]->name : NULL;
+    const char *page = show > SHOW_SCHEDULE ? views[show]->name : NULL;
 
-    for (int i = 0; i < SHOW_TABS; i++) {
-        bool here = panes_show(&app->layout, (ShowId)i);
+    for (int i = 0; i < count_tabs(app); i++) {
+        bool here = panes_show(&app->layout, tab_show(i));
         pen_to(pen, tab_at(app, i) + !here, 0);
         pen_printf(pen, here ? ROLE_FOCUS : ROLE_TEXT, here ? "[%.*s]" : "%.*s",
                    STR_ARG(tab_text(app, i)));
@@ -573,6 +586,8 @@ static void draw_once(App *app)
     if (panes_show(&app->layout, SHOW_MEM) || panes_show(&app->layout, SHOW_LIVE) ||
         panes_show(&app->layout, SHOW_SAVED) || panes_show(&app->layout, SHOW_SCHEDULE))
         mem_follow(ui);
+    if (panes_show(&app->layout, SHOW_TRY) || panes_show(&app->layout, SHOW_SCHEDULE))
+        mem_settings_follow(ui);
     if (asks_why(&app->layout))
         reasons_follow(ui);
     plan_search_follow(ui);

@@ -84,10 +84,10 @@ static void click(App *app, int x, int y, bool twice)
 {
     const PaneLayout *layout = &app->layout;
     const LayoutPane *pane = pane_at(app, x, y);
-    int tab = rect_has(layout->tabs, x, y) ? app_tab(app, x) : -1;
+    ActId tab = rect_has(layout->tabs, x, y) ? app_tab(app, x) : ACT_NONE;
 
-    if (tab >= 0)
-        app_act(app, action_by_id((ActId)(ACT_SHOW_GRAPH + tab)), 0);
+    if (tab != ACT_NONE)
+        app_act(app, action_by_id(tab), 0);
     else if (twice && pane && !is_head(pane, y))
         app_act(app, action_by_id(ACT_OPEN), K_ENTER);
     else if (pane && rect_has(pane->area, x, y))

@@ -21,7 +21,8 @@ enum {
     ONLY_HIGH = 2,   /* screens of LAYOUT_HIGH lines */
     ONLY_ALONE = 4,  /* no second plan beside it */
     ONLY_TALL = 8,   /* screens of LAYOUT_STACK_TALL lines */
-    ONLY_WHOLE = 16  /* a forward plan without stages */
+    ONLY_WHOLE = 16, /* a forward plan without stages */
+    ONLY_TRIES = 32  /* a training step whose policy has settings to try */
 };
 
 static const Workspace workspaces[] = {
@@ -29,8 +30,17 @@ static const Workspace workspaces[] = {
      .pane = {{SHOW_GRAPH, 0, 0, 61, 100},
               {SHOW_OP, 61, 0, 39, 48},
               {SHOW_TENSOR, 61, 48, 39, 52}}},
+    {.n = 4,
+     .pane = {{SHOW_MEM, 0, 0, 100, 60},
+              {SHOW_LIVE, 0, 60, 36, 40},
+              {SHOW_SAVED, 36, 60, 30, 40},
+              {SHOW_TRY, 66, 60, 34, 40}},
+     .only = ONLY_TRIES},
     {.n = 3,
      .pane = {{SHOW_MEM, 0, 0, 100, 60}, {SHOW_LIVE, 0, 60, 52, 40}, {SHOW_SAVED, 52, 60, 48, 40}},
+     .only = ONLY_TRAINS},
+    {.n = 3,
+     .pane = {{SHOW_SAVED, 52, 60, 48, 40}, {SHOW_MEM, 0, 0, 100, 60}, {SHOW_LIVE, 0, 60, 52, 40}},
      .only = ONLY_TRAINS},
     {.n = 4,
      .pane = {{SHOW_MESH, 0, 0, 57, 36},
@@ -112,6 +122,7 @@ typedef struct {
 
 static const Stack stacks[] = {
     {.n = 2, .pane = {{SHOW_COMM, 0, 0}, {SHOW_COMM_DETAIL, 10, 45}}},
+    {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_TRY, 9, 42}}, .only = ONLY_TRIES},
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_SAVED, 9, 45}}},
     {.n = 2, .pane = {{SHOW_TENSOR, 0, 0}, {SHOW_OP, 14, 42}}, .only = ONLY_TALL},
@@ -314,7 +325,7 @@ PaneLayout layout_make(int w, int h, ShowId show, const LayoutLook *look, const 
     Rect body = layout.body;
     unsigned have = (look->trains ? ONLY_TRAINS : 0u) | (look->alone ? ONLY_ALONE : 0u) |
                     (!look->trains && !look->staged ? ONLY_WHOLE : 0u) |
-                    (h >= LAYOUT_HIGH ? ONLY_HIGH : 0u) |
+                    (look->tries ? ONLY_TRIES : 0u) | (h >= LAYOUT_HIGH ? ONLY_HIGH : 0u) |
                     (h >= LAYOUT_STACK_TALL && !look->brief ? ONLY_TALL : 0u);
     const Workspace *workspace = workspace_for(show, look, have);
     const Stack *stack = stack_of(show, look->lead, have);

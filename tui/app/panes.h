@@ -71,6 +71,7 @@ typedef struct {
 typedef struct {
     bool zoomed;           /* only the view that has the focus */
     bool trains;           /* the plan is of a training step: some workspaces have other panes */
+    bool tries;            /* its policy has settings to try (mem_has_settings()) */
     bool staged;           /* the plan has stages */
     ShowId lead;           /* the view whose panes stay while `show` is one of them */
     bool alone;            /* no second plan is being compared */

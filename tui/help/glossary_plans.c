@@ -3,7 +3,7 @@
 
 #define POLICY_VIEW "Policy view (8)"
 #define GRAPH_VIEW "Graph view (1)"
-#define SCHEDULE_VIEW "Schedule view (gp)"
+#define SCHEDULE_VIEW "Schedule view (0)"
 #define GPT2 "samples/models/gpt2.onnx"
 #define LLAMA "samples/models/llama-3-8b.json"
 

@@ -91,7 +91,7 @@
         "the policy line by line, and a console; another policy", "view")                          \
     ACT(SHOW_RUN, "timeline", "9", "", "the plan executed: timeline, check, measured times",       \
         "view")                                                                                    \
-    ACT(SCHEDULE, "schedule", "gp", "", "the pipeline: stages and micro-batches along time",       \
+    ACT(SCHEDULE, "schedule", "0 gp", "", "the pipeline: stages and micro-batches along time",     \
         "view")                                                                                    \
     ACT(NEAR, "near", "Z", "", "boxes around this op", "view")                                     \
     ACT(KEPT, "kept", "gk", "", "what a training step keeps for its backward pass, by layer",      \

@@ -31,6 +31,7 @@ typedef enum {
     SHOW_LINKS,       /* its groups on the mesh, load of links, traffic between devices */
     SHOW_LIVE,        /* what is alive at the peak */
     SHOW_SAVED,       /* what is saved for the backward pass, by layer */
+    SHOW_TRY,         /* other settings of the policy, each planned */
     SHOW_DIFF_TOTALS,
     SHOW_FORK, /* the first difference of two plans, and why */
     SHOW_CONSOLE,
@@ -82,7 +83,7 @@ typedef struct {
 
 extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,
     view_policy, view_run, view_comm_detail, view_links, view_live, view_saved, view_diff_totals,
-    view_fork, view_console, view_check, view_schedule, view_search, view_near, view_why,
+    view_fork, view_try, view_console, view_check, view_schedule, view_search, view_near, view_why,
     view_findings, view_events, view_errors, view_journal, view_help;
 extern const View *const views[SHOW_COUNT]; /* tui/app/views.c */
 

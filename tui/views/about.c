@@ -70,6 +70,10 @@ const char *const view_about[SHOW_COUNT] = {
                    "AGAIN: the time to recompute it, for all micro-batches of a step.\n"
                    "Recomputing frees the bytes and costs that time, if the inputs are still in\n"
                    "memory.",
+    [SHOW_TRY] =
+        "Other settings of the policy, one a row: recomputation, ZeRO, schedules, sizes of\n"
+        "a micro-batch. Each is planned, and its step and peak stand beside what they\n"
+        "are now. Enter plans with the setting, u goes back.",
     [SHOW_DIFF_TOTALS] = "Totals of both plans, and the decisions that only one of them makes.",
     [SHOW_FORK] = "The first decision that differs between the plans, and its effect on this\n"
                   "row.",

@@ -42,7 +42,6 @@ typedef struct {
     Arena *kept;     /* of `toggled` */
     Intern *toggled; /* paths of rows that the user opened or closed an odd number of times */
     Vec(bool) is_toggled;
-    const char *tried[MENU_MAX]; /* per item of the menu of settings: the settings, one per line */
     /* of the plan; NULL: to be made */
     Arena *arena;
     MemoryAccount *account;
@@ -116,11 +115,18 @@ int64_t mem_column(const MemoryUse *use, int n_places, int column, int of);
  * below, in the remaining lines. tui/views/step/mem_strip.c */
 void mem_strip_draw(const Ui *ui, int rows, Pen *pen);
 
-/* Opens a menu of policy settings with the step and peak that each gives, all of them planned:
- * recomputation, ZeRO, micro-batches, schedules (core/summary/estimate.h). Returns false if the
- * policy declares none of them, or the plan is not of a training step.
- * tui/views/step/settings_try.c */
+/* ---- settings of the policy that could be other; tui/views/step/view_try.c ---- */
+
+/* Whether the plan is of a training step and its policy declares a setting that is tried:
+ * recomputation, ZeRO, micro-batches, schedules (core/summary/estimate.h). */
+bool mem_has_settings(const Ui *ui);
+/* Begins to plan each of them in the background, before a frame that shows them. */
+void mem_settings_follow(Ui *ui);
+/* A menu of them with the step and the peak that each gives. False if there are none. */
 bool mem_settings_what_if(Ui *ui);
+/* Names those which shorten the step, in one line or (whole) all of them; nothing until they are
+ * planned. */
+void mem_settings_shorter_draw(const Ui *ui, bool whole, Pen *pen);
 
 /* ---- what the panes share; view_mem.c ---- */
 

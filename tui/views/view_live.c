@@ -33,7 +33,7 @@ static Widths widths_for(int w)
     widths.seeded = take(&left, 18, NAME_LEAST + 4);
     widths.born = take(&left, 17, NAME_LEAST + 4);
     widths.dtype = take(&left, 6, NAME_LEAST + 4);
-    widths.name = left > NAME_LEAST ? left : w - 1 - BYTES_W;
+    widths.name = left;
     return widths;
 }
 

@@ -17,8 +17,10 @@ enum {
     FREE_W = 7,
     GRAPH_LEAST = 3,
     GRAPH_MOST = 20,
+    TOP_LEAST = 12, /* of a training step: lines from which on the first says what is shown */
     NOTE_LEAST = 17,
-    NOTES_WIDE = 100 /* columns from which on the notes take few lines */
+    NOTES_WIDE = 100, /* columns from which on the notes take fewer lines */
+    NOTES_WIDEST = 150
 };
 
 /* ---- counting ---- */
@@ -315,7 +317,10 @@ static void draw(Ui *ui, Pen *pen)
     }
     int list_h = h / 3 > 1 ? h / 3 : 1;
     list_h = mem->ranks.n < list_h ? mem->ranks.n : list_h;
-    draw_top(ui, pen);
+    bool top = h >= TOP_LEAST || !ui_graph(ui)->phase;
+    if (top)
+        draw_top(ui, pen);
+    ui->list[SHOW_MEM].lead = top ? 0 : -1;
     draw_headings(ui, name_w, bar_w, pen);
     list_show(&ui->list[SHOW_MEM], mem->at, mem->ranks.n, list_h);
     for (int i = 0; i < list_h; i++) {
@@ -327,7 +332,10 @@ static void draw(Ui *ui, Pen *pen)
     }
     draw_legend(ui, pen);
     draw_over(ui, pen);
-    int left = h - pen->y, notes = h < NOTE_LEAST ? 0 : w >= NOTES_WIDE ? 4 : 7;
+    int left = h - pen->y, notes = h < NOTE_LEAST      ? 0
+                                   : w >= NOTES_WIDEST ? 4
+                                   : w >= NOTES_WIDE   ? 5
+                                                       : 7;
     if (left - notes >= GRAPH_LEAST && mem_is_listed(ui) && mem->step.n > 0)
         mem_strip_draw(ui, left - notes, pen);
     else if (left - notes >= GRAPH_LEAST + 1)

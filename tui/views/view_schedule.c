@@ -1,6 +1,7 @@
 /* view_schedule.c - the pipeline: who works on which micro-batch when, and what a stage takes. */
 #include "tui/screen/folded.h"
 #include "tui/views/label.h"
+#include "tui/views/mem.h"
 #include "tui/views/schedule_chart.h"
 #include "tui/views/step/stage_streams.h"
 #include "tui/views/step/step_account.h"
@@ -308,6 +309,8 @@ static void draw(Ui *ui, Pen *pen)
     if (pen->area.h >= STREAMS_LEAST_H && stage_streams_lines(ui, state) > 0)
         stage_streams_draw(ui, state, label, w, pen);
     draw_cursor(ui, state, tall ? CURSOR_LINES : 1, pen);
+    if (tall)
+        mem_settings_shorter_draw(ui, pen->area.h >= STREAMS_LEAST_H, pen);
     int left = pen->area.h - pen->y, stages = state->table->n_stages + 1;
     if (left - stages - 1 < STEP_ACCOUNT_LEAST)
         stages = left - STEP_ACCOUNT_LEAST - 1 > TABLE_LEAST ? left - STEP_ACCOUNT_LEAST - 1 : left;
@@ -400,6 +403,8 @@ static bool act(Ui *ui, ActId act)
         state->len = 0;
     } else if (act == ACT_OPEN) {
         open_stage(ui, state);
+    } else if (act == ACT_WHAT_IF) {
+        return mem_settings_what_if(ui);
     } else if (list_move(&row, state->n_rows, ui->list[SHOW_SCHEDULE].height, act)) {
         go_row(state, (int)row);
     } else {
@@ -440,19 +445,13 @@ static void table(Ui *ui, Sheet *out)
 }
 
 static const Hint hints[] = {
-    {ACT_RIGHT, "block"},
-    {ACT_DOWN, "row"},
-    {ACT_TIME_IN, "zoom"},
-    {ACT_TIME_OUT, "out"},
-    {ACT_PRODUCER, "cause"},
-    {ACT_CONSUMER, "next"},
-    {ACT_GROUPING, "devices"},
-    {ACT_EQUAL, "steps"},
-    {ACT_OPEN, "ops"},
-    {ACT_SHOW_RUN, "timeline"},
-    {ACT_HELP, "help"},
-    {ACT_CLOSE, "close"},
-    {0},
+    {ACT_RIGHT, "block"},       {ACT_DOWN, "row"},
+    {ACT_TIME_IN, "zoom"},      {ACT_TIME_OUT, "out"},
+    {ACT_PRODUCER, "cause"},    {ACT_CONSUMER, "next"},
+    {ACT_GROUPING, "devices"},  {ACT_EQUAL, "steps"},
+    {ACT_WHAT_IF, "what-if"},   {ACT_OPEN, "ops"},
+    {ACT_SHOW_RUN, "timeline"}, {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},       {0},
 };
 
 static void forget(Ui *ui)
