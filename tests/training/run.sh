@@ -9,9 +9,10 @@
 #                       them); plans.py compares them under generated plans, PLANS=20 of each model;
 #                       4 if it is not set
 # tests/training/table  a line a plan: model of samples/models (.onnx where it has no ending), free dims, mesh, policy and an option
-#                       of it or fuse=NAME, --train, then the phases forward, again, backward and update:
+#                       of it or fuse=NAME (several: a;b), --train, then the phases forward, again, backward and update:
 #                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"
 #                       none. A last reshard of a gradient, which no op reads, is of the update.
+#                       Counts are of one micro-batch. A last number: reductions of gradients in a step.
 #                       A collective of a type other than f32 has that behind it: "8AR:tp/bf16".
 #                       With precision=bf16 the model is built of bf16 (--dtype).
 # Steps that recompute are run, and each value compared with one device's.
@@ -22,7 +23,7 @@ DIMSCOPE=${DIMSCOPE:-./dimscope}
 passed=0
 failed=0
 
-# moved MODEL ..: "FORWARD AGAIN BACKWARD UPDATE"
+# moved MODEL ..: "FORWARD AGAIN BACKWARD UPDATE REDUCTIONS"
 moved()
 {
     "$DIMSCOPE" plan "$@" --json | python3 -c '
@@ -38,7 +39,8 @@ for it in plan["reshards"]:
         if step["kind"] != "slice":
             name = short.get(step["kind"], step["kind"]) + ":" + "+".join(step["axes"]) + end
             count["update" if ends else it["phase"]][name] += 1
-print(*(",".join(f"{n}{name}" for name, n in sorted(of.items())) or "-" for of in count.values()))'
+print(*(",".join(f"{n}{name}" for name, n in sorted(of.items())) or "-" for of in count.values()),
+      plan["training"]["gradient_reductions"])'
 }
 
 # Layers that are alike are one row in each pass: printed once, not 32 times.
@@ -52,7 +54,7 @@ else
     printf 'layers of a step\n  got:  %s\n  want: %s\n' "$(echo "$got" | cut -c1-200)" "$want"
 fi
 
-while read -r model dims mesh policy option train forward again backward update; do
+while read -r model dims mesh policy option train forward again backward update reductions; do
     case $model in '' | '#'*) continue ;; esac
     case $model in
     */*) ;;
@@ -61,18 +63,23 @@ while read -r model dims mesh policy option train forward again backward update;
     esac
     set -- "$model" -m "$mesh" -p "$policy" --train "$train"
     [ "$dims" = - ] || set -- "$@" --dim "$dims"
-    case $option in
-    -) ;;
-    fuse=*) set -- "$@" --fuse "${option#fuse=}" ;;
-    *) set -- "$@" --set "$option" ;;
-    esac
+    while [ "$option" != - ] && [ -n "$option" ]; do
+        one=${option%%;*}
+        option=${option#"$one"}
+        option=${option#;}
+        case $one in
+        fuse=*) set -- "$@" --fuse "${one#fuse=}" ;;
+        *) set -- "$@" --set "$one" ;;
+        esac
+    done
     case $train in *precision=bf16*) set -- "$@" --dtype bf16 ;; esac
     got=$(moved "$@")
-    if [ "$got" = "$forward $again $backward $update" ]; then
+    [ -n "$reductions" ] || got=${got% *}
+    if [ "$got" = "$forward $again $backward $update${reductions:+ $reductions}" ]; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "plan $*: '$got', not '$forward $again $backward $update'"
+        echo "plan $*: '$got', not '$forward $again $backward $update $reductions'"
     fi
 done <tests/training/table
 
@@ -125,7 +132,10 @@ ROWS
 for model in tiny-gpt llama-tiny; do
     for plan in "dp=2,tp=2 -p megatron --set zero=1" "dp=2,tp=2 -p megatron --set zero=2" \
         "dp=2,tp=2 -p megatron_sp --set zero=3" "dp=3 -p fsdp" "dp=3 -p dp --set zero=1" \
-        "dp=2,sh=2 -p fsdp --set zero_axis=sh" "dp=2 -p fsdp --set keep=true"; do
+        "dp=2,sh=2 -p fsdp --set zero_axis=sh" "dp=2 -p fsdp --set keep=true" \
+        "dp=3,tp=2 -p megatron --set zero=2 --set micro_batches=3" \
+        "dp=2,sh=3 -p fsdp --set zero_axis=sh --set micro_batches=2" \
+        "pp=2,dp=2 -p pipeline --set zero=3 --set micro_batches=2"; do
         # shellcheck disable=SC2086
         said=$("$DIMSCOPE" run "samples/models/$model.onnx" --dim batch=6,seq=16 -m $plan \
             --train adamw,clip=1 --verify 2>&1)
