@@ -1,6 +1,7 @@
 #include "core/code/parallel.h"
 
 #include "core/code/python.h"
+#include "core/cost/step_comm.h"
 #include "core/plan/stage.h"
 #include "core/rules/roles.h"
 #include "core/step/stored.h"
@@ -115,7 +116,7 @@ static void find_stages(Reading *f)
     const Decided *decided = f->plan->decided;
     AtomSet fixed = stages_atoms(f->plan);
 
-    f->out->n_micro_batches = decided->stages ? decided->stages->n_micro_batches : 1;
+    f->out->n_micro_batches = plan_micro_batches(f->plan);
     use_axes(f, fixed, PARALLEL_STAGES);
     if (fixed == 0)
         return;

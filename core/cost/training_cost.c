@@ -5,6 +5,7 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
 #include "core/model/stated.h"
+#include "core/cost/step_comm.h"
 #include "core/cost/step_parts.h"
 #include "core/plan/routed.h"
 
@@ -324,8 +325,7 @@ static int64_t count_parameters(const Plan *plan)
 
 TrainingCost training_cost(Arena *arena, const Plan *plan, const Groups *groups)
 {
-    const Stages *stages = plan->decided->stages;
-    TrainingCost out = {.micro_batches = stages ? stages->n_micro_batches : 1};
+    TrainingCost out = {.micro_batches = plan_micro_batches(plan)};
     Arena *scratch = arena_new();
     double model_s = 0, hardware_s = 0, m = out.micro_batches;
     double n_devices = (double)plan->mesh->n_devices;

@@ -441,9 +441,7 @@ static const struct {
     {"frozen", LEVEL_NOTE, put_need,
      "the op cannot take that dim sharded this way: shard another dim of the value to save the "
      "reshard"},
-    {"conflict", LEVEL_NOTE, put_need,
-     "the op is sharded by other axes on that dim: pin its index dim, or the value, to choose "
-     "another sharding"},
+    {"conflict", LEVEL_NOTE, put_need, NULL}, /* hint_of_conflict() */
     {"does-not-divide", LEVEL_WARNING, put_parts,
      "shard each part: {axis=.., interleave=N} with as many parts on the weight before it"},
     {"does-not-divide", LEVEL_WARNING, put_nesting,
@@ -475,6 +473,23 @@ static void put_more(const Plan *plan, const FindingGroup *first, Buf *out)
     buf_puts(out, more > first->n_named ? ", ..)" : ")");
 }
 
+static const char *hint_of_conflict(const Plan *plan, const FindingGroup *first)
+{
+    const Cut *from = &shardings_at(plan->shardings, first->from)->dim[first->dim];
+    const Cut *to = &shardings_at(plan->shardings, first->to)->dim[first->dim];
+    const OpCut *cut = plan_cut(plan, first->op);
+    AtomSet lost = atoms_without(from, to);
+    if (!cut_is_whole(to))
+        return "the op is sharded by other axes on that dim: pin its index dim, or the value, to "
+               "choose another sharding";
+    for (int i = 0; cut && i < cut->n; i++)
+        if (cut_atoms(&cut->index[i]) & lost)
+            return "the axis shards another index dim of the op: pin that index dim, or the value, "
+                   "to choose another sharding";
+    return "the op does not use the axis, since that would cost more, such as a partial sum: pin "
+           "its index dim to use it all the same, or pin the value";
+}
+
 static const char *hint_of(const Plan *plan, const FindingGroup *first)
 {
     if (first->winner)
@@ -482,6 +497,8 @@ static const char *hint_of(const Plan *plan, const FindingGroup *first)
     if (first->mismatch == MISMATCH_CONFLICT && plan->propagator->by_op)
         return "the strategy chosen for the op needs this: dimscope rule shows the strategies of "
                "an operator and what they cost";
+    if (first->mismatch == MISMATCH_CONFLICT)
+        return hint_of_conflict(plan, first);
     return rows[first->mismatch].hint;
 }
 

@@ -6,7 +6,8 @@
  *                              12 heads over tp=8; or it would split parts such as q, k and v
  * frozen             note      a reshard, since the op cannot run sharded along the dim (softmax)
  * conflict           note      a reshard, since other axes shard the dim in the op, or the axis
- *                              would leave a partial sum that costs more than gathering
+ *                              shards another index dim of it, or would leave a partial sum that
+ *                              costs more than gathering
  * pin-moves          note      a reshard, since the op makes the dim other than it is pinned
  * uneven             note      the last rank holds less than the first; with sizes and padded bytes
  * empty              warning   the last rank holds nothing

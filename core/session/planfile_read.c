@@ -156,7 +156,7 @@ static bool get_settings(Arena *arena, const Json *root, PolicySettings *setting
     return true;
 }
 
-static bool get_method(Arena *arena, const Json *root, const Propagator **out, Error *err)
+static bool get_propagator(Arena *arena, const Json *root, const Propagator **out, Error *err)
 {
     const char *propagate, *profile;
     return get_text(arena, root, "propagate", &propagate, err) &&
@@ -194,7 +194,7 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
         !get_text(arena, root, "mesh", &mesh, err) ||
         !get_text(arena, root, "machine", &machine, err) ||
         !get_text(arena, root, "policy", &policy, err) ||
-        !get_method(arena, root, &options->propagator, err) ||
+        !get_propagator(arena, root, &options->propagator, err) ||
         !get_dims(arena, root, &options->dims, err) ||
         !get_settings(arena, root, &options->settings, err))
         return false;

@@ -348,7 +348,7 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
     options->pins = given.pins;
     options->config = given.config ? given.config : options->config;
     options->dtype = given.dtype ? given.dtype : options->dtype;
-    if (given.method_given)
+    if (given.propagator_given)
         options->propagator = given.propagator;
     options->no_redistribute |= given.no_redistribute;
     options->fuse |= given.fuse;

@@ -63,17 +63,17 @@ typedef struct {
     const char *machine;     /* NULL: "h100x8" */
     const char *pins;        /* file of pins (session_pins.h), or NULL */
     const Propagator *propagator;
-    bool no_redistribute; /* PlanRequest */
-    bool method_given;    /* the user chose the propagator, so a plan file's is ignored */
-    bool allow_native;    /* RuleBook */
-    bool f64;             /* compute an f32 model in f64: core/model/widen.h */
-    const char *train;    /* the training step to plan ("adamw,loss=auto"); NULL: the one that the
-                             policy asks for, else forward only; "none": forward only */
-    unsigned fuse;        /* fusions (core/fuse/fuse.h) of the graph, by bit */
-    DimBindings dims;     /* on top of MODEL.dims */
-    const char *config;   /* of a .lua model: the .json file that MODEL gets; NULL: none */
-    const char *dtype;    /* "bf16": the type of parameters whose type the model file does not
-                             give; NULL: the config's, else "f32" */
+    bool no_redistribute;  /* PlanRequest */
+    bool propagator_given; /* the user chose the propagator, so a plan file's is ignored */
+    bool allow_native;     /* RuleBook */
+    bool f64;              /* compute an f32 model in f64: core/model/widen.h */
+    const char *train;     /* the training step to plan ("adamw,loss=auto"); NULL: the one that the
+                              policy asks for, else forward only; "none": forward only */
+    unsigned fuse;         /* fusions (core/fuse/fuse.h) of the graph, by bit */
+    DimBindings dims;      /* on top of MODEL.dims */
+    const char *config;    /* of a .lua model: the .json file that MODEL gets; NULL: none */
+    const char *dtype;     /* "bf16": the type of parameters whose type the model file does not
+                              give; NULL: the config's, else "f32" */
     const GivenValues *given; /* elements known only at run time that the user gives; NULL if
                                  none; they outlive every session that is opened from these
                                  options */

@@ -161,7 +161,7 @@ static DimBindings model_dims(int i)
 static Session *open_session(int model, const char *mesh, const Propagator *propagator)
 {
     static const SessionHooks hooks = {.machine = round_machine};
-    SessionOptions options = {.mesh = mesh, .propagator = propagator, .method_given = true};
+    SessionOptions options = {.mesh = mesh, .propagator = propagator, .propagator_given = true};
     Error err = {0};
     options.dims = model_dims(model);
     Session *session = session_open_graph(model_graph(model), &options, &hooks, &err);

@@ -56,7 +56,7 @@ static inline PlanFixture plan_open_graph(Graph *graph, const PlanCase *it,
     f.scripts = scripts_new(f.arena, ".");
     SessionHooks hooks = scripts_hooks(f.scripts);
     SessionOptions options = {.mesh = it->mesh, .policy = it->policy, .propagator = propagator};
-    options.method_given = true;
+    options.propagator_given = true;
     if (it->model)
         options.model = arena_printf(f.arena, "samples/models/%s", it->model);
     f.session = graph ? session_open_graph(graph, &options, &hooks, err)

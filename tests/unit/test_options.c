@@ -45,7 +45,7 @@ static Session *open_session(Arena *arena, const char *model, const char *mesh, 
                               .mesh = mesh,
                               .policy = policy,
                               .propagator = propagator,
-                              .method_given = true};
+                              .propagator_given = true};
     Error err = {0};
     Session *session = session_open(&options, &hooks, &err);
     if (!session)

@@ -230,7 +230,7 @@ static void the_method_is_saved_unless_another_is_given(void **state)
         assert_ptr_equal(session->options.propagator, propagator);
         assert_ptr_equal(session->plan->propagator, propagator);
         session_close(session);
-        open.method_given = true;
+        open.propagator_given = true;
         session = session_open(&open, &hooks, &f->err);
         assert_ptr_equal(session->plan->propagator, &propagator_explain);
         session_close(session);

@@ -334,7 +334,7 @@ static void other_propagators(void **state)
                                                             .mesh = "pp=2,dp=2",
                                                             .policy = "dp",
                                                             .propagator = propagators[i],
-                                                            .method_given = true});
+                                                            .propagator_given = true});
         cut_stages(&f, rows[0].at, rows[0].parts, 2, false);
         const Plan *plan = f.session->plan;
         assert_true(count_sends(plan) >= 1);

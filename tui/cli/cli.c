@@ -199,7 +199,7 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     else if (options->config && !(cli->verb->bit & (VERB_EXPLORE | VERB_TOUR)))
         return error_kind(&cli->err, ERROR_USAGE,
                           "the config of a model must be a .json file, not '%s'", options->config);
-    out->method_given = options->propagate || options->profile;
+    out->propagator_given = options->propagate || options->profile;
     out->no_redistribute = options->no_redistribute;
     out->allow_native = options->allow_native;
     out->train = options->train;

@@ -11,7 +11,7 @@
 
 typedef struct {
     int n;
-    bool one_model;   /* under several methods or settings; else files */
+    bool one_model;   /* under several propagators or settings; else files */
     const Texts *set; /* of one side each, or NULL */
     const char *name[DIFF_SIDES_MAX], *heading[DIFF_SIDES_MAX];
     Session *session[DIFF_SIDES_MAX];
@@ -22,8 +22,8 @@ static const char *letter(Arena *arena, int side)
     return arena_printf(arena, "%c", 'A' + side);
 }
 
-/* "factor:shardy": a method by its propagator and, behind a colon, its profile. */
-static bool add_method(Cli *cli, Sides *sides, Str text)
+/* "factor:shardy": a propagator and, after a colon, its profile. */
+static bool add_propagator(Cli *cli, Sides *sides, Str text)
 {
     Str profile = text, propagator = str_trim(str_take(&profile, ':'));
     const Propagator *chosen;
@@ -102,14 +102,14 @@ static bool list_settings(Cli *cli, Sides *sides)
     return sides->n > 0;
 }
 
-/* ---- methods ---- */
+/* ---- propagators ---- */
 
-static bool list_methods(Cli *cli, Sides *sides)
+static bool list_propagators(Cli *cli, Sides *sides)
 {
     Str rest = str_from(cli->options.propagate);
     sides->one_model = true;
     while (rest.n > 0)
-        if (!add_method(cli, sides, str_take(&rest, ',')))
+        if (!add_propagator(cli, sides, str_take(&rest, ',')))
             return false;
     if (sides->n >= 2 && cli->n_operands == 1)
         return true;
@@ -137,7 +137,7 @@ static bool list_files(Cli *cli, Sides *sides)
 static bool list_sides(Cli *cli, Sides *sides)
 {
     if (cli->options.propagate)
-        return list_methods(cli, sides);
+        return list_propagators(cli, sides);
     if (cli->n_operands == 1 && list_settings(cli, sides))
         return true;
     return !cli->err.text[0] && list_files(cli, sides);

@@ -115,7 +115,7 @@
     ACT(EQUAL, "equal", "=", "",                                                                   \
         "in Diff: also show equal rows; in Schedule: steps of equal width", "view")                \
     ACT(COMPARE, "compare", "d", "[PLAN]",                                                         \
-        "compare with another plan: policy, plan.json, mesh, method", "view")                      \
+        "compare with another plan: policy, plan.json, mesh, propagator", "view")                  \
     ACT(NEXT_PANE, "next-pane", "Tab C-wl C-wj", "", "next pane", "view")                          \
     ACT(PREVIOUS_PANE, "previous-pane", "BTab C-wh C-wk", "", "previous pane", "view")             \
     ACT(ZOOM, "zoom", "zz", "", "show one pane on the whole screen, or all panes", "view")         \

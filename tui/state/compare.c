@@ -42,7 +42,7 @@ typedef struct {
     Compared compared;
 } OpenJob;
 
-static bool read_method(Str word, const Propagator **out)
+static bool read_propagator(Str word, const Propagator **out)
 {
     Str profile = word, propagator = str_take(&profile, ':');
     return propagator_find(propagator, profile, out, NULL);
@@ -73,8 +73,8 @@ static bool read_word(OpenJob *job, Str word, Error *err)
         return policy_settings_with(job->arena, &options->settings, word, &options->settings, err);
     } else if (str_find(word, STR("=")) >= 0) {
         options->mesh = text;
-    } else if (read_method(word, &options->propagator)) {
-        options->method_given = true;
+    } else if (read_propagator(word, &options->propagator)) {
+        options->propagator_given = true;
     } else if (str_find(word, STR(":")) >= 0) {
         Str profile = word, propagator = str_take(&profile, ':');
         return propagator_find(propagator, profile, &options->propagator, err);

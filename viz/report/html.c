@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LINE_MOST = 400, LINES_MOST = 400 };
 
@@ -27,25 +28,22 @@ bool html_has_id(const Html *html, const char *link)
     return link && link[0] == '#' && intern_find(html->ids, link + 1, strlen(link + 1)) >= 0;
 }
 
-static void add_id(Html *html, Str id)
+static void add_id(Html *html, const char *id)
 {
-    if (id.n > 0)
-        intern_put(html->ids, id.s, id.n);
+    if (id)
+        intern_put(html->ids, id, strlen(id));
 }
 
 static void collect_ids(Html *html)
 {
     for (int i = 0; i < html->page->blocks.n; i++) {
         const ReportBlock *block = html->page->blocks.at[i];
-        add_id(html, str_from(block->id));
+        add_id(html, block->id);
         if (!block->table)
             continue;
-        add_id(html, str_from(block->table->id));
-        for (int r = 0; r < block->table->rows.n; r++) {
-            Str ids = str_from(block->table->rows.at[r].ids);
-            while (ids.n > 0)
-                add_id(html, str_take(&ids, ' '));
-        }
+        add_id(html, block->table->id);
+        for (int k = 0; k < block->table->ids.n; k++)
+            add_id(html, block->table->ids.at[k]);
     }
 }
 

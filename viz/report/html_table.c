@@ -124,26 +124,19 @@ static void open_cell(Html *html, const ReportRow *row, const ReportCell *cell,
     buf_putc(out, '>');
 }
 
-/* Ids of a row after the first are placed in its first cell. */
-static void put_more_ids(Buf *out, Str ids)
+/* The ids of a row after its first id are placed in its first cell. */
+static void put_cell(Html *html, const ReportTable *table, const ReportRow *row, int c)
 {
-    str_take(&ids, ' ');
-    while (ids.n > 0) {
-        Str id = str_take(&ids, ' ');
-        buf_printf(out, "<i id=\"%.*s\"></i>", STR_ARG(id));
-    }
-}
-
-static void put_cell(Html *html, const ReportRow *row, const ReportCell *cell,
-                     const ReportColumn *column, bool first)
-{
+    const ReportColumn *column = &table->column[c];
+    const ReportCell *cell = &table->cells.at[(row - table->rows.at) * table->n_columns + c];
+    bool first = c == 0;
     Buf *out = html->out;
     ReportLook look = column->look;
     bool linked = cell->link && cell->text.str.n > 0 && html_has_id(html, cell->link);
 
     open_cell(html, row, cell, column, first);
-    if (first && row->ids)
-        put_more_ids(out, str_from(row->ids));
+    for (int k = 1; first && k < row->n_ids; k++)
+        buf_printf(out, "<i id=\"%s\"></i>", table->ids.at[row->id + k]);
     if (linked)
         buf_printf(out, "<a href=\"%s\">", cell->link);
     put_lines(html, cell, look);
@@ -157,14 +150,13 @@ static void put_cell(Html *html, const ReportRow *row, const ReportCell *cell,
 static void put_row(Html *html, const ReportTable *table, int at)
 {
     const ReportRow *row = &table->rows.at[at];
-    Str rest = str_from(row->ids), id = str_take(&rest, ' ');
 
     buf_puts(html->out, "<tr");
-    if (id.n > 0)
-        buf_printf(html->out, " id=\"%.*s\"", STR_ARG(id));
+    if (row->n_ids > 0)
+        buf_printf(html->out, " id=\"%s\"", table->ids.at[row->id]);
     buf_puts(html->out, row->head ? " class=\"head\">" : ">");
     for (int c = 0; c < table->n_columns; c++)
-        put_cell(html, row, &table->cells.at[at * table->n_columns + c], &table->column[c], c == 0);
+        put_cell(html, table, row, c);
     buf_puts(html->out, "</tr>\n");
 }
 

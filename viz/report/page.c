@@ -93,13 +93,14 @@ bool table_row(ReportTable *table, int depth)
         table->n_left_out++;
         return false;
     }
-    vec_push(table->arena, &table->rows, (ReportRow){.depth = depth});
+    vec_push(table->arena, &table->rows, ((ReportRow){.depth = depth, .id = table->ids.n}));
     return true;
 }
 
 void row_id(ReportTable *table, const char *id)
 {
-    table->rows.at[table->rows.n - 1].ids = id;
+    vec_push(table->arena, &table->ids, id);
+    table->rows.at[table->rows.n - 1].n_ids++;
 }
 
 void row_head(ReportTable *table)

@@ -41,7 +41,7 @@ typedef struct {
 } ReportCell;
 
 typedef struct {
-    const char *ids; /* "op-1 op-40": links to them lead to this row; NULL if none */
+    int id, n_ids; /* in the table's ids: links to them lead to this row */
     int depth;
     bool head; /* head of the deeper rows below it */
 } ReportRow;
@@ -55,6 +55,7 @@ typedef struct {
     int n_columns;
     ReportColumn column[PAGE_COLUMNS_MAX];
     Vec(ReportRow) rows;
+    Vec(const char *) ids;
     Vec(ReportCell) cells; /* row by row */
     int most, n_left_out;  /* limit of rows, and the number of rows beyond it */
     int md_rows;           /* rows in Markdown; 0 for all */
@@ -140,7 +141,8 @@ void table_page_column(ReportTable *table, const char *head, ReportLook look, co
 void table_more(ReportTable *table);
 /* Returns false if the table is full; the row is then counted as left out. */
 bool table_row(ReportTable *table, int depth);
-void row_id(ReportTable *table, const char *id); /* for the last row; "op-1 op-40" */
+/* Adds a target of links to the last row: "op-1". A row that stands for several has several. */
+void row_id(ReportTable *table, const char *id);
 void row_head(ReportTable *table);
 
 void table_text(ReportTable *table, const char *text);

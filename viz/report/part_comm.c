@@ -8,15 +8,6 @@
 
 enum { WHY_MOST = 60 };
 
-static const char *ids_of(Page *page, const CommRow *row)
-{
-    Buf text = buf_new(page->arena);
-
-    for (int32_t r = row->first; r >= 0; r = page->comm->next_alike[r])
-        buf_printf(&text, "%sreshard-%d", text.n ? " " : "", r);
-    return text.s;
-}
-
 static const char *label_of(Page *page, const CommRow *row)
 {
     int32_t tensor = page->session->plan->moved->reshards[row->first].tensor;
@@ -78,7 +69,8 @@ static void add_row(Page *page, ReportTable *table, int at)
 
     if (!table_row(table, 0))
         return;
-    row_id(table, ids_of(page, row));
+    for (int32_t r = row->first; r >= 0; r = page->comm->next_alike[r])
+        row_id(table, arena_printf(page->arena, "reshard-%d", r));
     table_marked(table, steps_of(page, reshard));
     table_count(table, row->times);
     if (at < WHY_MOST && reshard->path->us > 0)

@@ -13,7 +13,7 @@ typedef struct {
     ReportTable *table;
     int32_t *stamp; /* per tensor: the last run that counted it as a parameter */
     int n_runs;
-    const char **ids; /* per op: ids of all ops that its row stands for */
+    int32_t *first_alike, *next_alike; /* per op: the ops that its row stands for, or -1 */
 } LayerReport;
 
 static const char *group_title(const LayerReport *report, int32_t group, int32_t base)
@@ -29,26 +29,23 @@ static const char *group_title(const LayerReport *report, int32_t group, int32_t
 
 enum { IDS_MOST = 20000 };
 
-static void make_ids(LayerReport *report)
+static void find_alike(LayerReport *report)
 {
     const Graph *graph = report->session->graph;
     Arena *scratch = arena_new();
     const int32_t *first = groups_first_members(scratch, report->groups, graph->n_ops);
-    Buf *text = arena_array(scratch, Buf, graph->n_ops + 1);
 
-    report->ids = arena_array(report->page->arena, const char *, graph->n_ops + 1);
-    for (int32_t i = 0; i < report->groups->n_order; i++) {
+    report->first_alike = arena_array(report->page->arena, int32_t, graph->n_ops + 1);
+    report->next_alike = arena_array(report->page->arena, int32_t, graph->n_ops + 1);
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        report->first_alike[op] = -1;
+    for (int32_t i = report->groups->n_order - 1; i >= 0; i--) {
         int32_t op = report->groups->order[i], head = first[op];
         if (report->groups->n_order > IDS_MOST && head != op)
             continue;
-        if (!text[head].arena)
-            text[head] = buf_new(report->page->arena);
-        buf_printf(&text[head], "%sop-%d", text[head].n ? " " : "", op);
-        report->ids[head] = text[head].s;
+        report->next_alike[op] = report->first_alike[head];
+        report->first_alike[head] = op;
     }
-    for (int32_t op = 0; op < graph->n_ops; op++)
-        if (text[op].arena)
-            report->ids[op] = text[op].s;
     arena_free(scratch);
 }
 
@@ -269,7 +266,8 @@ static void add_op(LayerReport *report, int32_t op, const char *inside, int dept
 
     if (!table_row(report->table, depth))
         return;
-    row_id(report->table, report->ids[op]);
+    for (int32_t k = report->first_alike[op]; k >= 0; k = report->next_alike[k])
+        row_id(report->table, arena_printf(report->page->arena, "op-%d", k));
     table_str(report->table, name_inside(report, op, inside));
     table_text(report->table, label_operator(report->session->graph, op));
     diff_format_op(report->session, op, &cut);
@@ -356,7 +354,7 @@ void part_ops(Page *page)
     table->page_only = true;
     table->high = true;
     table->most = OPS_MOST;
-    make_ids(&report);
+    find_alike(&report);
     table_column(table, "op", LOOK_NAME, NULL);
     table_column(table, "operator", LOOK_TEXT, NULL);
     table_column(table, "sharded", LOOK_SHARDING, "its index dims, and the axes that shard them");

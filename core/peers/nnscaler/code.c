@@ -1,5 +1,6 @@
 #include "core/peers/nnscaler/code.h"
 
+#include "core/cost/step_comm.h"
 #include "core/plan/stage.h"
 #include "core/code/modules.h"
 #include "core/code/step_values.h"
@@ -237,7 +238,7 @@ static void write_stages(const Writing *w, Buf *out)
     buf_puts(out, n ? "\n]\n" : "]\n");
     buf_puts(out, "SCHEDULE = ");
     python_string(str_from(n ? stages->schedule : "1f1b"), out);
-    buf_printf(out, "\nMICRO_BATCHES = %d\n", n ? stages->n_micro_batches : 1);
+    buf_printf(out, "\nMICRO_BATCHES = %d\n", plan_micro_batches(w->plan));
 }
 
 static void put_axes(const Writing *w, AtomSet of, Buf *out)
