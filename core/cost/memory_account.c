@@ -135,9 +135,7 @@ static unsigned flags_of_memory(Account *a, int32_t op)
     enum { UNKNOWN = 0, NOTHING = OPERATOR_EARLY };
     uint16_t *of_space = &a->kept_of_space[a->plan->inferred->space[op]];
     if (*of_space == UNKNOWN) {
-        const Registry *registry = a->plan->inferred->registry;
-        const char *name = op_operator(a->graph, op);
-        const Operator *row = registry ? registry_find(registry, str_from(name)) : NULL;
+        const Operator *row = inferred_operator(a->plan->inferred, op);
         unsigned kept = row ? row->flags & OPERATOR_OF_MEMORY : 0;
         *of_space = (uint16_t)(kept ? kept : NOTHING);
     }

@@ -121,8 +121,7 @@ static bool is_asked(const Asking *a, int32_t op)
     const Inferred *inferred = a->plan->inferred;
     int32_t name = inferred->graph->ops[op].op_type;
     if (!a->seen[name]) {
-        const Operator *row =
-            registry_find(inferred->registry, str_from(op_operator(inferred->graph, op)));
+        const Operator *row = inferred_operator(inferred, op);
         a->seen[name] = true;
         a->user[name] = row ? row->user : NULL;
         a->mine[name] = row && (row->user || row->own);

@@ -102,8 +102,7 @@ static bool is_drawn(const Plan *plan, int32_t tensor)
 {
     const Inferred *inferred = plan->inferred;
     int32_t maker = inferred->graph->tensors[tensor].maker;
-    const Operator *row =
-        registry_find(inferred->registry, str_from(op_operator(inferred->graph, maker)));
+    const Operator *row = inferred_operator(inferred, maker);
     return row && row->flags & OPERATOR_DRAWS;
 }
 

@@ -126,9 +126,7 @@ static int32_t viewed_parameter(const Inferred *inferred, int32_t tensor)
 {
     const Graph *graph = inferred->graph;
     for (int32_t maker; (maker = graph->tensors[tensor].maker) >= 0;) {
-        Str name = str_from(op_operator(graph, maker));
-        if (!operator_is_view(registry_find(inferred->registry, name)) ||
-            op_inputs(graph, maker)[0] < 0)
+        if (!operator_is_view(inferred_operator(inferred, maker)) || op_inputs(graph, maker)[0] < 0)
             return -1;
         tensor = op_inputs(graph, maker)[0];
     }
@@ -146,7 +144,7 @@ static Str known_as(const Inferred *inferred, int32_t tensor, int32_t op, Str la
         return STR("");
     if (has_module_name(graph, parameter))
         return names_str(graph->names, graph->tensors[parameter].name);
-    const Operator *row = registry_find(inferred->registry, str_from(op_operator(graph, op)));
+    const Operator *row = inferred_operator(inferred, op);
     bool elementwise =
         row && (strcmp(row->family, "elementwise") == 0 || strcmp(row->family, "pointwise") == 0);
     bool table = elementwise && str_ends(label, STR(".weight"));

@@ -23,9 +23,9 @@ static int input_without(const OpSpace *space, int index)
 }
 
 /* Whether a kernel of ours runs the operator, which adds such an operand once by itself. */
-static bool runs_ours(const Plan *plan, const char *name)
+static bool runs_ours(const Plan *plan, int32_t op)
 {
-    const Operator *row = registry_find(plan->inferred->registry, str_from(name));
+    const Operator *row = inferred_operator(plan->inferred, op);
     return row && row->kernel && *row->kernel;
 }
 
@@ -50,7 +50,7 @@ static void find_op(Plan *plan, int32_t op)
     const OpSpace *space = program_space(plan->inferred, op);
     const char *name = op_operator(graph, op);
     int input, index = find_split(space, program_cut(plan, op), &input);
-    if (index < 0 || operator_find(name) || runs_ours(plan, name))
+    if (index < 0 || operator_find(name) || runs_ours(plan, op))
         return;
     plan_find(plan, LEVEL_WARNING, "numerically-partitioned", op, -1,
               "register_op takes rules = {{ins = {..}, outs = {\"V\"}}}: V for an input that is "

@@ -596,3 +596,9 @@ int64_t inferred_params(const Inferred *inferred)
     }
     return n;
 }
+
+const Operator *inferred_operator(const Inferred *inferred, int32_t op)
+{
+    Str name = str_from(op_operator(inferred->graph, op));
+    return inferred->registry ? registry_find(inferred->registry, name) : NULL;
+}

@@ -109,6 +109,9 @@ static inline double inferred_known_trips(const Inferred *inferred, int body)
 /* Whether the op's rule reads the elements of that input. */
 bool inferred_reads(const Inferred *inferred, int32_t op, int input);
 
+/* The row of the op's operator; NULL if it has none. */
+const struct Operator *inferred_operator(const Inferred *inferred, int32_t op);
+
 /* For use during inference. */
 void inferred_set_value(Inferred *inferred, int32_t tensor, const Value *value);
 

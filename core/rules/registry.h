@@ -66,6 +66,10 @@ typedef enum {
     OPERATOR_KEEPS = OPERATOR_KEEPS_MASK | OPERATOR_KEEPS_ROWS,
     /* Its gradient op overwrites input 0 if nothing reads it later, as fused cross entropy does. */
     OPERATOR_GRADIENT_IN_PLACE = 512,
+    OPERATOR_ADDS = 1024, /* output 0 is the sum of the inputs */
+    /* Compares all elements along a dim, as a router does: softmax, the largest ones. */
+    OPERATOR_CHOOSES = 2048,
+    OPERATOR_ATTENDS = 4096, /* attention, or the softmax of one that is written out */
     OPERATOR_OF_MEMORY = OPERATOR_KEEPS | OPERATOR_GRADIENT_IN_PLACE,
 } OperatorFlags;
 

@@ -1,6 +1,7 @@
 #include "core/rules/roles.h"
 
 #include "core/model/stated.h"
+#include "core/rules/registry.h"
 #include "core/rules/role_weight.h"
 #include "core/space/dim_part.h"
 
@@ -339,19 +340,11 @@ static void need_operand(Finder *f, const OpSpace *space, const Operand *operand
     }
 }
 
-static bool is_norm_or_choice(const Finder *f, int32_t op, const char *const *names)
-{
-    for (; *names; names++)
-        if (strstr(op_operator(f->graph, op), *names))
-            return true;
-    return false;
-}
-
 /* Marks its reader as one that needs all columns of the matmuls that the walk reached. */
 static void note_reader(Finder *f)
 {
-    static const char *const choices[] = {"TopK", "Softmax", "ArgMax", "Hardmax", NULL};
-    bool choice = is_norm_or_choice(f, f->reader, choices);
+    const Operator *row = inferred_operator(f->inferred, f->reader);
+    bool choice = row && row->flags & OPERATOR_CHOOSES;
     for (int i = 0; i < f->met.n; i++) {
         MatmulRole *role = &f->roles.at[f->met.at[i].matmul];
         const Place *digit = &f->met.at[i].place;

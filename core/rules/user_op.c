@@ -19,7 +19,7 @@ Kwargs kwargs_of_op(Arena *arena, const Inferred *inferred, int32_t op)
 {
     const Graph *graph = inferred->graph;
     const AttrList *attrs = &graph->attr_lists[graph->ops[op].attrs];
-    const Operator *row = registry_find(inferred->registry, str_from(op_operator(graph, op)));
+    const Operator *row = inferred_operator(inferred, op);
     Kwargs defaults = row && row->user ? row->user->defaults : (Kwargs){0};
     Kwarg *at = arena_array(arena, Kwarg, attrs->n + defaults.n);
     Kwargs out = {attrs->n, at};

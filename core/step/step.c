@@ -16,10 +16,9 @@ static Rows rows_new(Arena *scratch, const Inferred *model)
 
 static const Operator *row_of(const Rows *rows, int32_t op)
 {
-    const Graph *graph = rows->model->graph;
-    const Operator **row = &rows->row[graph->ops[op].op_type];
+    const Operator **row = &rows->row[rows->model->graph->ops[op].op_type];
     if (!*row)
-        *row = registry_find(rows->model->registry, str_from(op_operator(graph, op)));
+        *row = inferred_operator(rows->model, op);
     return *row;
 }
 
@@ -89,7 +88,7 @@ static bool has_gradient(const Rows *rows, int32_t tensor)
 static bool lets_pass(const Inferred *model, int32_t op, const bool *depends, bool *reads)
 {
     const Graph *graph = model->graph;
-    const Operator *row = registry_find(model->registry, str_from(op_operator(graph, op)));
+    const Operator *row = inferred_operator(model, op);
     const Derivative *derivative = derivative_find(model->registry, row, inferred_space(model, op));
     bool passes = false;
     for (int i = 0; i < graph->ops[op].n_inputs; i++) {

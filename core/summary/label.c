@@ -86,7 +86,7 @@ const char *label_no_rule(const Session *session, int32_t op)
     }
     if (listed)
         return "reads or makes a sequence: replicated";
-    if (!registry_find(inferred->registry, str_from(op_operator(session->graph, op))))
+    if (!inferred_operator(inferred, op))
         return "no rule: replicated";
     if (!shaped)
         return "part of a shape is unknown: replicated";

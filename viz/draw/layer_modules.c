@@ -3,6 +3,7 @@
 #include "viz/draw/layer.h"
 
 #include "core/cost/cost.h"
+#include "core/rules/registry.h"
 #include "core/summary/label.h"
 
 /* ---- joining ops ---- */
@@ -78,13 +79,18 @@ static const MatmulRole *role_of(const MatmulRoles *roles, int32_t op)
     return NULL;
 }
 
+static bool has_flag(const Joining *j, int i, OperatorFlags flag)
+{
+    const Operator *row = inferred_operator(j->layer->draw->plan->inferred, j->layer->op[i]);
+    return row && row->flags & (unsigned)flag;
+}
+
 /* An op that adds two values, each of which this run makes. */
 static bool is_add(const Joining *j, int i)
 {
     const Draw *draw = j->layer->draw;
     int32_t op = j->layer->op[i];
     const GraphOp *node = &draw->graph->ops[op];
-    const char *name = label_operator(draw->graph, op);
     int n = 0;
 
     for (int k = 0; k < node->n_inputs; k++) {
@@ -93,7 +99,7 @@ static bool is_add(const Joining *j, int i)
         n += maker >= 0 && !draw->plan->inferred->on_parameters[maker] &&
              !tensor_is_known(draw->plan->inferred, t);
     }
-    return n == 2 && (strcmp(name, "Add") == 0 || strcmp(name, "Sum") == 0);
+    return n == 2 && has_flag(j, i, OPERATOR_ADDS);
 }
 
 static const MatmulRole *op_role(const Joining *j, int i)
@@ -106,11 +112,9 @@ static bool is_mixed(const Joining *j, const char *path)
 {
     int n = 0;
 
-    for (int i = 0; i < j->layer->n_ops; i++) {
-        const char *name = label_operator(j->layer->draw->graph, j->layer->op[i]);
-        n += strcmp(path_of(j, i), path) == 0 &&
-             (op_role(j, i) || strcmp(name, "Softmax") == 0 || strstr(name, "Attention"));
-    }
+    for (int i = 0; i < j->layer->n_ops; i++)
+        n +=
+            strcmp(path_of(j, i), path) == 0 && (op_role(j, i) || has_flag(j, i, OPERATOR_ATTENDS));
     return n > 1;
 }
 
@@ -126,10 +130,7 @@ static bool has_matmul(const Joining *j, int i)
 /* Whether an op adds a parameter to a value. */
 static bool is_bias(const Joining *j, int reader)
 {
-    const Draw *draw = j->layer->draw;
-    const char *name = label_operator(draw->graph, j->layer->op[reader]);
-
-    return strcmp(name, "Add") == 0 && !is_add(j, reader);
+    return has_flag(j, reader, OPERATOR_ADDS) && !is_add(j, reader);
 }
 
 static void join_readers(Joining *j, int i, bool (*may)(const Joining *, int, int))
@@ -233,10 +234,10 @@ static const char *title_of(const Joining *j, int first, const MatmulRole *role)
         int32_t op = j->layer->op[i];
         if (find(j, i) != first)
             continue;
-        const char *name = label_operator(draw->graph, op);
-        n_working += op_work(draw->plan, op) != WORK_VIEW;
-        attends |= strcmp(name, "Softmax") == 0 || strstr(name, "Attention");
-        multiplies |= strcmp(name, "MatMul") == 0 || strstr(name, "Attention");
+        Work work = op_work(draw->plan, op);
+        n_working += work != WORK_VIEW;
+        attends |= has_flag(j, i, OPERATOR_ATTENDS);
+        multiplies |= work == WORK_MATMUL;
         if (draw->plan->priced->op_us[op] > most) {
             most = draw->plan->priced->op_us[op];
             heaviest = op;
@@ -427,11 +428,14 @@ static void add_convolutions(const LayerDrawing *layer, MatmulRoles *roles)
     for (int i = 0; i < layer->n_ops; i++) {
         int32_t op = layer->op[i];
         const OpSpace *space = inferred_space(draw->plan->inferred, op);
-        if (strcmp(label_operator(draw->graph, op), "Conv") != 0 || !space || space->n_inputs < 2)
+        if (role_of(roles, op) || !space || space->n_inputs < 2 ||
+            space->operand[1].projection.n_dims < 3)
             continue;
         const DimFactors *dims = space->operand[1].factors;
         int32_t weight = op_inputs(draw->graph, op)[1];
-        bool plain = dims[0].n == 1 && dims[1].n == 1; /* not in groups */
+        bool plain = dims[0].n == 1 && dims[1].n == 1 && /* not in groups */
+                     space->index[dims[0].index[0]].role == ROLE_MAP &&
+                     space->index[dims[1].index[0]].role == ROLE_REDUCE;
         if (plain && tensor_is_parameter(draw->plan->inferred, weight))
             vec_push(draw->arena, &all,
                      ((MatmulRole){.op = op,

@@ -667,8 +667,7 @@ static void set_outputs(Draft *draft)
 const SpmdOpCall *spmd_op_call(Arena *arena, const SpmdRules *rules, const Inferred *inferred,
                                int32_t op)
 {
-    const char *name = op_operator(inferred->graph, op);
-    const Operator *row = registry_find(inferred->registry, str_from(name));
+    const Operator *row = inferred_operator(inferred, op);
     Draft draft = {.arena = arena, .inferred = inferred, .op = op};
     Error err = {0};
     draft.call = arena_make(arena, SpmdOpCall);

@@ -417,7 +417,7 @@ static bool rotary_embedding(RuleCall *call, Error *err)
 #define FAMILY "attention"
 
 const Operator operators_attention[] = {
-    {OP("Attention", attention, 0, 3, 7), .flags = OPERATOR_KEEPS_ROWS,
+    {OP("Attention", attention, 0, 3, 7), .flags = OPERATOR_KEEPS_ROWS | OPERATOR_ATTENDS,
      GRADIENT("0 1 2 3 4 5: AttentionBackward(inputs)"), .outputs_max = 4,
      ONNX("is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode "
           "right_window_size scale softcap softmax_precision",
@@ -426,12 +426,12 @@ const Operator operators_attention[] = {
      .examples = "3x4x5x6,3x2x7x6,3x2x7x8; 3x5x24,3x7x12,3x7x16 q_num_heads=4 kv_num_heads=2; "
                  "3x4x5x6,3x2x7x6,3x2x7x8,3x1x5x11,3x2x4x6,3x2x4x8 -> 4; 3x4x5x6,3x2x5x6,3x2x5x8 "
                  "is_causal=1"},
-    {OP("ai.onnx.preview::FlexAttention", flex_attention, 0, 3, 3), .flags = OPERATOR_KEEPS_ROWS,
-     GRADIENT("0 1 2: AttentionBackward(inputs)"),
+    {OP("ai.onnx.preview::FlexAttention", flex_attention, 0, 3, 3),
+     .flags = OPERATOR_KEEPS_ROWS | OPERATOR_ATTENDS, GRADIENT("0 1 2: AttentionBackward(inputs)"),
      ONNX("kv_num_heads prob_mod q_num_heads scale score_mod softmax_precision", "Af Af Af"),
      .kernel = "ai.onnx.preview::FlexAttention",
      .examples = "3x4x5x6,3x2x7x6,3x2x7x8; 3x5x24,3x7x12,3x7x16 q_num_heads=4 kv_num_heads=2"},
-    {OP("LinearAttention", linear_attention, 0, 3, 6), .outputs_max = 2,
+    {OP("LinearAttention", linear_attention, 0, 3, 6), .flags = OPERATOR_ATTENDS, .outputs_max = 2,
      GRADIENT("0 1 2 3 4 5: LinearAttentionBackward(inputs)"),
      ONNX("chunk_size kv_num_heads q_num_heads scale update_rule", "Af Af Af .f Af Af"),
      .kernel = "LinearAttention",

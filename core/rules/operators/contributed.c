@@ -468,15 +468,15 @@ FORMS(crop, {.in = {"n^ c h^ w^", "r 4", "r"}, .out = {"r c y x"}, .sizes = crop
 /* ---- the table ---- */
 
 const Operator operators_contributed[] = {
-    {OP("com.microsoft::PackedAttention", packed_attention, 0, 5, 6),
+    {OP("com.microsoft::PackedAttention", packed_attention, 0, 5, 6), .flags = OPERATOR_ATTENDS,
      OWN("num_heads qkv_hidden_sizes scale", ""),
      .examples = "7x8,8x36,36,3x5:i32,4:i32 num_heads=4; "
                  "7x8,8x36,36,3x5:i32,4:i32,1x4x5x5 num_heads=4"},
     {OP("com.microsoft::PackedMultiHeadAttention", packed_heads, 0, 1, 7),
-     OWN("mask_filter_value num_heads scale", ""),
+     .flags = OPERATOR_ATTENDS, OWN("mask_filter_value num_heads scale", ""),
      .examples = "7x12,7x12,7x20,-,3x5:i32,4:i32 num_heads=4; "
                  "7x4x3x5,-,-,60,3x5:i32,4:i32 num_heads=4"},
-    {OP("com.microsoft::PagedAttention", paged_attention, 0, 8, 17),
+    {OP("com.microsoft::PagedAttention", paged_attention, 0, 8, 17), .flags = OPERATOR_ATTENDS,
      OWN("do_rotary is_causal k_cache_dtype k_quant_type kv_cache_layout kv_num_heads "
          "local_window_size num_heads qk_norm_epsilon rotary_interleaved rotary_offset scale "
          "softcap "
@@ -485,25 +485,28 @@ const Operator operators_contributed[] = {
      .outputs_max = 3,
      .examples =
          "7x24,7x12,7x12,5x4x2x6,5x4x2x6,4:i32,3:i32,3x2:i32 kv_num_heads=2 num_heads=4 -> 3"},
-    {OP("com.microsoft::SparseAttention", sparse_attention, 0, 9, 11),
+    {OP("com.microsoft::SparseAttention", sparse_attention, 0, 9, 11), .flags = OPERATOR_ATTENDS,
      OWN("do_rotary kv_num_heads num_heads rotary_interleaved scale sparse_block_size", ""),
      .outputs_max = 3,
      .examples =
          "3x5x24,3x5x12,3x5x12,3x2x9x6,3x2x9x6,1x3:i32,1x3:i32,scalar:i32,3:i32 kv_num_heads=2 "
          "num_heads=4 sparse_block_size=16 -> 3"},
-    {OP("com.microsoft::QAttention", quantized_attention, 0, 5, 9),
+    {OP("com.microsoft::QAttention", quantized_attention, 0, 5, 9), .flags = OPERATOR_ATTENDS,
      OWN("do_rotary mask_filter_value num_heads past_present_share_buffer scale unidirectional",
          ""),
      .outputs_max = 2, .examples = "3x5x8:u8,8x36:i8,36,scalar,scalar,3:i32 num_heads=4"},
     {OP("com.microsoft::DecoderMaskedSelfAttention", decoder_self_attention, 0, 5, 9),
+     .flags = OPERATOR_ATTENDS,
      OWN("do_rotary mask_filter_value num_heads past_present_share_buffer scale", ""),
      .outputs_max = 2, .examples = "3x1x8,8x36,36,3x7:i32,2x3x4x6x3 num_heads=4 -> 2"},
     {OP("com.microsoft::DecoderMaskedMultiHeadAttention", decoder_heads, 0, 3, 11),
+     .flags = OPERATOR_ATTENDS,
      OWN("mask_filter_value num_heads output_qk past_present_share_buffer scale", ""),
      .outputs_max = 3,
      .examples = "3x1x12,3x1x12,3x1x20,-,-,3x4x6x3,3x4x6x5 num_heads=4 -> 3; "
                  "3x1x12,3x4x7x3,3x4x7x5 num_heads=4"},
-    {OP("com.microsoft::LongformerAttention", longformer, 0, 7, 7), OWN("num_heads window", ""),
+    {OP("com.microsoft::LongformerAttention", longformer, 0, 7, 7), .flags = OPERATOR_ATTENDS,
+     OWN("num_heads window", ""),
      .examples = "3x6x8,8x36,36,3x6,8x36,36,3x6:i32 num_heads=4 window=2"},
     {OP("com.microsoft::GatedRelativePositionBias", gated_position_bias, 4, 6, 7),
      OWN("num_heads", ""), .examples = "3x5x24,24,1x4x5x5,6x8,8,1x4x1x1 num_heads=4"},

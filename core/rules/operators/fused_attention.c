@@ -224,14 +224,16 @@ static bool fused_rope(RuleCall *call, Error *err)
 #define FAMILY "fused_attention"
 
 const Operator operators_fused_attention[] = {
-    {OP("ScaledDotProductAttention", scaled_dot_product, 0, 3, 4), .flags = OPERATOR_KEEPS_ROWS,
-     .outputs_max = 9, OWN("dropout_p enable_gqa is_causal scale", ".f .f .f"),
+    {OP("ScaledDotProductAttention", scaled_dot_product, 0, 3, 4),
+     .flags = OPERATOR_KEEPS_ROWS | OPERATOR_ATTENDS, .outputs_max = 9,
+     OWN("dropout_p enable_gqa is_causal scale", ".f .f .f"),
      .examples = "3x4x5x6,3x2x7x6,3x2x7x8 -> 2; 3x4x5x6,3x4x7x6,3x4x7x8,5x7 is_causal=1",
      NNSCALER("scaled_dot_product_attention"),
      TORCH("scaled_dot_product_attention _scaled_dot_product_flash_attention "
            "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
            "_scaled_dot_product_attention_math")},
-    {OP("FlashAttention", flash_attention, 0, 3, 6), .flags = OPERATOR_KEEPS_ROWS, .outputs_max = 4,
+    {OP("FlashAttention", flash_attention, 0, 3, 6),
+     .flags = OPERATOR_KEEPS_ROWS | OPERATOR_ATTENDS, .outputs_max = 4,
      OWN("dropout is_causal is_test return_softmax rng_name", ".f .f .f"),
      .examples = "3x5x4x6,3x7x2x6,3x7x2x8 -> 4",
      PADDLE("flash_attention(causal=is_causal) flashmask_attention(causal=is_causal; 0,1,2,4)")},

@@ -63,16 +63,19 @@ static bool layer_norm(RuleCall *call, Error *err)
 #define FAMILY "norm"
 
 const Operator operators_norm[] = {
-    {OP("Softmax", softmax, 8, 1, 1), GRADIENT("0: SoftmaxBackward(y0)"), EARLY, ONNX("axis", ".f"),
+    {OP("Softmax", softmax, 8, 1, 1), GRADIENT("0: SoftmaxBackward(y0)"),
+     .flags = OPERATOR_EARLY | OPERATOR_CHOOSES | OPERATOR_ATTENDS, ONNX("axis", ".f"),
      .kernel = "Softmax", .examples = "5x6x4 axis=1", NNSCALER("softmax(dim=axis)"),
      TORCH("softmax(dim=axis) _softmax(dim=axis) _safe_softmax(dim=axis)"), PADDLE("softmax"),
      .paddle = "softmax", .dtensor = "softmax _softmax"},
-    {OP("LogSoftmax", softmax, 8, 1, 1), GRADIENT("0: LogSoftmaxBackward(y0)"), EARLY,
-     ONNX("axis", ".f"), .kernel = "LogSoftmax", .examples = "5x6x4 axis=1",
-     NNSCALER("log_softmax(dim=axis)"), TORCH("log_softmax(dim=axis) _log_softmax(dim=axis)"),
-     PADDLE("log_softmax"), .paddle = "softmax", .dtensor = "softmax _log_softmax"},
-    {OP("Hardmax", softmax, 2, 1, 1), GRADIENT("0: zero"), EARLY, ONNX("axis", ".f"),
-     .kernel = "Hardmax", .examples = "5x6x4 axis=1"},
+    {OP("LogSoftmax", softmax, 8, 1, 1), GRADIENT("0: LogSoftmaxBackward(y0)"),
+     .flags = OPERATOR_EARLY | OPERATOR_CHOOSES, ONNX("axis", ".f"), .kernel = "LogSoftmax",
+     .examples = "5x6x4 axis=1", NNSCALER("log_softmax(dim=axis)"),
+     TORCH("log_softmax(dim=axis) _log_softmax(dim=axis)"), PADDLE("log_softmax"),
+     .paddle = "softmax", .dtensor = "softmax _log_softmax"},
+    {OP("Hardmax", softmax, 2, 1, 1), GRADIENT("0: zero"),
+     .flags = OPERATOR_EARLY | OPERATOR_CHOOSES, ONNX("axis", ".f"), .kernel = "Hardmax",
+     .examples = "5x6x4 axis=1"},
     {OP("LayerNormalization", layer_norm, 8, 2, 3),
      GRADIENT("0: LayerNormalizationBackward(x0 x1); 1: LayerNormalizationBackward(x0); 2: "
               "LayerNormalizationBackward"),

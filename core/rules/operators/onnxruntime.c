@@ -496,14 +496,16 @@ const Operator operators_onnxruntime[] = {
      .kernel = "com.microsoft::EmbedLayerNormalization",
      .examples = "3x5:i32,3x5:i32,9x4,7x4,3x4,4,4; 3x5:i32,-,9x4,7x4,-,4,4,3x5:i32 -> 2"},
     {OP("com.microsoft::MultiHeadAttention", multi_head_attention, 0, 1, 10),
-     .flags = OPERATOR_KEEPS_ROWS, GRADIENT("0 1 2 3 5 6 7: AttentionBackward(inputs)"),
+     .flags = OPERATOR_KEEPS_ROWS | OPERATOR_ATTENDS,
+     GRADIENT("0 1 2 3 5 6 7: AttentionBackward(inputs)"),
      OWN("mask_filter_value num_heads scale unidirectional", ""), .outputs_max = 3,
      .kernel = "com.microsoft::MultiHeadAttention",
      .examples = "3x5x24,3x7x24,3x7x32,80,-,3x4x5x7 num_heads=4; "
                  "3x5x24,3x7x24,3x7x32,-,-,-,3x4x2x6,3x4x2x8 num_heads=4 -> 3; "
                  "3x5x24,3x4x7x6,3x4x7x8 num_heads=4 unidirectional=1"},
     {OP("com.microsoft::GroupQueryAttention", group_query_attention, 0, 1, 16),
-     .flags = OPERATOR_KEEPS_ROWS, GRADIENT("0 1 2 3 4 7 8: AttentionBackward(inputs)"),
+     .flags = OPERATOR_KEEPS_ROWS | OPERATOR_ATTENDS,
+     GRADIENT("0 1 2 3 4 7 8: AttentionBackward(inputs)"),
      OWN("causal do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size "
          "num_heads "
          "qk_norm_epsilon qk_output rotary_interleaved scale sliding_window_cache smooth_softmax "
@@ -512,7 +514,8 @@ const Operator operators_onnxruntime[] = {
      .outputs_max = 3, .reads = 1 << 6, .kernel = "com.microsoft::GroupQueryAttention",
      .examples = "3x5x24,3x5x12,3x5x12,-,-,3:i32,=5 num_heads=4 kv_num_heads=2 -> 3; "
                  "3x5x24,3x5x12,3x5x12,3x2x9x6,3x2x9x6,3:i32,=9 num_heads=4 kv_num_heads=2 -> 3"},
-    {OP("com.microsoft::Attention", fused_attention, 0, 2, 7), .flags = OPERATOR_KEEPS_ROWS,
+    {OP("com.microsoft::Attention", fused_attention, 0, 2, 7),
+     .flags = OPERATOR_KEEPS_ROWS | OPERATOR_ATTENDS,
      GRADIENT("0 1 2 4 5: AttentionBackward(inputs)"),
      OWN("do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
          "rotary_embedding_dim scale unidirectional",

@@ -242,7 +242,7 @@ const Operator operators_reduce[] = {
      TORCH("logsumexp(dim=axes, keepdim=keepdims;; keepdims:=0)"),
      PADDLE("logsumexp(axis=axes, keepdim=keepdims;; keepdims:=0)"), .paddle = "reduction",
      .dtensor = "reduce logsumexp", PADDLE_FOLDS("logsumexp", ""), TORCH_FOLDS("logsumexp", "")},
-    {OP("ArgMax", arg_most, 1, 1, 1), GRADIENT("all: zero"),
+    {OP("ArgMax", arg_most, 1, 1, 1), .flags = OPERATOR_CHOOSES, GRADIENT("all: zero"),
      ONNX("axis flatten keepdims select_last_index", ".fi"), .kernel = "ArgMax",
      NNSCALER("argmax" ALONG_OR_ALL("dim", "keepdim")),
      TORCH("argmax" ALONG_OR_ALL("dim", "keepdim")),

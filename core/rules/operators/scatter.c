@@ -478,8 +478,8 @@ const Operator operators_scatter[] = {
      .examples =
          "5x6x4,3x2:i64,3x4; 5x6x4,3x2:i64,3x4 reduction=add; 5x6,3x7x1:i64,3x7x6 reduction=min",
      PADDLE("scatter_nd_add(;; reduction:=add) gather_nd_grad(;; reduction:=add)")},
-    {OP("TopK", top_k, 0, 1, 2), GRADIENT("0: move(x0)"), .outputs_max = 2, .reads = 1 << 1,
-     ONNX("axis k largest sorted", ".fi .i"), .kernel = "TopK",
+    {OP("TopK", top_k, 0, 1, 2), .flags = OPERATOR_CHOOSES, GRADIENT("0: move(x0)"),
+     .outputs_max = 2, .reads = 1 << 1, ONNX("axis k largest sorted", ".fi .i"), .kernel = "TopK",
      .examples = "5x6x4,=[3] axis=1 -> 2", NNSCALER("topk(dim=axis)"), TORCH("topk(dim=axis)"),
      TORCH_CALLS("topk: 5x6x4,=[2] axis=1 -> 2 | dim=1 k=2"), PADDLE("topk(k=k)"),
      .dtensor = "along_last topk"},
