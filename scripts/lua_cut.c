@@ -5,6 +5,7 @@
 #include <lauxlib.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static bool read_axis(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int *n, Error *err)
 {
@@ -75,18 +76,21 @@ static bool read_stored(lua_State *L, uint8_t *out, Error *err)
                                    "\"gradient\", \"states\"");
 }
 
-/* A list of sizes. */
-static bool read_blocks(lua_State *L, CutSpec *out, Error *err)
+/* A list of at most `most` sizes, each 1 or more, at the top of the stack. */
+static bool read_sizes(lua_State *L, const char *option, int most, int64_t *size, int *n,
+                       Error *err)
 {
     int list = lua_gettop(L);
-    out->n_blocks = 0;
     if (!lua_istable(L, list) || lua_rawlen(L, list) == 0)
-        return error_set(err, "'blocks' must be a list of sizes");
-    if (lua_rawlen(L, list) > DIGITS_MAX)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a dim can have at most %d blocks", DIGITS_MAX);
-    for (int i = 1; i <= (int)lua_rawlen(L, list); i++) {
-        lua_rawgeti(L, list, i);
-        bool ok = read_count(L, "blocks", 1, &out->block[out->n_blocks++], err);
+        return error_set(err, "'%s' must be a list of sizes", option);
+    if (lua_rawlen(L, list) > (size_t)most)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' has at most %d sizes", option, most);
+    *n = (int)lua_rawlen(L, list);
+    for (int i = 0; i < *n; i++) {
+        char place[32];
+        snprintf(place, sizeof place, "%s[%d]", option, i + 1);
+        lua_rawgeti(L, list, i + 1);
+        bool ok = read_count(L, place, 1, &size[i], err);
         lua_pop(L, 1);
         if (!ok)
             return false;
@@ -105,7 +109,9 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
     if (strcmp(option, "unit") == 0)
         return read_count(L, option, 1, &out->unit, err);
     if (strcmp(option, "blocks") == 0)
-        return read_blocks(L, out, err);
+        return read_sizes(L, option, DIGITS_MAX, out->block, &out->n_blocks, err);
+    if (strcmp(option, "sizes") == 0)
+        return read_sizes(L, option, WEIGHTS_MAX, out->size, &out->n_sizes, err);
     if (strcmp(option, "ring") == 0)
         return read_flag(L, option, &out->ring, err);
     if (strcmp(option, "zigzag") == 0)
@@ -119,8 +125,8 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
     if (strcmp(option, "priority") == 0)
         return read_priority(L, &out->priority, err);
     error_set(err, "a cut has no option '%s'", option);
-    return error_hint(err, "options: axis, interleave, unit, blocks, zigzag, ring, store, keep, "
-                           "open, priority");
+    return error_hint(err, "options: axis, interleave, unit, blocks, sizes, zigzag, ring, store, "
+                           "keep, open, priority");
 }
 
 bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *err)
@@ -155,8 +161,8 @@ static bool cut_of_blocks(const CutSpec *spec, int64_t size, const Mesh *mesh, C
         return error_kind(err, ERROR_NOT_DIVISIBLE,
                           "the blocks have %" PRId64 " elements, but the dim has %" PRId64, total,
                           size);
-    if (spec->interleave != 1 || spec->unit != 1)
-        return error_set(err, "blocks cannot be combined with interleave or unit");
+    if (spec->interleave != 1 || spec->unit != 1 || spec->n_sizes > 0)
+        return error_set(err, "blocks cannot be combined with interleave, unit or sizes");
     cut_blocks(spec->block, spec->n_blocks, spec->atom, spec->n, mesh, out);
     return true;
 }
@@ -167,14 +173,46 @@ static bool cut_zigzag(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut 
     int64_t parts = 1, half[2] = {size / 2, size / 2};
     for (int i = 0; i < spec->n; i++)
         parts *= mesh->atoms[spec->atom[i]].size;
-    if (spec->n_blocks > 0 || spec->interleave != 1 || spec->unit != 1)
-        return error_set(err, "zigzag cannot be combined with blocks, interleave or unit");
+    if (spec->n_blocks > 0 || spec->n_sizes > 0 || spec->interleave != 1 || spec->unit != 1)
+        return error_set(err, "zigzag cannot be combined with blocks, sizes, interleave or unit");
     if (size % (2 * parts) != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
                           "zigzag deals two parts to each of %" PRId64 " ranks, but %" PRId64
                           " does not divide by %" PRId64,
                           parts, size, 2 * parts);
     return cut_blocks_dealt(half, (const bool[]){false, true}, 2, spec->atom, spec->n, mesh, out);
+}
+
+/* The digit that is sharded, in parts of the sizes that are asked for; they are whole units. */
+static bool size_parts(const CutSpec *spec, const Mesh *mesh, Digit *digit, Error *err)
+{
+    int64_t size[WEIGHTS_MAX], total = 0, n_parts = 1;
+    Cut cut;
+    for (int i = 0; i < spec->n; i++)
+        n_parts *= mesh->atoms[spec->atom[i]].size;
+    if (spec->n_sizes != n_parts)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "%d sizes are given, but the axes make %" PRId64 " parts", spec->n_sizes,
+                          n_parts);
+    for (int i = 0; i < spec->n_sizes; i++) {
+        if (spec->size[i] % spec->unit != 0)
+            return error_kind(err, ERROR_NOT_DIVISIBLE,
+                              "a size of %" PRId64 " does not divide by unit=%" PRId64,
+                              spec->size[i], spec->unit);
+        size[i] = spec->size[i] / spec->unit;
+        if (__builtin_add_overflow(total, size[i], &total))
+            total = INT64_MAX;
+    }
+    if (total != digit->size)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "the sizes add up to %" PRId64 ", but what is sharded has %" PRId64
+                          " elements",
+                          total > INT64_MAX / spec->unit ? INT64_MAX : total * spec->unit,
+                          digit->size * spec->unit);
+    if (!cut_sized(size, spec->atom, spec->n, mesh, &cut, err))
+        return false;
+    *digit = cut.digit[0];
+    return true;
 }
 
 static bool plain_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err)
@@ -191,6 +229,8 @@ static bool plain_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *
                           size, spec->interleave, spec->unit);
     Digit middle = {.size = size / block, .n = (uint8_t)spec->n};
     memcpy(middle.atom, spec->atom, (size_t)spec->n);
+    if (spec->n_sizes > 0 && !size_parts(spec, mesh, &middle, err))
+        return false;
     *out = (Cut){.n = 3, .digit = {{.size = spec->interleave}, middle, {.size = spec->unit}}};
     cut_canonical(out, mesh);
     return true;

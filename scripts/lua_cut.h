@@ -7,6 +7,7 @@
 #define SCRIPTS_LUA_CUT_H
 
 #include "core/layout/cut.h"
+#include "core/layout/weights.h"
 #include "core/step/stored.h"
 
 #include <lua.h>
@@ -16,7 +17,9 @@ typedef struct {
     uint8_t atom[ATOMS_MAX];
     int64_t interleave, unit; /* at least 1 */
     int64_t block[DIGITS_MAX];
-    int n_blocks;  /* 0: not given */
+    int n_blocks;              /* 0: not given */
+    int64_t size[WEIGHTS_MAX]; /* of the parts */
+    int n_sizes;
     uint8_t store; /* a set of Stored */
     bool keep, open, ring, zigzag;
     int priority;
@@ -30,7 +33,7 @@ bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *
 bool cut_axes_read(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int *n, Error *err);
 
 /* The cut of a dim of that size; ERROR_NOT_DIVISIBLE when interleave and unit do not divide it, or
- * blocks do not add up to it.
+ * blocks or sizes do not add up to it.
  * What `axes` leave over is legal: sizes may be uneven. */
 bool cut_spec_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err);
 

@@ -111,6 +111,10 @@ const LuaEntry cut_fields[] = {
     {"blocks", NULL, "integer[]?",
      "The dim consists of blocks of these sizes, in elements, each of which is sharded. They must "
      "add up to the dim, and exclude interleave and unit."},
+    {"sizes", NULL, "integer[]?",
+     "The parts have these sizes, in elements, one for each position along the axes: {3, 3, 2}. "
+     "They "
+     "must add up to the dim, or to one of its interleaved parts, and be multiples of unit."},
     {"zigzag", NULL, "boolean?",
      "True: a rank has a part of the first half and the mirrored part of the second, so that a "
      "causal mask gives all ranks equal work. Twice the ranks must divide the dim."},

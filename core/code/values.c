@@ -135,7 +135,7 @@ int values_even_atoms(const Cut *cut, const Mesh *mesh)
     const Digit *major = &cut->digit[0];
     int n = 0;
     int64_t parts = 1;
-    if (cut->n == 0 || cut_is_blocks(cut))
+    if (cut->n == 0 || !cut_is_plain(cut))
         return 0;
     for (int run; n < major->n; n += run) {
         int64_t size;

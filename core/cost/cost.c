@@ -121,7 +121,7 @@ static double flops_local(const OpSpace *space, const OpCut *cut, const Mesh *me
     double flops = space->flops;
     for (int j = 0; cut && j < space->n_index; j++)
         if (space->index[j].size > 0 && !cut_is_ring(&cut->index[j]))
-            flops *= (double)cut_local_size(&cut->index[j], mesh, 0) / (double)space->index[j].size;
+            flops *= (double)cut_most_size(&cut->index[j], mesh) / (double)space->index[j].size;
     return flops;
 }
 

@@ -140,27 +140,29 @@ const ClassBytes *memory_classes_of(Arena *arena, const Account *a, int64_t rank
     return out;
 }
 
-/* Along these a rank between two others holds borders of both, the first of one. */
-static AtomSet halo_atoms(const Account *a)
+/* Along these rank 0 need not hold most: a rank between two others has borders of both, the first
+ * of one; and parts of given sizes are as large as they are. */
+static AtomSet unequal_atoms(const Account *a)
 {
     AtomSet atoms = 0;
     for (int i = 0; i < a->spans.n; i++) {
         const Sharding *sharding = shardings_at(a->plan->shardings, span_at(a, i)->sharding);
         for (int d = 0; d < sharding->n_dims; d++)
-            if (cut_has_halo(&sharding->dim[d]) && !cut_is_ring(&sharding->dim[d]))
+            if (cut_has_sizes(&sharding->dim[d]) ||
+                (cut_has_halo(&sharding->dim[d]) && !cut_is_ring(&sharding->dim[d])))
                 atoms |= cut_atoms(&sharding->dim[d]);
     }
     return atoms;
 }
 
 /* Ranks that differ in an axis which distinguishes devices of stages are on other parts of the
- * mesh, and borders are held by more than one; among the others, the first has the largest shards.
- */
+ * mesh, and ranks may differ along unequal_atoms(); among the others, the first has the largest
+ * shards. */
 static int64_t fullest_rank(const Account *a)
 {
     const Plan *plan = a->plan;
     int64_t fullest = 0, most = -1;
-    AtomSet fixed = halo_atoms(a) | stages_atoms(plan);
+    AtomSet fixed = unequal_atoms(a) | stages_atoms(plan);
     int64_t n = mesh_atoms_size(plan->mesh, fixed);
     bool each = n <= RANKS_ASKED_MAX;
     for (int64_t i = 0; i < (each ? n : plan->decided->n_submeshes); i++) {
@@ -366,10 +368,7 @@ static int uneven_shardings(Arena *scratch, const Account *a, int32_t *out)
     int n = 0;
     for (int i = 0; i < a->spans.n; i++) {
         int32_t id = span_at(a, i)->sharding;
-        const Sharding *sharding = shardings_at(a->plan->shardings, id);
-        if (!seen[id] && (sharding_has_halo(sharding) ||
-                          sharding_local_elements(sharding, mesh, 0) !=
-                              sharding_local_elements(sharding, mesh, mesh->n_devices - 1)))
+        if (!seen[id] && sharding_is_uneven(shardings_at(a->plan->shardings, id), mesh))
             out[n++] = id;
         seen[id] = true;
     }

@@ -12,7 +12,7 @@ static bool cut_piece(const Cut *cut, const Mesh *mesh, int64_t position, IndexP
         return true;
     int64_t num = mesh_atoms_size(mesh, cut_atoms(cut)), lo, hi;
     const Digit *digit = &cut->digit[0];
-    if (cut->n != 1 || cut_is_blocks(cut) || digit->size % num != 0)
+    if (cut->n != 1 || !cut_is_plain(cut) || digit->size % num != 0)
         return false;
     digit_interval(digit, mesh, position, &lo, &hi);
     *out = (IndexPiece){num, lo / (digit->size / num)};
@@ -65,7 +65,7 @@ bool op_part(Arena *arena, const Inferred *inferred, int32_t op, const OpCut *cu
             continue;
         Sharding sharding = op_cut_sharding(space, cut, t, mesh);
         for (int d = 0; d < local[t].n_dims; d++)
-            local[t].dim[d] = cut_local_size(&sharding.dim[d], mesh, 0);
+            local[t].dim[d] = cut_most_size(&sharding.dim[d], mesh);
     }
     out->local = local;
     if (!cut)

@@ -47,8 +47,8 @@ OpProduct op_product(const Plan *plan, int32_t op, const OpCut *cut)
     for (int j = 0; j < space->n_index; j++) {
         int who = (int)((left >> j & 1) + 2 * (right >> j & 1));
         bool summed = space->index[j].role == ROLE_REDUCE;
-        double size = cut ? (double)cut_local_size(&cut->index[j], plan->mesh, 0)
-                          : (double)space->index[j].size;
+        double size =
+            cut ? (double)cut_most_size(&cut->index[j], plan->mesh) : (double)space->index[j].size;
         *(summed ? &k : &n[who]) *= size;
     }
     double fill = routed_op_fill(plan->routed, op, cut, plan->mesh);

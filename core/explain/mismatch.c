@@ -209,7 +209,7 @@ static void look_at_use(FindingGroups *g, int32_t op, int operand)
     }
 }
 
-/* The axes of digits that they do not divide; 0 if the cut is even. */
+/* The axes of digits that they do not divide, unless sizes are given; 0 if the cut is even. */
 static AtomSet uneven_atoms(const Cut *cut, const Mesh *mesh)
 {
     AtomSet uneven = 0;
@@ -217,7 +217,7 @@ static AtomSet uneven_atoms(const Cut *cut, const Mesh *mesh)
         AtomSet atoms = 0;
         for (int a = 0; a < cut->digit[i].n; a++)
             atoms |= (AtomSet)1 << cut->digit[i].atom[a];
-        if (cut->digit[i].size % mesh_atoms_size(mesh, atoms) != 0)
+        if (!cut->digit[i].weights && cut->digit[i].size % mesh_atoms_size(mesh, atoms) != 0)
             uneven |= atoms;
     }
     return uneven;

@@ -1,7 +1,8 @@
 #include "core/layout/cut.h"
 
+#include "core/layout/weights.h"
+
 #include <assert.h>
-#include <inttypes.h>
 
 /* Digits while they are joined: more than a Cut can hold. */
 enum { DIGITS_WORK = DIGITS_MAX * 8 };
@@ -24,6 +25,14 @@ static int64_t atoms_product(const Digit *digit, int first, int end, const Mesh 
     return product;
 }
 
+/* What must divide a digit, so that a part of it is whole: the number of its parts, or the sum of
+ * its weights. */
+static int64_t digit_grain(const Digit *digit, const Mesh *mesh)
+{
+    return digit->weights ? weights_list(mesh, digit->weights).sum
+                          : atoms_product(digit, 0, digit->n, mesh);
+}
+
 /* Atom i continues the run of one axis that atom i-1 is in. */
 static bool continues_run(const uint8_t *atom, int i, const Mesh *mesh)
 {
@@ -39,9 +48,11 @@ static int run_end(const Digit *digit, int first, const Mesh *mesh)
 }
 
 /* The most atoms, at most k, that make a coarser layout if the rest is dropped: a run of one axis
- * is chunked at once, so an uneven one cannot be split. */
+ * is chunked at once, so an uneven one cannot be split; nor can atoms with weights. */
 static int prefix_length(const Digit *digit, int k, const Mesh *mesh)
 {
+    if (digit->weights)
+        return k < digit->n ? 0 : k;
     for (int first = 0; first < k;) {
         int end = run_end(digit, first, mesh);
         if (end > k && digit->size % atoms_product(digit, 0, end, mesh) != 0)
@@ -55,6 +66,7 @@ static void digit_truncate(Digit *digit, int n)
 {
     for (int i = n; i < digit->n; i++)
         digit->atom[i] = 0;
+    digit->weights = n < digit->n ? 0 : digit->weights;
     digit->n = (uint8_t)n;
 }
 
@@ -69,10 +81,11 @@ static AtomSet digit_atoms(const Digit *digit)
 /* Returns true, with the merged digit in *major, if (major)(minor) is one digit's layout. */
 static bool merge(Digit *major, const Digit *minor, const Mesh *mesh)
 {
-    int64_t parts = atoms_product(major, 0, major->n, mesh);
+    int64_t grain = digit_grain(major, mesh);
     bool both_uncut = major->n == 0 && minor->n == 0;
-    bool even_major = major->n > 0 && minor->n == 0 && major->size % parts == 0;
-    bool complete = major->n > 0 && minor->n > 0 && major->size == parts;
+    bool even_major = major->n > 0 && minor->n == 0 && major->size % grain == 0;
+    bool complete =
+        major->n > 0 && minor->n > 0 && major->size == grain && !major->weights && !minor->weights;
     if (!both_uncut && !even_major && !complete)
         return false;
 
@@ -218,6 +231,53 @@ Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh)
     return cut;
 }
 
+bool cut_sized(const int64_t *size, const uint8_t *atom, int n, const Mesh *mesh, Cut *out,
+               Error *err)
+{
+    Digit digit = {.n = (uint8_t)n};
+    memcpy(digit.atom, atom, (size_t)n);
+    int n_parts = (int)atoms_product(&digit, 0, n, mesh), weights;
+    for (int i = 0; i < n_parts; i++)
+        digit.size += size[i];
+    if ((weights = weights_put(mesh, size, n_parts, err)) < 0)
+        return false;
+    digit.weights = (uint8_t)weights;
+    *out = (Cut){.n = 1, .digit = {digit}};
+    cut_canonical(out, mesh);
+    return true;
+}
+
+Cut cut_resized(const Cut *like, int64_t size, const Mesh *mesh)
+{
+    Cut out = {.n = 1, .digit = {like->digit[0]}};
+    assert(like->n == 1);
+    out.digit[0].size = size;
+    if (out.digit[0].weights && size % digit_grain(&out.digit[0], mesh) != 0)
+        return cut_whole(size);
+    cut_canonical(&out, mesh);
+    return out;
+}
+
+bool cut_is_plain(const Cut *cut)
+{
+    for (int i = 0; i < cut->n; i++)
+        if (cut->digit[i].block || cut->digit[i].weights)
+            return false;
+    return true;
+}
+
+Cut cut_plain(const Cut *cut, const Mesh *mesh)
+{
+    Cut out = *cut;
+    uint8_t atom[ATOMS_MAX];
+    if (cut_is_blocks(cut))
+        return cut_by(cut_size(cut), atom, cut_list_atoms(cut, atom), mesh);
+    for (int i = 0; i < out.n; i++)
+        out.digit[i].weights = 0;
+    cut_canonical(&out, mesh);
+    return out;
+}
+
 bool cut_blocks(const int64_t *sizes, int n, const uint8_t *atom, int n_atoms, const Mesh *mesh,
                 Cut *out)
 {
@@ -296,13 +356,16 @@ static AtomSet digit_split(const Digit *digit, int64_t need, const Mesh *mesh, D
     AtomSet all = digit_atoms(digit);
     int64_t product = 1;
     int k = 0;
-    while (k < digit->n && need % (product * mesh->atoms[digit->atom[k]].size) == 0)
+    if (digit->weights && need % digit_grain(digit, mesh) == 0)
+        k = digit->n;
+    while (!digit->weights && k < digit->n &&
+           need % (product * mesh->atoms[digit->atom[k]].size) == 0)
         product *= mesh->atoms[digit->atom[k++]].size;
 
     *major = *digit;
     *minor = digit_of(digit->size / need);
     int kept = prefix_length(digit, k, mesh);
-    if (kept == k && product == need)
+    if (kept == k && product == need && !digit->weights)
         for (int i = k; i < digit->n; i++)
             minor->atom[minor->n++] = digit->atom[i];
     digit_truncate(major, kept);
@@ -352,6 +415,7 @@ static bool walk_ended(const DigitPairs *walk)
 static bool digit_refines(const Digit *fine, const Digit *coarse, const Mesh *mesh)
 {
     return fine->n >= coarse->n && memcmp(fine->atom, coarse->atom, coarse->n) == 0 &&
+           (coarse->n == 0 || fine->weights == coarse->weights) &&
            prefix_length(fine, coarse->n, mesh) == coarse->n;
 }
 
@@ -379,6 +443,8 @@ bool cut_refines(const Cut *fine, const Cut *coarse, const Mesh *mesh)
 static bool join_digit(const Digit *a, const Digit *b, Digit *out)
 {
     const Digit *longer = a->n >= b->n ? a : b, *shorter = a->n >= b->n ? b : a;
+    if (shorter->n > 0 && shorter->weights != longer->weights)
+        return false;
     for (int i = 0; i < shorter->n; i++)
         if (shorter->atom[i] != longer->atom[i])
             return false;
@@ -527,9 +593,28 @@ bool cut_part(const Cut *cut, int64_t lo, int64_t hi, const Mesh *mesh, Cut *out
     return true;
 }
 
+/* The interval of a digit with weights. */
+static void weighted_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
+                              int64_t *hi)
+{
+    WeightList weights = weights_list(mesh, digit->weights);
+    int64_t unit = digit->size / weights.sum, coord = 0;
+    for (int i = 0; i < digit->n; i++)
+        coord = coord * mesh->atoms[digit->atom[i]].size +
+                mesh_atom_coord(mesh, digit->atom[i], position);
+    *lo = 0;
+    for (int64_t i = 0; i < coord; i++)
+        *lo += unit * weights.at[i];
+    *hi = *lo + unit * weights.at[coord];
+}
+
 void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
                     int64_t *hi)
 {
+    if (digit->weights) {
+        weighted_interval(digit, mesh, position, lo, hi);
+        return;
+    }
     int64_t start = 0, length = digit->size;
     for (int first = 0; first < digit->n;) {
         int end = run_end(digit, first, mesh);
@@ -574,11 +659,16 @@ int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
     return cut_is_blocks(cut) ? sum : product;
 }
 
-/* Without halos rank 0 has the largest part; it has a neighbour on one side only. */
+bool cut_has_sizes(const Cut *cut)
+{
+    return !cut_is_plain(cut) && !cut_is_blocks(cut);
+}
+
+/* Of chunks without halos rank 0 has the largest; with one it has a neighbour on one side only. */
 int64_t cut_most_size(const Cut *cut, const Mesh *mesh)
 {
     int64_t most = cut_local_size(cut, mesh, 0);
-    AtomSet atoms = cut_has_halo(cut) ? cut_atoms(cut) : 0;
+    AtomSet atoms = cut_has_halo(cut) || cut_has_sizes(cut) ? cut_atoms(cut) : 0;
     for (int64_t i = 1, n = mesh_atoms_size(mesh, atoms); i < n; i++) {
         int64_t size = cut_local_size(cut, mesh, mesh_group_member(mesh, atoms, 0, i));
         most = size > most ? size : most;
@@ -586,53 +676,26 @@ int64_t cut_most_size(const Cut *cut, const Mesh *mesh)
     return most;
 }
 
+int64_t cut_least_size(const Cut *cut, const Mesh *mesh)
+{
+    Cut plain = *cut;
+    plain.before = plain.after = 0;
+    AtomSet atoms = cut_atoms(cut);
+    int64_t n = mesh_atoms_size(mesh, atoms);
+    int64_t least = cut_local_size(&plain, mesh, mesh_group_member(mesh, atoms, 0, n - 1));
+    for (int64_t i = 0; cut_has_sizes(cut) && i < n; i++) {
+        int64_t size = cut_local_size(&plain, mesh, mesh_group_member(mesh, atoms, 0, i));
+        least = size < least ? size : least;
+    }
+    return least;
+}
+
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh)
 {
-    if (cut_has_halo(cut) && !cut_is_ring(cut))
+    if (cut_has_sizes(cut) || (cut_has_halo(cut) && !cut_is_ring(cut)))
         return true;
     for (int i = 0; i < cut->n; i++)
         if (cut->digit[i].size % atoms_product(&cut->digit[i], 0, cut->digit[i].n, mesh) != 0)
             return true;
     return false;
-}
-
-static void digit_format(const Digit *digit, const Mesh *mesh, Buf *out)
-{
-    buf_printf(out, "%" PRId64, digit->size);
-    if (digit->n > 0) {
-        buf_putc(out, '/');
-        mesh_format_atoms(mesh, digit->atom, digit->n, ".", out);
-    }
-}
-
-static void blocks_format(const Cut *cut, const Mesh *mesh, Buf *out)
-{
-    for (int i = 0; i < cut->n; i++)
-        buf_printf(out, "%c%" PRId64 "%s", i ? '|' : '(', cut->digit[i].size,
-                   cut->digit[i].mirrored ? "~" : "");
-    buf_puts(out, ")/");
-    mesh_format_atoms(mesh, cut->digit[0].atom, cut->digit[0].n, ".", out);
-}
-
-void cut_format(const Cut *cut, const Mesh *mesh, Buf *out)
-{
-    if (cut_is_blocks(cut))
-        blocks_format(cut, mesh, out);
-    else if (cut->n == 0)
-        buf_putc(out, '1');
-    else if (cut->n == 1)
-        digit_format(&cut->digit[0], mesh, out);
-    else
-        for (int i = 0; i < cut->n; i++) {
-            buf_putc(out, '(');
-            digit_format(&cut->digit[i], mesh, out);
-            buf_putc(out, ')');
-        }
-    if (cut_is_ring(cut))
-        buf_puts(out, cut->after > 1 ? "[2 rings]" : "[ring]");
-    else if (cut_carries(cut))
-        buf_puts(out, cut->after == CUT_CARRY ? "[,>]" : "[<,]");
-    else if (cut_has_halo(cut))
-        buf_printf(out, "[%" PRId32 ",%" PRId32 "%s]", cut->before, cut->after,
-                   cut->around ? "~" : "");
 }

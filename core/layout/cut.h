@@ -5,10 +5,13 @@
  *     (8/dp)(12/tp)      batch and heads flattened into one dim
  *     (12/tp)(64)        heads are never separated
  *     (4096|1024|1024)/tp  blocks of unequal width, each cut by tp: q, k and v of grouped queries
+ *     8/tp{3,3,2}        parts of sizes that were asked for
  *
  * The sizes multiply to the dim's. A digit is cut by an ordered list of atoms (prime parts of mesh
  * axes, major first); its chunks are torch.chunk's, nested, after neighbouring atoms of one axis
  * are regrouped: 50257 over tp=4 is 12565 12565 12565 12562. A rank owns an interval of each digit.
+ * A digit with weights (weights.h) has one part for each weight, of that share: its atoms are one,
+ * none of them can be dropped alone, and none is added.
  *
  * Canonical form: neighbours merge when both are uncut, or the major is cut completely, or the
  * minor is uncut and the major's parts divide it evenly; equal canonical cuts are equal layouts.
@@ -52,7 +55,7 @@ typedef struct {
     uint8_t n, atom[ATOMS_MAX]; /* unused entries are 0 */
     bool block;                 /* of a block list: then all digits of the cut are */
     bool mirrored;              /* a block: the last rank has its first part */
-    uint8_t unused[1];
+    uint8_t weights;            /* the number of a list of the mesh; 0: chunks */
 } Digit;
 
 typedef struct {
@@ -93,6 +96,15 @@ static inline bool cut_is_ring(const Cut *cut)
 /* Appends atoms to the minor end of a whole cut: the plain case `size/axes`. */
 Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh);
 
+/* Parts of these sizes, one for each position along the atoms, the last atom fastest; there are
+ * `n` atoms and as many sizes as the product of theirs, which add up to the dim. Returns false with
+ * ERROR_OUT_OF_RANGE as weights_put() does. */
+bool cut_sized(const int64_t *size, const uint8_t *atom, int n, const Mesh *mesh, Cut *out,
+               Error *err);
+/* A dim of this size, sharded as the one digit of `like` is; whole if its weights do not divide the
+ * size. */
+Cut cut_resized(const Cut *like, int64_t size, const Mesh *mesh);
+
 /* A list of n blocks, each sharded by the atoms; canonical, so equal blocks come back as digits
  * and unsharded blocks as a whole dim. Returns false if there are more blocks than DIGITS_MAX. */
 bool cut_blocks(const int64_t *sizes, int n, const uint8_t *atom, int n_atoms, const Mesh *mesh,
@@ -105,6 +117,13 @@ static inline bool cut_is_blocks(const Cut *cut)
 {
     return cut->n > 0 && cut->digit[0].block;
 }
+
+/* Whether all its digits are chunked as torch.chunk does, none of them a block. Atoms may be added
+ * to such a cut. */
+bool cut_is_plain(const Cut *cut);
+bool cut_has_sizes(const Cut *cut); /* a digit has weights */
+/* By the same atoms, chunked: of blocks one digit, of weights the same digits without them. */
+Cut cut_plain(const Cut *cut, const Mesh *mesh);
 
 /* Without the atoms of `drop`: the result is coarser. An atom after a dropped one in the same
  * digit is dropped with it, since the rest would be another layout. */
@@ -136,14 +155,15 @@ bool cut_part(const Cut *cut, int64_t lo, int64_t hi, const Mesh *mesh, Cut *out
 void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
                     int64_t *hi);
 int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position);
-int64_t cut_most_size(const Cut *cut, const Mesh *mesh); /* the largest of any rank */
+int64_t cut_most_size(const Cut *cut, const Mesh *mesh);  /* the largest of any rank */
+int64_t cut_least_size(const Cut *cut, const Mesh *mesh); /* the smallest, without halos */
 /* What the rank at `position` holds of a dim of one digit, [lo, hi), its halo included; with one
  * that goes around, lo may be below 0 and hi beyond the size. */
 void cut_interval(const Cut *cut, const Mesh *mesh, int64_t position, int64_t *lo, int64_t *hi);
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* ranks hold parts of unlike sizes */
 
-/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "56/x[1,1]", "56/x[1,1~]", "64/x[,>]", "64/x[ring]";
- * a dim of size 1 is "1". */
+/* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp", "8/tp{3,3,2}", "56/x[1,1]", "56/x[1,1~]", "64/x[,>]",
+ * "64/x[ring]"; a dim of size 1 is "1". */
 void cut_format(const Cut *cut, const Mesh *mesh, Buf *out);
 
 #endif

@@ -9,6 +9,8 @@ static bool check(const Sharding *sharding, const Mesh *mesh, Error *err)
         int64_t size;
         if (cut->n > 1)
             return error_kind(err, ERROR_UNSUPPORTED, "cannot express blocks of a dim");
+        if (!cut_is_plain(cut))
+            return error_kind(err, ERROR_UNSUPPORTED, "cannot express parts of given sizes");
         if (cut->n == 1 && cut->digit[0].n > 0 && cut_is_uneven(cut, mesh) &&
             mesh_atoms_run(mesh, cut->digit[0].atom, cut->digit[0].n, &size) < cut->digit[0].n)
             return error_kind(err, ERROR_UNSUPPORTED,

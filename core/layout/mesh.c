@@ -2,6 +2,7 @@
 
 #include "core/base/span.h"
 #include "core/base/vec.h"
+#include "core/layout/weights.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@ Mesh *mesh_new(Arena *arena)
 {
     Mesh *mesh = arena_make(arena, Mesh);
     mesh->n_devices = 1;
+    mesh->weights = weights_new(arena);
     return mesh;
 }
 

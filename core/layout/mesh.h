@@ -33,13 +33,16 @@ typedef struct {
     int64_t stride; /* positions between neighbours along the atom */
 } MeshAtom;
 
+typedef struct Weights Weights; /* weights.h */
+
 typedef struct {
     MeshAxis axes[MESH_AXES_MAX]; /* major to minor */
     MeshAtom atoms[ATOMS_MAX];
     int n_axes, n_atoms;
     int64_t n_devices;
     const int32_t
-        *devices; /* by position, or NULL; a mesh without axes keeps the one it is given */
+        *devices;     /* by position, or NULL; a mesh without axes keeps the one it is given */
+    Weights *weights; /* of the parts of its cuts that have unlike sizes */
 } Mesh;
 
 /* A part of the mesh: the positions that have given coordinates on some atoms. The whole mesh

@@ -546,6 +546,9 @@ static bool dim_placements(const Cut *cut, const Mesh *mesh, int dim, Placement 
 {
     if (cut_is_blocks(cut))
         return error_kind(err, ERROR_UNSUPPORTED, "no placements say the blocks of dim %d", dim);
+    if (!cut_is_plain(cut))
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "no placement expresses the sizes of the parts of dim %d", dim);
     Radix radix = radix_of(cut, mesh);
     bool even = !cut_is_uneven(cut, mesh);
     for (int axis = 0; axis < mesh->n_axes; axis++)

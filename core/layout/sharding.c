@@ -85,6 +85,14 @@ bool sharding_only_sums(const Sharding *sharding)
     return true;
 }
 
+bool sharding_has_sizes(const Sharding *sharding)
+{
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_has_sizes(&sharding->dim[d]))
+            return true;
+    return false;
+}
+
 bool sharding_is_uneven(const Sharding *sharding, const Mesh *mesh)
 {
     for (int64_t d = 0; d < sharding->n_dims; d++)

@@ -37,6 +37,7 @@ Sharding sharding_without_partial(const Sharding *sharding);
 bool sharding_equal(const Sharding *a, const Sharding *b);
 /* Returns whether every partial axis is partial by sum. */
 bool sharding_only_sums(const Sharding *sharding);
+bool sharding_has_sizes(const Sharding *sharding); /* a dim has parts of given sizes */
 bool sharding_is_uneven(const Sharding *sharding, const Mesh *mesh);
 void sharding_local_shape(const Sharding *sharding, const Mesh *mesh, int64_t position, Shape *out);
 int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int64_t position);

@@ -1,5 +1,6 @@
 #include "core/layout/placement.h"
 #include "core/layout/sharding.h"
+#include "core/layout/weights.h"
 
 #include <inttypes.h>
 
@@ -91,7 +92,38 @@ static bool read_dotted(ShardingReader *reader, ReadAxes *list)
     return true;
 }
 
-/* digit = size [ "/" axes ] */
+/* sizes = "{" size { "," size } "}", one for each part of the digit. */
+static bool read_sizes(ShardingReader *reader, Digit *digit)
+{
+    int64_t size[WEIGHTS_MAX], total = 0, n_parts = 1;
+    Scan *scan = &reader->scan;
+    size_t at = here(reader);
+    int n = 0;
+    for (int i = 0; i < digit->n; i++)
+        n_parts *= reader->mesh->atoms[digit->atom[i]].size;
+    do {
+        if (n == WEIGHTS_MAX || n == n_parts || !scan_int(scan, &size[n]))
+            break;
+        if (__builtin_add_overflow(total, size[n++], &total))
+            total = -1;
+    } while (scan_accept(scan, ','));
+    if (error_is_set(scan->err))
+        return false;
+    if (n != n_parts || total != digit->size || scan_peek(scan) != '}') {
+        error_kind(scan->err, ERROR_NOT_DIVISIBLE,
+                   "%" PRId64 " elements in %" PRId64 " parts have as many sizes, which add up to "
+                   "them",
+                   digit->size, n_parts);
+        return blame(reader, at);
+    }
+    Cut cut;
+    if (!cut_sized(size, digit->atom, digit->n, reader->mesh, &cut, scan->err))
+        return blame(reader, at);
+    *digit = cut.digit[0];
+    return scan_char(scan, '}');
+}
+
+/* digit = size [ "/" axes [ sizes ] ] */
 static bool read_digit(ShardingReader *reader, Digit *digit)
 {
     *digit = (Digit){0};
@@ -109,7 +141,7 @@ static bool read_digit(ShardingReader *reader, Digit *digit)
         return false;
     digit->n = (uint8_t)list.n;
     memcpy(digit->atom, list.atom, sizeof digit->atom);
-    return true;
+    return !scan_accept(&reader->scan, '{') || read_sizes(reader, digit);
 }
 
 /* A block that is dealt from the last rank to the first has parts of one size. */

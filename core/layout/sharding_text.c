@@ -42,6 +42,14 @@ static bool has_blocks(const Cut *cut)
     return cut->n > 1;
 }
 
+/* Fails for a dim that lists of axes do not describe. */
+static bool check_plain(const Cut *cut, Error *err)
+{
+    if (has_blocks(cut))
+        return cannot_hold(err, "blocks of a dim");
+    return cut_is_plain(cut) || cannot_hold(err, "parts of given sizes");
+}
+
 /* The digit of a dim without blocks. */
 static const Digit *only_digit(const Cut *cut)
 {
@@ -146,8 +154,8 @@ static bool format_dims_mapping(const Sharding *sharding, const Mesh *mesh, Buf 
     for (int64_t d = 0; d < sharding->n_dims; d++) {
         const Digit *digit = only_digit(&sharding->dim[d]);
         int64_t size;
-        if (has_blocks(&sharding->dim[d]))
-            return cannot_hold(err, "blocks of a dim");
+        if (!check_plain(&sharding->dim[d], err))
+            return false;
         if (!check_whole_axes(digit->atom, digit->n, mesh, err))
             return false;
         lists |= digit->n > 0 && mesh_atoms_run(mesh, digit->atom, digit->n, &size) < digit->n;
@@ -182,8 +190,8 @@ static bool format_placements(const Sharding *sharding, const Mesh *mesh, Shardi
 static bool check_flat(const Sharding *sharding, const Mesh *mesh, Error *err)
 {
     for (int64_t d = 0; d < sharding->n_dims; d++) {
-        if (has_blocks(&sharding->dim[d]))
-            return cannot_hold(err, "blocks of a dim");
+        if (!check_plain(&sharding->dim[d], err))
+            return false;
         if (!is_flat(&sharding->dim[d], mesh))
             return cannot_hold(err, "uneven sharding by several axes");
     }

@@ -1,6 +1,7 @@
 /* How parameters and constants are stored, and what a training step keeps beside them. */
 #include "core/plan/edges_state.h"
 
+#include "core/layout/weights.h"
 /* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
  * either, unless another mark wants that. */
 int32_t edges_obey_marks(const Edges *e, int32_t tensor, int32_t sharding)
@@ -74,6 +75,23 @@ static void count_reads(Edges *e, int32_t *agreed)
     }
 }
 
+/* Parts of unlike sizes are made of units of one size, which are sharded further; `own` alone where
+ * a unit is too small. */
+static Cut store_units(const Cut *used, int at, const Cut *own, const Mesh *mesh)
+{
+    Cut out = *used;
+    int64_t n = weights_list(mesh, used->digit[at].weights).sum, unit = used->digit[at].size / n;
+    if (used->n == DIGITS_MAX || unit < mesh_atoms_size(mesh, cut_atoms(own)))
+        return *own;
+    for (int i = out.n++; i > at + 1; i--)
+        out.digit[i] = out.digit[i - 1];
+    out.digit[at].size = n;
+    out.digit[at + 1] = own->digit[0];
+    out.digit[at + 1].size = unit;
+    cut_canonical(&out, mesh);
+    return out;
+}
+
 Cut cut_stored(const Cut *used, const Cut *own, const Mesh *mesh)
 {
     Cut out = *used;
@@ -82,6 +100,8 @@ Cut cut_stored(const Cut *used, const Cut *own, const Mesh *mesh)
         return *own;
     for (int i = 0; i < used->n; i++)
         last = used->digit[i].n > 0 ? i : last;
+    if (used->digit[last].weights)
+        return store_units(used, last, own, mesh);
     for (int i = cut_is_blocks(used) ? 0 : last; i <= (cut_is_blocks(used) ? used->n - 1 : last);
          i++)
         for (int a = 0; a < own->digit[0].n; a++)

@@ -121,11 +121,10 @@ static bool reads(const Windows *windows, const Cut *places, const Mesh *mesh, i
  * computes has no part of its own to put the halo around, or would hold an element twice. */
 static bool halo_cut(const Windows *windows, const Cut *places, const Mesh *mesh, Cut *out)
 {
-    uint8_t atom[ATOMS_MAX];
-    int n = cut_list_atoms(places, atom);
+    int n = places->digit[0].n;
     AtomSet atoms = cut_atoms(places);
     int64_t n_parts = mesh_atoms_size(mesh, atoms), before = 0, after = 0, most = 0;
-    *out = cut_by(windows->size, atom, n, mesh);
+    *out = cut_resized(places, windows->size, mesh);
     if (out->n != 1 || out->digit[0].n != n)
         return false;
     for (int64_t i = 0; i < n_parts; i++) {

@@ -131,7 +131,7 @@ static bool join_parts(const FlowVisitCase *visit, int index, Cut *out)
             if (!dim_part(space, o, d, &part) || part.index != index)
                 continue;
             const Cut *cut = visit->flow[o] ? &visit->flow[o]->dim[d] : NULL;
-            if (!cut || cut->n != 1 || !may_give(visit, o, d))
+            if (!cut || cut->n != 1 || !cut_is_plain(cut) || !may_give(visit, o, d))
                 return false;
             first = first ? first : &cut->digit[0];
             if (cut->digit[0].n != first->n ||
@@ -166,7 +166,9 @@ static bool read_by_window(const FlowVisitCase *visit, const OpCut *cut, int ope
 {
     if (!op_cut_halo(visit->space, cut, operand, dim, visit->mesh, out))
         return false;
-    int64_t part = cut_size(out) / mesh_atoms_size(visit->mesh, cut_atoms(out));
+    int64_t part = cut_has_sizes(out)
+                       ? cut_least_size(out, visit->mesh)
+                       : cut_size(out) / mesh_atoms_size(visit->mesh, cut_atoms(out));
     bool narrow = out->before < part && out->after < part;
     out->before = out->after = out->around = 0;
     return narrow;
@@ -188,8 +190,7 @@ static bool take_window(FlowVisitCase *visit, StopRecord at)
         return false;
     OpCut cut = op_cut_whole(space);
     Cut *places = &cut.index[at.index], read;
-    *places =
-        cut_by(space->index[at.index].size, from->digit[0].atom, from->digit[0].n, visit->mesh);
+    *places = cut_resized(from, space->index[at.index].size, visit->mesh);
     if (!read_by_window(visit, &cut, at.operand, at.dim, &read) || !cut_equal(&read, from))
         return false;
     take_index(visit, at, places);

@@ -55,7 +55,7 @@ static bool cut_further(const Sharding *sharding, const Mesh *mesh, int d, AtomS
 {
     *out = *sharding;
     Cut *cut = &out->dim[d];
-    if (cut->n == 0 || !atoms || cut_is_blocks(cut))
+    if (cut->n == 0 || !atoms || !cut_is_plain(cut))
         return false;
     uint8_t atom[ATOMS_MAX];
     int n = mesh_list_set(mesh, atoms, atom);
@@ -118,6 +118,8 @@ static bool carry_over(const Sharding *sharding, const Mesh *from, const Mesh *t
         if (sharding->partial[a] != REDUCE_NONE)
             out->partial[atom[a]] = sharding->partial[a];
     for (int d = 0; d < out->n_dims; d++) {
+        if (from->weights != to->weights) /* whose lists it refers to */
+            out->dim[d] = cut_plain(&sharding->dim[d], from);
         for (int i = 0; i < out->dim[d].n; i++)
             for (int k = 0; k < out->dim[d].digit[i].n; k++)
                 out->dim[d].digit[i].atom[k] = atom[sharding->dim[d].digit[i].atom[k]];

@@ -33,6 +33,23 @@ static int64_t totals_bytes(const Resharder *resharder, Dtype dtype, const Shard
     return dtype_bytes(dtype, elements * mesh_atoms_size(resharder->mesh, atoms));
 }
 
+/* The most that one rank holds of one of two shardings beyond what it holds of the other. */
+static int64_t border_bytes(const Resharder *resharder, Dtype dtype, const Sharding *plain,
+                            const Sharding *wide, AtomSet atoms)
+{
+    int64_t most = resharder_local_bytes(resharder, dtype, wide) -
+                   resharder_local_bytes(resharder, dtype, plain);
+    int64_t n = sharding_has_sizes(wide) ? mesh_atoms_size(resharder->mesh, atoms) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t position = mesh_group_member(resharder->mesh, atoms, 0, i);
+        int64_t elements = sharding_local_elements(wide, resharder->mesh, position) -
+                           sharding_local_elements(plain, resharder->mesh, position);
+        int64_t bytes = dtype_bytes(dtype, elements);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 /* The borders of the neighbours' parts, got or given back: of the largest part, what it holds
  * beyond its own; or the turns of a ring. One of both ends has halos. */
 static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
@@ -42,9 +59,9 @@ static Step halo_step(const Resharder *resharder, Dtype dtype, int32_t from, int
     int carried = sharding_carried_dim(before);
     Step step = {.kind = carried < 0 ? STEP_HALO : STEP_SCAN, .from = from, .to = to};
     step.atoms = halo_atoms(before) | halo_atoms(after);
-    step.bytes = resharder_local_bytes(resharder, dtype, after) -
-                 resharder_local_bytes(resharder, dtype, before);
-    step.bytes = step.bytes < 0 ? -step.bytes : step.bytes;
+    bool gives_back = sharding_has_halo(before);
+    step.bytes = border_bytes(resharder, dtype, gives_back ? after : before,
+                              gives_back ? before : after, step.atoms);
     step.turns = ring_turns(resharder, before, after);
     if (step.turns > 0) {
         step.kind = STEP_RING;

@@ -306,22 +306,20 @@ void resharder_add_step(const Resharder *resharder, ReshardPath *path, Step *ste
     path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
 }
 
-/* ---- block lists ---- */
+/* ---- block lists and parts of given sizes ---- */
 
-/* Without block lists: their axes shard the dim plainly or, with `gather`, not at all. Dims with
- * the same list at both ends stay, since nothing moves along them. */
+/* Without these: their axes shard the dim plainly or, with `gather`, not at all. Dims with the same
+ * cut at both ends stay, since nothing moves along them. */
 static Sharding without_blocks(const Resharder *resharder, const Sharding *sharding,
                                const Sharding *other, bool gather)
 {
     Sharding plain = *sharding;
     for (int64_t d = 0; d < plain.n_dims; d++) {
         Cut *cut = &plain.dim[d];
-        uint8_t atom[ATOMS_MAX];
-        int n = cut_list_atoms(cut, atom);
-        if (cut_is_blocks(cut) && gather && !cut_equal(cut, &other->dim[d]))
+        if (!cut_is_plain(cut) && gather && !cut_equal(cut, &other->dim[d]))
             *cut = cut_whole(cut_size(cut));
-        else if (cut_is_blocks(cut))
-            *cut = cut_by(cut_size(cut), atom, n, resharder->mesh);
+        else if (!cut_is_plain(cut))
+            *cut = cut_plain(cut, resharder->mesh);
     }
     return plain;
 }
@@ -374,7 +372,7 @@ static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sha
                              Sharding *at)
 {
     for (int64_t d = 0; d < at->n_dims; d++) {
-        if (!cut_is_blocks(&from->dim[d]) || !cut_equal(&from->dim[d], &to->dim[d]))
+        if (cut_is_plain(&from->dim[d]) || !cut_equal(&from->dim[d], &to->dim[d]))
             continue;
         if (!cut_equal(&at->dim[d], &plain->dim[d]))
             return false;
@@ -470,14 +468,15 @@ static const ReshardPath *cheapest_way(const ReshardPath *const *way, double lim
     return best;
 }
 
-/* True if the lists of both ends are plain cuts of the same dims with their elements in another
- * order: each even, and beside a whole dim or the same list. */
+/* True if the cuts of both ends that are not plain stand beside a whole dim or the same cut, and
+ * lists of blocks are even: plain cuts of the same dims with their elements in another order. */
 static bool only_reorders(const Resharder *resharder, const Sharding *from, const Sharding *to)
 {
     for (int64_t d = 0; d < from->n_dims; d++) {
         const Cut *a = &from->dim[d], *b = &to->dim[d];
         bool lists = cut_is_blocks(a) || cut_is_blocks(b);
-        if (lists && !(cut_is_whole(a) || cut_is_whole(b) || cut_equal(a, b)))
+        if (!(cut_is_plain(a) && cut_is_plain(b)) &&
+            !(cut_is_whole(a) || cut_is_whole(b) || cut_equal(a, b)))
             return false;
         if (lists && (cut_is_uneven(a, resharder->mesh) || cut_is_uneven(b, resharder->mesh)))
             return false;
@@ -485,23 +484,34 @@ static bool only_reorders(const Resharder *resharder, const Sharding *from, cons
     return true;
 }
 
-/* The list where a path between plain cuts has the plain cut of its dim, or that without some axes.
- * Returns false if the path has another cut there. */
+/* The cut that is not plain where a path between plain cuts has the plain one, or that without some
+ * axes. Returns false if the path has another cut there. */
 static bool reorder_dim(const Resharder *resharder, const Cut *list, Cut *at)
 {
-    uint8_t atom[ATOMS_MAX];
-    int n = cut_list_atoms(list, atom);
-    Cut plain = cut_by(cut_size(list), atom, n, resharder->mesh);
+    Cut plain = cut_plain(list, resharder->mesh);
     AtomSet gone = cut_atoms(list) & ~cut_atoms(at);
     Cut kept = cut_without(&plain, gone, resharder->mesh);
     if (!cut_equal(&kept, at))
         return false;
     *at = cut_without(list, gone, resharder->mesh);
+    return cut_atoms(at) == cut_atoms(&kept);
+}
+
+/* The layout of a path between plain cuts, with the cuts that are not plain in their places. */
+static bool reorder(const Resharder *resharder, const Sharding *from, const Sharding *to,
+                    Sharding *at)
+{
+    for (int64_t d = 0; d < at->n_dims; d++) {
+        const Cut *list = cut_is_plain(&from->dim[d]) ? &to->dim[d] : &from->dim[d];
+        if (!cut_is_plain(list) && !reorder_dim(resharder, list, &at->dim[d]))
+            return false;
+    }
     return true;
 }
 
-/* The path between the plain cuts, with the lists in their places; what the search proved of it
- * holds. NULL if the lists do more than reorder, or the path has other cuts of their dims. */
+/* The path between the plain cuts, with the others in their places. What the search proved of it
+ * holds if no parts of given sizes are among them. NULL if these do more than reorder, or the path
+ * has other cuts of their dims. */
 static const ReshardPath *path_reordered(Resharder *resharder, const ReshardKey *asked)
 {
     Sharding from = *shardings_at(resharder->shardings, asked->from);
@@ -510,28 +520,31 @@ static const ReshardPath *path_reordered(Resharder *resharder, const ReshardKey 
         return NULL;
     Sharding begin = without_blocks(resharder, &from, &to, false);
     Sharding end = without_blocks(resharder, &to, &from, false);
+    Dtype dtype = (Dtype)asked->dtype;
     const ReshardPath *plain =
-        reshard_inside(resharder, (Dtype)asked->dtype, shardings_put(resharder->shardings, &begin),
+        reshard_inside(resharder, dtype, shardings_put(resharder->shardings, &begin),
                        shardings_put(resharder->shardings, &end), asked->fixed);
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     Step *steps = arena_array(resharder->arena, Step, plain->n_steps);
-    *path = *plain;
-    path->step = steps;
+    *path = (ReshardPath){.step = steps, .bound_us = plain->bound_us};
+    path->proven = plain->proven && !sharding_has_sizes(&from) && !sharding_has_sizes(&to);
+    path->peak_bytes = resharder_local_bytes(resharder, dtype, &from);
+    Sharding at = from;
     for (int i = 0; i < plain->n_steps; i++) {
+        Hop hop = {.kind = plain->step[i].kind, .atoms = plain->step[i].atoms};
         Sharding next = *shardings_at(resharder->shardings, plain->step[i].to);
-        for (int64_t d = 0; d < next.n_dims; d++) {
-            const Cut *list = cut_is_blocks(&from.dim[d]) ? &from.dim[d] : &to.dim[d];
-            if (cut_is_blocks(list) && !reorder_dim(resharder, list, &next.dim[d]))
-                return NULL;
-        }
-        steps[i] = plain->step[i];
-        steps[i].from = i > 0 ? steps[i - 1].to : asked->from;
-        steps[i].to = shardings_put(resharder->shardings, &next);
+        if (!reorder(resharder, &from, &to, &next))
+            return NULL;
+        Step step = make_step(resharder, dtype, &hop, &at, &next);
+        step.from = i > 0 ? steps[i - 1].to : asked->from;
+        step.to = shardings_put(resharder->shardings, &next);
+        resharder_add_step(resharder, path, steps, dtype, step);
+        at = next;
     }
     return path;
 }
 
-/* The cheapest of the paths from and to a block list, and the second. */
+/* The cheapest of the paths from and to cuts that are not plain, and the second. */
 static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardKey *asked)
 {
     Dtype dtype = (Dtype)asked->dtype;
@@ -552,13 +565,13 @@ static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardKey *as
     return answer;
 }
 
-static bool has_blocks(const Resharder *resharder, int32_t id)
+static bool is_plain(const Resharder *resharder, int32_t id)
 {
     const Sharding *sharding = shardings_at(resharder->shardings, id);
     for (int64_t d = 0; d < sharding->n_dims; d++)
-        if (cut_is_blocks(&sharding->dim[d]))
-            return true;
-    return false;
+        if (!cut_is_plain(&sharding->dim[d]))
+            return false;
+    return true;
 }
 
 static ReshardAnswer find_answer(Resharder *resharder, const ReshardKey *asked)
@@ -573,7 +586,7 @@ static ReshardAnswer find_answer(Resharder *resharder, const ReshardKey *asked)
     if (sharding_has_halo(shardings_at(resharder->shardings, asked->to)))
         return (ReshardAnswer){.path = resharder_path_to_halo(resharder, asked),
                                .looked_for_other = true};
-    if (has_blocks(resharder, asked->from) || has_blocks(resharder, asked->to))
+    if (!is_plain(resharder, asked->from) || !is_plain(resharder, asked->to))
         return answer_of_blocks(resharder, asked);
     const ReshardPath *borrowed = resharder_borrowed_path(resharder, asked);
     return (ReshardAnswer){.path = borrowed ? borrowed : search_path(resharder, asked, NULL)};

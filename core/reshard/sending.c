@@ -35,7 +35,7 @@ Sender *sender_new(Arena *arena, Resharder *resharder, const Mesh *mesh, const M
 static int64_t local_bytes(const Sender *sender, const SendQuestion *asked, int32_t sharding)
 {
     const Sharding *s = shardings_at(sender->shardings, sharding);
-    return dtype_bytes((Dtype)asked->dtype, sharding_local_elements(s, sender->mesh, 0));
+    return dtype_bytes((Dtype)asked->dtype, sharding_most_elements(s, sender->mesh));
 }
 
 /* The atoms by which the devices of the two sides differ. */
@@ -75,7 +75,7 @@ static int32_t scattered(const Sender *sender, const SendQuestion *asked, int32_
     for (int64_t d = 0; d < with.n_dims; d++) {
         const Cut *cut = &with.dim[d];
         int n = cut_list_atoms(cut, atom);
-        if (cut->n > 1 || cut_is_blocks(cut))
+        if (cut->n > 1 || !cut_is_plain(cut))
             continue;
         n += mesh_list_set(sender->mesh, unused, atom + n);
         int64_t parts = 1;

@@ -144,8 +144,8 @@ int64_t making_local(Making *m, int32_t sharding)
         vec_push(m->scratch, &m->local, 0);
     if (m->local.at[sharding] == 0)
         m->local.at[sharding] =
-            1 + sharding_local_elements(shardings_at(m->to->as->shardings, sharding),
-                                        m->to->as->mesh, 0);
+            1 +
+            sharding_most_elements(shardings_at(m->to->as->shardings, sharding), m->to->as->mesh);
     return m->local.at[sharding] - 1;
 }
 

@@ -41,7 +41,7 @@ static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, cons
 static double bytes_as(const Instance *instance, int32_t tensor, const Sharding *sharding)
 {
     int64_t bytes = dtype_bytes((Dtype)instance->inferred->dtype[tensor],
-                                sharding_local_elements(sharding, instance->as->mesh, 0));
+                                sharding_most_elements(sharding, instance->as->mesh));
     return (double)routed_bytes(instance->as->routed, tensor, sharding, instance->as->mesh, bytes);
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/base/span.h"
 #include "core/base/text.h"
+#include "core/layout/weights.h"
 #include "core/plan/assume.h"
 #include "core/summary/diff.h"
 
@@ -129,6 +130,19 @@ static void put_blocks(const Cut *cut, Buf *out)
     buf_putc(out, '}');
 }
 
+/* The sizes of a digit's parts, each of that many units; nothing for chunks. */
+static void put_sizes(const Mesh *mesh, const Digit *digit, int64_t unit, Buf *out)
+{
+    if (!digit || !digit->weights)
+        return;
+    WeightList weights = weights_list(mesh, digit->weights);
+    buf_puts(out, ", sizes = {");
+    for (int i = 0; i < weights.n; i++)
+        buf_printf(out, "%s%" PRId64, i ? ", " : "",
+                   digit->size / weights.sum * weights.at[i] * unit);
+    buf_putc(out, '}');
+}
+
 /* `, store = true` or `, store = {"gradient", "states"}`. */
 static void put_store(const Decision *pin, Buf *out)
 {
@@ -153,7 +167,9 @@ static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, B
     bool parts = cut && !blocks && read->interleave > 1, units = cut && !blocks && read->unit > 1;
     bool ring = cut_is_ring(decision_cut(pin));
     bool zigzag = cut_is_zigzag(decision_cut(pin));
-    bool table = ring || blocks || parts || units || pin->open || pin->store || pin->priority;
+    bool sized = cut && read->digit->weights;
+    bool table =
+        ring || blocks || sized || parts || units || pin->open || pin->store || pin->priority;
     buf_puts(out, table ? "{axis = " : "");
     put_axes(mesh, cut ? read->digit->atom : NULL, cut ? read->digit->n : 0, out);
     if (zigzag)
@@ -164,6 +180,7 @@ static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, B
         buf_printf(out, ", interleave = %" PRId64, read->interleave);
     if (units)
         buf_printf(out, ", unit = %" PRId64, read->unit);
+    put_sizes(mesh, read->digit, read->unit, out);
     buf_puts(out, ring ? ", ring = true" : "");
     put_store(pin, out);
     buf_puts(out, pin->open ? ", open = true" : "");

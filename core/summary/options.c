@@ -227,7 +227,7 @@ static bool cut_further(const Session *session, const Cut *cut, AtomSet more, Cu
     uint8_t atom[2 * ATOMS_MAX];
     int64_t size = cut_size(cut);
     AtomSet all = cut_atoms(cut) | more;
-    if (cut->n != 1 || cut_is_blocks(cut) || cut_atoms(cut) & more ||
+    if (cut->n != 1 || !cut_is_plain(cut) || cut_atoms(cut) & more ||
         mesh_atoms_size(mesh, all) > size)
         return false;
     int n = cut_list_atoms(cut, atom);

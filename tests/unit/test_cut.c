@@ -2,9 +2,11 @@
  * is a claim about those sets, checked on random cuts of small dims on small meshes. */
 #include "tests/unit/owned.h"
 #include "tests/unit/random.h"
+#include "tests/unit/sizes.h"
 #include "tests/unit/unit.h"
 
 #include "core/layout/cut.h"
+#include "core/layout/weights.h"
 
 #include <stdlib.h>
 
@@ -75,6 +77,8 @@ static Cut random_cut(int64_t size, const Mesh *mesh)
                 digit->atom[digit->n++] = (uint8_t)a;
                 free &= ~((AtomSet)1 << a);
             }
+        if (pick(4) == 0)
+            give_sizes(digit, mesh);
         size /= part;
     }
     if (size > 1)
@@ -117,6 +121,56 @@ static void canonical_form_keeps_what_ranks_own(void **state)
 {
     (void)state;
     each_case(check_canonical);
+}
+
+/* Parts of given sizes, in a digit that stands before others and behind others. */
+static void parts_have_the_sizes_that_are_given(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Mesh *mesh = mesh_of(arena, "a=3,b=2");
+    const uint8_t atom[] = {1, 0}; /* b, then a */
+    const int64_t size[] = {5, 1, 2, 7, 1, 4};
+    Cut cut, two = cut_whole(2), both;
+    assert_true(cut_sized(size, atom, 2, mesh, &cut, NULL));
+    assert_true(cut_is_uneven(&cut, mesh) && !cut_is_plain(&cut));
+    assert_int_equal(cut_most_size(&cut, mesh), 7);
+    assert_int_equal(cut_least_size(&cut, mesh), 1);
+    assert_true(cut_concat((const Cut *[]){&cut, &two}, 2, mesh, &both));
+    for (int64_t p = 0, lo, hi; p < 6; p++) {
+        int64_t part = p % 2 * 3 + p / 2, before = 0;
+        for (int64_t i = 0; i < part; i++)
+            before += size[i];
+        digit_interval(&cut.digit[0], mesh, p, &lo, &hi);
+        assert_int_equal(lo, before);
+        assert_int_equal(hi, before + size[part]);
+        digit_interval(&both.digit[0], mesh, p, &lo, &hi);
+        assert_int_equal(lo, 2 * before);
+        assert_int_equal(hi, 2 * (before + size[part]));
+    }
+    assert_int_equal(both.digit[0].weights, cut.digit[0].weights);
+    assert_true(cut_sized((const int64_t[]){2, 2, 2}, (const uint8_t[]){0}, 1, mesh, &cut, NULL));
+    assert_true(cut_is_plain(&cut));
+    arena_free(arena);
+}
+
+/* A mesh has room for so many lists; then an error says so. */
+static void lists_of_sizes_have_a_limit(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Mesh *mesh = mesh_of(arena, "a=3");
+    const uint8_t atom[] = {0};
+    Error err = {0};
+    Cut cut;
+    for (int repeat = 0; repeat < 2; repeat++)
+        for (int64_t i = 1; i <= WEIGHT_LISTS_MAX; i++)
+            assert_true(cut_sized((const int64_t[]){i + 1, i, i}, atom, 1, mesh, &cut, &err));
+    assert_false(cut_sized((const int64_t[]){1, 2, 1000}, atom, 1, mesh, &cut, &err));
+    assert_int_equal(err.kind, ERROR_OUT_OF_RANGE);
+    err = (Error){0};
+    assert_false(cut_sized((const int64_t[]){0, 2, 1}, atom, 1, mesh, &cut, &err));
+    arena_free(arena);
 }
 
 static void check_without(Arena *arena, const Mesh *mesh, int64_t size)
@@ -328,6 +382,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(canonical_form_keeps_what_ranks_own),
+        cmocka_unit_test(parts_have_the_sizes_that_are_given),
+        cmocka_unit_test(lists_of_sizes_have_a_limit),
         cmocka_unit_test(dropping_axes_makes_it_coarser),
         cmocka_unit_test(a_join_owns_what_both_own),
         cmocka_unit_test(splitting_at_borders_keeps_or_coarsens),

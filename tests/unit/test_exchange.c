@@ -2,6 +2,7 @@
  * the bits that collective_run() leaves there. Along every path between random shardings, of every
  * reduction and type; and along paths from stage to stage. */
 #include "tests/unit/addends.h"
+#include "tests/unit/sizes.h"
 
 #include "core/reshard/sending.h"
 #include "core/run/exchange.h"
@@ -183,7 +184,7 @@ static Types types[] = {
     {"bool", DT_BOOL, {REDUCE_ANY, REDUCE_ALL, REDUCE_ANY, REDUCE_ALL}},
 };
 
-/* Block lists too: a third of a dim and the rest. */
+/* Block lists too, a third of a dim and the rest; and parts of random sizes. */
 static void some_blocks(const Fixture *f, Sharding *sharding)
 {
     for (int d = 0; d < sharding->n_dims; d++) {
@@ -192,6 +193,7 @@ static void some_blocks(const Fixture *f, Sharding *sharding)
         int64_t size = cut_size(&sharding->dim[d]), blocks[2] = {size / 3, size - size / 3};
         if (size >= 3 && pick(8) == 0)
             cut_blocks(blocks, 2, atom, n, f->mesh, &sharding->dim[d]);
+        some_sizes(&sharding->dim[d], f->mesh, 6);
     }
 }
 
@@ -200,7 +202,7 @@ static void messages_leave_what_collectives_do(void **state)
     const Types *type = *state;
     int n_steps[STEP_KIND_COUNT] = {0}, n_contiguous = 0, n_packed = 0, n_combined = 0;
     seed = 5;
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < 250; i++) {
         Fixture f =
             fixture(meshes[pick(COUNT_OF(meshes))], shapes[pick(COUNT_OF(shapes))], type->dtype);
         f.resharder = resharder_new(f.arena, f.mesh, &f.machine, f.shardings);

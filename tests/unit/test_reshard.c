@@ -2,6 +2,7 @@
  * elements. A rank holds, for each element, the set of addends it has summed; a step may only take
  * what its group holds, and at the end every rank must hold every element of its part, whole. */
 #include "tests/unit/addends.h"
+#include "tests/unit/sizes.h"
 
 typedef struct {
     Arena *arena;
@@ -55,9 +56,15 @@ static void look_at(Fixture *f, const Step *step)
     f->n_fused += step->kind != STEP_SLICE && n_dims > 2;
 }
 
+/* Of the rank that holds most. */
 static int64_t held_bytes(const Fixture *f, int32_t sharding)
 {
-    return 4 * sharding_local_elements(shardings_at(f->shardings, sharding), f->mesh, 0);
+    int64_t most = 0;
+    for (int64_t p = 0; p < f->mesh->n_devices; p++) {
+        int64_t n = sharding_local_elements(shardings_at(f->shardings, sharding), f->mesh, p);
+        most = n > most ? n : most;
+    }
+    return 4 * most;
 }
 
 /* Follows the path on all ranks, and what it says of itself. */
@@ -114,7 +121,7 @@ static const ReduceOp kinds[] = {REDUCE_SUM, REDUCE_SUM, REDUCE_MAX, REDUCE_AVG}
 static const char *const meshes[] = {"dp=2,tp=4", "a=2,b=2,c=2", "a=3,b=2",
                                      "tp=8",      "a=3,b=4",     "a=2,b=2,c=2,d=2"};
 
-/* Some dims in two blocks instead, a third and the rest. */
+/* Some dims in two blocks instead, a third and the rest; some digits in parts of random sizes. */
 static void some_blocks(const Fixture *f, Sharding *sharding)
 {
     for (int d = 0; d < sharding->n_dims; d++) {
@@ -124,6 +131,7 @@ static void some_blocks(const Fixture *f, Sharding *sharding)
         int64_t size = cut_size(cut), blocks[2] = {size / 3, size - size / 3};
         if (size >= 3 && pick(8) == 0)
             cut_blocks(blocks, 2, atom, n, f->mesh, cut);
+        some_sizes(cut, f->mesh, 6);
     }
 }
 

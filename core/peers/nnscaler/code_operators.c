@@ -21,7 +21,7 @@ bool nnscaler_is_plain(const Mesh *mesh, const Cut *cut, int axis)
     const MeshAxis *it = &mesh->axes[axis];
     const Digit *digit = &cut->digit[0];
     int64_t parts = 1;
-    if (cut_is_blocks(cut))
+    if (!cut_is_plain(cut))
         return false;
     for (int i = 0; i < digit->n; i++) {
         if (i > 0 && digit->atom[i] < digit->atom[i - 1])

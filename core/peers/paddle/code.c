@@ -75,7 +75,7 @@ static bool place_in_order(const Sharding *sharding, const Mesh *mesh, Placed *p
 {
     for (int d = 0; d < sharding->n_dims; d++) {
         const Cut *cut = &sharding->dim[d];
-        if (cut->n > 1 || cut_is_blocks(cut))
+        if (cut->n > 1 || !cut_is_plain(cut))
             return false;
         for (int i = 0, run, order = 0; cut->n && i < cut->digit[0].n; i += run, order++) {
             int64_t size;

@@ -249,8 +249,8 @@ MpiStep *mpi_step_prepare(MpiSteps *steps, const MpiStepCall *call, Error *err)
     if (!exchange_make(steps->arena, c, call->makers, call->readers, steps->position,
                        &step->exchange, err))
         return NULL;
-    int64_t n_from = sharding_local_elements(c->from, steps->mesh, 0);
-    int64_t n_to = sharding_local_elements(c->to, steps->mesh, 0) *
+    int64_t n_from = sharding_most_elements(c->from, steps->mesh);
+    int64_t n_to = sharding_most_elements(c->to, steps->mesh) *
                    (call->kind == STEP_REDUCE_SCATTER ? step->n_members : 1);
     step->large = n_from > steps->n_most || n_to > steps->n_most;
     if (c->atoms == 0 || !is_among(call->kind))

@@ -1,0 +1,33 @@
+/* weights.h - parts of unlike sizes: `8/tp{3,3,2}`.
+ *
+ * A digit whose parts have sizes of their own refers to a list of weights, one for each part, that
+ * its mesh keeps. Weights are the sizes without their common divisor, so that 8/tp{3,3,2} and
+ * 512/tp{192,192,128} share the list 3, 3, 2; their sum divides the digit's size.
+ *
+ * A mesh keeps each list once, so equal numbers are equal lists. The lists are the one part of a
+ * mesh that grows while it is read: a list never changes once it is there, and threads may add
+ * lists at the same time.
+ */
+#ifndef CORE_LAYOUT_WEIGHTS_H
+#define CORE_LAYOUT_WEIGHTS_H
+
+#include "core/layout/mesh.h"
+
+enum { WEIGHT_LISTS_MAX = 63, WEIGHTS_MAX = 1024 };
+
+typedef struct {
+    const int32_t *at; /* in the order of the parts; each is 1 or more */
+    int n;
+    int64_t sum;
+} WeightList;
+
+/* The number of the list for parts of these sizes, from 1; 0 if all have one size. Returns -1 with
+ * ERROR_OUT_OF_RANGE if a size is less than 1 or more than INT32_MAX, or if the mesh has no room
+ * for another list. */
+int weights_put(const Mesh *mesh, const int64_t *size, int n, Error *err);
+WeightList weights_list(const Mesh *mesh, int number);
+
+/* What a mesh keeps, made by mesh_new(). */
+Weights *weights_new(Arena *arena);
+
+#endif
