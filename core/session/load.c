@@ -441,18 +441,19 @@ static void note_stopped(Session *session, const TrainingStep *made)
     note_tensors(session, made->inferred, "no-gradient", n, first, what, "");
 }
 
-/* What a user may not expect of the step: parameters that nothing reads or that get no gradient,
- * gradients renamed. */
+/* What a user may not expect of the step: parameters that nothing reads, of integers, or that get
+ * no gradient; gradients renamed. */
 static bool note_unexpected(Session *session, const TrainingStep *made)
 {
     const Inferred *model = session->bare.inferred;
     Inferred *step = made->inferred;
     const Graph *graph = step->graph;
     int n_unread = 0, n_renamed = 0;
-    int32_t unread = -1, renamed = -1;
+    int32_t unread = -1, renamed = -1, integers = -1;
     for (int32_t t = graph->n_tensors - 1; t >= 0; t--) {
         if (t < model->graph->n_tensors && tensor_is_parameter(model, t) &&
-            dtype_is_float((Dtype)model->dtype[t]) && tensor_n_uses(model->graph, t) == 0) {
+            !model->graph->tensors[t].buffer && dtype_is_float((Dtype)model->dtype[t]) &&
+            tensor_n_uses(model->graph, t) == 0) {
             unread = t;
             n_unread++;
         } else if (t >= model->graph->n_tensors && is_renamed(graph, t)) {
@@ -462,6 +463,9 @@ static bool note_unexpected(Session *session, const TrainingStep *made)
     }
     note_tensors(session, step, "unread-parameter", n_unread, unread,
                  "is read by no op: no gradient, no update", "");
+    int n_integers = step_integers(model, &integers);
+    note_tensors(session, step, "integer-parameter", n_integers, integers,
+                 "holds integers: no gradient, no update", "");
     note_stopped(session, made);
     note_tensors(session, step, "gradient-renamed", n_renamed, renamed,
                  "names a gradient, because the model already has a tensor named ~grad",

@@ -64,6 +64,38 @@ static bool *find_trained(Arena *scratch, const Inferred *model, const Rows *row
     return trained;
 }
 
+/* Whether an op casts or dequantizes it to a value that would train if it were not made of
+ * integers. */
+static bool becomes_float(const Inferred *model, int32_t tensor, const bool *trained)
+{
+    const Graph *graph = model->graph;
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
+        int32_t op = graph->uses[graph->tensors[tensor].use + u];
+        for (int o = 0; model->on_parameters[op] && o < graph->ops[op].n_outputs; o++) {
+            int32_t made = op_outputs(graph, op)[o];
+            if (made >= 0 && trained[made] && dtype_is_float((Dtype)model->dtype[made]))
+                return true;
+        }
+    }
+    return false;
+}
+
+int step_integers(const Inferred *model, int32_t *first)
+{
+    Arena *scratch = arena_new();
+    Rows rows = rows_new(scratch, model);
+    const bool *trained = find_trained(scratch, model, &rows);
+    int n = 0;
+    for (int32_t t = model->graph->n_tensors - 1; t >= 0; t--)
+        if (tensor_is_parameter(model, t) && !dtype_is_float((Dtype)model->dtype[t]) &&
+            !model->graph->tensors[t].buffer && becomes_float(model, t, trained)) {
+            *first = t;
+            n++;
+        }
+    arena_free(scratch);
+    return n;
+}
+
 /* Whether a gradient passes a reader's operand: running statistics are read, and do not train. */
 static bool has_gradient(const Rows *rows, int32_t tensor)
 {

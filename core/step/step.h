@@ -44,6 +44,11 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
  * such as a rounding; -1 if there is none: no loss depends on the parameter. */
 int32_t step_stopped_by(const Inferred *model, int32_t parameter);
 
+/* The number of integer initializers that are cast or dequantized to floats which ops read beside
+ * activations: they do not train, though float parameters in their place would. Sets *first to the
+ * first of them if there is one. */
+int step_integers(const Inferred *model, int32_t *first);
+
 /* The step without a loss: the gradients of the float outputs are inputs "T~given"; outputs are the
  * gradients of all float inputs and initializers that they reach. ERROR_USAGE: the model has no
  * float output. */

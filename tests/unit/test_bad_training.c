@@ -45,7 +45,7 @@ static BadRow rows[] = {
     {"an integer parameter beside one that trains",
      X W "local k = model:param('k', {16, 4}, 'i64')\n" LOSS(
          "model:op('Add', {" XW ", model:op('MatMul', {x, model:op('Cast', {k}, {to = 1})})})"),
-     "sgd", "", NULL, NULL, NULL, RUN_PASS},
+     "sgd", "", NULL, "integer-parameter", NULL, RUN_PASS},
     {"a parameter that nothing reads", X W "model:param('u', {16, 4}, 'f32')\n" LOSS(XW), "sgd", "",
      NULL, "unread-parameter", NULL, RUN_PASS},
     {"a parameter behind a rounding",
