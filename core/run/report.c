@@ -253,8 +253,8 @@ static int32_t find_unproven(const Team *team)
 
 static void add_heads(const Team *team, RunReport *out)
 {
-    int first_bad = INT_MAX;
-    out->first_bad = out->strange = -1;
+    int first_bad = INT_MAX, first_overflow = INT_MAX;
+    out->first_bad = out->overflowed = out->strange = -1;
     for (int r = 0; r < team->n_ranks; r++) {
         const RankHead *head = result_at(team, r)->head;
         out->n_values_checked += head->n_checked;
@@ -266,6 +266,11 @@ static void add_heads(const Team *team, RunReport *out)
         if (head->closest > out->closest) {
             out->closest = head->closest;
             out->close = head->close;
+        }
+        if (head->first_overflow >= 0 && head->first_overflow < first_overflow) {
+            first_overflow = head->first_overflow;
+            out->overflowed = head->overflow.tensor;
+            out->overflow = head->overflow;
         }
         if (head->first_bad < 0 || head->first_bad >= first_bad)
             continue;

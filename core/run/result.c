@@ -83,7 +83,8 @@ bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_
     out->rank = arena_array(arena, RankResult, n_ranks);
     for (int r = 0; r < n_ranks; r++) {
         out->rank[r] = in_block(map + front.at + layout.at * r, &layout, options->trace);
-        out->rank[r].head->first_bad = out->rank[r].head->strange = -1;
+        out->rank[r].head->first_bad = out->rank[r].head->first_overflow =
+            out->rank[r].head->strange = -1;
         for (int i = 0; i < plan->inferred->graph->n_outputs; i++)
             out->rank[r].output[i].ok = true;
     }
@@ -134,6 +135,8 @@ static bool is_head(const Expected *e, const RankHead *head)
     return is_within(head->n_done, 0, e->n_passes) && head->peak_bytes >= 0 &&
            is_within(head->first_bad, -1, e->program->n_instrs - 1) &&
            (head->first_bad < 0 || is_element(e, &head->wrong)) &&
+           is_within(head->first_overflow, -1, e->program->n_instrs - 1) &&
+           (head->first_overflow < 0 || is_element(e, &head->overflow)) &&
            (!(head->closest > 0) || is_element(e, &head->close)) &&
            is_within(head->strange, -1, e->graph->n_tensors - 1) &&
            is_within(head->n_checked, 0, n_most) && is_within(head->n_unchecked, 0, n_most);

@@ -25,12 +25,15 @@ typedef struct {
     atomic_int thread;  /* thread id of the system; 0: has not begun */
     int n_done;         /* passes */
     int64_t live_bytes, peak_bytes;
-    int first_bad;    /* first instruction that makes a wrong value, or -1 */
-    RunElement wrong; /* a wrong element of it */
-    double closest;   /* the largest share of its bound that the difference of a right element
-                         takes */
-    RunElement close; /* that element */
-    int32_t strange;  /* an output with NaN or infinite elements, or -1 */
+    int first_bad;       /* first instruction that makes a wrong value, or -1 */
+    RunElement wrong;    /* a wrong element of it */
+    int first_overflow;  /* under a dynamic loss scale: first instruction whose gradient leaves the
+                            range of f16 on this rank but not on one device, or the other way; -1 */
+    RunElement overflow; /* an element of it that does */
+    double closest;      /* the largest share of its bound that the difference of a right element
+                            takes */
+    RunElement close;    /* that element */
+    int32_t strange;     /* an output with NaN or infinite elements, or -1 */
     int64_t n_strange;
     int n_checked;   /* values compared, by the first rank that holds them */
     int n_unchecked; /* values that could not be compared */

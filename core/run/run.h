@@ -91,6 +91,10 @@ typedef struct {
                             (verify) */
     int32_t first_bad;   /* tensor: first wrong value in program order; -1 */
     RunElement wrong;    /* when first_bad >= 0 */
+    int32_t
+        overflowed; /* tensor: the first gradient that left the range of f16 on a rank but not on
+                       one device, or the other way: a step that a dynamic loss scale skips; -1 */
+    RunElement overflow; /* when overflowed >= 0 */
     double closest;      /* largest ratio of a difference to its bound among right elements */
     RunElement close;    /* when closest > 0 */
     double median_us, predicted_us;

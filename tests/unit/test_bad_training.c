@@ -192,10 +192,71 @@ static void overflow_halves_the_scale_and_skips_the_step(void **state)
     arena_free(arena);
 }
 
+/* With the scale 65536 the gradient of w is 8192 times each half of the batch, whose addends ranks
+ * hold in f16. */
+typedef struct {
+    const char *title, *train;
+    int first, second; /* the rows of both halves */
+    RunVerdict verdict;
+    bool skipped, overflows; /* overflows: on the ranks or on one device alone */
+} HalfRow;
+
+static HalfRow half_rows[] = {
+    {"nothing overflows", "adamw,scale=dynamic", 3, 3, RUN_PASS, false, false},
+    {"each rank's addend overflows, not their sum", "adamw,scale=dynamic", 10, -10, RUN_PASS, true,
+     true},
+    {"the sum overflows, no addend, and ranks add in f32", "adamw,scale=dynamic", 6, 6, RUN_PASS,
+     false, true},
+    {"ranks and one device overflow", "adamw,scale=dynamic", 10, 10, RUN_PASS, true, false},
+    {"each rank's addend overflows, and the scale stays", "adamw,scale=65536", 10, -10, RUN_FAIL,
+     false, false},
+};
+
+static void overflow_of_addends_skips_the_step(void **state)
+{
+    const HalfRow *row = *state;
+    Arena *arena = arena_new();
+    Error err = {0};
+    const char *model = made_file(
+        arena,
+        arena_printf(arena,
+                     "function MODEL(model)\n"
+                     "local x = model:input('x', 'f16', {8, 4})\n"
+                     "local w = model:param('w', {4, 4}, 'f16')\n"
+                     "local rows = {}\n"
+                     "for i = 1, 32 do rows[i] = i <= 16 and %d or %d end\n"
+                     "x = model:op('Mul', {x, model:constant('zero', 'f16', {1}, {0})})\n"
+                     "x = model:op('Add', {x, model:constant('rows', 'f16', {8, 4}, rows)})\n"
+                     "local y = model:op('Cast', {" XW "}, {to = 1})\n" LOSS("y") "end\n",
+                     row->first, row->second));
+    const char *policy = made_file(
+        arena, "function PAS(graph)\ngraph:shard('x', {[0] = 'dp'})\nreturn graph\nend\n");
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionHooks hooks = scripts_hooks(scripts);
+    SessionOptions options = {
+        .model = model, .policy = policy, .mesh = "dp=2", .train = row->train};
+    Session *session = session_open(&options, &hooks, &err);
+    unlink(model);
+    unlink(policy);
+    if (!session)
+        fail_msg("%s", err.text);
+    RunReport report;
+    RunOptions run = {.verify = true, .steps = 1, .seed = 3};
+    assert_true(run_plan(arena, session->plan, &run, &report, &err));
+    assert_int_equal(report.verdict, row->verdict);
+    assert_int_equal(report.steps[0].skipped, row->skipped);
+    assert_int_equal(report.overflowed >= 0, row->overflows);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(overflow_halves_the_scale_and_skips_the_step),
     };
-    return run_rows("bad training", rows, is_reported) + cmocka_run_group_tests(tests, NULL, NULL);
+    return run_rows("bad training", rows, is_reported) +
+           run_rows("overflow", half_rows, overflow_of_addends_skips_the_step) +
+           cmocka_run_group_tests(tests, NULL, NULL);
 }

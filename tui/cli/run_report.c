@@ -181,6 +181,8 @@ Json *run_report_json(const Session *session, const RunReport *report)
                  : json_from_str(str_from(tensor_name(session->graph, report->first_bad))));
     json_set(out, "wrong",
              report->first_bad < 0 ? json_null() : element_json(session, &report->wrong));
+    json_set(out, "overflow",
+             report->overflowed < 0 ? json_null() : element_json(session, &report->overflow));
     json_set_real(out, "closest", report->closest);
     json_set(out, "closest_at",
              report->closest > 0 ? element_json(session, &report->close) : json_null());
@@ -374,9 +376,26 @@ static void skipped_text(const RunReport *report, Buf *out)
         report->steps[report->n_steps - 1].scale);
 }
 
+static void overflow_text(const Session *session, const RunElement *element, Buf *out)
+{
+    bool ranks = !isfinite(element->got);
+    Buf rank = buf_new(out->arena);
+    buf_printf(&rank, "d%" PRId64, mesh_device(session->mesh, element->rank));
+    buf_puts(out, "note: ");
+    run_put_place(element, out);
+    buf_printf(
+        out,
+        " of %s overflows f16 on %s but not on %s, from the same inputs: when only one of them "
+        "skips a step, their losses differ from then on\n",
+        tensor_name(session->graph, element->tensor), ranks ? rank.s : "one device",
+        ranks ? "one device" : rank.s);
+}
+
 static void notes_text(const Session *session, const RunReport *report, Buf *out)
 {
     skipped_text(report, out);
+    if (report->overflowed >= 0)
+        overflow_text(session, &report->overflow, out);
     for (int i = 0; i < report->n_steps; i++)
         if (report->steps[i].has_loss && !isfinite(report->steps[i].loss)) {
             buf_printf(out, "note: the loss of step %d is not finite\n", i + 1);

@@ -275,11 +275,11 @@ static void put_maker(const Session *session, const RunElement *element, Buf *ou
     buf_printf(out, "%s %s", op_operator(session->graph, maker), op_name(session->graph, maker));
 }
 
-static void put_place(const Shape *at, Buf *out)
+void run_put_place(const RunElement *element, Buf *out)
 {
-    buf_putc(out, '[');
-    for (int d = 0; d < at->n_dims; d++)
-        buf_printf(out, "%s%" PRId64, d ? "," : "", at->dim[d]);
+    buf_puts(out, "element [");
+    for (int d = 0; d < element->at.n_dims; d++)
+        buf_printf(out, "%s%" PRId64, d ? "," : "", element->at.dim[d]);
     buf_putc(out, ']');
 }
 
@@ -297,8 +297,7 @@ void run_put_element(const Session *session, const RunElement *wrong, Buf *out)
                    mesh_device(session->mesh, wrong->rank));
         return;
     }
-    buf_puts(out, "element ");
-    put_place(&wrong->at, out);
+    run_put_place(wrong, out);
     buf_printf(out, " is %.9g on d%" PRId64 " and %.9g on one device, from the same inputs; ",
                wrong->got, mesh_device(session->mesh, wrong->rank), wrong->want);
     if (!isfinite(wrong->got) && isfinite(wrong->want) && wrong->rounding == ROUNDING_SUM)
@@ -404,6 +403,7 @@ static void report_actual(RunState *run, const Session *session, const Actual *a
                               .n_timed = 1,
                               .backend = "job",
                               .first_bad = -1,
+                              .overflowed = -1,
                               .strange = -1,
                               .unproven = -1,
                               .ok = true};

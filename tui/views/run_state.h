@@ -44,6 +44,8 @@ void run_put_trace(Ui *ui, Buf *out);
 
 /* The first wrong value of the run of this plan; NULL: none. */
 const RunElement *run_wrong(const Ui *ui);
+/* "element [0]" */
+void run_put_place(const RunElement *element, Buf *out);
 /* "element [0] is 0.5 on d0 and 0.25 on one device, from the same inputs; rounding explains .." */
 void run_put_element(const Session *session, const RunElement *wrong, Buf *out);
 

@@ -75,7 +75,26 @@ typedef struct {
     Rank *rank;
     int at;
     RunElement element; /* tensor, moved, rounding */
+    bool skips;         /* elements that are not finite skip the step */
 } Checked;
+
+/* Whether the tensor is a gradient in f16, or a cast of one, and a dynamic loss scale skips the
+ * step when it is not finite. */
+static bool skips_step(const Team *team, int32_t tensor)
+{
+    const Inferred *inferred = team->plan->inferred;
+    const Graph *graph = inferred->graph;
+    int32_t maker = graph->tensors[tensor].maker;
+    if (team->program->scale < 0 || maker < 0 ||
+        plan_phase(team->plan, maker) != 1 + PHASE_BACKWARD)
+        return false;
+    bool half = inferred->dtype[tensor] == DT_F16;
+    for (int i = 0; i < graph->ops[maker].n_inputs; i++) {
+        int32_t t = op_inputs(graph, maker)[i];
+        half |= t >= 0 && inferred->dtype[t] == DT_F16;
+    }
+    return half;
+}
 
 /* Sets *share to the difference divided by its bound. */
 static bool is_right(Dtype dtype, const void *got, const void *want, double bound, double *share)
@@ -125,6 +144,22 @@ static void note_wrong(const Checked *c)
     head->wrong.rank = c->rank->position;
 }
 
+/* The element left the range of f16 on a rank or on one device: sums of f16 depend on their order.
+ */
+static bool note_overflow(Checked *c)
+{
+    RankHead *head = c->rank->result->head;
+    if (!c->skips || (isfinite(c->element.got) && isfinite(c->element.want)))
+        return false;
+    bool one = isfinite(c->element.got) != isfinite(c->element.want);
+    if (one && head->first_overflow < 0) {
+        head->first_overflow = c->at;
+        head->overflow = c->element;
+        head->overflow.rank = c->rank->position;
+    }
+    return true;
+}
+
 /* bound: per element of the whole; NULL if values must be equal. */
 static void compare_elements(Checked *c, const Local *part, const Local *whole, const double *bound)
 {
@@ -150,7 +185,7 @@ static void compare_elements(Checked *c, const Local *part, const Local *whole, 
                 head->closest = share;
                 head->close = c->element;
                 head->close.rank = c->rank->position;
-            } else if (head->first_bad < 0) {
+            } else if (!note_overflow(c) && head->first_bad < 0) {
                 note_wrong(c);
             }
         }
@@ -227,7 +262,7 @@ static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
 {
     Team *team = rank->team;
     const ProgramSlot *held = &team->program->slots[slot];
-    Checked c = {.rank = rank, .at = at};
+    Checked c = {.rank = rank, .at = at, .skips = skips_step(team, held->tensor)};
     c.element = (RunElement){
         .tensor = held->tensor, .moved = want->moved, .rounding = (uint8_t)want->rounding};
     RankHead *head = rank->result->head;

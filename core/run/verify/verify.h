@@ -7,7 +7,9 @@
  * within the rounding of the sum it took. Loaded values are compared with the feeds. So errors do
  * not accumulate along the program, and the report names the first wrong instruction.
  *
- * NaN and infinite elements must be equal. If an output of one device has no finite element, the
+ * NaN and infinite elements must be equal, but for gradients in f16 under a dynamic loss scale:
+ * there an overflow of a rank's addend, or of one device's sum, skips the step, as torch's
+ * GradScaler does when any rank found one. If an output of one device has no finite element, the
  * comparison proves nothing: RUN_NOT_PROVEN.
  */
 #ifndef CORE_RUN_VERIFY_VERIFY_H
