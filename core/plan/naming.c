@@ -121,8 +121,7 @@ static bool has_module_name(const Graph *graph, int32_t tensor)
     return str_find(name, STR(".")) >= 0 && str_find(name, STR("::")) < 0;
 }
 
-/* The initializer that a tensor is a view of, by ops that compute nothing; -1 if ops made it. */
-static int32_t viewed_parameter(const Inferred *inferred, int32_t tensor)
+int32_t naming_viewed_parameter(const Inferred *inferred, int32_t tensor)
 {
     const Graph *graph = inferred->graph;
     for (int32_t maker; (maker = graph->tensors[tensor].maker) >= 0;) {
@@ -139,7 +138,7 @@ static int32_t viewed_parameter(const Inferred *inferred, int32_t tensor)
 static Str known_as(const Inferred *inferred, int32_t tensor, int32_t op, Str label)
 {
     const Graph *graph = inferred->graph;
-    int32_t parameter = viewed_parameter(inferred, tensor);
+    int32_t parameter = naming_viewed_parameter(inferred, tensor);
     if (parameter < 0)
         return STR("");
     if (has_module_name(graph, parameter))

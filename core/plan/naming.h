@@ -47,6 +47,10 @@ typedef enum { MATRIX_UNKNOWN, MATRIX_IN_OUT, MATRIX_OUT_IN } MatrixOrder;
 
 MatrixOrder naming_matrix(const Inferred *inferred, int32_t tensor);
 
+/* The initializer that the tensor is, or is a view of by ops that compute nothing; -1 if an op
+ * computes the tensor. */
+int32_t naming_viewed_parameter(const Inferred *inferred, int32_t tensor);
+
 /* The name of a tensor on screens. A parameter and its views use the parameter's name in the file,
  * if it contains a module; else PATH.weight or PATH.bias, if no module is inside PATH. A tensor
  * that an op computes has its own name. */

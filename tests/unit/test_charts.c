@@ -126,6 +126,42 @@ static void the_curve_of_a_step_reaches_its_peak(void **state)
     close_opened(&f);
 }
 
+/* It is of the whole step: a backward pass of each micro-batch frees what its forward pass saved.
+ */
+static void the_curve_of_a_step_falls_with_each_micro_batch(void **state)
+{
+    (void)state;
+    enum { POINTS = 234 };
+    Opened f = open_step();
+    const Diagram *diagram = draw(&f, DIAGRAM_STEP, PAPER_COLUMN);
+    double top[POINTS], low = 0, high = INFINITY;
+    int n_falls = 0;
+    bool is_high = false;
+
+    for (int x = 0; x < POINTS; x++)
+        top[x] = INFINITY;
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        const DiagramBox *box = &diagram->boxes[i];
+        for (int x = 0; x < POINTS && box->look == BOX_AREA; x++)
+            if (x >= box->place.x && x < box->place.x + box->place.w && box->place.y < top[x])
+                top[x] = box->place.y;
+    }
+    for (int x = 60; x < 200; x++) { /* while the pipeline is full */
+        low = top[x] > low ? top[x] : low;
+        high = top[x] < high ? top[x] : high;
+    }
+    for (int x = 0; x < POINTS; x++) {
+        if (is_high && top[x] > high + 0.7 * (low - high)) {
+            n_falls++;
+            is_high = false;
+        }
+        is_high = is_high || top[x] < high + 0.3 * (low - high);
+    }
+    assert_in_range(n_falls, plan_schedule(f.session->plan)->n_micro_batches - 2,
+                    plan_schedule(f.session->plan)->n_micro_batches);
+    close_opened(&f);
+}
+
 /* Below the blocks, bars of what ops wait for: as wide as the collectives of all slots together;
  * between blocks, what lanes wait: all of the bubble. */
 static void waits_of_a_schedule_are_as_wide_as_they_take(void **state)
@@ -248,6 +284,7 @@ int main(void)
         cmocka_unit_test(blocks_of_the_schedule_are_as_wide_as_they_take),
         cmocka_unit_test(bars_of_memory_are_as_long_as_their_classes),
         cmocka_unit_test(the_curve_of_a_step_reaches_its_peak),
+        cmocka_unit_test(the_curve_of_a_step_falls_with_each_micro_batch),
         cmocka_unit_test(waits_of_a_schedule_are_as_wide_as_they_take),
         cmocka_unit_test(a_torus_has_all_devices_and_links),
         cmocka_unit_test(a_frontier_stands_on_its_axes),

@@ -346,6 +346,15 @@ static void put_unknown(const Space *at, const Held *h, Cells *cells)
     cells_put_text(cells, draw_value(at->draw, h->tensor, -1));
 }
 
+/* "parameter"; a view of one has its name, and other dims. */
+static const char *kind_text(const Space *at, const Held *h)
+{
+    int32_t viewed = naming_viewed_parameter(at->draw->session->inferred, h->tensor);
+
+    return viewed >= 0 && viewed != h->tensor ? "a view of the parameter"
+                                              : label_tensor_kind(at->draw->session, h->tensor);
+}
+
 /* Lines end at its name, on the far side. */
 static void put_name(const Space *at, const Held *h, Cells *cells)
 {
@@ -354,7 +363,7 @@ static void put_name(const Space *at, const Held *h, Cells *cells)
     cells_put_row(cells, CELL_HEAD, text_from(arena_str(at->arena, name)));
     cells_put_row(cells, CELL_FAINT,
                   text_from(arena_printf(at->arena, "%s %s", h->input ? "reads" : "writes",
-                                         label_tensor_kind(at->draw->session, h->tensor))));
+                                         kind_text(at, h))));
 }
 
 static void put_input(const Space *at, const Held *h, Cells *cells)

@@ -4,6 +4,7 @@
 
 #include "core/base/units.h"
 #include "core/cost/memory.h"
+#include "core/cost/memory_moments.h"
 #include "core/cost/pipeline.h"
 #include "core/summary/estimate.h"
 #include "core/summary/label.h"
@@ -264,15 +265,29 @@ bool draw_memory(Draw *draw, Error *err)
 
 /* ---- along the step ---- */
 
-enum { COLUMNS = 110 };
+enum { COLUMNS = 220 };
 
 typedef struct {
     int64_t of[N_LAYERS], sum;
 } Column;
 
-/* The moment of each column with the most bytes; columns are equally long. Returns the time of all
- * ops. */
-static double fill_columns(const Draw *draw, const ClassBytes *bytes, Column *column)
+/* Live bytes from one time to another, in columns of `all` us: those with the most bytes stay. */
+static void put_moment(const ClassBytes *bytes, double from_us, double to_us, double all,
+                       Column *column)
+{
+    int from = all > 0 ? (int)(from_us / all * COLUMNS) : 0;
+    int to = all > 0 ? (int)(to_us / all * COLUMNS) : 0;
+    Column now = {0};
+
+    for (int k = 0; k < N_LAYERS; k++)
+        now.sum += now.of[k] = bytes->of[layers[k].class];
+    for (int c = from; c <= to && c < COLUMNS; c++)
+        if (now.sum > column[c].sum)
+            column[c] = now;
+}
+
+/* Of a forward plan, each op with its time. Returns the time of all ops. */
+static double fill_from_ops(const Draw *draw, const ClassBytes *bytes, Column *column)
 {
     const Plan *plan = draw->plan;
     int n = plan->inferred->n_program;
@@ -282,23 +297,44 @@ static double fill_columns(const Draw *draw, const ClassBytes *bytes, Column *co
         all += plan->priced->op_us[plan->inferred->program[i]];
     for (int i = 0; i < n; i++) {
         double us = plan->priced->op_us[plan->inferred->program[i]];
-        int from = all > 0 ? (int)(before / all * COLUMNS) : 0;
-        int to = all > 0 ? (int)((before + us) / all * COLUMNS) : 0;
+        put_moment(&bytes[i], before, before + us, all, column);
         before += us;
-        Column now = {0};
-        for (int k = 0; k < N_LAYERS; k++)
-            now.sum += now.of[k] = bytes[i].of[layers[k].class];
-        for (int c = from; c <= to && c < COLUMNS; c++)
-            if (now.sum > column[c].sum)
-                column[c] = now;
     }
     return all;
 }
 
-/* Neighbouring columns of one layer at one height are one box. */
+/* Of a training step, all its micro-batches. Returns the step's time; 0 for a forward plan. */
+static double fill_from_step(const Draw *draw, const MemoryAccount *account, int64_t rank,
+                             Column *column)
+{
+    MemoryMoments step = memory_moments(draw->arena, account, rank);
+
+    for (int i = 0; i < step.n; i++)
+        put_moment(&step.at[i].live, step.at[i].from_us, step.at[i].to_us, step.us, column);
+    return step.n > 0 ? step.us : 0;
+}
+
+static const char *step_caption(const Draw *draw, const RankMemory *worst, bool whole)
+{
+    const Schedule *schedule = whole ? plan_schedule(draw->plan) : NULL;
+    Buf text = buf_new(draw->arena);
+
+    buf_printf(&text, "device d%lld, which needs most: %s at its peak; ",
+               (long long)mesh_device(draw->plan->mesh, worst->rank),
+               peak_text(draw, worst->use.peak_bytes));
+    if (schedule)
+        buf_printf(&text, "%d micro-batches of %s, then the update", schedule->n_micro_batches,
+                   schedule->name);
+    else
+        buf_puts(&text, whole ? "the whole step" : "time is that of its ops");
+    return text.s;
+}
+
+/* Neighbouring columns of one layer at one height, as far as that can be seen, are one box. */
 static void put_layer(Picture *picture, const Column *column, int layer, double scale, double width,
                       double bottom)
 {
+    static const double SEEN = 0.1; /* points */
     double below[COLUMNS + 1] = {0};
 
     for (int c = 0; c < COLUMNS; c++)
@@ -306,8 +342,8 @@ static void put_layer(Picture *picture, const Column *column, int layer, double 
             below[c] += (double)column[c].of[k];
     for (int c = 0, end; c < COLUMNS; c = end) {
         end = c + 1;
-        while (end < COLUMNS && column[end].of[layer] == column[c].of[layer] &&
-               below[end] == below[c])
+        while (end < COLUMNS && fabs(below[end] - below[c]) * scale < SEEN &&
+               fabs((double)(column[end].of[layer] - column[c].of[layer])) * scale < SEEN)
             end++;
         double h = (double)column[c].of[layer] * scale;
         put_part(picture, BOX_AREA, layer,
@@ -353,7 +389,10 @@ bool draw_step_memory(Draw *draw, Error *err)
     (void)err;
     picture.left = canvas_text_width(canvas, STR("0 GiB")) + 7;
     picture.top = picture.row / 2;
-    double us = fill_columns(draw, memory_classes_of(draw->arena, account, worst->rank), column);
+    double us = fill_from_step(draw, account, worst->rank, column);
+    bool whole = us > 0;
+    if (!whole)
+        us = fill_from_ops(draw, memory_classes_of(draw->arena, account, worst->rank), column);
     double bottom = picture.top + high, width = (canvas->width - picture.left - 1) / COLUMNS;
     for (int i = 0; i < N_LAYERS && most > 0; i++)
         put_layer(&picture, column, i, high / most, width, bottom);
@@ -363,11 +402,8 @@ bool draw_step_memory(Draw *draw, Error *err)
         canvas_axis(canvas, picture.left, bottom + 1, width * COLUMNS, us);
     put_key(&picture, bottom + 2.4 * picture.row);
     draw->diagram->title = arena_printf(draw->arena, "%s: memory along a %s", draw->diagram->title,
-                                        label_pass(draw->plan));
-    draw->diagram->caption = text_from(arena_printf(
-        draw->arena, "device d%lld, which needs most: %s at its peak; time is that of its ops",
-        (long long)mesh_device(draw->plan->mesh, worst->rank),
-        peak_text(draw, worst->use.peak_bytes)));
+                                        whole ? "step" : label_pass(draw->plan));
+    draw->diagram->caption = text_from(step_caption(draw, worst, whole));
     memory_account_free(account);
     return true;
 }

@@ -117,7 +117,7 @@ Text draw_moves_text(const Draw *draw, const DrawMoves *moves)
     for (int i = 0; i < moves->n; i++)
         others += declared[i] ? 0 : moves->at[i].count;
     if (others > 0)
-        buf_printf(&text, ", %.10g others", others);
+        buf_printf(&text, ", %.10g other%s", others, others == 1 ? "" : "s");
     return buf_text(&text);
 }
 
