@@ -176,6 +176,30 @@ for plan in "a=2 --set draw=1" "a=4 --set draw=1" "a=2,b=2 --set draw=4" "a=4 --
     esac
 done
 
+# What dropout keeps is drawn by the place of each element: on the ranks as on one device, bit by bit.
+while read -r plan; do
+    # shellcheck disable=SC2086
+    said=$("$DIMSCOPE" run tests/training/masks.lua --dim batch=6 -m $plan --steps 2 --train sgd --verify --json \
+        2>&1 | python3 -c '
+import json, sys
+run = json.load(sys.stdin)
+masks = [it["max_abs"] for it in run["outputs"] if it["name"][:5] in ("inner", "outer")]
+print(run["verdict"], masks)')
+    if [ "$said" = "pass [0.0, 0.0, 0.0, 0.0]" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "run masks.lua -m $plan --train sgd --verify: $said"
+    fi
+done <<'END'
+dp=2 -p dp --set recompute=full
+dp=4 -p fsdp
+dp=2,tp=2 -p megatron
+pp=2 -p pipeline --set micro_batches=2
+s=3 -p tests/training/by_place.lua
+b=2,s=2,h=2 -p tests/training/by_place.lua
+END
+
 # Experts without a capacity: by ep, with tensor parallelism inside, over stages, in parts that do
 # not divide, beside shared experts.
 while read -r plan; do
