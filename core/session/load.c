@@ -441,6 +441,40 @@ static void note_stopped(Session *session, const TrainingStep *made)
     note_tensors(session, made->inferred, "no-gradient", n, first, what, "");
 }
 
+/* Parameters that an Identity op gives another name: an exporter merged initializers whose numbers
+ * are equal, as those of new norms are. */
+static void note_merged(Session *session, const TrainingStep *made)
+{
+    const Graph *graph = made->inferred->forward->graph;
+    int n = 0;
+    int32_t first = -1, other = -1;
+    for (int i = made->n_parameters - 1; i >= 0; i--) {
+        const GraphTensor *at = &graph->tensors[made->parameter[i]];
+        int32_t alias = -1;
+        for (int u = 0; u < tensor_n_uses(graph, made->parameter[i]); u++) {
+            int32_t op = graph->uses[at->use + u];
+            if (strcmp(op_operator(graph, op), "Identity") == 0)
+                alias = op_outputs(graph, op)[0];
+        }
+        if (alias < 0)
+            continue;
+        first = made->parameter[i];
+        other = alias;
+        n++;
+    }
+    if (n == 0)
+        return;
+    const char *what =
+        arena_printf(session->model_arena,
+                     n > 1 ? "have other names too, such as '%s': each trains as one parameter"
+                           : "is also named '%s': both train as one parameter",
+                     tensor_name(graph, other));
+    note_tensors(
+        session, made->inferred, "merged-parameter", n, first, what,
+        "torch's exporter merges initializers with equal numbers: export the model in train "
+        "mode, with training=torch.onnx.TrainingMode.PRESERVE");
+}
+
 /* What a user may not expect of the step: parameters that nothing reads, of integers, or that get
  * no gradient; gradients renamed. */
 static bool note_unexpected(Session *session, const TrainingStep *made)
@@ -467,6 +501,7 @@ static bool note_unexpected(Session *session, const TrainingStep *made)
     note_tensors(session, step, "integer-parameter", n_integers, integers,
                  "holds integers: no gradient, no update", "");
     note_stopped(session, made);
+    note_merged(session, made);
     note_tensors(session, step, "gradient-renamed", n_renamed, renamed,
                  "names a gradient, because the model already has a tensor named ~grad",
                  "if the model is itself a training step, export it without its gradients");

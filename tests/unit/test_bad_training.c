@@ -65,6 +65,10 @@ static BadRow rows[] = {
      "model:constant('one', 'i64', {1}, {1})}, {keepdims = 0})}, {to = 9})}, {axis = 0})\n" LOSS(
          "model:op('Add', {model:op('Exp', {y}), model:op('Tanh', {y})})"),
      "sgd", "", "its shape is known only at run time", NULL, NULL, RUN_PASS},
+    {"a parameter that Identity gives another name",
+     X W "local v = model:op('Identity', {w})\n" LOSS("model:op('Mul', {" XW
+                                                      ", model:op('MatMul', {x, v})})"),
+     "sgd", "", NULL, "merged-parameter", NULL, RUN_PASS},
     {"a graph that has gradients", X W "model:output(model:op('Mul', {w, w}), 'w~grad')\n" LOSS(XW),
      "sgd", "", NULL, "gradient-renamed", NULL, RUN_PASS},
     {"labels beyond the classes",
