@@ -386,21 +386,33 @@ static bool read_field(lua_State *L, Reading *reading, const Field *field, void 
     return false;
 }
 
+static const Field *field_named(const Field *fields, const char *name)
+{
+    const Field *field = fields;
+    while (field->name && strcmp(field->name, name) != 0)
+        field++;
+    return field->name ? field : NULL;
+}
+
+static const char *nearest_name(const Field *fields, Str to)
+{
+    const char *nearest = fields->name;
+    for (const Field *field = fields; field->name; field++)
+        if (str_distance(str_from(field->name), to) < str_distance(str_from(nearest), to))
+            nearest = field->name;
+    return nearest;
+}
+
 /* Names the key of the table at the top that no field has. */
 static bool refuse_unknown(lua_State *L, const Reading *reading, const char *what,
                            const Field *fields)
 {
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "1";
-        const Field *field = fields, *nearest = fields;
-        for (; field->name && strcmp(field->name, key) != 0; field++)
-            if (str_distance(str_from(field->name), str_from(key)) <
-                str_distance(str_from(nearest->name), str_from(key)))
-                nearest = field;
-        if (field->name)
+        if (field_named(fields, key))
             continue;
         error_set(reading->err, "%s has no field '%s'", what, key);
-        error_hint(reading->err, "did you mean '%s'?", nearest->name);
+        error_hint(reading->err, "did you mean '%s'?", nearest_name(fields, str_from(key)));
         return blame(reading, key);
     }
     return true;

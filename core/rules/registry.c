@@ -1,5 +1,6 @@
 #include "core/rules/registry.h"
 
+#include "core/base/arena_child.h"
 #include "core/base/peer.h"
 #include "core/rules/derivative.h"
 #include "core/rules/rule_anno.h"
@@ -7,6 +8,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <pthread.h>
 
 /* ---- the tables ---- */
 
@@ -82,16 +84,25 @@ const Operator *operator_find(const char *name)
 }
 
 typedef struct {
-    const Operator *row; /* NULL: no operator has that name */
     const Derivative *derivative;
-} RowInUse;
+    bool read;
+} DerivativeRead;
+
+/* The columns `gradient`, each read when somebody asks for it, by any thread: most sessions
+ * differentiate a few operators, or none. */
+typedef struct {
+    pthread_mutex_t lock;
+    Arena *arena;
+    Vec(DerivativeRead) by_name; /* by Names id of the operator */
+} Derivatives;
 
 struct Registry {
     Arena *arena;
     Names *names;
-    Vec(RowInUse) by_name;        /* by Names id of the operator */
-    Vec(const Operator *) listed; /* users' rows, then the built-in ones */
+    Vec(const Operator *) by_name; /* by Names id; NULL: no operator has that name */
+    Vec(const Operator *) listed;  /* users' rows, then the built-in ones */
     int n_users;
+    Derivatives *derivatives;
 };
 
 /* A column that cannot be read counts as absent: who takes rows from outside reads it first. */
@@ -106,14 +117,16 @@ static void use_row(Registry *registry, const Operator *row)
 {
     int32_t id = names_intern(registry->names, str_from(row->name));
     while (registry->by_name.n <= id)
-        vec_push(registry->arena, &registry->by_name, (RowInUse){0});
-    registry->by_name.at[id] = (RowInUse){row, read_derivative(registry->arena, row->gradient)};
+        vec_push(registry->arena, &registry->by_name, NULL);
+    registry->by_name.at[id] = row;
+    if (id < registry->derivatives->by_name.n)
+        registry->derivatives->by_name.at[id] = (DerivativeRead){0};
 }
 
-static RowInUse find_own(const Registry *registry, Str name)
+static const Operator *find_own(const Registry *registry, Str name)
 {
     int32_t id = names_find(registry->names, name);
-    return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : (RowInUse){0};
+    return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : NULL;
 }
 
 Registry *registry_new(Arena *arena)
@@ -121,10 +134,14 @@ Registry *registry_new(Arena *arena)
     Registry *registry = arena_make(arena, Registry);
     registry->arena = arena;
     registry->names = names_new(arena);
-    for (const Operator *row = NULL; (row = operator_next(row));) {
-        use_row(registry, row);
+    registry->derivatives = arena_make(arena, Derivatives);
+    registry->derivatives->arena = arena_child(arena);
+    pthread_mutex_init(&registry->derivatives->lock, NULL);
+    for (const Operator *row = NULL; (row = operator_next(row));)
         vec_push(arena, &registry->listed, row);
-    }
+    names_reserve(registry->names, registry->listed.n);
+    for (int i = 0; i < registry->listed.n; i++)
+        use_row(registry, registry->listed.at[i]);
     return registry;
 }
 
@@ -211,14 +228,14 @@ void registry_add(Registry *registry, const Operator *given)
 
 const Alias *registry_alias(const Registry *registry, Str name)
 {
-    return find_own(registry, name).row ? NULL : alias_find(registry->arena, name);
+    return find_own(registry, name) ? NULL : alias_find(registry->arena, name);
 }
 
 const Operator *registry_find(const Registry *registry, Str name)
 {
-    const Operator *own = find_own(registry, name).row;
+    const Operator *own = find_own(registry, name);
     const Alias *alias = own ? NULL : alias_find(registry->arena, name);
-    return alias ? find_own(registry, str_from(alias->op_type)).row : own;
+    return alias ? find_own(registry, str_from(alias->op_type)) : own;
 }
 
 bool operator_is_view(const Operator *row)
@@ -234,7 +251,20 @@ bool operator_picks(const Operator *row, int input)
 
 const Derivative *registry_derivative(const Registry *registry, const Operator *row)
 {
-    return row ? find_own(registry, str_from(row->name)).derivative : NULL;
+    int32_t id = row ? names_find(registry->names, str_from(row->name)) : -1;
+    if (id < 0 || id >= registry->by_name.n || !registry->by_name.at[id])
+        return NULL;
+    Derivatives *known = registry->derivatives;
+    pthread_mutex_lock(&known->lock);
+    while (known->by_name.n <= id)
+        vec_push(known->arena, &known->by_name, (DerivativeRead){0});
+    DerivativeRead *it = &known->by_name.at[id];
+    if (!it->read)
+        *it = (DerivativeRead){read_derivative(known->arena, registry->by_name.at[id]->gradient),
+                               true};
+    const Derivative *derivative = it->derivative;
+    pthread_mutex_unlock(&known->lock);
+    return derivative;
 }
 
 int registry_n_users(const Registry *registry)

@@ -224,7 +224,7 @@ bool operator_is_view(const Operator *row);
 bool operator_picks(const Operator *row, int input);
 /* The alias under which the name was found; NULL if it is the operator's own name. */
 const Alias *registry_alias(const Registry *registry, Str name);
-/* The column `gradient` of a row in use, read once; NULL if it has none. */
+/* The column `gradient` of a row in use, read when first asked for; NULL if it has none. */
 const Derivative *registry_derivative(const Registry *registry, const Operator *row);
 int registry_count(const Registry *registry);
 /* Rows 0 .. n-1 are users', in the order of registration. */

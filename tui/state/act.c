@@ -17,10 +17,25 @@ const Action *action_by_id(ActId id)
     return NULL;
 }
 
+static const Action *nearest_action(Str name, const Action *const *tables, int n_tables)
+{
+    const Action *nearest = NULL;
+    int least = 4;
+    for (int t = 0; t < n_tables; t++)
+        for (const Action *row = tables[t]; row->name; row++) {
+            int distance = str_distance(str_from(row->name), name);
+            if (distance >= least)
+                continue;
+            least = distance;
+            nearest = row;
+        }
+    return nearest;
+}
+
 const Action *action_by_name(Str name, const Action *const *tables, int n_tables, Error *err)
 {
-    const Action *found = NULL, *nearest = NULL;
-    int n_found = 0, least = 4;
+    const Action *found = NULL;
+    int n_found = 0;
 
     for (int t = 0; t < n_tables; t++) {
         for (const Action *row = tables[t]; row->name; row++) {
@@ -31,15 +46,11 @@ const Action *action_by_name(Str name, const Action *const *tables, int n_tables
                 found = row;
                 n_found++;
             }
-            int distance = str_distance(other, name);
-            if (distance < least) {
-                least = distance;
-                nearest = row;
-            }
         }
     }
     if (n_found == 1)
         return found;
+    const Action *nearest = n_found ? NULL : nearest_action(name, tables, n_tables);
     if (n_found)
         error_set(err, "':%.*s' matches %d commands", STR_ARG(name), n_found);
     else
