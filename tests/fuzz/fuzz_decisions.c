@@ -13,6 +13,7 @@
 #include "core/explain/why_not.h"
 #include "core/run/run.h"
 #include "core/session/make.h"
+#include "tests/fuzz/pace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -518,17 +519,18 @@ static void try_plan(int model, int mesh, int propagator, Bytes *from)
     arena_free(session.journal_arena);
 }
 
-/* What takes long is tried on a part of the inputs: a plan is made and asked by all others. */
+/* What takes long is tried on a part of the inputs that ask for it: a plan is made and asked by all
+ * others. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-    enum { LARGE_OF = 256, CHECKS_OF = 128 };
+    enum { LARGE_OF = 256, CHECKS_OF = 64, TRIED_OF = 16 };
     Bytes from = {bytes, n_bytes};
-    bool large = pick(&from, LARGE_OF) == 0;
+    bool tried = is_chosen(bytes, n_bytes, TRIED_OF), large = pick(&from, LARGE_OF) == 0 && tried;
     int model =
         large ? MODELS_SMALL + pick(&from, MODEL_COUNT - MODELS_SMALL) : pick(&from, MODELS_SMALL);
     int mesh = pick(&from, MESH_COUNT), propagator = pick(&from, PROPAGATOR_COUNT);
     int check = pick(&from, CHECKS_OF);
-    if (check < CHECK_COUNT)
+    if (check < CHECK_COUNT && tried)
         try_session(model, meshes[mesh], propagators[propagator], check, &from);
     else
         try_plan(model, mesh, propagator, &from);

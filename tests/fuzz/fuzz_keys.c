@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-enum { INPUT_MAX = 64 };
+enum { INPUT_MAX = 8, LONG_INPUT_MAX = 64 };
 
 /* ---- keys ---- */
 
@@ -195,7 +195,7 @@ static App *press_all(App *app, Bytes *from)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-    Bytes from = {bytes, n_bytes < INPUT_MAX ? n_bytes : INPUT_MAX};
+    Bytes from = {bytes, size_used(bytes, n_bytes, INPUT_MAX, LONG_INPUT_MAX)};
     int first = take(&from), model = !(first & 1);
     open_session(model);
     Session *session = opened[model].session;

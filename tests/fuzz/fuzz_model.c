@@ -1,6 +1,6 @@
-/* fuzz_model.c - any model file of a grammar in Lua, planned forward or as a training step: a plan,
- * or an error with its place in the file. A small plan is run on ranks and verified: no rank has
- * other elements than one device, nor more memory than was predicted.
+/* fuzz_model.c - any model file of a grammar in Lua: a graph, or an error with its place in the
+ * file. One in some is planned forward or as a training step, and a small plan is run on ranks and
+ * verified: no rank has other elements than one device, nor more memory than was predicted.
  *
  * Bytes of the input, in order: what is done, then how the grammar goes on. Of most models a
  * statement that fails is left out.
@@ -28,7 +28,7 @@ static const char *const statements[] = {
     "model:output($V)",
     "model:module(name(), function() $S $S end)",
     "model:module('layers.' .. $I, function() $S return v end, 'Layer')",
-    "for i = 1, 2 do $S end",
+    "for i = 1, 2 do if not more() then break end $S end",
     "if model:dim('s') == $I then $S else $S end",
     "model:dims{s = $I}",
     "print(model:size('width', $I), model:flag('bias', false), model:sizes('sizes', $L))",
@@ -41,7 +41,7 @@ static const char *const statements[] = {
     "moe = include('lib/moe')",
     "v = moe.exchange(model, $V, $V, $V, {experts = $I, top_k = $I, width = 8}, id)",
     "v = moe.exchange(model, $V, $V, $V, {experts = 4, top_k = $I, dropless = true}, id)",
-    "MODEL(model, config)",
+    "if more() then MODEL(model, config) end",
 };
 static const char *const values[] = {
     "v",
@@ -137,36 +137,52 @@ static void check_run(Arena *arena, const Session *session)
                  (long long)report.peak_bytes);
 }
 
-static void plan(Arena *arena, uint8_t how, Str model)
+static void check_error(const Error *err, bool made)
 {
-    Scripts *scripts = scripts_new(arena, root);
-    SessionHooks hooks = quick_hooks(scripts);
-    write_in_memory("model.lua", model);
+    if (made == error_is_set(err))
+        fail_msg("WRONG neither a model nor an error\n");
+    if (!made && err->kind == ERROR_SCRIPT && !err->file[0])
+        fail_msg("WRONG no place: %s\n", err->text);
+}
+
+static void plan(Arena *arena, const SessionHooks *hooks, uint8_t how)
+{
     SessionOptions options = {.model = "./model.lua", .mesh = "dp=2,tp=2"};
     options.train = trains[how % TRAINS];
     options.policy = policies[how / TRAINS % POLICIES];
     Error err = {0};
-    Session *session = session_open(&options, &hooks, &err);
-    if ((session == NULL) != error_is_set(&err))
-        fail_msg("WRONG neither a plan nor an error\n");
-    if (!session && err.kind == ERROR_SCRIPT && !err.file[0])
-        fail_msg("WRONG no place: %s\n", err.text);
+    Session *session = session_open(&options, hooks, &err);
+    check_error(&err, session != NULL);
     bool runs = how / TRAINS / POLICIES % RUNS_OF == 0; /* ranks that wait take the most time */
     if (runs && session && plan_is_legal(session->plan) && is_small(session->inferred))
         check_run(arena, session);
     session_close(session);
+}
+
+/* Planned if it is whole, else its graph is built. */
+static void try_model(Arena *arena, uint8_t how, bool whole, Str model)
+{
+    Scripts *scripts = scripts_new(arena, root);
+    SessionHooks hooks = quick_hooks(scripts);
+    Error err = {0};
+    write_in_memory("model.lua", model);
+    if (whole)
+        plan(arena, &hooks, how);
+    else
+        check_error(&err, quick_graph(arena, &hooks, "./model.lua", &err) != NULL);
     scripts_free(scripts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-    enum { INPUT_MAX = 96, FAILS_OF = 4 };
+    enum { INPUT_MAX = 48, LONG_INPUT_MAX = 96, FAILS_OF = 4, WHOLE_OF = 8 };
     if (n_bytes < 3)
         return 0;
-    n_bytes = n_bytes < INPUT_MAX ? n_bytes : INPUT_MAX;
+    size_t n = size_used(bytes, n_bytes, INPUT_MAX, LONG_INPUT_MAX);
     Arena *arena = arena_new();
-    Grammar g = {.rules = rules, .at = bytes + 2, .n = n_bytes - 2, .text = buf_new(arena)};
-    buf_puts(&g.text, "local n = 0\n"
+    Grammar g = {.rules = rules, .at = bytes + 2, .n = n - 2, .text = buf_new(arena)};
+    buf_puts(&g.text, "local n, left = 0, 16\n"
+                      "local function more() left = left - 1 return left > 0 end\n"
                       "local function name() n = n + 1 return 'n' .. n end\n"
                       "local function id(x) return x end\n"
                       "function MODEL(model, config)\n"
@@ -177,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     while (g.n > 0 && g.text.n < GRAMMAR_TEXT_MAX)
         grammar_put(&g, bytes[0] % FAILS_OF == 0 ? "do $S end\n" : "pcall(function() $S end)\n");
     buf_puts(&g.text, "model:output(v, 'last')\nend\n");
-    plan(arena, bytes[1], buf_str(&g.text));
+    try_model(arena, bytes[1], is_chosen(bytes, n_bytes, WHOLE_OF), buf_str(&g.text));
     arena_free(arena);
     return 0;
 }

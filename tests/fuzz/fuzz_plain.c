@@ -64,12 +64,12 @@ static void type(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { INPUT_MAX = 64 };
+    enum { INPUT_MAX = 32, LONG_INPUT_MAX = 64 };
     if (!opened.session)
         open_session();
     const Plan *plan = opened.session->plan;
     int n_decisions = opened.session->journal.decisions.n;
-    type(data, size < INPUT_MAX ? size : INPUT_MAX);
+    type(data, size_used(data, size, INPUT_MAX, LONG_INPUT_MAX));
     if (opened.session->plan != plan || opened.session->journal.decisions.n != n_decisions)
         close_session();
     if (wrote)

@@ -1,5 +1,6 @@
-/* fuzz_policy.c - any policy of a grammar on a small model, planned forward or as a training step:
- * a plan with its decisions, or an error with its place in the policy.
+/* fuzz_policy.c - any policy of a grammar on a small model that is open; on one in some that is
+ * opened, forward or as a training step: a plan with its decisions, or an error with its place in
+ * the policy.
  *
  * Bytes of the input, in order: which model, how it trains, then how the grammar goes on. Of most
  * policies a statement that fails is left out.
@@ -12,7 +13,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-/* S is a statement, N a node, T a tensor, L several of either, X axes, I an integer, C cuts, D a
+/* Loops in loops end together, when more() is false.
+ *
+ * S is a statement, N a node, T a tensor, L several of either, X axes, I an integer, C cuts, D a
  * direction, P how to train, O an optional part of a call. */
 static const char *const statements[] = {
     "",
@@ -29,8 +32,7 @@ static const char *const statements[] = {
     "t = $T",
     "graph:partition($N, $N:algorithm('dim'), {idx = $I, dim = $I, num = $I})",
     "for _, part in ipairs(graph:partition($N, $N:algorithm('dim'), {idx = 0, dim = $I, num = 2})) "
-    "do "
-    "n = part; $S end",
+    "do if not more() then break end n = part; $S end",
     "graph:replicate($N, $I)",
     "graph:assign($N, $I)",
     "graph:assign($L, {a = $I})",
@@ -46,19 +48,21 @@ static const char *const statements[] = {
     "graph:freeze($T)",
     "graph:zero($I, $X)",
     "graph:zero($I, $X, {keep = true})",
-    "graph:search({limit = '1KiB', seconds = 0.005})",
-    "graph:search({unfold = true, seconds = 0.005, holes = $L})",
+    "graph:search({limit = '1KiB', seconds = 0.001})",
+    "graph:search({unfold = true, seconds = 0.001, holes = $L})",
     "print(graph:propose().step_us)",
     "graph:assume('*', 'mean', $X)",
     "graph:fuse('attention')",
     "graph:multiref($T)",
     "graph:auto_multiref()",
     "graph:single_consume()",
-    "for _, r in ipairs(graph:roles()) do t = r.weight or t; $S end",
-    "for _, m in ipairs(graph:nodes()) do n = m; $S end",
-    "for _, u in ipairs(graph:tensors('*')) do t = u; $S end",
-    "for r in graph:reshards() do print(r.kind); $S end",
-    "for _, m in ipairs(graph:select({op = 'MatMul'})) do n = m; $S end",
+    "for _, r in ipairs(graph:roles()) do if not more() then break end t = r.weight or t; "
+    "$S end",
+    "for _, m in ipairs(graph:nodes()) do if not more() then break end n = m; $S end",
+    "for _, u in ipairs(graph:tensors('*')) do if not more() then break end t = u; $S end",
+    "for r in graph:reshards() do if not more() then break end print(r.kind); $S end",
+    "for _, m in ipairs(graph:select({op = 'MatMul'})) do if not more() then break end n = m; "
+    "$S end",
     "if #t.shape > $I then $S else $S end",
     "print(pcall(function() $S $S end))",
     "do $S $S end",
@@ -122,42 +126,78 @@ static const char *const models[] = {
 static const char *const trains[] = {NULL, "adamw", "sgd,clip=1.0,loss=auto", "auto"};
 enum { MODELS = sizeof models / sizeof *models, TRAINS = sizeof trains / sizeof *trains };
 
-static void plan(Arena *arena, int model, int train, Str policy)
+static Graph *graph_of(int model)
 {
     static Graph *graphs[MODELS];
     if (!graphs[model])
         graphs[model] = graph_from_text(arena_new(), models[model], 13);
-    Scripts *scripts = scripts_new(arena, root);
-    SessionHooks hooks = quick_hooks(scripts);
-    write_in_memory("policy.lua", policy);
-    SessionOptions options = {.mesh = "a=2,b=2", .policy = "./policy.lua", .train = trains[train]};
-    Error err = {0};
-    Session *session = session_open_graph(graphs[model], &options, &hooks, &err);
-    if ((session == NULL) != error_is_set(&err))
+    return graphs[model];
+}
+
+static void check_plan(const Session *session, const Error *err)
+{
+    if ((session == NULL) != error_is_set(err))
         fail_msg("WRONG neither a plan nor an error\n");
-    if (!session && err.kind == ERROR_SCRIPT && !err.file[0])
-        fail_msg("WRONG no place: %s\n", err.text);
+    if (!session && err->kind == ERROR_SCRIPT && !err->file[0])
+        fail_msg("WRONG no place: %s\n", err->text);
     if (session)
         json_free(plan_json(session));
+}
+
+/* The model is opened under the policy. */
+static void open_with_policy(Arena *arena, int model, int train)
+{
+    Scripts *scripts = scripts_new(arena, root);
+    SessionHooks hooks = quick_hooks(scripts);
+    SessionOptions options = {.mesh = "a=2,b=2", .policy = "./policy.lua", .train = trains[train]};
+    Error err = {0};
+    Session *session = session_open_graph(graph_of(model), &options, &hooks, &err);
+    check_plan(session, &err);
+    session_close(session);
+    scripts_free(scripts);
+}
+
+/* The model is open, once for all inputs, and the policy takes the place of none. */
+static void change_to_policy(Arena *arena, int model)
+{
+    static Session *opened[MODELS];
+    SessionOptions options = {.mesh = "a=2,b=2"};
+    Change change = {.kind = CHANGE_POLICY, .text = "./policy.lua"};
+    Error err = {0};
+    Scripts *scripts = scripts_new(arena, root);
+    SessionHooks hooks = quick_hooks(scripts);
+    if (!opened[model])
+        opened[model] = session_open_graph(graph_of(model), &options, &hooks, &err);
+    if (!opened[model])
+        fail_msg("%s\n", err.text);
+    opened[model]->hooks = hooks;
+    Session *session = session_fork(opened[model], &change, &err);
+    check_plan(session, &err);
     session_close(session);
     scripts_free(scripts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-    enum { INPUT_MAX = 96, FAILS_OF = 4 };
+    enum { INPUT_MAX = 40, LONG_INPUT_MAX = 96, FAILS_OF = 4, OPENED_OF = 8 };
     if (n_bytes < 3)
         return 0;
-    n_bytes = n_bytes < INPUT_MAX ? n_bytes : INPUT_MAX;
+    size_t n = size_used(bytes, n_bytes, INPUT_MAX, LONG_INPUT_MAX);
     Arena *arena = arena_new();
-    Grammar g = {.rules = rules, .at = bytes + 2, .n = n_bytes - 2, .text = buf_new(arena)};
-    buf_puts(&g.text, "function PAS(graph, resource)\n"
+    Grammar g = {.rules = rules, .at = bytes + 2, .n = n - 2, .text = buf_new(arena)};
+    buf_puts(&g.text, "local left = 16\n"
+                      "local function more() left = left - 1 return left > 0 end\n"
+                      "function PAS(graph, resource)\n"
                       "local n, t = graph:nodes()[1], graph:params()[1]\n");
     while (g.n > 0 && g.text.n < GRAMMAR_TEXT_MAX)
         grammar_put(&g, bytes[0] / MODELS % FAILS_OF == 0 ? "do $S end\n"
                                                           : "pcall(function() $S end)\n");
     buf_puts(&g.text, "return graph\nend\n");
-    plan(arena, bytes[0] % MODELS, bytes[1] % TRAINS, buf_str(&g.text));
+    write_in_memory("policy.lua", buf_str(&g.text));
+    if (is_chosen(bytes, n_bytes, OPENED_OF))
+        open_with_policy(arena, bytes[0] % MODELS, bytes[1] % TRAINS);
+    else
+        change_to_policy(arena, bytes[0] % MODELS);
     arena_free(arena);
     return 0;
 }
