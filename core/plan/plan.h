@@ -339,6 +339,7 @@ typedef struct PlanRequest {
                                      ones */
     bool no_redistribute; /* Propagator.may_refuse: report an error where an op would have to
                              move data */
+    bool figures_only;    /* make all errors, but no findings about what could be better */
     /* Propagator.incremental, both or none: the state that earlier plans of this model and mesh
      * left, and one of those plans that still exists. The resulting plan is the same, but made
      * faster. */

@@ -95,6 +95,7 @@ static Session *open_layers(ConfigLayers *all, const Configuration *config, cons
     one.micro_batches =
         config->micro_batches > 1 ? 2 : 1; /* then gradients are reduced behind all */
     options.mesh = mesh;
+    options.figures_only = true;
     if (!config_settings(all->arena, &one, NULL, &all->options->settings, &options.settings, err))
         return NULL;
     if (all->reduced &&

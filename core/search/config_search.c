@@ -131,6 +131,7 @@ const ConfigPlan *config_plan(ConfigSearch *search, const Configuration *config,
         return NULL;
     SessionOptions options = config_options(search, plan);
     options.progress = search->request.progress;
+    options.figures_only = true;
     config_plan_make(arena, &options, search->request.hooks, plan);
     if (plan->failed && cancelled(search)) {
         error_kind(err, ERROR_CANCELLED, "the search was stopped");

@@ -110,10 +110,13 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     if (!progress_goes_on(progress, err))
         return false;
     progress_stage(progress, "looking for findings", 0);
-    mismatch_find(plan);
+    if (!request->figures_only)
+        mismatch_find(plan);
     step_check(plan);
-    store_find(plan);
-    load_find(plan);
+    if (!request->figures_only) {
+        store_find(plan);
+        load_find(plan);
+    }
     progress_findings(progress, plan->findings.n);
     if (!progress_goes_on(progress, err))
         return false;
@@ -123,7 +126,8 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     cost_fill(plan, priced);
     priced->pipeline = pipeline_price(plan);
     configuration_check(plan);
-    mesh_order_find(plan);
+    if (!request->figures_only)
+        mesh_order_find(plan);
     if (!progress_goes_on(progress, err))
         return false;
     progress_stage(progress, "counting memory", 0);

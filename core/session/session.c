@@ -73,6 +73,7 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .propagator = session->options.propagator,
                          .rules = &session->rules,
                          .no_redistribute = session->options.no_redistribute,
+                         .figures_only = session->options.figures_only,
                          .progress = session->progress};
 }
 
@@ -90,6 +91,16 @@ static bool load_shaped(Session *session, const Journal *journal, Error *err)
     bool ok = load_step(session, shape, err);
     arena_free(scratch);
     return ok;
+}
+
+static void fold_layers(Session *session)
+{
+    Arena *arena = session->plan->arena, *scratch = arena_new();
+    progress_stage(session->progress, "folding", 0);
+    session->groups = groups_build(
+        arena, session->graph, session->inferred->program, session->inferred->n_program,
+        op_signatures(arena, scratch, session), session->inferred->space);
+    arena_free(scratch);
 }
 
 bool session_remake(Session *session, const Journal *decisions, const Findings *notes, Error *err)
@@ -122,12 +133,9 @@ bool session_remake(Session *session, const Journal *decisions, const Findings *
     }
     session->journal = *journal;
     session->notes = *notes;
-    progress_stage(session->progress, "folding", 0);
-    Arena *scratch = arena_new();
-    session->groups = groups_build(
-        plan->arena, session->graph, session->inferred->program, session->inferred->n_program,
-        op_signatures(plan->arena, scratch, session), session->inferred->space);
-    arena_free(scratch);
+    session->groups = NULL;
+    if (!session->options.figures_only)
+        fold_layers(session);
     return true;
 }
 

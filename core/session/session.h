@@ -74,6 +74,8 @@ typedef struct {
     const char *config;    /* of a .lua model: the .json file that MODEL gets; NULL: none */
     const char *dtype;     /* "bf16": the type of parameters whose type the model file does not
                               give; NULL: the config's, else "f32" */
+    bool figures_only;     /* plans are made for their time, memory and legality alone: without
+                              notes (PlanRequest) and without groups of equal layers */
     const GivenValues *given; /* elements known only at run time that the user gives; NULL if
                                  none; they outlive every session that is opened from these
                                  options */
@@ -143,7 +145,8 @@ struct Session {
     Journal journal;
     Plan *plan;
     Propagation *propagation; /* for this model and mesh, kept from plan to plan */
-    Groups *groups;           /* folded by structure and sharding; made again with the plan */
+    Groups *groups;           /* folded by structure and sharding; made again with the plan; NULL
+                                 with options.figures_only */
     Arena *change_arena;      /* the arena of a prepared session that is not in use yet; else
                                  NULL */
     Progress *progress;       /* while opening, or while a change is prepared; else NULL */

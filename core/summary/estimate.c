@@ -137,6 +137,8 @@ bool estimate_changes(Arena *arena, const Session *session, Progress *progress,
                       EstimateChanges *out, Error *err)
 {
     Changes changes = {0};
+    Session asked = *session; /* of whose changes nothing but figures is read */
+    asked.options.figures_only = asked.given.figures_only = true;
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
         add_change(arena, session, tried[i][0], tried[i][1], &changes);
     add_micro_batches(arena, session, &changes);
@@ -145,7 +147,7 @@ bool estimate_changes(Arena *arena, const Session *session, Progress *progress,
     for (int i = 0; i < changes.n && !progress_stopped(progress); i++) {
         Error of_change = {0};
         const Plan *lender = first ? first->plan : progress ? NULL : session->plan;
-        Session *other = try_change(arena, session, lender, &changes.at[i], &of_change);
+        Session *other = try_change(arena, &asked, lender, &changes.at[i], &of_change);
         bool shares = other && other->mesh == session->mesh;
         if (shares && first)
             resharder_take(first->plan->resharder, other->plan->resharder);

@@ -3,39 +3,45 @@
 -- The layer that a path is in: the path up to its first part that is a number, or ends with one
 -- behind a '_'; nil outside of all layers.
 local function layer_of(path)
-    local from, to, part = path:find("([^.]+)")
-    while part do
-        if part:find("^%d+$") or part:find("_%d+$") then return path:sub(1, to) end
-        from, to, part = path:find("([^.]+)", to + 1)
-    end
+    local _, to = (path .. "."):find("%f[^._\0]%d+%.")
+    return to and path:sub(1, to - 1)
 end
 
--- Nodes that stay together, as {first = node, flops = ..} in program order: each layer, with what
+-- Nodes that stay together, as {first = node, place = 1} in program order: each layer, with what
 -- follows it outside of layers, and what is before the first and after the last.
-local function layers(graph)
-    local nodes, last = graph:nodes(), 0
-    local layer, of_path = {}, {}
+local function layers(nodes)
+    local found, seen, of_path, last = {}, {}, {}, 0
     for i, node in ipairs(nodes) do
         local path = node.path
-        if of_path[path] == nil then of_path[path] = layer_of(path) or false end
-        layer[i] = of_path[path] or nil
-        if layer[i] then last = i end
-    end
-    local found, seen = {}, {}
-    for i, node in ipairs(nodes) do
-        local begins = layer[i] and not seen[layer[i]] or i == last + 1
-        if i == 1 or begins then
-            found[#found + 1] = {first = node, flops = 0, is_layer = layer[i] ~= nil}
+        local layer = of_path[path]
+        if layer == nil then
+            layer = layer_of(path) or false
+            of_path[path] = layer
         end
-        if layer[i] then seen[layer[i]] = true end
-        found[#found].flops = found[#found].flops + node.flops
+        if i == 1 or layer and not seen[layer] then
+            found[#found + 1] = {first = node, place = i, is_layer = layer ~= false}
+        end
+        if layer then seen[layer], last = true, i end
+    end
+    if last > 0 and last < #nodes then
+        found[#found + 1] = {first = nodes[last + 1], place = last + 1, is_layer = false}
     end
     return found
 end
 
-local function single_nodes(graph)
+-- Sets the flops of each.
+local function weigh(list, nodes)
+    for k, it in ipairs(list) do
+        it.flops = 0
+        for i = it.place, (list[k + 1] and list[k + 1].place or #nodes + 1) - 1 do
+            it.flops = it.flops + nodes[i].flops
+        end
+    end
+end
+
+local function single_nodes(nodes)
     local found = {}
-    for i, node in ipairs(graph:nodes()) do found[i] = {first = node, flops = node.flops} end
+    for i, node in ipairs(nodes) do found[i] = {first = node, place = i} end
     return found
 end
 
@@ -53,26 +59,29 @@ local function runs_of(list, n, most)
     return places
 end
 
--- The n runs of which the largest is smallest.
+-- The n runs of which the largest is smallest. FLOPs are whole numbers, and so are their sums.
 local function even_runs(list, n)
     local low, high = 0, 0
     for _, it in ipairs(list) do high = high + it.flops end
     for _ = 1, 60 do
         local middle = (low + high) / 2
+        if high - low <= 0.5 or middle == low or middle == high then break end
         if #runs_of(list, n, middle) > n then low = middle else high = middle end
     end
     return runs_of(list, n, high)
 end
 
 -- Sets flops so that stages of equal flops have equally many layers; if n does not divide them, what
--- is before the first and after the last counts as one, so that stages at the ends have fewer.
+-- is before the first and after the last counts as one, so that stages at the ends have fewer. False
+-- if there are fewer layers than stages.
 local function count_layers(list, n)
     local n_layers = 0
     for _, it in ipairs(list) do n_layers = n_layers + (it.is_layer and 1 or 0) end
-    if n_layers < n then return end
+    if n_layers < n then return false end
     for _, it in ipairs(list) do
         it.flops = (it.is_layer or n_layers % n > 0) and 1 or 0
     end
+    return true
 end
 
 -- Where stages begin that have as many layers as the text says: "7,8x14,6" is 7, 14 times 8, and 6.
@@ -142,7 +151,8 @@ local function place(graph, axis, resource)
         overlap = resource.trains and options.overlap or nil})
     if not n then return end
     if options.virtual < 1 then error("virtual is a number of stages, at least 1") end
-    local devices, list = n, layers(graph)
+    local nodes = graph:nodes()
+    local devices, list = n, layers(nodes)
     n = devices * (in_a_v[name] and 2 or options.virtual)
     local layered = #list >= n
     if not layered then
@@ -150,13 +160,12 @@ local function place(graph, axis, resource)
         for _, it in ipairs(list) do n_layers = n_layers + (it.is_layer and 1 or 0) end
         graph:warn(("%d stages for %d layers: layers are parted between nodes"):format(n, n_layers),
             "as many stages as layers, or fewer", "more-stages-than-layers")
-        list = single_nodes(graph)
+        list = single_nodes(nodes)
     end
-    if options.balance == "layers" then
-        count_layers(list, n)
-    elseif options.balance ~= "flops" then
+    if options.balance ~= "layers" and options.balance ~= "flops" then
         error("balance is layers or flops", 0)
     end
+    if options.balance == "flops" or not count_layers(list, n) then weigh(list, nodes) end
     local firsts = {}
     local given = options.stage_layers
     local places = given ~= "" and stages_of(list, given, n) or even_runs(list, n)
