@@ -26,6 +26,7 @@ struct ConfigLayers {
     Vec(Told *) list; /* by key */
     Intern *meshes;   /* .. and per mesh the first session, whose plan lends its reshards */
     Vec(Session *) first;
+    Vec(const Session *) models; /* sessions whose models the others share */
     int64_t n_planned;
 };
 
@@ -46,7 +47,7 @@ ConfigLayers *config_layers_new(Arena *arena, const ConfigLayersOf *of)
 
 void config_layers_free(ConfigLayers *all)
 {
-    for (int i = 0; all && i < all->list.n; i++)
+    for (int i = all ? all->list.n - 1 : -1; i >= 0; i--)
         session_close(all->list.at[i]->session);
 }
 
@@ -75,7 +76,18 @@ static Session *open_on(ConfigLayers *all, const char *mesh, const SessionOption
     if (id == all->first.n)
         vec_push(all->arena, &all->first, NULL);
     Session *first = all->first.at[id];
-    Session *session = session_open_lent(options, all->hooks, first ? first->plan : NULL, err);
+    const Plan *lender = first ? first->plan : NULL;
+    Error failed = {0};
+    Session *session = session_open_beside(all->models.at, all->models.n, options, lender, &failed);
+    if (!session && error_is_set(&failed)) {
+        *err = failed;
+        return NULL;
+    }
+    if (!session) {
+        session = session_open_lent(options, all->hooks, lender, err);
+        if (session)
+            vec_push(all->arena, &all->models, session);
+    }
     if (session && first)
         resharder_take(first->plan->resharder, session->plan->resharder);
     else if (session)

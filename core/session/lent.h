@@ -10,4 +10,10 @@
 Session *session_open_lent(const SessionOptions *options, const SessionHooks *hooks,
                            const Plan *lender, Error *err);
 
+/* The same where one of these sessions of the same model and policy has its sizes of free dims: it
+ * shares that one's model, and must be closed first. The policy's own decisions are taken, and of
+ * the options mesh, settings and progress. Returns NULL without an error if none of them has. */
+Session *session_open_beside(const Session *const *open, int n, const SessionOptions *options,
+                             const Plan *lender, Error *err);
+
 #endif

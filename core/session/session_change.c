@@ -1,5 +1,6 @@
 /* session_change.c - changes of a session: prepared beside it, then committed in its place. */
 #include "core/plan/stage.h"
+#include "core/session/lent.h"
 #include "core/session/load.h"
 #include "core/session/make.h"
 #include "core/session/model_settings.h"
@@ -241,6 +242,47 @@ Session *session_fork(const Session *session, const Change *change, Error *err)
     if (ok)
         return fork;
     session_close(fork);
+    return NULL;
+}
+
+/* Of these the session whose model has the sizes that the policy asks for with the options; NULL.
+ */
+static const Session *find_sizes(const Session *const *open, int n, const SessionOptions *options,
+                                 Error *err)
+{
+    const Session *found = NULL;
+    Session asked = n > 0 ? *open[0] : (Session){0};
+    Arena *scratch = arena_new();
+    DimBindings sizes;
+    asked.options = *options;
+    if (n > 0 && session_policy_sizes(&asked, scratch, &sizes, err))
+        for (int i = 0; i < n && !found; i++)
+            found = same_sizes(&sizes, &open[i]->policy_sizes) ? open[i] : NULL;
+    arena_free(scratch);
+    return found;
+}
+
+Session *session_open_beside(const Session *const *open, int n, const SessionOptions *options,
+                             const Plan *lender, Error *err)
+{
+    const Session *model = find_sizes(open, n, options, err);
+    if (!model)
+        return NULL;
+    Session *session = session_beside(model);
+    SessionOptions *own = &session->options;
+    own->mesh = arena_str(session->journal_arena, str_from(options->mesh));
+    own->settings = policy_settings_copy(session->journal_arena, &options->settings);
+    session->journal = (Journal){0};
+    session->progress = options->progress;
+    session->lender = lender;
+    bool ok = session_read_mesh(session, own->mesh, &session->mesh, err) &&
+              session_run_policy(session, NULL, NULL, err) &&
+              progress_goes_on(options->progress, err);
+    session->progress = NULL;
+    session->lender = NULL;
+    if (ok)
+        return session;
+    session_close(session);
     return NULL;
 }
 
