@@ -59,14 +59,22 @@ static void push_role(lua_State *L, const Policy *policy, const MatmulRole *role
     }
 }
 
+static MatmulRoles roles_of_model(Session *session)
+{
+    if (session->roles.of != session->inferred) {
+        session->roles.found = roles_find(session->journal_arena, session->inferred);
+        session->roles.of = session->inferred;
+    }
+    return session->roles.found;
+}
+
 static int graph_roles(lua_State *L)
 {
     enum { OP_INSTRUCTIONS = 20, ROLE_INSTRUCTIONS = 50 };
     const Policy *policy = graph_check(L);
     const Inferred *inferred = policy->session->inferred;
-    Arena *scratch = policy->arena;
     sandbox_spend(L, (int64_t)inferred->n_program * OP_INSTRUCTIONS);
-    MatmulRoles roles = roles_find(scratch, inferred);
+    MatmulRoles roles = roles_of_model(policy->session);
     lua_createtable(L, roles.n, 0);
     for (int i = 0; i < roles.n; i++) {
         sandbox_spend(L, ROLE_INSTRUCTIONS);

@@ -41,10 +41,12 @@ static void set_signals(void)
 }
 
 /* Large pieces that are freed go back to the system, however large those before them were: a model
- * of a million ops leaves a seventh of its memory behind otherwise. */
+ * of a million ops leaves a seventh of its memory behind otherwise. Small ones stay, up to a limit,
+ * for the next plan. */
 static void give_memory_back(void)
 {
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 26);
 }
 
 static bool usage_error(Cli *cli)

@@ -506,6 +506,7 @@ static void guess_plan(Run *run)
     if (plan)
         keep_best(run, plan);
     run->out->counts.planned = counted;
+    run->out->counts.guessed += plan != NULL;
 }
 
 /* Behind some steps without a plan, and again behind twice as many. */

@@ -57,6 +57,7 @@ typedef struct {
     int64_t left;                 /* when it was stopped */
     int64_t left_out[LEFT_COUNT]; /* meshes */
     int64_t layer_plans;          /* made for bounds */
+    int64_t guessed;              /* planned before their bounds led to them; not in the sum */
 } ConfigCounts;
 
 typedef enum { LEAST_TIME, LEAST_MEMORY } ConfigAim;

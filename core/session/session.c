@@ -177,6 +177,7 @@ static void keep_decisions(Session *session, const Journal *kept, bool rerun, Jo
 static bool load_for_policy(Session *session, unsigned more, Arena *kept, Error *err)
 {
     Arena *step = session->step_arena;
+    session->roles.of = NULL;
     if (session->fusible)
         return load_again(session, more, err);
     bool ok = load_training(session, err);

@@ -13,6 +13,7 @@
 #include "core/model/group.h"
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
+#include "core/rules/roles.h"
 #include "core/rules/rule_book.h"
 #include "core/session/policy_options.h"
 #include "core/session/script_entry.h"
@@ -139,6 +140,10 @@ struct Session {
     Graph *graph;
     RuleBook rules;
     Inferred *inferred;
+    struct {
+        const Inferred *of; /* NULL: not asked for yet */
+        MatmulRoles found;
+    } roles; /* of the model that the policy sees, kept from one run of it to the next */
     Naming *naming;
     Mesh *mesh;
     const Machine *machine; /* in the journal's arena: plans point to it */

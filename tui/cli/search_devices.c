@@ -42,6 +42,15 @@ static void put_plan(const Found *found, const ConfigPlan *plan, Buf *out)
                text_bytes(arena, plan->peak_bytes), plan->mesh, plan->text);
 }
 
+static void put_planned(const ConfigCounts *counts, Buf *out)
+{
+    const char *between = ", ";
+    put_count(counts->guessed, "planned as a first guess", &between, out);
+    put_count(counts->planned, "planned", &between, out);
+    if (counts->planned + counts->guessed == 0)
+        buf_puts(out, ", none planned");
+}
+
 static void put_proof(const Found *found, Buf *out)
 {
     const ConfigAnswer *answer = &found->at.answer;
@@ -58,9 +67,8 @@ static void put_proof(const Found *found, Buf *out)
                        100 * (1 - answer->bound / answer->best->step_us));
         buf_putc(out, '\n');
     }
-    buf_printf(out, "searched %.1f s, ", answer->seconds);
-    units_format_count(counts->planned, out);
-    buf_puts(out, " planned");
+    buf_printf(out, "searched %.1f s", answer->seconds);
+    put_planned(counts, out);
     put_count(counts->by_time, "too slow", &between, out);
     put_count(counts->by_memory, "too large", &between, out);
     put_count(counts->by_schedule, "without such a schedule", &between, out);
@@ -267,6 +275,7 @@ static Json *counts_json(const ConfigCounts *counts)
     Json *out = json_object(), *meshes = json_object();
     json_set_int(out, "all", counts->all);
     json_set_int(out, "planned", counts->planned);
+    json_set_int(out, "guessed", counts->guessed);
     json_set_int(out, "by_time", counts->by_time);
     json_set_int(out, "by_memory", counts->by_memory);
     json_set_int(out, "by_schedule", counts->by_schedule);

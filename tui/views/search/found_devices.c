@@ -73,6 +73,7 @@ static void draw_head(const Ui *ui, const DevicesFound *found, Pen *pen)
     if (found->stopped)
         pen_puts(pen, ROLE_ERROR, ", stopped early");
     put_count(ui, counts->all, "configurations", pen);
+    put_count(ui, counts->guessed, "planned as a first guess", pen);
     put_count(ui, counts->planned, "planned", pen);
     put_count(ui, counts->by_time, "too slow", pen);
     put_count(ui, counts->by_memory, "too large", pen);
