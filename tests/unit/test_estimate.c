@@ -222,6 +222,7 @@ static void changes_are_plans(void **state)
         Session *other = open_row(arena, scripts, &with, &of_change);
         assert_true(change->step_us == plan_step_us(other->plan));
         assert_true(change->peak_bytes == other->plan->priced->totals.peak_bytes);
+        assert_int_equal(change->legal, plan_is_legal(other->plan));
         session_close(other);
     }
     assert_true(larger && smaller && overlapped);
