@@ -3,8 +3,7 @@
 -- What: the loss is the mean over the whole batch, so that each rank's gradient is an addend of the
 --     right one. Averaging them over dp, as data parallel wrappers do for losses of one rank, divides
 --     once more.
--- Like: modelscope/ms-swift #10150, a loss over gathered embeddings; NVIDIA/Megatron-LM #906 is a
---     factor of context parallelism that was applied twice.
+-- Like: modelscope/ms-swift #10150, a loss over gathered embeddings.
 -- Check: gradient-averaged-twice.  Run: the first wrong value is lm_head.weight~grad.
 
 include "dp"

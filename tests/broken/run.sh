@@ -2,8 +2,8 @@
 # run.sh - plans with a known bug of training are rejected by check, by name and with the line of the
 # policy, and by run --verify, by value; those without one are not. Ends with "N passed, N failed".
 #
-# tests/broken/table  a line a policy of samples/broken: the code of its finding, a model, and the
-#                     first wrong value of a run of it
+# tests/broken/table  a line a policy of samples/broken: the code of its finding, a model, a mesh,
+#                     and the first wrong value of a run of it
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 passed=0
@@ -45,9 +45,9 @@ for file in samples/broken/*.lua; do
     grep -q "^$(basename "$file" .lua) " tests/broken/table || expect "$file is not in the table" false
 done
 
-while read -r policy code model value; do
+while read -r policy code model mesh value; do
     case $policy in '' | '#'*) continue ;; esac
-    set -- "$model" -m dp=2,tp=2 -p "samples/broken/$policy.lua"
+    set -- "$model" -m "$mesh" -p "samples/broken/$policy.lua"
     [ "$model" = samples/models/tiny-gpt.onnx ] || set -- "$@" --dim batch=8
     set -- "$@" --train adamw,clip=1
     line=$(grep -n 'graph:assume' "samples/broken/$policy.lua" | head -n 1 | cut -d: -f1)

@@ -16,16 +16,23 @@ bool slot_is_partial(const Team *team, int32_t slot)
     return sharding && sharding_partials(sharding);
 }
 
-/* The one reduction of a partial value; returns false when it is partial by several reductions. */
-static bool reduction_of(const Sharding *sharding, ReduceOp *out)
+/* The reduction of a partial value: a mean if it is a sum over some axes and a mean over others,
+ * *averaged. Returns false when it is partial by several reductions of other kinds. */
+static bool reduction_of(const Sharding *sharding, ReduceOp *out, AtomSet *averaged)
 {
     *out = REDUCE_NONE;
+    *averaged = 0;
     for (int a = 0; a < ATOMS_MAX; a++) {
         ReduceOp reduce = (ReduceOp)sharding->partial[a];
+        if (reduce == REDUCE_AVG) {
+            *averaged |= (AtomSet)1 << a;
+            reduce = REDUCE_SUM;
+        }
         if (reduce != REDUCE_NONE && *out != REDUCE_NONE && reduce != *out)
             return false;
         *out = reduce != REDUCE_NONE ? reduce : *out;
     }
+    *out = *averaged ? REDUCE_AVG : *out;
     return true;
 }
 
@@ -33,6 +40,7 @@ static bool reduction_of(const Sharding *sharding, ReduceOp *out)
 typedef struct {
     Joined *joined;
     ReduceOp reduce;
+    int64_t n_averaged; /* of REDUCE_AVG: what the sum is divided by */
     double *real;
     int64_t *number;
     uint8_t *n_seen; /* per element: 0 or more parts have it */
@@ -157,11 +165,11 @@ static void end_joining(const Joining *j)
         return;
     for (int64_t i = 0; j->reduce == REDUCE_AVG && i < n; i++) {
         if (j->number) {
-            j->number[i] /= joined->n_addends;
+            j->number[i] /= j->n_averaged;
             continue;
         }
-        j->real[i] /= (double)joined->n_addends;
-        joined->size[i] /= (double)joined->n_addends;
+        j->real[i] /= (double)j->n_averaged;
+        joined->size[i] /= (double)j->n_averaged;
     }
     if (j->number)
         local_store(joined->whole, 0, n, NUMBER_I64, j->number);
@@ -221,16 +229,18 @@ static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, i
     const ProgramSlot *at = &team->program->slots[slot];
     SubMesh sub = team->plan->decided->submeshes[at->devices];
     AtomSet addends = sharding_partials(sharding);
-    AtomSet replicas = replica_atoms(team, slot, sharding);
+    AtomSet replicas = replica_atoms(team, slot, sharding), averaged;
     const Inferred *inferred = team->plan->inferred;
     ReduceOp reduce;
     Dtype dtype = (Dtype)inferred->dtype[at->tensor];
     *out = (Joined){.of_addends = addends != 0, .n_addends = mesh_atoms_size(mesh, addends)};
-    out->unknown = !reduction_of(sharding, &reduce) || (addends && !dtype_is_computed(dtype));
+    out->unknown =
+        !reduction_of(sharding, &reduce, &averaged) || (addends && !dtype_is_computed(dtype));
     out->whole = local_new_whole(dtype, inferred_shape(inferred, at->tensor));
     if (!out->whole)
         return error_kind(err, ERROR_RUN, "out of memory");
     Joining joining = begin_joining(joiner->scratch, out, reduce);
+    joining.n_averaged = mesh_atoms_size(mesh, averaged);
     bool any = false;
     int carried = sharding_carried_dim(sharding);
     for (int64_t p = 0; p < team->n_ranks; p++) {
