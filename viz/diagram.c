@@ -135,3 +135,15 @@ Diagram *diagram_make(Arena *arena, const DiagramRequest *request, Error *err)
         facts_of(arena, session, request->kind == DIAGRAM_DIFF ? request->other : NULL);
     return draw.diagram;
 }
+
+DiagramBox diagram_box(BoxLook look, const char *title)
+{
+    return (DiagramBox){.look = look,
+                        .title = title,
+                        .subtitle = "",
+                        .flow = text_from(""),
+                        .figures = "",
+                        .frame = -1,
+                        .level = -1,
+                        .ink = -1};
+}

@@ -212,6 +212,9 @@ typedef struct {
 
 /* ---- making ---- */
 
+/* A box with the defaults of its look, for the caller to fill and add. */
+DiagramBox diagram_box(BoxLook look, const char *title);
+
 enum { DIAGRAM_HOPS_DEFAULT = 2 };
 
 typedef struct {

@@ -98,14 +98,7 @@ static int put_end(Cutting *cut, const DiagramLine *line, double y)
 {
     const DiagramBox *from = &cut->diagram->boxes[line->from];
     const DiagramBox *to = &cut->diagram->boxes[line->to];
-    DiagramBox corner = {.look = BOX_CORNER,
-                         .title = "",
-                         .subtitle = "",
-                         .figures = "",
-                         .flow = text_from(""),
-                         .frame = -1,
-                         .level = -1,
-                         .ink = -1};
+    DiagramBox corner = diagram_box(BOX_CORNER, "");
     double share = (y - middle_y(from)) / (middle_y(to) - middle_y(from));
 
     corner.place.x = middle_x(from) + share * (middle_x(to) - middle_x(from));

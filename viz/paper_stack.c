@@ -188,15 +188,10 @@ static void lay_columns(Stack *stack, double height)
 
 static DiagramBox new_box(BoxLook look, DiagramPlace place)
 {
-    return (DiagramBox){.look = look,
-                        .title = "",
-                        .subtitle = "",
-                        .figures = "",
-                        .flow = text_from(""),
-                        .frame = -1,
-                        .level = -1,
-                        .ink = -1,
-                        .place = place};
+    DiagramBox box = diagram_box(look, "");
+
+    box.place = place;
+    return box;
 }
 
 static int put_box(Stack *stack, DiagramBox box)

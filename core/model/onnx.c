@@ -84,20 +84,6 @@ static void read_graph(OnnxReader *reader, Wire wire)
 
 /* ---- the model ---- */
 
-static void read_opset(OnnxReader *reader, Wire wire)
-{
-    Str domain = STR("");
-    int64_t version = 0;
-    for (WireField field; wire_next(&wire, &field);)
-        if (field.number == 1)
-            domain = wire_bytes(&wire, &field);
-        else if (field.number == 2)
-            version = wire_int(&wire, &field);
-    reader->has_opset = true;
-    if (is_plain_domain(domain))
-        reader->graph->opset = version;
-}
-
 /* Checks that opset_import is there. It follows the graph in most files, so a file without it is
  * truncated. */
 static bool check_model(OnnxReader *reader, WireFile *file)
@@ -124,9 +110,10 @@ static bool read_model(OnnxReader *reader, WireFile *file)
     Wire wire = wire_begin(file, "ModelProto"), first = wire;
     for (WireField field;
          wire_next(&first, &field);) /* what the graph is read by stands after it */
-        if (field.number == 8)
-            read_opset(reader, wire_message(&first, &field, "OperatorSetIdProto"));
-        else if (field.number == 25)
+        if (field.number == 8) {
+            reader->has_opset = true;
+            read_opset(wire_message(&first, &field, "OperatorSetIdProto"), &reader->graph->opset);
+        } else if (field.number == 25)
             index_function(reader, wire_message(&first, &field, "FunctionProto"));
     for (WireField field; wire_next(&wire, &field);)
         if (field.number == 1)

@@ -58,12 +58,7 @@ static Str path_of_name(Str name, Buf *path)
 
 static void read_metadata(Wire wire, OnnxNode *node)
 {
-    Str key = STR(""), value = STR("");
-    for (WireField field; wire_next(&wire, &field);)
-        if (field.number == 1)
-            key = wire_bytes(&wire, &field);
-        else if (field.number == 2)
-            value = wire_bytes(&wire, &field);
+    Str value, key = wire_entry(wire, &value);
     if (str_eq(key, STR("pkg.torch.onnx.name_scopes")))
         node->scopes = value;
 }

@@ -138,6 +138,7 @@ void scope_define(OnnxScope *scope, Str name, int32_t tensor);
 void scope_define_new(OnnxReader *reader, Str name); /* a tensor of that name, unless it is there */
 /* The names that the nodes make. */
 void scope_define_made(OnnxReader *reader, Wire nodes, uint32_t field);
+void read_opset(Wire wire, int64_t *version); /* sets it only if the entry is of ai.onnx */
 void index_function(OnnxReader *reader, Wire wire);
 Function *called_function(OnnxReader *reader,
                           const OnnxNode *node); /* NULL: none, or to be kept an op */

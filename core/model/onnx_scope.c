@@ -121,7 +121,7 @@ void scope_close(OnnxReader *reader)
 
 /* ---- local functions ---- */
 
-static void read_opset(Wire wire, int64_t *opset)
+void read_opset(Wire wire, int64_t *opset)
 {
     Str domain = STR("");
     int64_t version = 0;

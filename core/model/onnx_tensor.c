@@ -60,15 +60,10 @@ static void add_dims(Wire *wire, const WireField *field, Shape *shape)
     }
 }
 
-/* StringStringEntryProto of external_data: location, offset, length, checksum. */
+/* An entry of external_data: location, offset, length, checksum. */
 static void read_external(TensorReader *reader, Wire wire)
 {
-    Str key = STR(""), value = STR("");
-    for (WireField field; wire_next(&wire, &field);)
-        if (field.number == 1)
-            key = wire_bytes(&wire, &field);
-        else if (field.number == 2)
-            value = wire_bytes(&wire, &field);
+    Str value, key = wire_entry(wire, &value);
     if (str_eq(key, STR("location")))
         reader->location = value;
     else if (str_eq(key, STR("offset")))

@@ -187,3 +187,14 @@ void wire_put_bytes(Buf *out, uint32_t field, Str bytes)
     wire_put_varint(out, bytes.n);
     buf_add(out, bytes);
 }
+
+Str wire_entry(Wire wire, Str *value)
+{
+    Str key = *value = STR("");
+    for (WireField field; wire_next(&wire, &field);)
+        if (field.number == 1)
+            key = wire_bytes(&wire, &field);
+        else if (field.number == 2)
+            *value = wire_bytes(&wire, &field);
+    return key;
+}

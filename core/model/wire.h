@@ -53,6 +53,8 @@ int64_t wire_int(Wire *wire, const WireField *field);
 float wire_float(Wire *wire, const WireField *field);
 Str wire_bytes(Wire *wire, const WireField *field);
 Wire wire_message(Wire *wire, const WireField *field, const char *message);
+/* The key and *value of a StringStringEntryProto. */
+Str wire_entry(Wire wire, Str *value);
 
 /* The elements of a repeated number field, packed (one run of bytes) or not (one field each): in
  * both cases their encodings are concatenated. Checks that the length is a multiple of fixed sizes.

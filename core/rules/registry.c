@@ -339,6 +339,13 @@ OpSpace *rule_space(RuleCall *call, Error *err)
     return space;
 }
 
+OpSpace *rule_space_as(RuleCall *call, const Shape *shape, Dtype dtype, Error *err)
+{
+    call->out_shape[0] = *shape;
+    call->out_dtype[0] = dtype;
+    return rule_space(call, err);
+}
+
 int rule_index(OpSpace *space, const char *name, int64_t size, IndexRole role, ReduceOp reduce)
 {
     if (size == 1)

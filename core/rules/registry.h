@@ -258,6 +258,8 @@ OpSpace *registry_replicated(RuleCall *call);
  * Every dim of every operand is read or written whole until the rule sets its row. NULL if an
  * output has no legal shape; sizes known only at run time (-1) are allowed. */
 OpSpace *rule_space(RuleCall *call, Error *err);
+/* The same, with output 0 set to that shape and dtype. */
+OpSpace *rule_space_as(RuleCall *call, const Shape *shape, Dtype dtype, Error *err);
 
 /* Adds an index dim. For size 1 it adds nothing and returns -1: such a dim is never sharded. */
 int rule_index(OpSpace *space, const char *name, int64_t size, IndexRole role, ReduceOp reduce);

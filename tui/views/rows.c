@@ -12,3 +12,10 @@ void rows_mark(const Ui *ui, ShowId show, const Pen *pen, int y)
     }
     pen_rune(&at, (Style)(ROLE_TEXT | (ui->at.show == show ? STYLE_SELECTED : 0)), '>');
 }
+
+void rows_end(const Ui *ui, ShowId show, bool at_cursor, Pen *pen)
+{
+    if (at_cursor)
+        rows_mark(ui, show, pen, pen->y);
+    pen_line(pen);
+}

@@ -505,9 +505,7 @@ static void draw(Ui *ui, Pen *pen)
     draw_headings(ui, &widths, pen);
     for (int i = 0; i < n; i++) {
         draw_row(ui, first + i, &widths, pen);
-        if (first + i == ui->at.reshard)
-            rows_mark(ui, SHOW_COMM, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_COMM, first + i == ui->at.reshard, pen);
     }
     pen_to(pen, 0, pen->area.h - sums - passes);
     if (passes)

@@ -286,9 +286,7 @@ static void draw(Ui *ui, Pen *pen)
         draw_same(compare, pen);
     for (int64_t i = ui->list[SHOW_DIFF].top; i < compare->n_shown && !pen_full(pen); i++) {
         draw_line(ui, compare, &compare->outline.line[compare->shown[i]], &widths, pen);
-        if (i == at)
-            rows_mark(ui, SHOW_DIFF, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_DIFF, i == at, pen);
     }
 }
 

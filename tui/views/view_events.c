@@ -143,9 +143,7 @@ static void draw(Ui *ui, Pen *pen)
     *top = list_scroll(*top, *at, n, h);
     for (int i = 0; i < h && *top + i < n; i++) {
         draw_event(ui, pen, (int)*top + i);
-        if (*top + i == *at)
-            rows_mark(ui, SHOW_EVENTS, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_EVENTS, *top + i == *at, pen);
     }
     pen_line(pen);
     draw_selected(ui, pen, (int)*at);

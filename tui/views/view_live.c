@@ -185,9 +185,7 @@ static void draw(Ui *ui, Pen *pen)
     list_show(&ui->list[SHOW_LIVE], cursor, mem_of(ui)->n_rows, h);
     for (int i = (int)ui->list[SHOW_LIVE].top; i < mem_of(ui)->n_rows && !pen_full(pen); i++) {
         draw_row(ui, i, &widths, pen);
-        if (i == cursor)
-            rows_mark(ui, SHOW_LIVE, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_LIVE, i == cursor, pen);
     }
 }
 

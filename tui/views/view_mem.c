@@ -326,9 +326,7 @@ static void draw(Ui *ui, Pen *pen)
     for (int i = 0; i < list_h; i++) {
         int at = (int)ui->list[SHOW_MEM].top + i;
         draw_device_row(ui, at, name_w, bar_w, pen);
-        if (at == mem->at)
-            rows_mark(ui, SHOW_MEM, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_MEM, at == mem->at, pen);
     }
     draw_legend(ui, pen);
     draw_over(ui, pen);

@@ -259,9 +259,7 @@ static bool draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
             draw_line(ui, lines, row + 1, &columns, pen);
         else
             draw_edit(&lines->edit[row - lines->n_lines], &columns, pen);
-        if (row == *at)
-            rows_mark(ui, SHOW_POLICY, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_POLICY, row == *at, pen);
     }
     return n == n_rows(lines) && n <= h;
 }

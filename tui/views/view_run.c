@@ -391,9 +391,7 @@ static void draw_table(Ui *ui, const RunState *run, Pen *pen)
     list_show(&ui->list[SHOW_RUN], at, line->n_rows, h);
     for (int i = 0; i < h && *top + i < line->n_rows; i++) {
         draw_table_row(ui, run, (int)*top + i, label > 8 ? label : 8, shares, pen);
-        if (*top + i == at)
-            rows_mark(ui, SHOW_RUN, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_RUN, *top + i == at, pen);
     }
 }
 

@@ -160,9 +160,7 @@ static void draw_dims(Ui *ui, const Slices *slices, Pen *pen)
                   9);
         slice_range(ui->frame, slices, d, slices_twin(slices, ui->rank), 2, &range);
         pen_printf(pen, ROLE_TEXT, "  %s", range.s);
-        if (d == ui->at.dim)
-            rows_mark(ui, SHOW_TENSOR, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_TENSOR, d == ui->at.dim, pen);
     }
 }
 
@@ -361,9 +359,7 @@ static void draw_size(const Ui *ui, int d, int64_t dim, Pen *pen)
         else
             pen_printf(pen, ROLE_TEXT, "--dim '%s=SIZE'", name.s);
     }
-    if (d == ui->at.dim)
-        rows_mark(ui, SHOW_TENSOR, pen, pen->y);
-    pen_line(pen);
+    rows_end(ui, SHOW_TENSOR, d == ui->at.dim, pen);
 }
 
 /* A tensor without a sharding: every rank holds all of it, whatever that is. */

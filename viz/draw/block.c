@@ -283,7 +283,7 @@ static void draw_next(Block *block)
                 int32_t id = intern_put(seen, &key, sizeof key);
                 int at = id < NEXT_MAX ? id : NEXT_MAX - 1;
                 if (id == at && !box[at]) {
-                    DiagramBox next = draw_new_box(
+                    DiagramBox next = diagram_box(
                         BOX_OUTSIDE,
                         id == NEXT_MAX - 1 ? "others"
                         : beside > 0

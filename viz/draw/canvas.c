@@ -49,7 +49,7 @@ const char *canvas_fit(const Canvas *canvas, const char *text, double width)
 
 int canvas_box(Canvas *canvas, BoxLook look, DiagramPlace place, Text text)
 {
-    DiagramBox box = draw_new_box(look, "");
+    DiagramBox box = diagram_box(look, "");
 
     box.flow = text;
     box.place = place;

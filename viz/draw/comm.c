@@ -106,7 +106,7 @@ static int draw_move(Picture *picture, int i, int frame)
 
     move_format_name(picture->plan->mesh, move, &title);
     move_format_bytes(move, &bytes);
-    DiagramBox box = draw_new_box(BOX_OP, title.s);
+    DiagramBox box = diagram_box(BOX_OP, title.s);
     box.subtitle = arena_printf(draw->arena, "%.10g per %s", move->n, label_pass(picture->plan));
     box.figures = arena_printf(draw->arena, "%s each\n%s, %.1f%% of all bytes sent", bytes.s,
                                draw_us(draw, move->us), all_us > 0 ? 100 * move->us / all_us : 0);
@@ -143,7 +143,7 @@ static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const
     Shown shown = shown_of(n_groups, GROUPS_DRAWN, GROUPS_FIRST, GROUPS_LAST);
     int64_t *position = arena_array(draw->arena, int64_t, size);
     Cells cells = cells_new(draw->arena, 1);
-    DiagramBox box = draw_new_box(BOX_DEVICE, count_text(draw, n_groups, "group"));
+    DiagramBox box = diagram_box(BOX_DEVICE, count_text(draw, n_groups, "group"));
 
     for (int g = 0; g < shown.n; g++) {
         int64_t group = shown_at(&shown, g);
@@ -199,9 +199,9 @@ static void draw_parts(Picture *picture, int frame, int *box_of)
 
     for (int i = 0; i < shown.n; i++) {
         int at = (int)shown_at(&shown, i);
-        DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
+        DiagramBox box = diagram_box(BOX_OUTSIDE, "..");
         if (at >= 0) {
-            box = draw_new_box(BOX_DEVICE, part_name_text(draw, part[at]));
+            box = diagram_box(BOX_DEVICE, part_name_text(draw, part[at]));
             box.subtitle = part_text(draw, plan->decided->submeshes[part[at]]);
         } else {
             box.subtitle = count_text(draw, n - shown.n + 1, "more part");
@@ -329,7 +329,7 @@ static void draw_table(Picture *picture)
     Draw *draw = picture->draw;
     Comm *comm = comm_new(draw->session);
     Cells cells = cells_new(draw->arena, 7);
-    DiagramBox box = draw_new_box(BOX_OP, "the most expensive first");
+    DiagramBox box = diagram_box(BOX_OP, "the most expensive first");
     double rest_us = 0;
     int n = 0, left_out = 0, most = draw->request->width > 0 ? ROWS_ON_PAPER : ROWS_DRAWN;
 
@@ -386,7 +386,7 @@ static void draw_alone(Picture *picture)
 {
     Draw *draw = picture->draw;
     int64_t n = picture->plan->mesh->n_devices;
-    DiagramBox box = draw_new_box(BOX_DEVICE, part_text(draw, (SubMesh){0}));
+    DiagramBox box = diagram_box(BOX_DEVICE, part_text(draw, (SubMesh){0}));
 
     box.subtitle = count_text(draw, n, "device");
     box.figures = "no collectives";

@@ -247,7 +247,7 @@ static void device_draw_holds(DevicePicture *picture, DrawnTeam *team)
     const RankMemory *memory = memory_of(picture, team);
     LiveSet live =
         memory_live_of(draw->arena, picture->account, team->position[0], memory->use.peak_place);
-    DiagramBox box = draw_new_box(BOX_DEVICE, "holds at its peak");
+    DiagramBox box = diagram_box(BOX_DEVICE, "holds at its peak");
     Cells cells = cells_new(draw->arena, 3);
 
     box.subtitle = peak_text(draw, memory->use.peak_bytes);
@@ -296,7 +296,7 @@ static void draw_team(DevicePicture *picture, DrawnTeam *team)
 static void draw_hidden(DevicePicture *picture, int n)
 {
     Draw *draw = picture->draw;
-    DiagramBox box = draw_new_box(BOX_GROUP, "further devices");
+    DiagramBox box = diagram_box(BOX_GROUP, "further devices");
 
     box.subtitle = count_text(draw, n, "group");
     box.figures = "'device N' draws a single device";

@@ -172,7 +172,7 @@ static int draw_segment(DevicePicture *picture, const DrawnTeam *team, int s, in
     const DrawnSegment *segment = &segments->at[s];
     int32_t head = segments->op[segment->first];
     bool layers = segments->runs.at[segment->item].repeats > 1;
-    DiagramBox box = draw_new_box(BOX_OP, segment_title(draw, segments, s));
+    DiagramBox box = diagram_box(BOX_OP, segment_title(draw, segments, s));
     double us = 0;
 
     for (int i = 0; i < segment->n; i++) {
@@ -305,7 +305,7 @@ static int outside_box(Ways *ways, int devices)
     Draw *draw = ways->picture->draw;
 
     if (ways->outside[devices] == 0) {
-        DiagramBox box = draw_new_box(BOX_OUTSIDE, part_name_text(draw, devices));
+        DiagramBox box = diagram_box(BOX_OUTSIDE, part_name_text(draw, devices));
         const Mesh *mesh = ways->picture->plan->mesh;
         SubMesh part = ways->picture->plan->decided->submeshes[devices];
         int64_t twin = submesh_twin(mesh, part, ways->picture->only);
@@ -374,8 +374,8 @@ static int parameters_box(DevicePicture *picture, int beside, const Moves *moves
     const DrawnMove *dearest = &moves->at.at[0];
     int32_t tensor =
         dearest->dearest < 0 ? -1 : picture->plan->moved->reshards[dearest->dearest].tensor;
-    DiagramBox box = draw_new_box(BOX_PARAMETER,
-                                  tensor < 0 ? "value" : label_tensor_kind(draw->session, tensor));
+    DiagramBox box =
+        diagram_box(BOX_PARAMETER, tensor < 0 ? "value" : label_tensor_kind(draw->session, tensor));
     double n = 0;
 
     for (int i = 0; i < moves->at.n; i++)

@@ -307,7 +307,7 @@ static int draw_differing(Diff *d, int i)
 {
     const DiffLine *line = line_at(d, i);
     int s = line->id[0] >= 0 ? 0 : 1;
-    DiagramBox box = draw_new_box(BOX_OP, title_of(d, line));
+    DiagramBox box = diagram_box(BOX_OP, title_of(d, line));
 
     box.subtitle = label_operator(d->side[s].graph, line->id[s]);
     box.why = why_of(d, line);
@@ -325,7 +325,7 @@ static void draw_run(Diff *d, int first, int n, int n_lines)
 {
     int last = first, n_differ = 0, differing = -1;
     Draw *draw = d->draw;
-    DiagramBox box = draw_new_box(BOX_OP, "");
+    DiagramBox box = diagram_box(BOX_OP, "");
     int at = draw->boxes.n;
 
     box.side = side_of(line_at(d, first));
@@ -488,7 +488,7 @@ static const char *title(const Diff *d)
 
 static void draw_nothing(Diff *d)
 {
-    DiagramBox box = draw_new_box(BOX_OP, "nothing differs");
+    DiagramBox box = diagram_box(BOX_OP, "nothing differs");
 
     box.flow =
         text_from(d->diff->same ? "A and B are the same plan"

@@ -5,18 +5,6 @@
 #include "core/explain/reason.h"
 #include "core/summary/label.h"
 
-DiagramBox draw_new_box(BoxLook look, const char *title)
-{
-    return (DiagramBox){.look = look,
-                        .title = title,
-                        .subtitle = "",
-                        .flow = text_from(""),
-                        .figures = "",
-                        .frame = -1,
-                        .level = -1,
-                        .ink = -1};
-}
-
 DiagramLine draw_new_line(LineLook look, int from, int to)
 {
     return (DiagramLine){.look = look, .from = from, .to = to, .axis = -1, .label = text_from("")};
@@ -333,7 +321,7 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
     int32_t result = draw->graph->ops[op].n_outputs > 0 ? op_outputs(draw->graph, op)[0] : -1;
     int64_t bytes =
         result < 0 ? 0 : plan_local_bytes(draw->plan, result, draw->plan->moved->made[result]);
-    DiagramBox box = draw_new_box(BOX_OP, arena_str(draw->arena, group_relative(path, inside)));
+    DiagramBox box = diagram_box(BOX_OP, arena_str(draw->arena, group_relative(path, inside)));
 
     Text parameters = draw_parameters(draw, op);
 
@@ -359,9 +347,9 @@ int draw_outside(Draw *draw, int32_t tensor)
     if (draw->outside[tensor])
         return draw->outside[tensor] - 1;
     bool parameter = tensor_is_parameter(draw->plan->inferred, tensor);
-    DiagramBox box = draw_new_box(parameter ? BOX_PARAMETER : BOX_OUTSIDE,
-                                  parameter ? naming_label(draw->session->naming, tensor)
-                                            : draw_tensor_name(draw, tensor));
+    DiagramBox box = diagram_box(parameter ? BOX_PARAMETER : BOX_OUTSIDE,
+                                 parameter ? naming_label(draw->session->naming, tensor)
+                                           : draw_tensor_name(draw, tensor));
 
     box.subtitle = label_tensor_kind(draw->session, tensor);
     box.flow = draw_value(draw, tensor, draw->plan->moved->sharding[tensor]);

@@ -34,8 +34,7 @@ typedef struct {
                        or is the first to read; see draw_index_moves() */
 } Draw;
 
-/* A box, a line or a frame with the defaults of its look, for the caller to fill and add. */
-DiagramBox draw_new_box(BoxLook look, const char *title);
+/* A line or a frame with the defaults of its look, for the caller to fill and add. */
 DiagramLine draw_new_line(LineLook look, int from, int to);
 DiagramFrame draw_new_frame(FrameLook look, const char *title, const char *why, int parent);
 int draw_box(Draw *draw, DiagramBox box); /* return its number */

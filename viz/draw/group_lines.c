@@ -47,8 +47,8 @@ static int outside_box(GroupLines *g, int32_t tensor, int n, int n_all, const ch
     Draw *draw = g->draw;
     bool rest = n >= g->given_max - 1 && n_all > g->given_max;
     DiagramBox box =
-        draw_new_box(BOX_OUTSIDE, rest ? arena_printf(draw->arena, "%d %ss more", n_all - n, what)
-                                       : tensor_name(draw->graph, tensor));
+        diagram_box(BOX_OUTSIDE, rest ? arena_printf(draw->arena, "%d %ss more", n_all - n, what)
+                                      : tensor_name(draw->graph, tensor));
 
     box.subtitle = what;
     if (!rest) {

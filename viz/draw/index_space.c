@@ -124,7 +124,7 @@ static int index_box(const Space *at)
 {
     static const char *const heads[] = {"index dim", "size",     "role",
                                         "cut",       "a device", "because of"};
-    DiagramBox box = draw_new_box(BOX_OP, ""); /* the title of the drawing is its name */
+    DiagramBox box = diagram_box(BOX_OP, ""); /* the title of the drawing is its name */
     Cells cells = cells_new(at->arena, at->space->n_index + 1);
 
     box.why = draw_cause(at->draw, at->op);
@@ -486,7 +486,7 @@ static void draw_picture(const Space *at, const Held *h, int box)
     Parts parts = {.slices = slices_of(h->sharding, plan->mesh, part)};
     parts.alone = submesh_size(plan->mesh, part) > PICTURES_MOST_DEVICES;
     DiagramBox picture =
-        draw_new_box(BOX_TABLE, arena_printf(at->arena, "parts of %s", last_name(at, h->tensor)));
+        diagram_box(BOX_TABLE, arena_printf(at->arena, "parts of %s", last_name(at, h->tensor)));
     parts_picture(at->arena, &parts, &picture);
     int n = draw_box(at->draw, picture);
     draw_line(at->draw,
@@ -497,7 +497,7 @@ static void draw_operand(const Space *at, int o)
 {
     Held h = held(at, o);
     bool parameter = tensor_is_parameter(at->draw->plan->inferred, h.tensor);
-    DiagramBox box = draw_new_box(parameter ? BOX_PARAMETER : BOX_OUTSIDE, "");
+    DiagramBox box = diagram_box(parameter ? BOX_PARAMETER : BOX_OUTSIDE, "");
     int n_dims = h.sharding ? (int)h.sharding->n_dims : 1;
     Cells cells = cells_new(at->arena, 1 + n_dims + (partial_over(&h) != 0));
 

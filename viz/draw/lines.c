@@ -124,7 +124,7 @@ static DiagramBox name_box(const Branching *value, const State *state)
     int32_t t = value->tensor;
     int32_t sharding =
         state->state >= 0 ? draw->plan->moved->reshards[state->state].to : draw_made(draw, t);
-    DiagramBox box = draw_new_box(BOX_OUTSIDE, draw_tensor_name(draw, t));
+    DiagramBox box = diagram_box(BOX_OUTSIDE, draw_tensor_name(draw, t));
 
     box.subtitle = arena_printf(draw->arena, "read by %d", state->n_readers);
     box.flow = draw_value(draw, t, sharding);
@@ -169,7 +169,7 @@ static int state_box(Branching *value, int32_t id, int frame)
     if (state->box >= 0)
         return state->box;
     DiagramBox box = is_long(state) ? name_box(value, state)
-                                    : draw_new_box(BOX_POINT, "one value with several readers");
+                                    : diagram_box(BOX_POINT, "one value with several readers");
     if (!is_long(state)) {
         box.why = draw_moved_why(value->draw, &value->draw->plan->moved->reshards[id]);
         box.frame = frame;
@@ -263,7 +263,7 @@ static void add_output(Branching *value)
         draw_reshard_for(draw, t, draw->plan->moved->sharding[t], plan_devices(draw->plan, maker));
     if (state < 0 && value->readers.n > 0)
         return;
-    DiagramBox box = draw_new_box(BOX_OUTSIDE, tensor_name(draw->graph, t));
+    DiagramBox box = diagram_box(BOX_OUTSIDE, tensor_name(draw->graph, t));
     box.subtitle = "output";
     box.flow = draw_value(draw, t, draw->plan->moved->sharding[t]);
     box.facts = facts_of_tensor(draw, t, draw->plan->moved->sharding[t]);

@@ -230,7 +230,7 @@ static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, in
         cells_put_text(&cells, row_text(grid, row + at));
         put_row(grid, &columns, base + (row + at) * grid->n_columns + column, &cells);
     }
-    DiagramBox box = draw_new_box(BOX_TABLE, "");
+    DiagramBox box = diagram_box(BOX_TABLE, "");
     box.frame = frame;
     box.why = frame >= 0 ? draw->frames.at[frame].title : "devices";
     cells_give(&cells, &box);
@@ -294,7 +294,7 @@ static int frame_of(Grid *grid, int64_t panel, int64_t first)
 /* A box in place of those that are left out. */
 static void draw_gap(Grid *grid, const char *text, int frame)
 {
-    DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
+    DiagramBox box = diagram_box(BOX_OUTSIDE, "..");
 
     box.subtitle = text;
     box.frame = frame;
@@ -412,7 +412,7 @@ static void draw_axes(Grid *grid)
     Draw *draw = grid->draw;
     Moves moves = moves_of_plan(draw->arena, grid->plan);
     Cells cells = cells_new(draw->arena, 4);
-    DiagramBox box = draw_new_box(BOX_OP, "use of the axes");
+    DiagramBox box = diagram_box(BOX_OP, "use of the axes");
 
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cells_put(&cells, CELL_HEAD, heads[i]);

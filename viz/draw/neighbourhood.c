@@ -177,7 +177,7 @@ static const char *name_inside(const Draw *draw, int32_t op, const char *inside)
 
 static void draw_beyond(Draw *draw, int32_t op, const char *inside)
 {
-    DiagramBox box = draw_new_box(BOX_OUTSIDE, name_inside(draw, op, inside));
+    DiagramBox box = diagram_box(BOX_OUTSIDE, name_inside(draw, op, inside));
 
     box.subtitle = label_operator(draw->graph, op);
     box.link = arena_printf(draw->arena, "#op-%d", op);
@@ -204,9 +204,9 @@ static void draw_readers_beyond(const Near *near, int32_t tensor, const char *in
             continue;
         }
         if (box < 0)
-            box = draw_box(draw,
-                           draw_new_box(BOX_OUTSIDE, arena_printf(draw->arena, "%d more readers",
-                                                                  n - BEYOND_NAMED + 1)));
+            box =
+                draw_box(draw, diagram_box(BOX_OUTSIDE, arena_printf(draw->arena, "%d more readers",
+                                                                     n - BEYOND_NAMED + 1)));
         draw->box_of[op] = box;
     }
 }

@@ -280,7 +280,7 @@ static void draw_part(Overview *o, const Piece *part, bool dearest)
     Draw *draw = o->draw;
     int32_t head = op_at(o, part->first);
     double turns = least_iterations(o, part);
-    DiagramBox box = draw_new_box(
+    DiagramBox box = diagram_box(
         part->repeats > 1 ? BOX_GROUP : BOX_OP,
         turns > 1 ? arena_printf(draw->arena, "%s \xe2\x86\xbb%.10g", part->title, turns)
                   : part->title);

@@ -51,7 +51,7 @@ static int draw_state(const Move *move, int i)
     Parts parts = {.slices = slices_at(move, i)};
     Slices before;
     bool last = i + 1 == move->reshard->path->n_steps;
-    DiagramBox box = draw_new_box(BOX_TABLE, i < 0 ? "before" : last ? "after" : "in between");
+    DiagramBox box = diagram_box(BOX_TABLE, i < 0 ? "before" : last ? "after" : "in between");
     Buf figures = buf_new(move->arena), shape = buf_new(move->arena);
     Shape local;
 
@@ -110,7 +110,7 @@ static int draw_step(const Move *move, int i)
 {
     const Step *step = &move->reshard->path->step[i];
     Buf title = buf_new(move->arena), groups = buf_new(move->arena);
-    DiagramBox box = draw_new_box(BOX_OP, "");
+    DiagramBox box = diagram_box(BOX_OP, "");
 
     if (move->reshard->path->n_steps > 1)
         buf_printf(&title, "%d. ", i + 1);
@@ -156,7 +156,7 @@ static DiagramLine step_line(const Move *move, int i, int from, int to)
 static int draw_pin(const Move *move, const Decision *pin)
 {
     Str label = label_pin(move->arena, pin);
-    DiagramBox box = draw_new_box(BOX_CAUSE, arena_str(move->arena, label));
+    DiagramBox box = diagram_box(BOX_CAUSE, arena_str(move->arena, label));
     Buf origin = buf_new(move->arena), lua = buf_marked(move->arena);
 
     label_origin(move->draw->plan->mesh, &pin->origin, &origin);
@@ -217,10 +217,10 @@ static int draw_maker(const Move *move)
     Str name = computed ? label_op(draw->session, move->arena, maker)
                         : label_tensor(draw->session, move->arena, tensor);
     bool parameter = tensor_is_parameter(draw->plan->inferred, tensor);
-    DiagramBox box = draw_new_box(computed    ? BOX_OP
-                                  : parameter ? BOX_PARAMETER
-                                              : BOX_OUTSIDE,
-                                  arena_str(move->arena, name));
+    DiagramBox box = diagram_box(computed    ? BOX_OP
+                                 : parameter ? BOX_PARAMETER
+                                             : BOX_OUTSIDE,
+                                 arena_str(move->arena, name));
     int index = -1;
     int32_t summer =
         move->why.summed ? why_summed_by(draw->plan, tensor, move->why.summed, &index) : -1;
@@ -298,7 +298,7 @@ static int draw_reader(const Move *move)
     int32_t op = move->why.op;
     Str name =
         op < 0 ? STR("a pin asks for this sharding") : label_op(draw->session, move->arena, op);
-    DiagramBox box = draw_new_box(op < 0 ? BOX_OUTSIDE : BOX_OP, arena_str(move->arena, name));
+    DiagramBox box = diagram_box(op < 0 ? BOX_OUTSIDE : BOX_OP, arena_str(move->arena, name));
 
     if (op < 0 && move->reshard->from_devices != move->reshard->to_devices)
         box.title = "a stage that passes it on";

@@ -184,8 +184,8 @@ static void put_row(const Picture *picture, const PartRows *rows, int64_t positi
 
 static DiagramBox table_box(const Picture *picture)
 {
-    DiagramBox box = draw_new_box(BOX_TABLE, picture->work ? "what each device computes"
-                                                           : "what each device holds");
+    DiagramBox box = diagram_box(BOX_TABLE, picture->work ? "what each device computes"
+                                                          : "what each device holds");
     PartRows rows = part_rows(picture->arena, &picture->parts.slices);
     Cells cells = cells_new(picture->arena, n_columns(picture));
 
@@ -232,7 +232,7 @@ static void add_moves(Draw *draw, int32_t tensor, int below)
                       text_from(arena_printf(draw->arena, ".. and %d more", n - MOVES_MAX)));
     if (n == 0)
         return;
-    DiagramBox box = draw_new_box(BOX_TABLE, "readers that need another sharding");
+    DiagramBox box = diagram_box(BOX_TABLE, "readers that need another sharding");
     cells_give(&cells, &box);
     draw_line(draw, draw_new_line(LINE_ORDER, below, draw_box(draw, box)));
 }
@@ -277,7 +277,7 @@ static Text tensor_caption(const Draw *draw, int32_t tensor, const Slices *slice
 /* A tensor without a sharding: every device has all of it. */
 static void draw_unknown(Draw *draw, int32_t tensor)
 {
-    DiagramBox box = draw_new_box(BOX_TABLE, draw->diagram->title);
+    DiagramBox box = diagram_box(BOX_TABLE, draw->diagram->title);
     Cells cells = cells_new(draw->arena, 1);
 
     cells_put(&cells, CELL_HEAD, draw_value(draw, tensor, -1).str.s);
@@ -299,7 +299,7 @@ static void draw_tensor(Draw *draw, int32_t tensor)
         return;
     }
     picture.parts.slices = slices_of_tensor(draw->plan, tensor, 0);
-    DiagramBox box = draw_new_box(BOX_TABLE, draw->diagram->title);
+    DiagramBox box = diagram_box(BOX_TABLE, draw->diagram->title);
     box.subtitle = arena_printf(draw->arena, "%s %s", label_tensor_kind(draw->session, tensor),
                                 dtype_name((Dtype)draw->plan->inferred->dtype[tensor]));
     parts_picture(draw->arena, &picture.parts, &box);
@@ -381,7 +381,7 @@ static void draw_work(Draw *draw, int32_t op)
     picture.parts.slices = slices_of(&sharding, draw->plan->mesh,
                                      draw->plan->decided->submeshes[plan_devices(draw->plan, op)]);
     draw->diagram->title = arena_str(draw->arena, label_op(draw->session, draw->arena, op));
-    DiagramBox box = draw_new_box(BOX_TABLE, draw->diagram->title);
+    DiagramBox box = diagram_box(BOX_TABLE, draw->diagram->title);
     box.subtitle = label_operator(draw->graph, op);
     parts_picture(draw->arena, &picture.parts, &box);
     int at = draw_box(draw, box), table = draw_box(draw, table_box(&picture));

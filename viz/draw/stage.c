@@ -205,7 +205,7 @@ static void draw_row(StagePicture *picture, const StageRow *row)
     DiagramFrame frame =
         draw_new_frame(FRAME_STAGE, title_text(picture, row), origin_text(picture, stage), -1);
     bool alone = row->end == row->first + 1;
-    DiagramBox box = draw_new_box(alone ? BOX_DEVICE : BOX_GROUP, part_text(draw, part));
+    DiagramBox box = diagram_box(alone ? BOX_DEVICE : BOX_GROUP, part_text(draw, part));
 
     box.subtitle = count_text(draw, submesh_size(picture->plan->mesh, part), "device");
     if (!alone) {

@@ -57,7 +57,7 @@ static const char *place_text(const Why *why, int32_t tensor, int32_t op, int di
 static int pin_box(Why *why, const ReasonStep *step)
 {
     const Decision *pin = step->pin;
-    DiagramBox box = draw_new_box(BOX_CAUSE, "with its parameter");
+    DiagramBox box = diagram_box(BOX_CAUSE, "with its parameter");
     int32_t key[4] = {REASON_PIN, pin ? (int32_t)pin->kind : -1, pin ? pin->place : step->tensor,
                       pin ? pin->dim : step->dim};
     int known = known_box(why, key);
@@ -120,7 +120,7 @@ static int step_box(Why *why, const ReasonStep *step)
     int known = known_box(why, key);
     if (known >= 0)
         return known;
-    DiagramBox box = draw_new_box(step->kind == REASON_CHOSEN ? BOX_CAUSE : BOX_OP, "a loop");
+    DiagramBox box = diagram_box(step->kind == REASON_CHOSEN ? BOX_CAUSE : BOX_OP, "a loop");
     if (step->op >= 0) {
         box.title = arena_str(why->arena, label_op(draw->session, why->arena, step->op));
         box.subtitle = label_operator(draw->graph, step->op);
@@ -257,7 +257,7 @@ static int folded_box(Why *why, const ReasonChain *chain, const Stretch *stretch
 
     if (known >= 0)
         return known;
-    DiagramBox box = draw_new_box(stretch->layers ? BOX_GROUP : BOX_OP, stretch->title);
+    DiagramBox box = diagram_box(stretch->layers ? BOX_GROUP : BOX_OP, stretch->title);
     box.subtitle = arena_printf(why->arena, "%" PRId64 " ops", stretch->left_out);
     return add_box(why, box);
 }
@@ -343,7 +343,7 @@ static void add_tensor(Why *why)
 {
     const Draw *draw = why->draw;
     const Plan *plan = draw->plan;
-    DiagramBox box = draw_new_box(BOX_TABLE, "");
+    DiagramBox box = diagram_box(BOX_TABLE, "");
     const Sharding *sharding =
         plan->moved->sharding[why->tensor] < 0 ? NULL : plan_sharding(plan, why->tensor);
     AtomSet partial =
@@ -522,7 +522,7 @@ static void draw_moves(Why *why)
         if (n++ >= MOVES_SHOWN)
             continue;
         DiagramBox box =
-            draw_new_box(moved.op < 0 ? BOX_OUTSIDE : BOX_OP, "a pin asks for this sharding");
+            diagram_box(moved.op < 0 ? BOX_OUTSIDE : BOX_OP, "a pin asks for this sharding");
         if (moved.op >= 0) {
             box.title = arena_str(why->arena, label_op(draw->session, why->arena, moved.op));
             box.subtitle = label_operator(draw->graph, moved.op);

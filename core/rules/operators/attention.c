@@ -395,9 +395,7 @@ static bool rotary_embedding(RuleCall *call, Error *err)
     Heads n;
     if (!heads_read(call, 0, args_int(call, "num_heads", 0), &n, err))
         return false;
-    call->out_shape[0] = *call->shape[0];
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, call->shape[0], call->dtype[0], err);
     if (!space)
         return false;
     int b = rule_index(space, "b", n.b, ROLE_MAP, REDUCE_NONE);

@@ -105,9 +105,7 @@ static bool expand(RuleCall *call, Error *err)
     Shape out;
     if (!args_expand(call, &out, err))
         return false;
-    call->out_shape[0] = out;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, &out, call->dtype[0], err);
     if (!space)
         return false;
 

@@ -71,9 +71,8 @@ static bool moe_combine(RuleCall *call, Error *err)
     if (!args_rank(call, 0, 2, 2, err) || !args_rank(call, 1, 2, 2, err) ||
         !args_same_shape(call, 1, 2, err))
         return false;
-    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {weight->dim[0], x->dim[1]}};
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, &(Shape){.n_dims = 2, .dim = {weight->dim[0], x->dim[1]}},
+                                   call->dtype[0], err);
     if (!space)
         return false;
     int s = rule_index(space, "s", weight->dim[0], ROLE_MAP, REDUCE_NONE);
@@ -146,9 +145,8 @@ static bool expert_combine(RuleCall *call, Error *err)
         !args_same_size(call, 0, 0, 1, 0, err) || !args_same_size(call, 0, 2, 1, 1, err) ||
         !args_same_size(call, 0, 1, 1, 2, err))
         return false;
-    call->out_shape[0] = (Shape){.n_dims = 3, .dim = {y->dim[0], y->dim[2], y->dim[3]}};
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(
+        call, &(Shape){.n_dims = 3, .dim = {y->dim[0], y->dim[2], y->dim[3]}}, call->dtype[0], err);
     if (!space)
         return false;
     int b = rule_index(space, "b", y->dim[0], ROLE_MAP, REDUCE_NONE);

@@ -418,9 +418,7 @@ static bool loss_grad(RuleCall *call, Error *err)
     Shape without = dims_without_one(from, (int)classes);
     if (!args_rank(call, 1, 1, DIMS_MAX, err) || !args_shape(call, 2, &without, err))
         return false;
-    call->out_shape[0] = *from;
-    call->out_dtype[0] = call->dtype[1];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, from, call->dtype[1], err);
     for (int64_t d = 0; space && d < from->n_dims; d++) {
         int index = d == classes ? rule_index(space, "c", from->dim[d], ROLE_FROZEN, REDUCE_NONE)
                                  : rule_index_at(call, 'd', d, from->dim[d]);

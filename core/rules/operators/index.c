@@ -198,9 +198,7 @@ static bool gather_elements(RuleCall *call, Error *err)
     if (!args_rank(call, 1, data->n_dims, data->n_dims, err) ||
         !args_axis(args_int(call, "axis", 0), data->n_dims, &axis, err))
         return false;
-    call->out_shape[0] = *indices;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, indices, call->dtype[0], err);
     if (!space)
         return false;
 

@@ -114,9 +114,7 @@ static bool group_norm(RuleCall *call, Error *err)
     bool by_group = call->opset < 21;
     if (!fits_channels(call, 1, by_group ? groups : image->dim[1], err))
         return false;
-    call->out_shape[0] = *image;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, image, call->dtype[0], err);
     if (!space)
         return false;
 
@@ -144,9 +142,7 @@ static bool group_norm(RuleCall *call, Error *err)
 static bool frozen_dims(RuleCall *call, const bool *frozen, Error *err)
 {
     const Shape *from = call->shape[0];
-    call->out_shape[0] = *from;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, from, call->dtype[0], err);
     if (!space)
         return false;
     for (int d = 0; d < from->n_dims; d++) {
@@ -217,9 +213,7 @@ static bool tensor_scatter(RuleCall *call, Error *err)
     Shape starts = {.n_dims = 1, .dim = {cache->dim[0]}};
     if (args_has(call, 2) && !args_shape(call, 2, &starts, err))
         return false;
-    call->out_shape[0] = *cache;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, cache, call->dtype[0], err);
     if (!space)
         return false;
     for (int d = 0; d < cache->n_dims; d++) {

@@ -75,9 +75,7 @@ static bool group_stats(RuleCall *call, int64_t n_groups, Error *err)
                           n_groups);
     Shape stats = {.n_dims = 2, .dim = {from->dim[0], n_groups}};
     dims_answer(call, &stats, DT_F32);
-    call->out_shape[0] = *from;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, from, call->dtype[0], err);
     if (!space)
         return false;
     int n = rule_index(space, "n", from->dim[0], ROLE_MAP, REDUCE_NONE);

@@ -350,9 +350,7 @@ static bool rotary(RuleCall *call, Error *err)
         heads = x->dim[2] / (2 * call->shape[2]->dim[1]);
     if (!heads_read(call, 0, heads, &n, err))
         return false;
-    call->out_shape[0] = *x;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, x, call->dtype[0], err);
     if (!space)
         return false;
     int b = rule_index(space, "b", n.b, ROLE_MAP, REDUCE_NONE);

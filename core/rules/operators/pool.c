@@ -124,9 +124,7 @@ static bool lrn(RuleCall *call, Error *err)
         return false;
     if (size < 1 || size > INT32_MAX)
         return error_kind(err, ERROR_OUT_OF_RANGE, "its attribute 'size' is %" PRId64, size);
-    call->out_shape[0] = *image;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, image, call->dtype[0], err);
     if (!space)
         return false;
     int n = (int)image->n_dims - 2;
@@ -194,9 +192,9 @@ static bool regions(RuleCall *call, int64_t each, int64_t height, int64_t width,
         !args_shape(call, 1, &numbers, err) ||
         (args_has(call, 2) && !args_shape(call, 2, &of_batch, err)))
         return false;
-    call->out_shape[0] = (Shape){.n_dims = 4, .dim = {rois->dim[0], image->dim[1], height, width}};
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(
+        call, &(Shape){.n_dims = 4, .dim = {rois->dim[0], image->dim[1], height, width}},
+        call->dtype[0], err);
     if (!space)
         return false;
     int r = rule_index(space, "r", rois->dim[0], ROLE_MAP, REDUCE_NONE);

@@ -93,9 +93,8 @@ static bool outer(RuleCall *call, Error *err)
     const Shape *a = call->shape[0], *b = call->shape[1];
     if (!args_rank(call, 0, 1, 1, err) || !args_rank(call, 1, 1, 1, err))
         return false;
-    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {a->dim[0], b->dim[0]}};
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, &(Shape){.n_dims = 2, .dim = {a->dim[0], b->dim[0]}},
+                                   call->dtype[0], err);
     if (!space)
         return false;
     int index[2] = {rule_index(space, "m", a->dim[0], ROLE_MAP, REDUCE_NONE),

@@ -141,9 +141,7 @@ static bool pointwise_of(RuleCall *call, int n_tensors, Error *err)
     Shape out;
     if (!args_broadcast(tensors, n_tensors, &out, err))
         return false;
-    call->out_shape[0] = out;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, &out, call->dtype[0], err);
     if (!space)
         return false;
     int index[DIMS_MAX];

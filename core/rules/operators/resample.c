@@ -130,9 +130,7 @@ static bool blocks(RuleCall *call, bool to_space, Error *err)
     if (__builtin_mul_overflow(c, b * b, &deep.dim[1]) ||
         __builtin_mul_overflow(h, b, &wide.dim[2]) || __builtin_mul_overflow(w, b, &wide.dim[3]))
         return error_set(err, "its output has too many elements");
-    call->out_shape[0] = to_space ? wide : deep;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, to_space ? &wide : &deep, call->dtype[0], err);
     if (!space)
         return false;
 

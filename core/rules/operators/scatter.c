@@ -211,9 +211,7 @@ static bool scatter_nd(RuleCall *call, Error *err)
     ReduceOp reduce;
     if (!check_rows(call, &n_picked, err) || !read_reduction(call, &reduce, err))
         return false;
-    call->out_shape[0] = *data;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, data, call->dtype[0], err);
     if (!space)
         return false;
 
@@ -384,9 +382,7 @@ static bool reverse_sequence(RuleCall *call, Error *err)
         return error_kind(err, ERROR_DUPLICATE, "its time and batch axes are the same");
     if (!args_shape(call, 1, &(Shape){.n_dims = 1, .dim = {from->dim[batch]}}, err))
         return false;
-    call->out_shape[0] = *from;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, from, call->dtype[0], err);
     if (!space)
         return false;
     for (int d = 0; d < from->n_dims; d++) {

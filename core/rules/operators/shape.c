@@ -216,9 +216,7 @@ static bool trilu(RuleCall *call, Error *err)
     const Shape *from = call->shape[0];
     if (!args_rank(call, 0, 2, DIMS_MAX, err))
         return false;
-    call->out_shape[0] = *from;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, from, call->dtype[0], err);
     if (!space)
         return false;
     for (int64_t d = 0; d < from->n_dims; d++) {

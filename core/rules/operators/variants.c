@@ -245,9 +245,7 @@ static bool reorder(RuleCall *call, bool in, Error *err)
         ours.dim[1] = -1;
     for (int64_t d = 0; d < x->n_dims; d++)
         out.dim[!in && last ? place_of(LAYOUT_LAST, d, x->n_dims) : d] = ours.dim[d];
-    call->out_shape[0] = out;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, &out, call->dtype[0], err);
     if (!space)
         return false;
     int b = rule_index(space, "b", x->dim[0], ROLE_MAP, REDUCE_NONE);
@@ -441,9 +439,8 @@ static bool distances(RuleCall *call, Error *err)
     const Shape *a = call->shape[0], *b = call->shape[1];
     if (a->n_dims != 2 || b->n_dims != 2 || a->dim[1] != b->dim[1])
         return error_kind(err, ERROR_RANK, "its operands are not rows of as many numbers");
-    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {a->dim[0], b->dim[0]}};
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
+    OpSpace *space = rule_space_as(call, &(Shape){.n_dims = 2, .dim = {a->dim[0], b->dim[0]}},
+                                   call->dtype[0], err);
     if (!space)
         return false;
     int m = rule_index(space, "m", a->dim[0], ROLE_MAP, REDUCE_NONE);

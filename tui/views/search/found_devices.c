@@ -132,9 +132,7 @@ static void draw_row(Ui *ui, const DevicesFound *found, int i, Pen *pen)
     pen_right(pen, fits(found, row) ? ROLE_TEXT : ROLE_ERROR, label_bytes(ui, bytes_of(row)), 11);
     pen_puts(pen, ROLE_TEXT, "  ");
     put_what(ui, found, row, pen);
-    if (i == cursor(ui, found))
-        rows_mark(ui, SHOW_SEARCH, pen, pen->y);
-    pen_line(pen);
+    rows_end(ui, SHOW_SEARCH, i == cursor(ui, found), pen);
 }
 
 static void draw_rows(Ui *ui, const DevicesFound *found, int h, Pen *pen)

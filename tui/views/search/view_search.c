@@ -125,9 +125,7 @@ static void draw_point(Ui *ui, const PlanSearch *search, int i, Pen *pen)
     pen_right(pen, ROLE_TEXT, label_bytes(ui, at->peak_bytes), 11);
     pen_puts(pen, ROLE_TEXT, "  ");
     put_gap(at->cost_us, at->bound_us, at->proven, pen);
-    if (i == cursor(ui))
-        rows_mark(ui, SHOW_SEARCH, pen, pen->y);
-    pen_line(pen);
+    rows_end(ui, SHOW_SEARCH, i == cursor(ui), pen);
 }
 
 static void draw_points(Ui *ui, const PlanSearch *search, int h, Pen *pen)

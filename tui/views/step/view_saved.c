@@ -104,9 +104,7 @@ static void draw(Ui *ui, Pen *pen)
     list_show(&ui->list[SHOW_SAVED], cursor, saved->n, h);
     for (int i = (int)ui->list[SHOW_SAVED].top; i < saved->n && !pen_full(pen); i++) {
         draw_row(ui, i, &widths, pen);
-        if (i == cursor)
-            rows_mark(ui, SHOW_SAVED, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_SAVED, i == cursor, pen);
     }
 }
 

@@ -321,9 +321,7 @@ static void draw(Ui *ui, Pen *pen)
     list_show(list, cursor, n, pen->area.h - HEAD_ROWS);
     for (int i = (int)list->top; i < n && !pen_full(pen); i++) {
         draw_row(ui, &tries->changes.change[i], &widths, pen);
-        if (i == cursor)
-            rows_mark(ui, SHOW_TRY, pen, pen->y);
-        pen_line(pen);
+        rows_end(ui, SHOW_TRY, i == cursor, pen);
     }
 }
 
