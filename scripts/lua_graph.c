@@ -100,16 +100,41 @@ static bool resolve_dim(const Policy *policy, const NamedTensor *named, lua_Inte
     return true;
 }
 
+/* A key of the table of pins, at stack index `at`, and its value. */
+typedef struct {
+    const Target *target;
+    int at;
+    CutSpec spec;
+} Key;
+
+/* Says in the error which dim of which target it is about. */
+static bool about_key(lua_State *L, const Policy *policy, const Key *key, Error *err)
+{
+    const Target *target = key->target;
+    const char *name =
+        target->named ? target->named->name : op_name(policy->session->graph, target->op);
+    const char *dim = lua_type(L, key->at) == LUA_TNUMBER ? "dim " : "";
+    const char *text = sandbox_push_text(L, key->at, NULL);
+    return legal_about(err, arena_printf(policy->arena, "%s%s of '%s'", dim, text, name));
+}
+
+static bool key_cut(lua_State *L, const Policy *policy, const Key *key, int64_t size, Cut *cut,
+                    Error *err)
+{
+    return cut_spec_cut(&key->spec, size, policy->session->mesh, cut, err) ||
+           about_key(L, policy, key, err);
+}
+
 static bool pin_by_number(lua_State *L, Policy *policy, const NamedTensor *named,
-                          lua_Integer number, const CutSpec *spec, Error *err)
+                          lua_Integer number, const Key *key, Error *err)
 {
     int dim = 0;
     int64_t size = 0;
     Cut cut;
     if (!resolve_dim(policy, named, number, &dim, &size, err) ||
-        !cut_spec_cut(spec, size, policy->session->mesh, &cut, err))
+        !key_cut(L, policy, key, size, &cut, err))
         return false;
-    pin_tensor_dim(L, policy, named->tensor, dim, spec, &cut);
+    pin_tensor_dim(L, policy, named->tensor, dim, &key->spec, &cut);
     return true;
 }
 
@@ -129,7 +154,7 @@ static bool cut_of_radix(const Policy *policy, const IndexPlace *place, const Cu
 }
 
 static bool pin_by_index(lua_State *L, Policy *policy, const NamedTensor *named, Str index,
-                         const CutSpec *spec, Error *err)
+                         const Key *key, Error *err)
 {
     const Inferred *inferred = policy->session->inferred;
     IndexPlace place;
@@ -138,16 +163,16 @@ static bool pin_by_index(lua_State *L, Policy *policy, const NamedTensor *named,
         return false;
     NamedTensor view = {named->name, place.tensor, place.op};
     if (place.factors.n == 1)
-        return pin_by_number(L, policy, &view, place.dim, spec, err);
+        return pin_by_number(L, policy, &view, place.dim, key, err);
     const OpSpace *space = inferred_space(inferred, place.op);
     int64_t size = space ? space->index[place.factors.index[place.factor]].size : 0;
-    if (!cut_spec_cut(spec, size, policy->session->mesh, &cut, err))
+    if (!key_cut(L, policy, key, size, &cut, err))
         return false;
     if (!cut_of_radix(policy, &place, &cut, &cut))
         return error_kind(err, ERROR_UNSUPPORTED,
                           "dim %d of '%s' cannot be sharded along %.*s alone", place.dim,
                           named->name, STR_ARG(index));
-    pin_tensor_dim(L, policy, place.tensor, place.dim, spec, &cut);
+    pin_tensor_dim(L, policy, place.tensor, place.dim, &key->spec, &cut);
     return true;
 }
 
@@ -158,27 +183,29 @@ static bool no_index_dim(const Policy *policy, int32_t op, Str index, Error *err
     return legal_index_dims(policy, op, err);
 }
 
-static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, const CutSpec *spec,
+static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, const Key *key,
                            Error *err)
 {
     const OpSpace *space = inferred_space(policy->session->inferred, op);
     int i = space ? opspace_find_index(space, index) : -1;
     if (!space || i < 0)
         return no_index_dim(policy, op, index, err);
-    if (spec->store)
-        return error_set(err, "'store' applies to parameters, not to nodes");
-    bool around = spec->ring && space->index[i].rounds > 0;
-    if (spec->n > 0 && !around && (spec->ring || space->index[i].role == ROLE_FROZEN)) {
+    if (key->spec.store) {
+        error_set(err, "'store' applies to parameters, not to nodes");
+        return about_key(L, policy, key, err);
+    }
+    bool around = key->spec.ring && space->index[i].rounds > 0;
+    if (key->spec.n > 0 && !around && (key->spec.ring || space->index[i].role == ROLE_FROZEN)) {
         error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' %s", STR_ARG(index),
                    op_name(policy->session->graph, op),
-                   spec->ring ? "has no parts that can go around a ring"
-                              : "is frozen: it cannot be sharded");
+                   key->spec.ring ? "has no parts that can go around a ring"
+                                  : "is frozen: it cannot be sharded");
         return legal_index_dims(policy, op, err);
     }
-    Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = i, .open = spec->open};
-    decision.priority = spec->priority;
+    Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = i, .open = key->spec.open};
+    decision.priority = key->spec.priority;
     Cut cut;
-    if (!cut_spec_cut(spec, space->index[i].size, policy->session->mesh, &cut, err))
+    if (!key_cut(L, policy, key, space->index[i].size, &cut, err))
         return false;
     decision.cut = &cut;
     policy_decide(L, policy, &decision);
@@ -200,32 +227,24 @@ static int32_t op_of_that_name(const Policy *policy, const Target *target, Str i
 /* Pins the dim of one key: the key is below its value at the top of the stack. */
 static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *err)
 {
-    CutSpec spec;
-    if (!cut_spec_read(L, lua_gettop(L), policy->session->mesh, &spec, err))
-        return false;
+    Key key = {.target = target, .at = lua_gettop(L) - 1};
+    if (!cut_spec_read(L, lua_gettop(L), policy->session->mesh, &key.spec, err))
+        return about_key(L, policy, &key, err);
     int whole = 0;
     lua_Integer number = lua_type(L, -2) == LUA_TNUMBER ? lua_tointegerx(L, -2, &whole) : 0;
     if (whole && target->named)
-        return pin_by_number(L, policy, target->named, number, &spec, err);
-    if (lua_type(L, -2) != LUA_TSTRING)
-        return error_set(err, target->named ? "a dim must be a number or the name of an index dim"
-                                            : "dims of a node must be names of its index dims");
+        return pin_by_number(L, policy, target->named, number, &key, err);
+    if (lua_type(L, -2) != LUA_TSTRING) {
+        error_set(err, target->named ? "a dim must be a number or the name of an index dim"
+                                     : "dims of a node must be names of its index dims");
+        return about_key(L, policy, &key, err);
+    }
     Str index = str_from(lua_tostring(L, -2));
     int32_t op = op_of_that_name(policy, target, index);
     if (op >= 0)
-        return pin_node_index(L, policy, op, index, &spec, err);
-    return target->named ? pin_by_index(L, policy, target->named, index, &spec, err)
-                         : pin_node_index(L, policy, target->op, index, &spec, err);
-}
-
-/* Adds to the error which dim of which target it is about; the key is at stack index `at`. */
-static void name_cut(lua_State *L, const Policy *policy, const Target *target, int at, Error *err)
-{
-    const char *name =
-        target->named ? target->named->name : op_name(policy->session->graph, target->op);
-    const char *dim = lua_type(L, at) == LUA_TNUMBER ? "dim " : "";
-    const char *key = sandbox_push_text(L, at, NULL);
-    legal_name(policy, name, arena_printf(policy->arena, "%s%s of '%s'", dim, key, name), err);
+        return pin_node_index(L, policy, op, index, &key, err);
+    return target->named ? pin_by_index(L, policy, target->named, index, &key, err)
+                         : pin_node_index(L, policy, target->op, index, &key, err);
 }
 
 /* Pins every dim of the tensor as the text at 3 says, in any notation; over axes that it is partial
@@ -267,10 +286,8 @@ static void pin_target(lua_State *L, Policy *policy, const Target *target)
     for (lua_Integer i = 1; lua_rawgeti(L, keys, i) != LUA_TNIL; i++) {
         lua_pushvalue(L, -1);
         lua_gettable(L, 3);
-        if (!pin_key(L, policy, target, &err)) {
-            name_cut(L, policy, target, keys + 1, &err);
+        if (!pin_key(L, policy, target, &err))
             sandbox_raise(L, &err);
-        }
         lua_settop(L, keys);
     }
     lua_settop(L, top);

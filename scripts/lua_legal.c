@@ -24,13 +24,15 @@ void legal_put_axes(const Mesh *mesh, AtomSet used, const char *before, Buf *out
         buf_printf(out, "%snone", before);
 }
 
-void legal_name(const Policy *policy, const char *name, const char *what, Error *err)
+bool legal_about(Error *err, const char *what)
 {
-    if (!err || !error_is_set(err) || strstr(err->text, arena_printf(policy->arena, "'%s'", name)))
-        return;
-    const char *text = arena_printf(policy->arena, "%s: %s", what, err->text);
-    err->text[0] = '\0'; /* the first text stays otherwise */
-    error_kind(err, err->kind, "%s", text);
+    Error about = err ? *err : (Error){0};
+    if (!err)
+        return false;
+    about.text[0] = '\0'; /* the first text stays otherwise */
+    error_kind(&about, err->kind, "%s: %s", what, err->text);
+    *err = about;
+    return false;
 }
 
 bool legal_index_dims(const Policy *policy, int32_t op, Error *err)

@@ -11,8 +11,8 @@
  */
 void legal_put_axes(const Mesh *mesh, AtomSet used, const char *before, Buf *out);
 
-/* Puts the name of the subject before the error's text if the text does not contain it. */
-void legal_name(const Policy *policy, const char *name, const char *what, Error *err);
+/* Puts what the error is about before its text: "dim 1 of 'w': .."; false. */
+bool legal_about(Error *err, const char *what);
 
 /* "index dims to cut: b 8, n 2304": those of an op that are not frozen. */
 bool legal_index_dims(const Policy *policy, int32_t op, Error *err);

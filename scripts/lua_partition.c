@@ -229,29 +229,26 @@ static bool hint_splittable(const Policy *policy, int32_t op, AtomSet used, Erro
 }
 
 /* The index dim that dim `dim` of operand `idx` is sharded by: its major factor. */
-static bool find_index(const Graph *graph, int32_t op, const OpSpace *space, const Config *config,
-                       int *index, Error *err)
+static bool find_index(const OpSpace *space, const Config *config, int *index, Error *err)
 {
     int n_operands = space->n_inputs + space->n_outputs;
     if (config->idx < 0 || config->idx >= n_operands)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "node '%s' has %d operands, no idx %lld",
-                          op_name(graph, op), n_operands, (long long)config->idx);
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it has %d operands, no idx %lld", n_operands,
+                          (long long)config->idx);
     const Operand *operand = &space->operand[config->idx];
     if (operand->absent || operand->ignored)
-        return error_kind(err, ERROR_OUT_OF_RANGE,
-                          "idx %lld of '%s' is not a tensor that can be sharded",
-                          (long long)config->idx, op_name(graph, op));
+        return error_kind(err, ERROR_OUT_OF_RANGE, "idx %lld is not a tensor that can be sharded",
+                          (long long)config->idx);
     int rank = operand->projection.n_dims;
     lua_Integer dim = config->dim < 0 ? config->dim + rank : config->dim;
     if (dim < 0 || dim >= rank)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "idx %lld of '%s' has %d dims, no dim %lld",
-                          (long long)config->idx, op_name(graph, op), rank, (long long)config->dim);
+        return error_kind(err, ERROR_OUT_OF_RANGE, "idx %lld has %d dims, no dim %lld",
+                          (long long)config->idx, rank, (long long)config->dim);
     const DimFactors *factors = &operand->factors[dim];
     *index = factors->n > 0 ? factors->index[0] : -1;
     if (*index < 0 || space->index[*index].role == ROLE_FROZEN)
-        return error_kind(err, ERROR_FROZEN,
-                          "dim %d of idx %d of '%s' is frozen: it cannot be sharded", (int)dim,
-                          (int)config->idx, op_name(graph, op));
+        return error_kind(err, ERROR_FROZEN, "dim %d of idx %d is frozen: it cannot be sharded",
+                          (int)dim, (int)config->idx);
     return true;
 }
 
@@ -265,15 +262,13 @@ static int64_t size_left(const OpSpace *space, const PartLevel *before, int n_be
     return size;
 }
 
-static bool check_divides(const Graph *graph, int32_t op, const OpSpace *space,
-                          const PartLevel *level, int64_t size, Error *err)
+static bool check_divides(const OpSpace *space, const PartLevel *level, int64_t size, Error *err)
 {
     if (size % level->num == 0)
         return true;
     return error_kind(err, ERROR_NOT_DIVISIBLE,
-                      "index dim %s of '%s' has %" PRId64 " elements, which %" PRId64
-                      " does not divide",
-                      space->index[level->index].name, op_name(graph, op), size, level->num);
+                      "index dim %s has %" PRId64 " elements, which %" PRId64 " does not divide",
+                      space->index[level->index].name, size, level->num);
 }
 
 static bool find_level(const Policy *policy, int32_t op, const PartLevel *before, int n_before,
@@ -288,7 +283,7 @@ static bool find_level(const Policy *policy, int32_t op, const PartLevel *before
                           op_operator(graph, op));
     if (!config->has_idx || !config->has_dim || (!config->has_num && !config->has_axis))
         return error_set(err, "a partition needs idx, dim, and num or axis");
-    if (!find_index(graph, op, space, config, &level->index, err))
+    if (!find_index(space, config, &level->index, err))
         return false;
 
     memcpy(level->atom, config->atom, sizeof level->atom);
@@ -300,15 +295,14 @@ static bool find_level(const Policy *policy, int32_t op, const PartLevel *before
         return error_kind(err, ERROR_OUT_OF_RANGE, "num = %lld, but axis has %" PRId64 " devices",
                           (long long)config->num, level->num);
     int64_t size = size_left(space, before, n_before, level->index);
-    if (!check_divides(graph, op, space, level, size, err))
+    if (!check_divides(space, level, size, err))
         return false;
     AtomSet used = used_by(before, n_before);
     if (!config->has_axis)
         return axes_of_num(policy, submesh_free(mesh, (SubMesh){.fixed = used}), level, err);
     for (int i = 0; i < level->n; i++)
         if (used >> level->atom[i] & 1)
-            return error_kind(err, ERROR_CONFLICT, "'%s' is already partitioned by axis %s",
-                              op_name(graph, op),
+            return error_kind(err, ERROR_CONFLICT, "it is already partitioned by axis %s",
                               mesh->axes[mesh->atoms[level->atom[i]].axis].name);
     return true;
 }
@@ -321,7 +315,7 @@ static bool choose_level(const Policy *policy, int32_t op, const PartLevel *befo
     if (find_level(policy, op, before, n_before, config, level, err))
         return true;
     const char *name = op_name(policy->session->graph, op);
-    legal_name(policy, name, arena_printf(policy->arena, "'%s'", name), err);
+    legal_about(err, arena_printf(policy->arena, "'%s'", name));
     return hint_splittable(policy, op, used_by(before, n_before), err);
 }
 

@@ -340,7 +340,7 @@ static HostileRow policy_rows[] = {
     {"partition_num",
      "g:partition(g:nodes()[5], g:nodes()[5]:algorithm(\"dim\"), {idx = 0, dim = 0, num = 1 << "
      "62})",
-     "index dim d0 of '/transformer/Add' has 2 elements, which 4611686018427387904 does not "
+     "'/transformer/Add': index dim d0 has 2 elements, which 4611686018427387904 does not "
      "divide"},
     {"pins_flood",
      "local t = g:params()[1] while true do g:unpin(t, 0) g:shard(t, {[0] = \"dp\"}) end",

@@ -565,7 +565,7 @@ static PasRow plan_rows[] = {
      POLICY("", "for i = 0, 7 do yield {op = at(i), stage_id = i // 4, recompute_id = 0} end"),
      "5: recompute group 0 is in two stages: 'mm2'\n"},
     {"a_frozen_partition", "tp=2", POLICY("", "yield {op = at(7), partition = {0, 1}}"),
-     "5: dim 1 of idx 0 of 'soft' is frozen: it cannot be sharded [(idx, dim) that can be "
+     "5: 'soft': dim 1 of idx 0 is frozen: it cannot be sharded [(idx, dim) that can be "
      "partitioned: (0, 0) "
      "d0 of 8; unused axes: tp=2]\n"},
     {"a_plan_without_an_op", "tp=2", POLICY("", "yield {partition = {0, 1}}"),

@@ -318,18 +318,18 @@ static PolicyRow refusal_rows[] = {
      "that can be sharded: "
      "d0 8]\n"},
     {"partition_frozen", "tp=4", FIND PAS(CUT("Softmax", "idx = 0, dim = 1, num = 4")),
-     "6: script: dim 1 of idx 0 of 'net.soft_Softmax' is frozen: it cannot be sharded [(idx, dim) "
+     "6: script: 'net.soft_Softmax': dim 1 of idx 0 is frozen: it cannot be sharded [(idx, dim) "
      "that can be partitioned: (0, 0) d0 of 8; unused axes: tp=4]\n"},
     {"partition_idx_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 3, dim = 0, num = 4")),
-     "6: script: node 'net.fc2_MatMul' has 3 operands, no idx 3 [(idx, dim) that can be "
+     "6: script: 'net.fc2_MatMul': it has 3 operands, no idx 3 [(idx, dim) that can be "
      "partitioned: (0, "
      "0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: tp=4]\n"},
     {"partition_dim_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 1, dim = 2, num = 4")),
-     "6: script: idx 1 of 'net.fc2_MatMul' has 2 dims, no dim 2 [(idx, dim) that can be "
+     "6: script: 'net.fc2_MatMul': idx 1 has 2 dims, no dim 2 [(idx, dim) that can be "
      "partitioned: (0, "
      "0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: tp=4]\n"},
     {"partition_does_not_divide", "tp=5", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 5")),
-     "6: script: index dim k of 'net.fc2_MatMul' has 48 elements, which 5 does not divide [(idx, "
+     "6: script: 'net.fc2_MatMul': index dim k has 48 elements, which 5 does not divide [(idx, "
      "dim) that can be partitioned: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: "
      "tp=5]\n"},
     {"partition_of_a_part_does_not_divide", "dp=8,tp=4",
@@ -337,7 +337,7 @@ static PolicyRow refusal_rows[] = {
                   "idx = 0, dim = 1, num = 4") "\n"
                                                "graph:partition(subs[1], node:algorithm('dim'), "
                                                "{idx = 0, dim = 1, num = 8})"),
-     "7: script: index dim k of 'net.fc2_MatMul' has 12 elements, which 8 does not divide [(idx, "
+     "7: script: 'net.fc2_MatMul': index dim k has 12 elements, which 8 does not divide [(idx, "
      "dim) that can be partitioned: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: "
      "dp=8]\n"},
     {"num_could_be_several", "dp=4,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4")),
@@ -367,7 +367,7 @@ static PolicyRow refusal_rows[] = {
          CUT("MatMul", "idx = 0, dim = 1, axis = 'tp'") "\nlocal algo = node:algorithm('dim')\n"
                                                         "graph:partition(subs[1], algo, {idx = 0, "
                                                         "dim = 0, axis = 'tp'})"),
-     "8: script: 'net.fc2_MatMul' is already partitioned by axis tp [(idx, dim) that can be "
+     "8: script: 'net.fc2_MatMul': it is already partitioned by axis tp [(idx, dim) that can be "
      "partitioned: "
      "(0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: dp=2]\n"},
     {"assign_elsewhere", "dp=2,tp=4",
