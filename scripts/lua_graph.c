@@ -194,7 +194,7 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
         error_set(err, "'store' applies to parameters, not to nodes");
         return about_key(L, policy, key, err);
     }
-    bool around = key->spec.ring && space->index[i].rounds > 0;
+    bool around = key->spec.ring && op_cut_rounds(space, i) > 0;
     if (key->spec.n > 0 && !around && (key->spec.ring || space->index[i].role == ROLE_FROZEN)) {
         error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' %s", STR_ARG(index),
                    op_name(policy->session->graph, op),

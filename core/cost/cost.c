@@ -9,6 +9,7 @@
 #include "core/cost/op_declared.h"
 #include "core/cost/ring.h"
 #include "core/rules/registry.h"
+#include "core/space/contraction.h"
 #include "core/space/gradient.h"
 
 #include <math.h>
@@ -229,8 +230,7 @@ static int64_t touched_bytes(const Operand *operand, int64_t bytes)
                : bytes;
 }
 
-/* The bytes that rank 0 reads and writes: every operand once, in the sharding it is read or made
- * with. */
+/* The bytes that rank 0 reads and writes of operands as these are read and made. */
 static int64_t op_bytes_local(const KnownWork *known, int32_t op, OpAs as, Work work)
 {
     const Plan *plan = known->plan;
@@ -250,7 +250,10 @@ static int64_t op_bytes_local(const KnownWork *known, int32_t op, OpAs as, Work 
         if (tensor < 0)
             continue;
         int32_t made = as.sharding ? as.sharding[i - at->input] : plan->moved->made[tensor];
-        written += touched_bytes(&operand[i - at->input], known_bytes(known, tensor, made));
+        double more =
+            ring_rewrites(plan, op, as.cut ? as.cut : plan_cut(plan, op), i - op_output_place(at));
+        int64_t bytes = known_bytes(known, tensor, made);
+        written += touched_bytes(&operand[i - at->input], bytes) + (int64_t)(more * (double)bytes);
     }
     bool gradient = program_space(plan->inferred, op)->gradient;
     if (work == WORK_GATHER && first > written && !gradient)
@@ -350,7 +353,8 @@ OpCost op_cost_on(const OpCost *cost, const Machine *machine)
     const MeasuredOp *table = table_of(cost, machine, size);
     out.measured = table != NULL;
     if (table)
-        out.us = measured_us(machine->measured, table, size);
+        out.us = measured_us(machine->measured, table, size) *
+                 (out.product.m > 0 ? fmax(out.turns, 1) : 1);
     if (out.work == WORK_VIEW)
         return out;
     out.flops_per_s = peak_flops_per_s(machine, out.work, out.dtype);
@@ -358,7 +362,8 @@ OpCost op_cost_on(const OpCost *cost, const Machine *machine)
     out.flops_share = out.waves_share * flops_share(machine, &out);
     out.bytes_per_s = machine->memory_bytes_per_s;
     out.bytes_share = memory_share(machine, &out);
-    out.launch_us = machine->launch_us + (out.work == WORK_MATMUL ? machine->matmul_us : 0);
+    double launch_us = machine->launch_us + (out.work == WORK_MATMUL ? machine->matmul_us : 0);
+    out.launch_us = fmax(out.turns, 1) * launch_us;
     double compute_s = out.flops / (out.flops_share * out.flops_per_s);
     double memory_s = (double)out.bytes / (out.bytes_share * out.bytes_per_s);
     if (!table)
@@ -392,6 +397,7 @@ static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
     cost.attention = space->attention;
     cost.norm = space->norm;
     cost.function = space->function;
+    cost.turns = ring_turns(plan, op, as.cut ? as.cut : plan_cut(plan, op));
     cost.gradient = program_space(plan->inferred, op)->gradient != NULL;
     cost.flops = declared && declared->cost.flops >= 0 ? declared->cost.flops
                  : as.cut                              ? flops_as(plan, op, as.cut)
@@ -498,8 +504,11 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
         say_measured(&cost, out);
         return;
     }
-    buf_printf(out, "%s%s: %.4g us + max(", work_name(cost.work),
-               cost.declared ? ", as its operator declares" : "", cost.launch_us);
+    buf_printf(out, "%s%s: ", work_name(cost.work),
+               cost.declared ? ", as its operator declares" : "");
+    if (cost.turns > 1)
+        buf_printf(out, "%.0f turns x ", cost.turns);
+    buf_printf(out, "%.4g us + max(", cost.launch_us / fmax(cost.turns, 1));
     units_format_count((int64_t)cost.flops, out);
     buf_puts(out, " flops / ");
     say_rate(cost.flops_share, cost.flops_per_s / 1e12, "TFLOP/s", out);

@@ -27,9 +27,12 @@
  * If the machine has a table for the operator (core/reshard/measured.h), its time is taken from the
  * table; for views, too. Not modelled: caches; clocks that drop under load are part of the shares.
  *
- * Parts that go around a ring are sent while the op computes on them. The op's time, without its
- * first turn, can hide the sends of all its rings together; what they take beyond that is waited
- * for. This holds for every total below.
+ * Parts that go around a ring are sent on while the op computes on each of them, in a launch of its
+ * own. A product's tiles are those of one turn, and a result that is summed up over the turns is
+ * read and written in each. Of the op's time all but its first turn is there to hide the ring, for
+ * all its rings together: what they take beyond that is waited for. So an op in n turns takes
+ * max(compute, transfer) in all but one of them, as Wang et al. 2023 (core/plan/op_cut.h) count it.
+ * That holds for every total below.
  *
  * step_us = compute_us + comm_us, minus what rings hide: nothing else overlaps. overlap_us is the
  * best case: two queues, of ops and of collectives, each in program order. A collective starts when
@@ -77,9 +80,10 @@ typedef struct {
                            work */
     int64_t bytes;
     double bytes_per_s, bytes_share;
-    double launch_us, us;
-    bool measured; /* us comes from a table of the machine (core/reshard/measured.h) */
-    bool declared; /* a user's function gave some of these numbers (op_declared.h) */
+    double turns; /* how often it is launched: of an op whose parts go around a ring; else 0 or 1 */
+    double launch_us, us; /* launch_us: of all turns */
+    bool measured;        /* us comes from a table of the machine (core/reshard/measured.h) */
+    bool declared;        /* a user's function gave some of these numbers (op_declared.h) */
 } OpCost;
 
 OpCost op_cost(const Plan *plan, int32_t op);

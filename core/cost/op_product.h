@@ -5,10 +5,6 @@
 
 #include "core/plan/plan.h"
 
-/* Finds two inputs that share an index dim that is summed over, while each has an index dim that
- * the other lacks: the sets of index dims of both. Returns false if there are no such inputs. */
-bool op_space_contracts(const OpSpace *space, uint32_t *left, uint32_t *right);
-
 /* batch times [m, k] by [k, n]. */
 typedef struct {
     double batch, m, n, k;

@@ -43,6 +43,27 @@ double ring_hidden_us(const Plan *plan, const Reshard *reshard)
     return own * (all > under ? under / all : 1);
 }
 
+double ring_turns(const Plan *plan, int32_t op, const OpCut *cut)
+{
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    int ring = space && cut ? op_cut_ring(space, cut) : -1;
+    return ring < 0 ? 1
+                    : (double)(op_cut_rounds(space, ring) *
+                               mesh_atoms_size(plan->mesh, cut_atoms(&cut->index[ring])));
+}
+
+double ring_rewrites(const Plan *plan, int32_t op, const OpCut *cut, int output)
+{
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    int ring = space && cut ? op_cut_ring(space, cut) : -1;
+    if (ring < 0 || space->index[ring].role == ROLE_FROZEN)
+        return 0;
+    if (!operand_has_index(opspace_output(space, output), ring))
+        return 2 * (ring_turns(plan, op, cut) - 1);
+    Sharding made = op_cut_sharding(space, cut, space->n_inputs + output, plan->mesh);
+    return sharding_has_ring(&made) ? 1 : 0;
+}
+
 /* ---- what a mask leaves ---- */
 
 /* Keys that a query sees: from its place less `left` to its place and `right`; -1: no bound. */

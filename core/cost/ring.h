@@ -10,6 +10,12 @@
  * the formula is in cost.h. Needs op_us in plan->priced. */
 double ring_hidden_us(const Plan *plan, const Reshard *reshard);
 
+/* In how many turns an op computes under a cut; 1 if nothing goes around, or cut is NULL. */
+double ring_turns(const Plan *plan, int32_t op, const OpCut *cut);
+
+/* How often a result is read or written once more because the turns of a product add to it. */
+double ring_rewrites(const Plan *plan, int32_t op, const OpCut *cut, int output);
+
 /* How much longer the turns of a ring take than if all ranks had equal work in each: a turn ends
  * with the rank that has the most query and key pairs that the mask lets through. 1 if nothing goes
  * around, or nothing is masked by place. A causal mask over n contiguous parts gives (2n - 1) / n,

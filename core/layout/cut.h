@@ -35,7 +35,8 @@
  * 1024/cp[ring]. `after` is the number of times around. A rank holds one part at a time, so the
  * elements are those of its own part. An index dim that is cut so is computed whole by every rank,
  * in turns: its axes shard other index dims of the op too. A value that an op makes so goes around
- * as it is added up, and ends where it belongs.
+ * as it is added up, and ends where it belongs: all the way (`around`) where the ranks begin with
+ * their own parts, one step less where they end with these.
  *
  * A block may be dealt to the ranks from the last to the first: (512|512~)/cp gives a rank a part
  * of the first half and the mirrored part of the second, which balances a causal mask.
@@ -61,7 +62,8 @@ typedef struct {
 typedef struct {
     int32_t n; /* number of digits; 0 only for a dim of size 1 or less: a whole dim of size s is one
                   uncut digit */
-    int32_t around;        /* 1: the halo goes on at the other end of the dim; else 0 */
+    int32_t around;        /* 1: the halo goes on at the other end of the dim, or the ring all the
+                              way; else 0 */
     int32_t before, after; /* the halo, in elements; 0: none */
     Digit digit[DIGITS_MAX];
 } Cut;

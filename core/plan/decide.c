@@ -163,6 +163,14 @@ static void report_not_obeyed(Plan *plan, const NotObeyedList *refused)
     }
 }
 
+/* Whether its parts go around as an op computes, and no propagator has to know: the axes that shard
+ * the op otherwise are what they are. */
+static bool is_ring_of_product(const Plan *plan, const Decision *pin)
+{
+    return pin->kind == PIN_INDEX_DIM && cut_is_ring(decision_cut(pin)) &&
+           program_space(plan->inferred, pin->place)->index[pin->dim].role != ROLE_FROZEN;
+}
+
 /* The axes that distinguish the devices of a pipeline stage: they may not shard what the stage
  * holds. */
 static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decision *pin)
@@ -177,9 +185,8 @@ static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decisio
 /* Whether an op can be computed with that cut of an index dim. */
 static bool obeys_cut(const OpSpace *space, int index, const Cut *cut)
 {
-    if (cut_is_ring(cut))
-        return space->index[index].rounds > 0;
-    return space->index[index].role != ROLE_FROZEN;
+    return cut_is_ring(cut) ? op_cut_rounds(space, index) > 0
+                            : space->index[index].role != ROLE_FROZEN;
 }
 
 /* Sharding a frozen index dim would give wrong sums. Only parameters are stored before they are
@@ -195,7 +202,7 @@ static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
     }
     if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(decision_cut(pin)) &&
         !obeys_cut(program_space(inferred, pin->place), pin->dim, decision_cut(pin))) {
-        bool rounds = program_space(inferred, pin->place)->index[pin->dim].rounds > 0;
+        bool rounds = op_cut_rounds(program_space(inferred, pin->place), pin->dim) > 0;
         refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin",
                    cut_is_ring(decision_cut(pin)) ? "has no parts that can go around a ring"
                                                   : "is frozen: the op cannot be sharded along it",
@@ -298,12 +305,18 @@ static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *
     AtomSet *used = arena_array(scratch, AtomSet, ROLES * n);
     const AtomSet *barred = barred_axes(scratch, plan, out), *apart = stages_barred(scratch, plan);
     out->pins = arena_array(plan->arena, const Decision *, n);
+    out->rings = arena_array(plan->arena, const Decision *, n);
     out->n_pin_of = 4;
     while (out->n_pin_of < 2 * STORED_KINDS * (uint32_t)n)
         out->n_pin_of *= 2;
     out->pin_of = arena_array(plan->arena, int32_t, out->n_pin_of);
     for (int i = 0; i < n; i++) {
         const Decision *pin = holds[i];
+        if (pin && is_ring_of_product(plan, pin)) {
+            if (can_hold(plan, apart, pin))
+                out->rings[out->n_rings++] = pin;
+            continue;
+        }
         if (!pin || !is_obeyed(plan, pin, refused) || !can_hold(plan, apart, pin))
             continue;
         if (barred && pin->kind == PIN_TENSOR_DIM && !pin->store &&

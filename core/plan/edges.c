@@ -165,7 +165,17 @@ static bool is_kept(const Edges *e, int32_t tensor)
     return e->kept && e->kept[tensor];
 }
 
-/* op: the reader; the maker where a pin asks for it, and then the value is kept for all phases. */
+/* Whether the op that is being looked at has read the reshard's result already. */
+static bool is_read_by(const Edges *e, int32_t reshard, int32_t op)
+{
+    for (int i = e->use_op.n - 1; i >= 0 && e->use_op.at[i] == op; i--)
+        if (e->use_of.at[i] == reshard)
+            return true;
+    return false;
+}
+
+/* What goes around is not kept: it does so once more for each op that computes on its shards.
+ * op: the reader; the maker where a pin asks for it, and then the value is kept for all phases. */
 static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to, int32_t op)
 {
     bool pinned = op == e->plan->inferred->graph->tensors[tensor].maker;
@@ -173,6 +183,8 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to,
     int phase = pinned ? 0 : plan_phase(e->plan, op);
     for (int32_t at = e->first_reshard[tensor]; at > 0; at = e->next_reshard.at[at - 1]) {
         Reshard *old = &e->reshards.at[at - 1];
+        if (ring && !is_read_by(e, at - 1, op))
+            continue;
         if (old->to == to.sharding && old->from == from.sharding && old->to_devices == to.devices &&
             old->from_devices == from.devices && (old->phase == 0 || old->phase == phase))
             return old;
@@ -400,23 +412,29 @@ static void add_unsent(Plan *plan, const Edges *e)
               e->n_unsent > 1 ? arena_printf(plan->arena, " (and %d more)", e->n_unsent - 1) : "");
 }
 
+static void note_idle_ring(Plan *plan, const Decision *pin)
+{
+    bool ring = pin->kind == PIN_INDEX_DIM && cut_is_ring(decision_cut(pin));
+    const OpSpace *space = ring ? program_space(plan->inferred, pin->place) : NULL;
+    if (!ring || op_cut_ring(space, program_cut(plan, pin->place)) >= 0)
+        return;
+    bool product = space->index[pin->dim].role != ROLE_FROZEN;
+    plan_find(plan, LEVEL_NOTE, "idle-ring", pin->place, -1,
+              product
+                  ? "shard another dim of the op by the axes of the ring, and leave this one whole"
+                  : "shard its queries by the axes of the ring, and nothing else that goes around",
+              "%s: parts of %s do not go around a ring, whose axes shard no other dim of the op, "
+              "or shard what goes around otherwise",
+              op_name(plan->inferred->graph, pin->place), space->index[pin->dim].name);
+}
+
 /* Rings that are none: what goes around is gathered, or is there already. */
 static void note_idle_rings(Plan *plan)
 {
-    for (int i = 0; i < plan->decided->n_pins; i++) {
-        const Decision *pin = plan->decided->pins[i];
-        if (pin->kind != PIN_INDEX_DIM || !cut_is_ring(decision_cut(pin)) ||
-            op_cut_ring(program_space(plan->inferred, pin->place), program_cut(plan, pin->place)) >=
-                0)
-            continue;
-        plan_find(
-            plan, LEVEL_NOTE, "idle-ring", pin->place, -1,
-            "shard its queries by the axes of the ring, and nothing else that goes around",
-            "%s: parts of %s do not go around a ring, whose axes shard no other dim of the op, "
-            "or shard what goes around otherwise",
-            op_name(plan->inferred->graph, pin->place),
-            program_space(plan->inferred, pin->place)->index[pin->dim].name);
-    }
+    for (int i = 0; i < plan->decided->n_pins; i++)
+        note_idle_ring(plan, plan->decided->pins[i]);
+    for (int i = 0; i < plan->decided->n_rings; i++)
+        note_idle_ring(plan, plan->decided->rings[i]);
 }
 
 /* Groups the uses by reshard; they were collected in program order. */

@@ -1,5 +1,6 @@
 #include "core/plan/op_cut.h"
 
+#include "core/space/contraction.h"
 #include "core/space/dim_part.h"
 #include "core/space/gradient.h"
 
@@ -41,7 +42,7 @@ AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut)
 {
     AtomSet atoms = 0;
     for (int i = 0; i < space->n_index; i++)
-        if (space->index[i].role == ROLE_REDUCE)
+        if (space->index[i].role == ROLE_REDUCE && !cut_is_ring(&cut->index[i]))
             atoms |= cut_atoms(&cut->index[i]);
     return atoms;
 }
@@ -51,7 +52,8 @@ static void add_partials(const OpSpace *space, const OpCut *cut, const Operand *
                          Sharding *sharding)
 {
     for (int i = 0; i < space->n_index; i++) {
-        bool sums = space->index[i].role == ROLE_REDUCE && !operand_has_index(output, i);
+        bool sums = space->index[i].role == ROLE_REDUCE && !operand_has_index(output, i) &&
+                    !cut_is_ring(&cut->index[i]);
         AtomSet atoms = sums ? cut_atoms(&cut->index[i]) : 0;
         for (int a = 0; a < ATOMS_MAX; a++)
             if (atoms >> a & 1)
@@ -180,36 +182,60 @@ OpCut op_cut_of_forward(const OpSpace *space, const OpCut *cut)
     return out;
 }
 
-/* Whether the axes shard a dim of the operand by an index dim that does not go around. */
-static bool shards(const OpCut *cut, const Operand *operand, AtomSet atoms)
+int op_cut_rounds(const OpSpace *space, int index)
 {
+    if (space->index[index].role == ROLE_FROZEN)
+        return space->index[index].rounds;
+    return op_space_in_parts(space, index) ? 1 : 0;
+}
+
+/* The axes that shard dims of the operand by index dims that do not go around. */
+static AtomSet shards(const OpCut *cut, const Operand *operand)
+{
+    AtomSet atoms = 0;
     for (int d = 0; d < operand->shape.n_dims; d++)
         for (int f = 0; f < operand->factors[d].n; f++) {
             const Cut *other = &cut->index[operand->factors[d].index[f]];
-            if (!cut_is_ring(other) && (cut_atoms(other) & atoms))
-                return true;
+            atoms |= cut_is_ring(other) ? 0 : cut_atoms(other);
         }
-    return false;
+    return atoms;
+}
+
+/* Whether an operand can lie as the ring of a product has it: shards of it go around, or a rank has
+ * all of them. Counts those that go around. */
+static bool product_goes_around(const OpSpace *space, const OpCut *cut, int operand, AtomSet atoms,
+                                int *n_around)
+{
+    AtomSet there = shards(cut, &space->operand[operand]) & atoms;
+    *n_around += there == 0;
+    return there == atoms || (there == 0 && (operand < space->n_inputs ||
+                                             (op_cut_reduced(space, cut) & atoms) == atoms));
 }
 
 int op_cut_ring(const OpSpace *space, const OpCut *cut)
 {
-    int ring = -1;
+    int ring = -1, n_in = 0, n_out = 0;
     for (int j = 0; j < space->n_index && ring < 0; j++)
         if (cut_is_ring(&cut->index[j]))
             ring = j;
     AtomSet atoms = ring < 0 ? 0 : cut_atoms(&cut->index[ring]);
     if (ring < 0 || (atoms & ~cuts_used(cut->index, cut->n, -1)))
         return -1;
-    for (int i = 0; i < space->n_inputs; i++)
-        if (!space->operand[i].absent && operand_has_index(&space->operand[i], ring) &&
-            shards(cut, &space->operand[i], atoms))
+    bool product = space->index[ring].role != ROLE_FROZEN;
+    for (int i = 0; i < space->n_inputs + (product ? space->n_outputs : 0); i++) {
+        const Operand *operand = &space->operand[i];
+        if (operand->absent || !operand_has_index(operand, ring))
+            continue;
+        if (product
+                ? !product_goes_around(space, cut, i, atoms, i < space->n_inputs ? &n_in : &n_out)
+                : (shards(cut, operand) & atoms) != 0)
             return -1;
-    return ring;
+    }
+    return product && (n_in > 0) == (n_out > 0) ? -1 : ring;
 }
 
 /* Parts of an input go around; those of an output do while the ranks add to them, if each rank has
- * addends of all. Where every rank makes all of them, they are whole. */
+ * addends of all. Where every rank has or makes all of them, they are whole. */
 static void go_around(const OpSpace *space, const OpCut *cut, int operand, Sharding *sharding)
 {
     const Operand *o = &space->operand[operand];
@@ -221,12 +247,14 @@ static void go_around(const OpSpace *space, const OpCut *cut, int operand, Shard
         if (index < 0 || !cut_is_ring(&cut->index[index]) || cut_is_whole(made))
             continue;
         bool input = operand < space->n_inputs;
-        if (ring < 0 || (!input && (cut_atoms(made) & ~sharding_partials(sharding)))) {
+        if (ring < 0 || (input ? shards(cut, o) & cut_atoms(made)
+                               : cut_atoms(made) & ~sharding_partials(sharding))) {
             *made = cut_whole(o->shape.dim[d]);
             continue;
         }
         made->before = CUT_RING;
-        made->after = input ? space->index[index].rounds : 1;
+        made->after = input ? op_cut_rounds(space, index) : 1;
+        made->around = !input && space->index[index].role == ROLE_FROZEN;
     }
 }
 
@@ -322,7 +350,7 @@ bool op_cut_of_frozen(const OpSpace *space, int index, const Cut *cut, const Mes
     int n = dim_parts(space, index, sizes, DIGITS_MAX);
     Cut part;
     if (cut_is_ring(cut))
-        return space->index[index].rounds > 0;
+        return op_cut_rounds(space, index) > 0;
     if (space->index[index].carries)
         return cut->n == 1 && !cut_is_blocks(cut);
     for (int i = 0; i < n; at += sizes[i++])

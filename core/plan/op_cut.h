@@ -50,10 +50,20 @@ bool op_cut_read_halos(const OpSpace *space, const OpCut *cut, int operand, cons
  * go around a ring. */
 bool op_cut_of_frozen(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh);
 
-/* The index dim whose parts go around a ring; -1: none. Its axes must shard another index dim of
- * the op, since otherwise all ranks would compute the same in different orders, and no other dim of
- * what goes around, since otherwise there is nothing to pass on. If that does not hold, the dim is
- * whole. */
+/* How often the parts of an index dim can go around a ring while the op computes on them: as its
+ * kernel says of a frozen dim, once in a product (core/space/contraction.h); 0: they cannot. */
+int op_cut_rounds(const OpSpace *space, int index);
+
+/* The index dim whose parts go around a ring; -1: none. Its axes shard another index dim of the op,
+ * or else all ranks would make the same in different orders. Where that does not hold the dim is
+ * whole.
+ *
+ * Of attention keys and values go around: the axes shard no other dim of theirs. Of a product it is
+ * one side, whichever the axes do not shard otherwise: an operand comes in parts instead of being
+ * gathered, or the result is summed up part by part on its way instead of being reduce-scattered;
+ * of operands and results that the axes shard otherwise a rank has all parts, and uses one in each
+ * turn. This is the decomposition of Wang et al. 2023, Overlap Communication with Dependent
+ * Computation via Decomposition in Large Deep Learning Models, ASPLOS. */
 int op_cut_ring(const OpSpace *space, const OpCut *cut);
 
 /* The cut of the forward op, restricted to the index dims of its gradient op. */

@@ -199,6 +199,9 @@ typedef struct {
 typedef struct Decided {
     const Decision **pins; /* at most one per dim, in journal order */
     int n_pins;
+    const Decision **rings; /* pins by which parts of a product go around a ring: laid upon the cuts
+                               that propagation gives */
+    int n_rings;
     const Decision **marks; /* likewise, for the decisions about a tensor as a whole */
     int n_marks;
     const Decision **places; /* likewise, for the decisions about a range of ops, or about all */

@@ -53,8 +53,10 @@ OpCut gradient_op_cut(const OpSpace *space, const OpCut *of, const Mesh *mesh)
     for (int j = 0; j < space->n_index; j++) {
         int index = opspace_find_index(from, str_from(space->index[j].name));
         const Cut *of_forward = index < 0 ? NULL : &of->index[index];
-        if (of_forward && (space->index[j].role != ROLE_FROZEN ||
-                           op_cut_of_frozen(from, index, of_forward, mesh)))
+        if (of_forward &&
+            (cut_is_ring(of_forward) ? op_cut_rounds(space, j) > 0
+                                     : space->index[j].role != ROLE_FROZEN ||
+                                           op_cut_of_frozen(from, index, of_forward, mesh)))
             cut.index[j] = *of_forward;
     }
     return cut;

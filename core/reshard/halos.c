@@ -15,11 +15,11 @@ static AtomSet halo_atoms(const Sharding *sharding)
 static int ring_turns(const Resharder *resharder, const Sharding *before, const Sharding *after)
 {
     for (int64_t d = 0; d < before->n_dims; d++) {
-        int n = (int)mesh_atoms_size(resharder->mesh, cut_atoms(&after->dim[d]));
-        if (cut_is_ring(&after->dim[d]))
-            return after->dim[d].after * n - 1;
-        if (cut_is_ring(&before->dim[d]))
-            return (int)mesh_atoms_size(resharder->mesh, cut_atoms(&before->dim[d]));
+        const Cut *there = &after->dim[d], *here = &before->dim[d];
+        if (cut_is_ring(there))
+            return there->after * (int)mesh_atoms_size(resharder->mesh, cut_atoms(there)) - 1;
+        if (cut_is_ring(here))
+            return (int)mesh_atoms_size(resharder->mesh, cut_atoms(here)) - 1 + here->around;
     }
     return 0;
 }

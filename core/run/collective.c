@@ -91,16 +91,6 @@ static bool combine(Local *to, const Local *from, const Picks *picks, ReduceOp r
     return true;
 }
 
-static Picks picks_between(Arena *scratch, const Local *to, const Local *from)
-{
-    Picks picks = picks_new(scratch, &to->shape);
-    int64_t stride[DIMS_MAX];
-    row_major_strides(&from->shape, stride);
-    for (int d = 0; d < picks.n_dims; d++)
-        picks_match(&picks, d, &to->runs[d], 0, 1, &from->runs[d], stride[d]);
-    return picks;
-}
-
 /* Along a dim that carries all of the target reads the end of the other part. */
 static void pick_end(Picks *picks, const Local *from, int dim, const Sharding *sharding)
 {

@@ -179,6 +179,16 @@ void picks_global(Picks *picks, int d, const Runs *target, int64_t stride)
     assert(i == picks->size[d]);
 }
 
+Picks picks_between(Arena *arena, const Local *to, const Local *from)
+{
+    Picks picks = picks_new(arena, &to->shape);
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&from->shape, stride);
+    for (int d = 0; d < picks.n_dims; d++)
+        picks_match(&picks, d, &to->runs[d], 0, 1, &from->runs[d], stride[d]);
+    return picks;
+}
+
 Picks picks_whole(Arena *arena, const Local *part)
 {
     Picks picks = picks_new(arena, &part->shape);

@@ -101,6 +101,9 @@ void picks_match(Picks *picks, int d, const Runs *target, int64_t start, int64_t
 /* Maps dim d of the target to `stride` times its global index; the source is unsharded. */
 void picks_global(Picks *picks, int d, const Runs *target, int64_t stride);
 
+/* Maps each element of a part to that of another part of the same tensor. */
+Picks picks_between(Arena *arena, const Local *to, const Local *from);
+
 /* Maps each element of a part to its row-major place in the whole tensor. */
 Picks picks_whole(Arena *arena, const Local *part);
 

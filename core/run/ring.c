@@ -3,6 +3,10 @@
  * In turn t a rank has the parts of the rank that is t places before it, and computes on them while
  * it hands them on. Outputs that go around are handed on once the rank has added to them, in the
  * last round, so that each ends where it belongs. The slots of the inputs stay as they are.
+ *
+ * A product has no kernel for turns: it is computed on a part in each (op_cut_ring()). Where
+ * results go around a rank begins with the part of the rank before it and ends with its own; what
+ * it has made is on its way while it computes what is added next.
  */
 #include "core/run/runner.h"
 
@@ -13,6 +17,7 @@ enum { PARTS_MAX = 16 };
 typedef struct {
     Rank *rank;
     const Instr *instr;
+    int index; /* the index dim */
     AtomSet atoms;
     int64_t n;  /* ranks of the ring */
     int64_t me; /* this rank's place in it */
@@ -20,6 +25,9 @@ typedef struct {
     int n_inputs, n_outputs; /* that go around */
     int input[PARTS_MAX], output[PARTS_MAX];
     Local *in[PARTS_MAX], *out[PARTS_MAX]; /* what is here in this turn */
+    Local *next[PARTS_MAX];                /* of a product: what comes .. */
+    RingPass pass;                         /* .. with this */
+    bool added;                            /* operands that are added once are */
 } Ring;
 
 int ring_index_of(const Plan *plan, int32_t op)
@@ -27,6 +35,14 @@ int ring_index_of(const Plan *plan, int32_t op)
     const OpSpace *space = inferred_space(plan->inferred, op);
     const OpCut *cut = plan_cut(plan, op);
     return space && cut ? op_cut_ring(space, cut) : -1;
+}
+
+int64_t ring_stores(const Plan *plan, int32_t op)
+{
+    int index = ring_index_of(plan, op);
+    bool product =
+        index >= 0 && program_space(plan->inferred, op)->index[index].role != ROLE_FROZEN;
+    return product ? mesh_atoms_size(plan->mesh, cut_atoms(&plan_cut(plan, op)->index[index])) : 0;
 }
 
 static int64_t member(const Ring *ring, int64_t before)
@@ -211,12 +227,194 @@ static bool go_around(Ring *ring, int rounds, Error *err)
     return ok;
 }
 
+/* ---- products ---- */
+
+static const IndexDim *index_of(const Ring *ring)
+{
+    return &program_space(ring->call.inferred, ring->instr->op)->index[ring->index];
+}
+
+/* The dim of an operand that is the index dim; -1: it lacks it. */
+static int ring_dim(const Ring *ring, int operand)
+{
+    const Operand *o = &program_space(ring->call.inferred, ring->instr->op)->operand[operand];
+    for (int d = 0; d < o->projection.n_dims; d++)
+        if (o->projection.row[d].coef[ring->index] != 0)
+            return d;
+    return -1;
+}
+
+/* Room for the part of `block`, the rank whose turn it is, of what a slot has whole along the dim;
+ * -1: for all of the slot. Its runs are those of the slot. */
+static Local *part_like(const Ring *ring, const Local *slot, int dim, int64_t block)
+{
+    const Mesh *mesh = ring->rank->team->plan->mesh;
+    Sharding whole = sharding_whole(&slot->whole);
+    Local *part = local_new_empty(slot->dtype, &slot->whole, &whole, mesh, 0);
+    Cut cut = program_cut(ring->rank->team->plan, ring->instr->op)->index[ring->index];
+    cut.before = cut.after = cut.around = 0;
+    for (int d = 0; d < slot->whole.n_dims; d++) {
+        part->runs[d] = d == dim ? cut_runs(part->arena, &cut, mesh, block) : slot->runs[d];
+        part->shape.dim[d] = part->runs[d].local_size;
+    }
+    if (local_alloc(part))
+        return part;
+    local_free(part);
+    return NULL;
+}
+
+/* Where the operand is among those that go around; -1: it does not. */
+static int place_around(const int *which, int n, int operand)
+{
+    for (int i = 0; i < n; i++)
+        if (which[i] == operand)
+            return i;
+    return -1;
+}
+
+/* The inputs of a turn; *own: those to be freed. */
+static bool turn_inputs(const Ring *ring, int64_t block, const Local **input, Local **own)
+{
+    for (int i = 0; i < ring->call.n_inputs; i++) {
+        const Local *slot = ring->call.input[i];
+        int at = place_around(ring->input, ring->n_inputs, i), dim = ring_dim(ring, i);
+        input[i] = at >= 0 ? ring->in[at] : slot;
+        if (!slot || at >= 0 || dim < 0)
+            continue;
+        own[i] = part_like(ring, slot, dim, block);
+        if (!own[i])
+            return false;
+        Picks picks = picks_between(own[i]->arena, own[i], slot);
+        local_pick(own[i], slot, &picks);
+        input[i] = own[i];
+    }
+    return true;
+}
+
+/* Puts what a turn made where it belongs: into a part of the result, or added to it. */
+static bool put_made(Ring *ring, Local *const *made, Error *err)
+{
+    for (int i = 0; i < ring->call.n_outputs; i++) {
+        int at = place_around(ring->output, ring->n_outputs, i);
+        Local *to = at >= 0 ? ring->out[at] : ring->call.output[i];
+        if (!made[i])
+            continue;
+        if (at < 0 && ring_dim(ring, ring->call.n_inputs + i) >= 0) {
+            Picks picks = picks_between(made[i]->arena, to, made[i]);
+            local_pick(to, made[i], &picks);
+        } else if (!kernel_combine(REDUCE_SUM, to->dtype, to->data, made[i]->data, 1,
+                                   shape_elements(&to->shape)))
+            return error_kind(err, ERROR_RUN, "elements of type %s cannot be added up",
+                              dtype_name(to->dtype));
+    }
+    return true;
+}
+
+static bool run_part(Ring *ring, const Local *const *input, Local **made, Error *err)
+{
+    KernelCall call = ring->call;
+    bool sums = index_of(ring)->role == ROLE_REDUCE;
+    call.input = input;
+    call.output = made;
+    call.cut = NULL;
+    call.first = call.first && !(sums && ring->added);
+    call.reduce_cut |= sums;
+    call.scratch = arena_new();
+    bool ok = kernel_run_part(&call, err);
+    ring->added = true;
+    arena_free(call.scratch);
+    return ok;
+}
+
+/* Computes on the part of `block`; made: the results, to be freed. Nothing, if the part is empty.
+ */
+static bool compute_part(Ring *ring, int64_t block, Local **made, Error *err)
+{
+    const Plan *plan = ring->rank->team->plan;
+    const Cut *cut = &program_cut(plan, ring->instr->op)->index[ring->index];
+    if (cut_local_size(cut, plan->mesh, block) == 0)
+        return true;
+    Arena *scratch = arena_new();
+    const Local **input = arena_array(scratch, const Local *, ring->call.n_inputs);
+    Local **own = arena_array(scratch, Local *, ring->call.n_inputs);
+    bool ok = turn_inputs(ring, block, input, own);
+    for (int i = 0; ok && i < ring->call.n_outputs; i++) {
+        const Local *slot = ring->call.output[i];
+        made[i] =
+            slot ? part_like(ring, slot, ring_dim(ring, ring->call.n_inputs + i), block) : NULL;
+        ok = !slot || made[i];
+    }
+    if (!ok)
+        error_kind(err, ERROR_RUN, "out of memory for a part that goes around a ring");
+    ok = ok && run_part(ring, input, made, err);
+    for (int i = 0; i < ring->call.n_inputs; i++)
+        local_free(own[i]);
+    arena_free(scratch);
+    return ok;
+}
+
+/* Sends what is here on; what comes instead is that of turn `turn`. */
+static bool send_on(Ring *ring, int turn, Error *err)
+{
+    const GraphOp *at = &ring->call.inferred->graph->ops[ring->instr->op];
+    bool out = ring->n_outputs > 0;
+    int n = out ? ring->n_outputs : ring->n_inputs;
+    Local **now = out ? ring->out : ring->in;
+    if (!make_room(ring, out ? op_output_place(at) : at->input, out ? ring->output : ring->input, n,
+                   turn, now, ring->next, err))
+        return false;
+    ring->pass = pass_of(ring, n, now, ring->next);
+    return ring->rank->team->runner->pass_begin(ring->rank, &ring->pass);
+}
+
+static bool receive(Ring *ring, bool of_slots)
+{
+    bool out = ring->n_outputs > 0;
+    if (!ring->rank->team->runner->pass_end(ring->rank, ring->instr, &ring->pass))
+        return false;
+    replace(out ? ring->out : ring->in, ring->next, ring->pass.n, of_slots);
+    memset(ring->next, 0, sizeof ring->next);
+    return true;
+}
+
+static bool product_turn(Ring *ring, int turn, Local **made, Error *err)
+{
+    bool out = ring->n_outputs > 0, more = turn + 1 < ring->n;
+    if (!out && more && !send_on(ring, turn + 1, err))
+        return false;
+    if (!compute_part(ring, member(ring, turn + out), made, err) ||
+        (out && turn > 0 && !receive(ring, false)) || !put_made(ring, made, err))
+        return false;
+    return !more || (out ? send_on(ring, turn + 2, err) : receive(ring, turn == 0));
+}
+
+static bool product_goes_around(Ring *ring, Error *err)
+{
+    const GraphOp *at = &ring->call.inferred->graph->ops[ring->instr->op];
+    Local **made = arena_array(ring->call.scratch, Local *, at->n_outputs);
+    bool ok = ring->n_outputs == 0 || make_room(ring, op_output_place(at), ring->output,
+                                                ring->n_outputs, 1, ring->out, ring->out, err);
+    for (int turn = 0; ok && turn < ring->n; turn++) {
+        ok = product_turn(ring, turn, made, err);
+        for (int i = 0; i < at->n_outputs; i++) {
+            local_free(made[i]);
+            made[i] = NULL;
+        }
+    }
+    if (ok)
+        keep(ring, ring->call.output);
+    else
+        leave_parts(ring, ring->next, PARTS_MAX);
+    end_parts(ring, ring->call.output, ok);
+    return ok;
+}
+
 bool ring_op(Rank *rank, const Instr *instr, const KernelCall *call, Error *err)
 {
     const Plan *plan = rank->team->plan;
     int index = ring_index_of(plan, instr->op);
     const GraphOp *at = &plan->inferred->graph->ops[instr->op];
-    Ring ring = {.rank = rank, .instr = instr, .call = *call};
+    Ring ring = {.rank = rank, .instr = instr, .index = index, .call = *call};
     ring.atoms = cut_atoms(&program_cut(plan, instr->op)->index[index]);
     ring.n = mesh_atoms_size(plan->mesh, ring.atoms);
     ring.me = mesh_atoms_coord(plan->mesh, ring.atoms, rank->position);
@@ -226,5 +424,7 @@ bool ring_op(Rank *rank, const Instr *instr, const KernelCall *call, Error *err)
         ring.in[i] = rank->slot[rank->team->program->operand[at->input + ring.input[i]]];
     for (int i = 0; i < ring.n_outputs; i++)
         ring.out[i] = call->output[ring.output[i]];
-    return go_around(&ring, program_space(plan->inferred, instr->op)->index[index].rounds, err);
+    const IndexDim *dim = index_of(&ring);
+    return dim->role == ROLE_FROZEN ? go_around(&ring, dim->rounds, err)
+                                    : product_goes_around(&ring, err);
 }

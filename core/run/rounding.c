@@ -265,12 +265,13 @@ static bool bound_by_sum(const Bounds *b)
     bool ok = run_changed(b->call, magnitude, 0, sum);
     for (int o = 0; ok && o < b->at->n_outputs; o++) {
         double unit = b->bound[o] ? computed_unit(b->want[o]->dtype) : 0;
+        double stored = b->bound[o] ? (double)b->call->stored * dtype_unit(b->want[o]->dtype) : 0;
         ok = !b->bound[o] || (sum[o] && local_same_type(sum[o], b->want[o]));
         for (int64_t i = 0; ok && b->bound[o] && i < shape_elements(&b->want[o]->shape); i++) {
             double s = number_at(sum[o], i), size = fabs(number_at(b->want[o], i));
             ok = !isfinite(size) ||
                  (isfinite(s) && s >= size * (1 - 4 * dtype_unit(b->want[o]->dtype)));
-            b->bound[o][i] = 2 * (unit * b->growth + joined) * s;
+            b->bound[o][i] = 2 * (unit * b->growth + joined + stored) * s;
         }
         if (ok && b->bound[o])
             bound_by_result(b, o, 1);

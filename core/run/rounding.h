@@ -37,6 +37,7 @@ typedef struct {
     /* Per input: of a partial one, on whose addends ranks compute, the sum of the addends'
      * magnitudes for each element; else NULL. NULL: no input is partial. */
     const double *const *addends;
+    int64_t stored; /* how often a sum is stored, and rounds, on its way around a ring; else 0 */
 } WholeOp;
 
 const char *rounding_name(Rounding rounding); /* "exact", "sum" */

@@ -62,6 +62,8 @@ const Local *host_fetch(Rank *rank, int32_t slot);
 bool ring_op(Rank *rank, const Instr *instr, const KernelCall *call, Error *err);
 /* The index dim of the op whose parts go around a ring; -1: none. */
 int ring_index_of(const Plan *plan, int32_t op);
+/* How often a result of the op is stored while parts go around: the sums of a product; else 0. */
+int64_t ring_stores(const Plan *plan, int32_t op);
 /* rank_make() with elements in host memory; NULL after rank_failed(). */
 Local *host_make_slot(Rank *rank, int32_t slot);
 

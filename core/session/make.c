@@ -16,6 +16,7 @@
 #include "core/plan/value_split.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
+#include "core/propagate/rings.h"
 #include "core/propagate/step_cuts.h"
 #include "core/reshard/lend.h"
 
@@ -50,6 +51,7 @@ static void propagate_forward(Plan *plan, const PlanRequest *request)
     for (int i = 0; i < graph->n_ops; i++)
         out->cut[i] = -1;
     plan->propagator->run(plan, out, request);
+    rings_put(plan, out, 0, graph->n_ops);
 }
 
 /* Of a training step's decisions those about its forward pass, which come first. */
@@ -92,6 +94,7 @@ void plan_propagate(Plan *plan, const PlanRequest *request)
     Propagated *out = arena_make(plan->arena, Propagated);
     plan->propagated = out;
     step_cuts(plan, &forward, out);
+    rings_put(plan, out, forward.inferred->graph->n_ops, plan->inferred->graph->n_ops);
 }
 
 /* Every stage checks first whether the work was cancelled, except the first one. */

@@ -329,7 +329,8 @@ static bool run_whole(Rank *rank, const Instr *instr, const double *const *adden
                     .seed = batch_seed(team->feeds.seed, rank_batch(rank, instr)),
                     .iteration = loop < 0 ? 0 : rank->iteration[loop],
                     .value = verify->value,
-                    .addends = addends};
+                    .addends = addends,
+                    .stored = ring_stores(team->plan, op)};
     Error err = {0};
     if (!kernel_run_whole(inferred, op, call.kernel, call.blas, call.seed, call.iteration,
                           verify->value, &err))
