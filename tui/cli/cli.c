@@ -1,5 +1,6 @@
 #include "tui/cli/cli.h"
 
+#include "core/search/overlap.h"
 #include "core/fuse/fuse.h"
 #include "core/propagate/propagators.h"
 #include "core/summary/decode.h"
@@ -228,13 +229,26 @@ Session *cli_open(Cli *cli)
     return session;
 }
 
+/* Adds the decisions that let products hide what is moved for them. */
+static Session *overlapped(Cli *cli, Session *session)
+{
+    OverlapResult found;
+    if (!session || !cli->options.overlap)
+        return session;
+    if (overlap_find(cli->arena, session, &found, &cli->err) &&
+        (found.n == 0 || session_apply(session, found.decisions, found.n, &cli->err)))
+        return session;
+    session_close(session);
+    return NULL;
+}
+
 Session *cli_open_watched(Cli *cli, Progress *progress)
 {
     SessionOptions options;
     Session *session = NULL;
     if (cli_session_options(cli, &options)) {
         options.progress = progress;
-        session = session_open(&options, cli->hooks, &cli->err);
+        session = overlapped(cli, session_open(&options, cli->hooks, &cli->err));
     }
     return cli_checked(cli, session);
 }

@@ -39,7 +39,7 @@ typedef struct {
     Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;
-    bool draw_missing, frontier, unfold, price_pins;
+    bool draw_missing, frontier, unfold, price_pins, overlap;
     bool paper, dot, svg, pdf, png, html, md, csv, onnx;
     bool onnx_test, f64, trace, backward, exact, no_redistribute, check, gradient, allow_native;
     bool help, version;

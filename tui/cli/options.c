@@ -35,6 +35,9 @@ const Option cli_options[] = {
          "more decisions: a plan file, or shardings that other systems print"),
     TEXT("propagate", 0, propagate, "NAME", VERBS_ON_PLANS,
          "how axes spread: help propagators; for diff a list: factor,factor:shardy,spmd"),
+    FLAG("overlap", 0, overlap, VERBS_ON_PLANS & ~(VERB_EXPLORE | VERB_DIFF | VERB_SEARCH),
+         "compute matmuls in parts while their operands or sums go around a ring, where that is "
+         "faster"),
     FLAG("json", 0, json,
          VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_RANGES | VERB_CHECK | VERB_DIFF | VERB_RUN |
              VERB_INFO | VERB_RULE | VERB_RESHARD | VERB_SOLVE | VERB_HELP | VERB_ESTIMATE |
