@@ -6,7 +6,7 @@
  *
  *     compute + collective > max(compute in parts, ring) + what the first turn waits for
  *
- * [Wang et al. 2023, ASPLOS, section 5.5]: small parts fill the processors badly, each is launched
+ * [Wang et al. 2023, ASPLOS]: small parts fill the processors badly, each is launched
  * by itself, and an operand that several products read goes around once for each of them. So each
  * choice is planned and priced as a whole, with the backward pass of a training step, and is kept
  * if the step takes less time. Equal products are decided together, and so are those that read one
