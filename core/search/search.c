@@ -603,7 +603,7 @@ static bool search_all(Search *s, Error *err)
         return false;
     result->n_lifted = s->lifted.n;
     result->proven = result->outcome == SEARCH_PLAN &&
-                     result->cost_us - result->bound_us <= 1e-6 * result->cost_us;
+                     fabs(result->cost_us - result->bound_us) <= 1e-6 * result->cost_us;
     if (result->proven && s->choice && s->n_points == 0 && !s->allowed && !s->paths) {
         result->pricing = arena_make(s->arena, struct SearchPricing);
         *result->pricing = (struct SearchPricing){s->instance, s->choice};

@@ -70,9 +70,10 @@ typedef struct {
     const Decision *decisions; /* [n_decisions], to be added to the session's journal */
     int n_decisions, n_lifted; /* n_lifted: those that take an earlier search away, the first */
     double cost_us;            /* of the plan, its totals.step_us */
-    double model_us;    /* of the same plan as the search adds it up (core/search/instance.h) */
-    double bound_us;    /* no plan in the search's space has a smaller model_us */
-    bool proven;        /* model_us meets the bound */
+    double model_us; /* of the same plan as the search adds it up (core/search/instance.h) */
+    double bound_us; /* no plan in the search's space has a smaller model_us */
+    bool proven;     /* cost_us meets the bound: not where the plan has moves that the model prices
+                        higher */
     int64_t peak_bytes; /* of the plan, on the device that needs most */
     double before_us;   /* of the plan of the decisions that hold alone */
     int64_t before_bytes;

@@ -51,7 +51,10 @@ static void put_plan(const SearchResult *result, Buf *out)
         return;
     }
     units_format_us(result->bound_us, out);
-    buf_printf(out, ", gap %.2f%%\n", 100 * gap_of(result));
+    if (result->cost_us < result->bound_us)
+        buf_puts(out, " for plans that move whole axes; this one takes less, as it splits some\n");
+    else
+        buf_printf(out, ", gap %.2f%%\n", 100 * gap_of(result));
 }
 
 static void put_text(const Session *session, const SearchResult *result, Buf *out)
