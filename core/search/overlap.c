@@ -171,7 +171,8 @@ static bool price(const Looking *l, const Decisions *decisions, double *us, Erro
     return plan != NULL;
 }
 
-bool overlap_find(Arena *arena, const Session *session, OverlapResult *out, Error *err)
+bool overlap_find(Arena *arena, const Session *session, Progress *progress, OverlapResult *out,
+                  Error *err)
 {
     Looking l = {.arena = arena, .session = session, .plan = session->plan, .joined = -1};
     Decisions kept = {0};
@@ -179,9 +180,13 @@ bool overlap_find(Arena *arena, const Session *session, OverlapResult *out, Erro
     *out = (OverlapResult){.before_us = plan_step_us(session->plan)};
     out->after_us = out->before_us;
     look(&l);
+    progress_stage(progress, "planning matmuls in parts", l.same.n);
     for (int32_t group = 0; group < l.same.n && out->n_tried < GROUPS_MAX; group++) {
         int n = kept.n;
         double us;
+        progress_add(progress, 1);
+        if (!progress_goes_on(progress, err))
+            return false;
         if (group_of(&l, group) != group)
             continue;
         pin_group(&l, group, &kept);

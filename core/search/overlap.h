@@ -24,7 +24,8 @@ typedef struct {
 } OverlapResult;
 
 /* Everything in *out is in the arena; the session stays as it is. Returns false with *err if a plan
- * cannot be made. */
-bool overlap_find(Arena *arena, const Session *session, OverlapResult *out, Error *err);
+ * cannot be made, and with ERROR_CANCELLED if progress (NULL is allowed) is asked to stop. */
+bool overlap_find(Arena *arena, const Session *session, Progress *progress, OverlapResult *out,
+                  Error *err);
 
 #endif

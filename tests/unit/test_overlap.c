@@ -37,7 +37,7 @@ static void what_is_found_is_faster(void **state)
     assert_non_null(session);
     double before = plan_step_us(session->plan);
     OverlapResult found;
-    assert_true(overlap_find(arena, session, &found, NULL));
+    assert_true(overlap_find(arena, session, NULL, &found, NULL));
     assert_true(found.before_us == before);
     assert_int_equal(found.n_kept, row->groups);
     assert_int_equal(found.n > 0, row->groups > 0);

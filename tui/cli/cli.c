@@ -1,8 +1,9 @@
 #include "tui/cli/cli.h"
 
-#include "core/search/overlap.h"
+#include "core/base/units.h"
 #include "core/fuse/fuse.h"
 #include "core/propagate/propagators.h"
+#include "core/search/overlap.h"
 #include "core/summary/decode.h"
 #include "tui/screen/style.h"
 #include "tui/cli/text_fold.h"
@@ -229,15 +230,40 @@ Session *cli_open(Cli *cli)
     return session;
 }
 
+/* "4 of 6 groups of matmuls are computed in parts: step 187 ms for 225 ms" */
+static void note_overlap(Session *session, const OverlapResult *found)
+{
+    Buf text = buf_new(session->plan->arena);
+    Finding note = {.level = LEVEL_NOTE, .code = "overlap", .hint = "", .op = -1, .tensor = -1};
+    if (found->n_tried == 0)
+        buf_puts(
+            &text,
+            "no all-gather ends at a matmul and no reduce-scatter begins at one, so that none is "
+            "computed in parts");
+    else
+        buf_printf(&text, "%d of %d groups of matmuls are computed in parts", found->n_kept,
+                   found->n_tried);
+    if (found->n_kept > 0) {
+        buf_puts(&text, ": step ");
+        units_format_us(found->after_us, &text);
+        buf_puts(&text, " for ");
+        units_format_us(found->before_us, &text);
+    }
+    note.text = text.s;
+    vec_push(session->plan->arena, &session->plan->findings, note);
+}
+
 /* Adds the decisions that let products hide what is moved for them. */
-static Session *overlapped(Cli *cli, Session *session)
+static Session *overlapped(Cli *cli, Session *session, Progress *progress)
 {
     OverlapResult found;
     if (!session || !cli->options.overlap)
         return session;
-    if (overlap_find(cli->arena, session, &found, &cli->err) &&
-        (found.n == 0 || session_apply(session, found.decisions, found.n, &cli->err)))
+    if (overlap_find(cli->arena, session, progress, &found, &cli->err) &&
+        (found.n == 0 || session_apply(session, found.decisions, found.n, &cli->err))) {
+        note_overlap(session, &found);
         return session;
+    }
     session_close(session);
     return NULL;
 }
@@ -248,7 +274,7 @@ Session *cli_open_watched(Cli *cli, Progress *progress)
     Session *session = NULL;
     if (cli_session_options(cli, &options)) {
         options.progress = progress;
-        session = overlapped(cli, session_open(&options, cli->hooks, &cli->err));
+        session = overlapped(cli, session_open(&options, cli->hooks, &cli->err), progress);
     }
     return cli_checked(cli, session);
 }
