@@ -681,9 +681,8 @@ int64_t cut_least_size(const Cut *cut, const Mesh *mesh)
     Cut plain = *cut;
     plain.before = plain.after = 0;
     AtomSet atoms = cut_atoms(cut);
-    int64_t n = mesh_atoms_size(mesh, atoms);
-    int64_t least = cut_local_size(&plain, mesh, mesh_group_member(mesh, atoms, 0, n - 1));
-    for (int64_t i = 0; cut_has_sizes(cut) && i < n; i++) {
+    int64_t n = mesh_atoms_size(mesh, atoms), least = INT64_MAX; /* of chunks it is the last */
+    for (int64_t i = cut_has_sizes(cut) ? 0 : n - 1; i < n; i++) {
         int64_t size = cut_local_size(&plain, mesh, mesh_group_member(mesh, atoms, 0, i));
         least = size < least ? size : least;
     }
