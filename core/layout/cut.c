@@ -270,8 +270,9 @@ Cut cut_plain(const Cut *cut, const Mesh *mesh)
 {
     Cut out = *cut;
     uint8_t atom[ATOMS_MAX];
+    int n = cut_list_atoms(cut, atom);
     if (cut_is_blocks(cut))
-        return cut_by(cut_size(cut), atom, cut_list_atoms(cut, atom), mesh);
+        return cut_by(cut_size(cut), atom, n, mesh);
     for (int i = 0; i < out.n; i++)
         out.digit[i].weights = 0;
     cut_canonical(&out, mesh);
@@ -657,11 +658,6 @@ int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
         sum += hi - lo;
     }
     return cut_is_blocks(cut) ? sum : product;
-}
-
-bool cut_has_sizes(const Cut *cut)
-{
-    return !cut_is_plain(cut) && !cut_is_blocks(cut);
 }
 
 /* Of chunks without halos rank 0 has the largest; with one it has a neighbour on one side only. */

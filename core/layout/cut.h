@@ -123,7 +123,11 @@ static inline bool cut_is_blocks(const Cut *cut)
 /* Whether all its digits are chunked as torch.chunk does, none of them a block. Atoms may be added
  * to such a cut. */
 bool cut_is_plain(const Cut *cut);
-bool cut_has_sizes(const Cut *cut); /* a digit has weights */
+static inline bool cut_has_sizes(const Cut *cut) /* a digit has weights */
+{
+    return !cut_is_plain(cut) && !cut_is_blocks(cut);
+}
+
 /* By the same atoms, chunked: of blocks one digit, of weights the same digits without them. */
 Cut cut_plain(const Cut *cut, const Mesh *mesh);
 
