@@ -93,7 +93,8 @@ static const char *nearest_path(const Naming *naming, Str name)
 {
     Nearest nearest = {name, INT32_MAX, NULL};
     for (int i = 0; i < naming_n_paths(naming) && i < NEAREST_LOOK_AT; i++)
-        nearest_try(&nearest, naming_path(naming, i));
+        if (naming_path(naming, i)[0]) /* the model's own is empty */
+            nearest_try(&nearest, naming_path(naming, i));
     return nearest.name;
 }
 

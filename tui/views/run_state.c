@@ -324,7 +324,9 @@ static void put_unproven(const Session *session, const RunReport *report, Buf *o
         buf_add(out, label_tensor(session, out->arena, report->unproven));
         buf_puts(out, " is finite");
     } else if (report->n_values_unchecked > 0) {
-        buf_printf(out, "%d values could not be compared: they are partial by several reductions",
+        buf_printf(out,
+                   "%d values could not be compared: they are partial by several reductions, or "
+                   "collected by a loop in several processes",
                    report->n_values_unchecked);
     } else {
         buf_puts(out, "no op or reshard ran, so nothing could be compared");
