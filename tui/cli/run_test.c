@@ -122,7 +122,8 @@ static void run_data_set(Tests *tests, const char *model, const char *data_set)
     Arena *arena = arena_new();
     const CliOptions *given = &tests->cli->options;
     Outcome outcome = {.name = data_set};
-    SessionOptions options = {.model = model, .policy = given->policy, .machine = given->machine};
+    SessionOptions options = {
+        .model = model, .policy = given->policy, .machine = given->machine, .f64 = given->f64};
     options.mesh = given->cuts ? NULL : given->mesh;
     RunOptions run = tests->options;
     run.inputs = data_set;

@@ -107,25 +107,35 @@ Dtype terms_promoted(const ExportTerm *terms, int n)
 
 /* ---- constants ---- */
 
-static int32_t constant(Export *e, Dtype dtype, const Shape *shape, const void *bytes, size_t n)
+/* The constant with these elements, or with `fill` for all of them if bytes is NULL; each is made
+ * once. */
+static int32_t constant_of(Export *e, Dtype dtype, const Shape *shape, Str bytes, double fill)
 {
     Buf key = buf_new(e->scratch);
-    buf_printf(&key, "%d ", dtype);
+    buf_printf(&key, "%d%c", dtype, bytes.s ? ' ' : '=');
     shape_format(shape, &key);
     buf_putc(&key, ' ');
-    buf_add(&key, (Str){bytes, n});
+    buf_add(&key, bytes.s ? bytes : (Str){(const char *)&fill, sizeof fill});
     int32_t id = intern_put(e->constant_keys, key.s, key.n);
     if (id < e->constants.n)
         return e->constants.at[id];
-    char *copy = arena_alloc(e->arena, n + 1);
-    if (n > 0)
-        memcpy(copy, bytes, n);
+    TensorData data = {.form = DATA_FILL, .fill = fill};
+    if (bytes.s) {
+        char *copy = arena_alloc(e->arena, bytes.n + 1);
+        if (bytes.n > 0)
+            memcpy(copy, bytes.s, bytes.n);
+        data = (TensorData){.form = DATA_RAW, .bytes = {copy, bytes.n}};
+    }
     int32_t tensor = graph_new_tensor(e->builder, STR("constant"));
     if (tensor >= 0)
-        graph_add_initializer(e->builder, tensor, dtype, shape,
-                              (TensorData){.form = DATA_RAW, .bytes = {copy, n}});
+        graph_add_initializer(e->builder, tensor, dtype, shape, data);
     vec_push(e->scratch, &e->constants, tensor);
     return tensor;
+}
+
+static int32_t constant(Export *e, Dtype dtype, const Shape *shape, const void *bytes, size_t n)
+{
+    return constant_of(e, dtype, shape, (Str){bytes, n}, 0);
 }
 
 ExportTerm emit_ints(Export *e, const int64_t *values, int n)
@@ -149,6 +159,9 @@ ExportTerm emit_constant(Call *c, ExportTerm number, Dtype dtype)
         call_fail(c, "there are no constants of type %s", dtype_name(dtype));
         return no_term();
     }
+    /* torch computes with the double, which a model that is computed in f64 keeps. */
+    if (dtype == DT_F32 && number.dtype == DT_F32)
+        return term_tensor(constant_of(c->e, dtype, &scalar, (Str){0}, number.f), dtype, 0);
     if (dtype_number(dtype) == NUMBER_I64 && number.dtype != DT_F32)
         elements_store(dtype, bytes, 1, NUMBER_I64, &number.i);
     else
