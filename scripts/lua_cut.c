@@ -183,35 +183,20 @@ static bool cut_zigzag(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut 
     return cut_blocks_dealt(half, (const bool[]){false, true}, 2, spec->atom, spec->n, mesh, out);
 }
 
-/* The digit that is sharded, in parts of the sizes that are asked for; they are whole units. */
+/* The digit that is sharded, in parts of the sizes that are asked for, which are whole units: their
+ * shares are those of the digit with its units. */
 static bool size_parts(const CutSpec *spec, const Mesh *mesh, Digit *digit, Error *err)
 {
-    int64_t size[WEIGHTS_MAX], total = 0, n_parts = 1;
     Cut cut;
-    for (int i = 0; i < spec->n; i++)
-        n_parts *= mesh->atoms[spec->atom[i]].size;
-    if (spec->n_sizes != n_parts)
-        return error_kind(err, ERROR_NOT_DIVISIBLE,
-                          "%d sizes are given, but the axes make %" PRId64 " parts", spec->n_sizes,
-                          n_parts);
-    for (int i = 0; i < spec->n_sizes; i++) {
+    for (int i = 0; i < spec->n_sizes; i++)
         if (spec->size[i] % spec->unit != 0)
             return error_kind(err, ERROR_NOT_DIVISIBLE,
                               "a size of %" PRId64 " does not divide by unit=%" PRId64,
                               spec->size[i], spec->unit);
-        size[i] = spec->size[i] / spec->unit;
-        if (__builtin_add_overflow(total, size[i], &total))
-            total = INT64_MAX;
-    }
-    if (total != digit->size)
-        return error_kind(err, ERROR_NOT_DIVISIBLE,
-                          "the sizes add up to %" PRId64 ", but what is sharded has %" PRId64
-                          " elements",
-                          total > INT64_MAX / spec->unit ? INT64_MAX : total * spec->unit,
-                          digit->size * spec->unit);
-    if (!cut_sized(size, spec->atom, spec->n, mesh, &cut, err))
+    if (!cut_sized(digit->size * spec->unit, spec->size, spec->n_sizes, spec->atom, spec->n, mesh,
+                   &cut, err))
         return false;
-    *digit = cut.digit[0];
+    digit->weights = cut.digit[0].weights;
     return true;
 }
 

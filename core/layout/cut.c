@@ -231,22 +231,6 @@ Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh)
     return cut;
 }
 
-bool cut_sized(const int64_t *size, const uint8_t *atom, int n, const Mesh *mesh, Cut *out,
-               Error *err)
-{
-    Digit digit = {.n = (uint8_t)n};
-    memcpy(digit.atom, atom, (size_t)n);
-    int n_parts = (int)atoms_product(&digit, 0, n, mesh), weights;
-    for (int i = 0; i < n_parts; i++)
-        digit.size += size[i];
-    if ((weights = weights_put(mesh, size, n_parts, err)) < 0)
-        return false;
-    digit.weights = (uint8_t)weights;
-    *out = (Cut){.n = 1, .digit = {digit}};
-    cut_canonical(out, mesh);
-    return true;
-}
-
 Cut cut_resized(const Cut *like, int64_t size, const Mesh *mesh)
 {
     Cut out = {.n = 1, .digit = {like->digit[0]}};

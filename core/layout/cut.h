@@ -98,11 +98,6 @@ static inline bool cut_is_ring(const Cut *cut)
 /* Appends atoms to the minor end of a whole cut: the plain case `size/axes`. */
 Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh);
 
-/* Parts of these sizes, one for each position along the atoms, the last atom fastest; there are
- * `n` atoms and as many sizes as the product of theirs, which add up to the dim. Returns false with
- * ERROR_OUT_OF_RANGE as weights_put() does. */
-bool cut_sized(const int64_t *size, const uint8_t *atom, int n, const Mesh *mesh, Cut *out,
-               Error *err);
 /* A dim of this size, sharded as the one digit of `like` is; whole if its weights do not divide the
  * size. */
 Cut cut_resized(const Cut *like, int64_t size, const Mesh *mesh);

@@ -95,32 +95,21 @@ static bool read_dotted(ShardingReader *reader, ReadAxes *list)
 /* sizes = "{" size { "," size } "}", one for each part of the digit. */
 static bool read_sizes(ShardingReader *reader, Digit *digit)
 {
-    int64_t size[WEIGHTS_MAX], total = 0, n_parts = 1;
-    Scan *scan = &reader->scan;
-    size_t at = here(reader);
+    int64_t size[WEIGHTS_MAX];
     int n = 0;
-    for (int i = 0; i < digit->n; i++)
-        n_parts *= reader->mesh->atoms[digit->atom[i]].size;
+    size_t at = here(reader);
     do {
-        if (n == WEIGHTS_MAX || n == n_parts || !scan_int(scan, &size[n]))
-            break;
-        if (__builtin_add_overflow(total, size[n++], &total))
-            total = -1;
-    } while (scan_accept(scan, ','));
-    if (error_is_set(scan->err))
-        return false;
-    if (n != n_parts || total != digit->size || scan_peek(scan) != '}') {
-        error_kind(scan->err, ERROR_NOT_DIVISIBLE,
-                   "%" PRId64 " elements in %" PRId64 " parts have as many sizes, which add up to "
-                   "them",
-                   digit->size, n_parts);
-        return blame(reader, at);
-    }
+        if (!scan_int(&reader->scan, &size[n++]))
+            return false;
+    } while (n < WEIGHTS_MAX && scan_accept(&reader->scan, ','));
     Cut cut;
-    if (!cut_sized(size, digit->atom, digit->n, reader->mesh, &cut, scan->err))
+    if (!scan_char(&reader->scan, '}'))
+        return false;
+    if (!cut_sized(digit->size, size, n, digit->atom, digit->n, reader->mesh, &cut,
+                   reader->scan.err))
         return blame(reader, at);
     *digit = cut.digit[0];
-    return scan_char(scan, '}');
+    return true;
 }
 
 /* digit = size [ "/" axes [ sizes ] ] */

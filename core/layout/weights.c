@@ -34,10 +34,9 @@ static int put_list(Weights *weights, const int64_t *size, int n, int64_t diviso
     for (int i = 1; i <= weights->n_lists; i++)
         if (list_is(weights, i, size, n, divisor))
             return i;
-    int number = weights->n_lists + 1, begin = number == 1 ? 0 : weights->begin[number];
+    int number = weights->n_lists + 1, begin = weights->begin[number];
     if (number > WEIGHT_LISTS_MAX || n > WEIGHTS_MAX - begin)
         return -1;
-    weights->begin[number] = begin;
     weights->begin[number + 1] = begin + n;
     for (int i = 0; i < n; i++) {
         weights->weight[begin + i] = (int32_t)(size[i] / divisor);
@@ -76,4 +75,29 @@ WeightList weights_list(const Mesh *mesh, int number)
     int begin = weights->begin[number];
     return (WeightList){weights->weight + begin, weights->begin[number + 1] - begin,
                         weights->sum[number]};
+}
+
+bool cut_sized(int64_t size, const int64_t *part, int n_parts, const uint8_t *atom, int n,
+               const Mesh *mesh, Cut *out, Error *err)
+{
+    *out = (Cut){.n = 1, .digit = {{.size = size, .n = (uint8_t)n}}};
+    memcpy(out->digit[0].atom, atom, (size_t)n);
+    int64_t wanted = mesh_atoms_size(mesh, cut_atoms(out)), total = 0;
+    if (n_parts != wanted)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "%d sizes are given, but the axes make %" PRId64 " parts", n_parts,
+                          wanted);
+    int weights = weights_put(mesh, part, n_parts, err); /* sizes are then small enough to add up */
+    if (weights < 0)
+        return false;
+    for (int i = 0; i < n_parts; i++)
+        total += part[i];
+    if (total != size)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "the sizes add up to %" PRId64 ", but what is sharded has %" PRId64
+                          " elements",
+                          total, size);
+    out->digit[0].weights = (uint8_t)weights;
+    cut_canonical(out, mesh);
+    return true;
 }

@@ -11,7 +11,7 @@
 #ifndef CORE_LAYOUT_WEIGHTS_H
 #define CORE_LAYOUT_WEIGHTS_H
 
-#include "core/layout/mesh.h"
+#include "core/layout/cut.h"
 
 enum { WEIGHT_LISTS_MAX = 63, WEIGHTS_MAX = 1024 };
 
@@ -26,6 +26,12 @@ typedef struct {
  * for another list. */
 int weights_put(const Mesh *mesh, const int64_t *size, int n, Error *err);
 WeightList weights_list(const Mesh *mesh, int number);
+
+/* A dim in parts of these sizes, one for each position along the n atoms, the last atom fastest.
+ * Returns false with ERROR_NOT_DIVISIBLE if there are not as many parts as positions, or they do
+ * not add up to the dim, and with ERROR_OUT_OF_RANGE as weights_put() does. */
+bool cut_sized(int64_t size, const int64_t *part, int n_parts, const uint8_t *atom, int n,
+               const Mesh *mesh, Cut *out, Error *err);
 
 /* What a mesh keeps, made by mesh_new(). */
 Weights *weights_new(Arena *arena);

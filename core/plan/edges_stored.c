@@ -2,6 +2,7 @@
 #include "core/plan/edges_state.h"
 
 #include "core/layout/weights.h"
+
 /* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
  * either, unless another mark wants that. */
 int32_t edges_obey_marks(const Edges *e, int32_t tensor, int32_t sharding)

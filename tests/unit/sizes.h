@@ -4,7 +4,7 @@
 
 #include "tests/unit/random.h"
 
-#include "core/layout/cut.h"
+#include "core/layout/weights.h"
 
 /* Where a digit has an element for each part, and the mesh room for the list. */
 static inline void give_sizes(Digit *digit, const Mesh *mesh)
@@ -19,7 +19,7 @@ static inline void give_sizes(Digit *digit, const Mesh *mesh)
         size[i] = 1;
     for (int64_t left = digit->size - n; left > 0; left--)
         size[pick((int)n)]++;
-    if (cut_sized(size, digit->atom, digit->n, mesh, &cut, NULL))
+    if (cut_sized(digit->size, size, (int)n, digit->atom, digit->n, mesh, &cut, NULL))
         *digit = cut.digit[0];
 }
 

@@ -132,7 +132,7 @@ static void parts_have_the_sizes_that_are_given(void **state)
     const uint8_t atom[] = {1, 0}; /* b, then a */
     const int64_t size[] = {5, 1, 2, 7, 1, 4};
     Cut cut, two = cut_whole(2), both;
-    assert_true(cut_sized(size, atom, 2, mesh, &cut, NULL));
+    assert_true(cut_sized(20, size, 6, atom, 2, mesh, &cut, NULL));
     assert_true(cut_is_uneven(&cut, mesh) && !cut_is_plain(&cut));
     assert_int_equal(cut_most_size(&cut, mesh), 7);
     assert_int_equal(cut_least_size(&cut, mesh), 1);
@@ -149,7 +149,8 @@ static void parts_have_the_sizes_that_are_given(void **state)
         assert_int_equal(hi, 2 * (before + size[part]));
     }
     assert_int_equal(both.digit[0].weights, cut.digit[0].weights);
-    assert_true(cut_sized((const int64_t[]){2, 2, 2}, (const uint8_t[]){0}, 1, mesh, &cut, NULL));
+    assert_true(
+        cut_sized(6, (const int64_t[]){2, 2, 2}, 3, (const uint8_t[]){0}, 1, mesh, &cut, NULL));
     assert_true(cut_is_plain(&cut));
     arena_free(arena);
 }
@@ -165,11 +166,12 @@ static void lists_of_sizes_have_a_limit(void **state)
     Cut cut;
     for (int repeat = 0; repeat < 2; repeat++)
         for (int64_t i = 1; i <= WEIGHT_LISTS_MAX; i++)
-            assert_true(cut_sized((const int64_t[]){i + 1, i, i}, atom, 1, mesh, &cut, &err));
-    assert_false(cut_sized((const int64_t[]){1, 2, 1000}, atom, 1, mesh, &cut, &err));
+            assert_true(
+                cut_sized(3 * i + 1, (const int64_t[]){i + 1, i, i}, 3, atom, 1, mesh, &cut, &err));
+    assert_false(cut_sized(1003, (const int64_t[]){1, 2, 1000}, 3, atom, 1, mesh, &cut, &err));
     assert_int_equal(err.kind, ERROR_OUT_OF_RANGE);
     err = (Error){0};
-    assert_false(cut_sized((const int64_t[]){0, 2, 1}, atom, 1, mesh, &cut, &err));
+    assert_false(cut_sized(3, (const int64_t[]){0, 2, 1}, 3, atom, 1, mesh, &cut, &err));
     arena_free(arena);
 }
 
