@@ -164,6 +164,7 @@ static bool price(const Looking *l, const Decisions *decisions, double *us, Erro
 {
     Journal journal = session_journal_with(l->session, l->arena, decisions->at, decisions->n);
     PlanRequest request = session_request(l->session, &journal);
+    request.figures_only = true;
     Plan *plan = plan_make(&request, err);
     if (plan)
         *us = plan_is_legal(plan) ? plan_step_us(plan) : INFINITY;

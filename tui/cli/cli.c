@@ -2,6 +2,7 @@
 
 #include "core/base/units.h"
 #include "core/fuse/fuse.h"
+#include "core/plan/plan_findings.h"
 #include "core/propagate/propagators.h"
 #include "core/search/overlap.h"
 #include "core/summary/decode.h"
@@ -234,7 +235,6 @@ Session *cli_open(Cli *cli)
 static void note_overlap(Session *session, const OverlapResult *found)
 {
     Buf text = buf_new(session->plan->arena);
-    Finding note = {.level = LEVEL_NOTE, .code = "overlap", .hint = "", .op = -1, .tensor = -1};
     if (found->n_tried == 0)
         buf_puts(
             &text,
@@ -249,8 +249,7 @@ static void note_overlap(Session *session, const OverlapResult *found)
         buf_puts(&text, " for ");
         units_format_us(found->before_us, &text);
     }
-    note.text = text.s;
-    vec_push(session->plan->arena, &session->plan->findings, note);
+    plan_find(session->plan, LEVEL_NOTE, "overlap", -1, -1, "", "%s", text.s);
 }
 
 /* Adds the decisions that let products hide what is moved for them. */
