@@ -45,7 +45,8 @@ static int put_list(Weights *weights, const int64_t *size, int n, int64_t diviso
     return weights->n_lists = number;
 }
 
-int weights_put(const Mesh *mesh, const int64_t *size, int n, Error *err)
+/* The number of the list for parts of these sizes, from 1; 0 if all have one size; -1 with *err. */
+static int number_of(const Mesh *mesh, const int64_t *size, int n, Error *err)
 {
     int64_t divisor = 0;
     bool equal = true;
@@ -87,7 +88,7 @@ bool cut_sized(int64_t size, const int64_t *part, int n_parts, const uint8_t *at
         return error_kind(err, ERROR_NOT_DIVISIBLE,
                           "%d sizes are given, but the axes make %" PRId64 " parts", n_parts,
                           wanted);
-    int weights = weights_put(mesh, part, n_parts, err); /* sizes are then small enough to add up */
+    int weights = number_of(mesh, part, n_parts, err); /* sizes are then small enough to add up */
     if (weights < 0)
         return false;
     for (int i = 0; i < n_parts; i++)

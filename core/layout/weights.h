@@ -21,15 +21,12 @@ typedef struct {
     int64_t sum;
 } WeightList;
 
-/* The number of the list for parts of these sizes, from 1; 0 if all have one size. Returns -1 with
- * ERROR_OUT_OF_RANGE if a size is less than 1 or more than INT32_MAX, or if the mesh has no room
- * for another list. */
-int weights_put(const Mesh *mesh, const int64_t *size, int n, Error *err);
 WeightList weights_list(const Mesh *mesh, int number);
 
 /* A dim in parts of these sizes, one for each position along the n atoms, the last atom fastest.
  * Returns false with ERROR_NOT_DIVISIBLE if there are not as many parts as positions, or they do
- * not add up to the dim, and with ERROR_OUT_OF_RANGE as weights_put() does. */
+ * not add up to the dim, and with ERROR_OUT_OF_RANGE if a size is less than 1 or more than
+ * INT32_MAX, or if the mesh has no room for another list. */
 bool cut_sized(int64_t size, const int64_t *part, int n_parts, const uint8_t *atom, int n,
                const Mesh *mesh, Cut *out, Error *err);
 
