@@ -6,7 +6,7 @@
 #include "core/prove/gradient_model.h"
 #include "core/prove/simulated.h"
 #include "core/prove/whole_run.h"
-#include "core/fuse/unroll.h"
+#include "core/fuse/sequences.h"
 #include "core/run/verify/compare.h"
 #include "core/step/update.h"
 
@@ -43,7 +43,7 @@ static bool open_model(Trained *t, Error *err)
 {
     const char *path = json_str(json_get(t->request, "model"), "").s;
     const Json *inputs = json_get(json_at(json_get(t->request, "batches"), 0), "inputs");
-    Graph *unrolled;
+    Graph *graph;
     if (!(t->graph = onnx_open(t->arena, path, &t->map, err)) || !graph_widen(t->graph, err))
         return false;
     for (int i = 0; i < t->graph->n_inputs; i++) {
@@ -61,10 +61,15 @@ static bool open_model(Trained *t, Error *err)
         }
     }
     t->registry = registry_new(t->arena);
-    if (!infer_again(t, err) || !unroll_loops(t->inferred, &unrolled, err))
-        return false;
-    t->graph = unrolled ? unrolled : t->graph;
-    return !unrolled || infer_again(t, err);
+    bool ok = infer_again(t, err);
+    for (int i = 0; ok && i < GRADIENT_REWRITES; i++) {
+        ok = gradient_rewrites[i](t->inferred, &graph, err);
+        if (ok && graph) {
+            t->graph = graph;
+            ok = infer_again(t, err);
+        }
+    }
+    return ok;
 }
 
 static bool trains(const Trained *t, int32_t tensor)

@@ -16,7 +16,7 @@
 #include "core/rules/anno_lint.h"
 #include "core/fuse/fuse.h"
 #include "core/fuse/tied.h"
-#include "core/fuse/unroll.h"
+#include "core/fuse/sequences.h"
 #include "core/rules/user_op.h"
 
 enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
@@ -386,14 +386,20 @@ static bool derive_step(const SessionDerivation *from, Arena *arena, const Infer
                      err);
 }
 
-/* Gradients pass the iterations of a loop as ordinary ops. */
+/* Gradients pass the iterations of a loop, and the elements of a sequence, as ordinary ops. */
 static bool unroll(Session *session, Error *err)
 {
-    Graph *graph;
-    if (!unroll_loops(session->inferred, &graph, err))
-        return false;
-    session->graph = graph ? graph : session->graph;
-    return !graph || infer_model(session, false, err);
+    for (int i = 0; i < GRADIENT_REWRITES; i++) {
+        Graph *graph;
+        if (!gradient_rewrites[i](session->inferred, &graph, err))
+            return false;
+        if (!graph)
+            continue;
+        session->graph = graph;
+        if (!infer_model(session, false, err))
+            return false;
+    }
+    return true;
 }
 
 /* How many tensors there are, with the first of them in the text; nothing for none. */

@@ -63,6 +63,22 @@ typedef struct {
                                              "") "," NODE("Identity", "\"h2\"", "\"out\"", ""),    \
                            "\"h2\",\"out\""))
 
+/* The sequence of a's elements, of dims or scalars. */
+#define PARTS_OF_A NODE("SplitToSequence", "\"a\"", "\"s\"", "\"axis\":0")
+#define SCALARS_OF_A NODE("SplitToSequence", "\"a\"", "\"s\"", "\"axis\":0,\"keepdims\":0")
+#define AT(place, out) NODE("SequenceAt", "\"s\",\"" place "\"", "\"" out "\"", "")
+#define TIMES_B(x) NODE("Mul", "\"" x "\",\"b\"", "\"y\"", "")
+#define COLLECT_A                                                                                  \
+    BODY("\"i\",\"go\",\"q\"",                                                                     \
+         NODE("Gather", "\"a\",\"i\"", "\"e\"",                                                    \
+              "") "," NODE("SequenceInsert", "\"q\",\"e\"", "\"q2\"",                              \
+                           "") "," NODE("Identity", "\"go\"", "\"go2\"", ""),                      \
+         "\"go2\",\"q2\"")
+/* A position that is known only when a is. */
+#define PLACE_OF_A                                                                                 \
+    NODE("ReduceSum", "\"a\"", "\"sum\"", "\"keepdims\":0")                                        \
+    "," NODE("Cast", "\"sum\"", "\"n\"", "\"to\":7")
+
 static Row rows[] = {
     {"the branch that is taken", "1,2", "3,4", CONDITION "," IF("\"c\"", A_TIMES_B, SQUARE),
      "3 40; 1 20"},
@@ -89,6 +105,32 @@ static Row rows[] = {
      NODE("ReduceSum", "\"a\"", "\"s\"", "\"keepdims\":0") "," NODE("Cast", "\"s\"", "\"n\"",
                                                                     "\"to\":7") "," LOOP("n", BY_B),
      "a loop runs as often as values say"},
+    {"elements of a sequence", "1,2", "3,4",
+     PARTS_OF_A
+     "," AT("one", "p") "," AT("none", "q") "," NODE("Mul", "\"p\",\"q\"", "\"m\"", "") "," NODE(
+         "SequenceConstruct", "\"m\",\"q\"", "\"r\"",
+         "") "," NODE("ConcatFromSequence", "\"r\"", "\"z\"", "\"axis\":0") "," TIMES_B("z"),
+     "46 3; 2 10"},
+    {"a sequence that changes, stacked", "1,2", "3,4",
+     SCALARS_OF_A "," NODE("ReduceSum", "\"b\"", "\"e\"", "\"keepdims\":0") "," NODE(
+         "SequenceInsert", "\"s\",\"e\",\"none\"", "\"s2\"",
+         "") "," NODE("SequenceErase", "\"s2\"", "\"s3\"",
+                      "") "," NODE("ConcatFromSequence", "\"s3\"", "\"z\"",
+                                   "\"axis\":0,\"new_axis\":1") "," TIMES_B("z"),
+     "40 0; 10 13"},
+    {"a sequence that a loop collects", "1,2", "3,4",
+     NODE("SequenceEmpty", "", "\"s0\"", "\"dtype\":11") "," NODE(
+         "Loop", "\"two\",\"true\",\"s0\"", "\"s\"",
+         "\"body\":" COLLECT_A) "," NODE("ConcatFromSequence", "\"s\"", "\"z\"",
+                                         "\"axis\":0,\"new_axis\":1") "," TIMES_B("z"),
+     "3 40; 1 20"},
+    {"the length of a sequence", "1,2", "3,4",
+     PARTS_OF_A "," NODE("SequenceLength", "\"s\"", "\"n\"", "") "," NODE(
+         "Cast", "\"n\"", "\"f\"", "\"to\":11") "," NODE("Mul", "\"a\",\"f\"", "\"y\"", ""),
+     "2 20; "},
+    {"a position that values say", "0,1", "3,4",
+     PARTS_OF_A "," PLACE_OF_A "," AT("n", "p") "," TIMES_B("p"),
+     "op 'SequenceAt_3' (SequenceAt) has no derivative: none is known"},
 };
 
 static void put_numbers(const Json *tensor, Buf *out)

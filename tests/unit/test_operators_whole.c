@@ -129,7 +129,7 @@ static const struct {
      "SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceAt "
      "SequenceLength SequenceElement SequenceMap SplitToSequence "
      "ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
-     "the step is derived from the tensors in it"},
+     "taken apart into tensors where positions are known, before gradients are derived"},
     {LACKS_GRADIENT, "stablehlo.custom_call stablehlo.reduce",
      "its function is given by the module"},
     {LACKS_GRADIENT, "ReducePrecision", "varies in steps"},

@@ -1,0 +1,26 @@
+/* sequences.h - takes the sequences of a graph apart into the tensors in them.
+ *
+ *     s = SplitToSequence (x)     s_0, s_1 = Split (x)
+ *     y = SequenceAt (s, 1)       y = Identity (s_1)
+ *     z = ConcatFromSequence (s)  z = Concat (s_0, s_1)
+ *
+ * Gradients pass the tensors like any others. A sequence is taken apart where the number of its
+ * elements and all positions are known before the run; one that something else reads (a loop that
+ * is not unrolled, SequenceMap, an output of the model) is made as before, too.
+ */
+#ifndef CORE_FUSE_SEQUENCES_H
+#define CORE_FUSE_SEQUENCES_H
+
+#include "core/rules/infer.h"
+
+/* Sets *graph to the graph with its sequences taken apart, in the arena of the old one; NULL if
+ * there are none, or if branches or loops are left in the graph. */
+bool take_sequences_apart(const Inferred *inferred, Graph **graph, Error *err);
+
+typedef bool GradientRewrite(const Inferred *inferred, Graph **graph, Error *err);
+enum { GRADIENT_REWRITES = 2 };
+/* unroll_loops() (unroll.h) and take_sequences_apart(). After these, in this order and each on the
+ * graph inferred again, gradients pass loops and sequences as ordinary ops. */
+extern GradientRewrite *const gradient_rewrites[GRADIENT_REWRITES];
+
+#endif
