@@ -145,8 +145,9 @@ bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *
             return false;
         }
     }
-    if (out->keep && !(out->store & STORED_PARAMETER))
-        return error_set(err, "'keep' needs a parameter that is stored sharded: store = true");
+    if (out->keep && out->store && !(out->store & STORED_PARAMETER))
+        return error_set(err, "'keep' is of what is gathered of a value, but this pin says how its "
+                              "gradient or states are stored");
     return true;
 }
 

@@ -190,8 +190,9 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
     int i = space ? opspace_find_index(space, index) : -1;
     if (!space || i < 0)
         return no_index_dim(policy, op, index, err);
-    if (key->spec.store) {
-        error_set(err, "'store' applies to parameters, not to nodes");
+    if (key->spec.store || key->spec.keep) {
+        error_set(err, key->spec.store ? "'store' applies to parameters, not to nodes"
+                                       : "'keep' applies to tensors, not to nodes");
         return about_key(L, policy, key, err);
     }
     bool around = key->spec.ring && op_cut_rounds(space, i) > 0;

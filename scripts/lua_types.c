@@ -127,7 +127,9 @@ const LuaEntry cut_fields[] = {
      "stored, not the one in which it is used. Or which of them: \"parameter\", \"gradient\", "
      "\"states\"; the others are stored as the parameter is."},
     {"keep", NULL, "boolean?",
-     "True: a stored parameter that was gathered stays so until the end of the training step."},
+     "True: what a collective gathers of the tensor, or of a view of it, is kept until the end of "
+     "the "
+     "training step. Else the backward pass gathers it again."},
     {"open", NULL, "boolean?", "True: more axes may shard the dim."},
     {"priority", NULL, "integer?",
      "Pins of priority 0, the default, propagate until nothing changes before those of priority 1 "

@@ -159,7 +159,7 @@ static bool grows(const Edges *e, int32_t tensor, Location from, Location to)
            plan_local_bytes(e->plan, tensor, from.sharding);
 }
 
-/* Whether its store pin keeps what is gathered until the end of the step. */
+/* Whether a pin keeps what is gathered until the end of the step. */
 static bool is_kept(const Edges *e, int32_t tensor)
 {
     return e->kept && e->kept[tensor];

@@ -30,7 +30,7 @@ typedef struct {
     bool *together; /* per tensor: in a group with a tensor that an op makes; NULL if no groups */
     bool *
         stored_gradient; /* per tensor: a gradient that a store pin places; NULL if there is none */
-    bool *kept;          /* per tensor: a parameter that stays gathered; NULL if there is none */
+    bool *kept;          /* per tensor: what is gathered of it is kept; NULL if there is none */
     int32_t *first; /* per tensor: the first of its group, or the tensor itself; NULL likewise */
 } Edges;
 

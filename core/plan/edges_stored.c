@@ -2,6 +2,7 @@
 #include "core/plan/edges_state.h"
 
 #include "core/layout/weights.h"
+#include "core/rules/registry.h"
 
 /* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
  * either, unless another mark wants that. */
@@ -145,6 +146,27 @@ int32_t stored_as_pinned(const Plan *plan, int32_t parameter, Stored values, int
     return shardings_put(plan->shardings, &sharding);
 }
 
+/* A pin that keeps what is gathered of a value keeps it of the views of that value too. */
+static void find_kept(Edges *e)
+{
+    const Inferred *inferred = e->plan->inferred;
+    const Decided *decided = e->plan->decided;
+    for (int i = 0; i < decided->n_pins; i++) {
+        if (!decided->pins[i]->keep || decided->pins[i]->kind != PIN_TENSOR_DIM)
+            continue;
+        if (!e->kept)
+            e->kept = arena_array(e->scratch, bool, inferred->graph->n_tensors);
+        e->kept[decided->pins[i]->place] = true;
+    }
+    for (int i = 0; e->kept && i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        bool reads = inferred->graph->ops[op].n_inputs > 0;
+        int32_t of = reads ? op_inputs(inferred->graph, op)[0] : NONE;
+        if (of >= 0 && e->kept[of] && operator_is_view(inferred_operator(inferred, op)))
+            e->kept[op_outputs(inferred->graph, op)[0]] = true;
+    }
+}
+
 static void apply_store_pins(Edges *e)
 {
     const Plan *plan = e->plan;
@@ -155,10 +177,6 @@ static void apply_store_pins(Edges *e)
         if (!(pin->store & STORED_PARAMETER) || applied[t])
             continue;
         applied[t] = true;
-        if (pin->keep && !e->kept)
-            e->kept = arena_array(e->scratch, bool, plan->inferred->graph->n_tensors);
-        if (pin->keep)
-            e->kept[t] = true;
         e->out->made[t] = e->out->sharding[t] =
             stored_as_pinned(plan, t, STORED_PARAMETER, e->out->sharding[t]);
     }
@@ -205,6 +223,7 @@ void edges_store_parameters(Edges *e)
             e->out->sharding[t] = edges_obey_marks(e, t, uses);
         e->out->made[t] = e->out->sharding[t];
     }
+    find_kept(e);
     apply_store_pins(e);
     for (int t = 0; graph->next_of && t < graph->n_tensors; t++)
         store_beside(e, t);

@@ -10,14 +10,15 @@ const Cut *decision_cut(const Decision *decision)
 
 void decision_format_store(const Decision *decision, Buf *out)
 {
-    if (decision->store == STORED_NONE)
-        return;
-    buf_puts(out, ", ");
-    if (decision->store != STORED_ALL) {
-        stored_format(decision->store, out);
-        buf_putc(out, ' ');
+    if (decision->store != STORED_NONE) {
+        buf_puts(out, ", ");
+        if (decision->store != STORED_ALL) {
+            stored_format(decision->store, out);
+            buf_putc(out, ' ');
+        }
+        buf_puts(out, "stored");
     }
-    buf_puts(out, decision->keep ? "stored, kept gathered" : "stored");
+    buf_puts(out, decision->keep ? ", kept gathered" : "");
 }
 
 const Cut *cut_keep(Intern *cuts, const Cut *cut)

@@ -98,8 +98,8 @@ typedef struct {
     uint8_t store; /* of pins of a tensor's dim: the set of values of a parameter
                       (core/step/stored.h) that are stored so; 0: the pin says how the dim is
                       used */
-    bool keep;     /* of a store pin of the parameter: once gathered, it stays gathered until the
-                      end of the step */
+    bool keep;     /* of a pin of a tensor's dim: what a collective gathers of the tensor or of a
+                      view of it is kept for the other phases of the step */
     int priority;  /* of pins of a dim; 0 is the first */
     AtomSet axes;  /* of PIN_REPLICATED, PIN_UNREDUCED and PIN_ASSUMED */
     const char *group;    /* of PIN_GROUP */
@@ -124,7 +124,7 @@ typedef struct {
     Intern *cuts; /* of added decisions: equal cuts are stored once */
 } Journal;
 
-/* ", stored", ", gradient and states stored, kept": of a store pin. */
+/* ", stored", ", gradient and states stored, kept gathered"; nothing for most. */
 void decision_format_store(const Decision *decision, Buf *out);
 const Cut *decision_cut(const Decision *decision); /* the cut of a decision without one has no
                                                       digits */

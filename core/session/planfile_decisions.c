@@ -332,6 +332,8 @@ static bool read_pin(PlanfileReader *r, Error *err)
     int64_t size = on_tensor ? find_tensor_dim(r, err) : find_index_dim(r, err);
     return size >= 0 && read_cut(r, size, err) && read_stored(r, err) &&
            get_flag(r, "keep", &r->decision.keep, err) &&
+           (on_tensor || !r->decision.keep ||
+            error_set(err, "\"keep\" is of pins of tensors, not of ops")) &&
            get_flag(r, "open", &r->decision.open, err) &&
            get_number(r, "priority", &r->decision.priority, err);
 }

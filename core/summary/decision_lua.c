@@ -168,8 +168,8 @@ static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, B
     bool ring = cut_is_ring(decision_cut(pin));
     bool zigzag = cut_is_zigzag(decision_cut(pin));
     bool sized = cut && read->digit->weights;
-    bool table =
-        ring || blocks || sized || parts || units || pin->open || pin->store || pin->priority;
+    bool table = ring || blocks || sized || parts || units || pin->open || pin->store ||
+                 pin->keep || pin->priority;
     buf_puts(out, table ? "{axis = " : "");
     put_axes(mesh, cut ? read->digit->atom : NULL, cut ? read->digit->n : 0, out);
     if (zigzag)

@@ -20,6 +20,7 @@ static const char *const tried[][ESTIMATE_SETTINGS] = {
     {"zero=2", NULL},
     {"zero=3", NULL},
     {"keep=true", NULL},
+    {"keep_gathered=true", NULL},
     {"sequence_parallel=true", NULL},
     {"cut_vocabulary=true", NULL},
     {"balance=flops", NULL},

@@ -21,6 +21,7 @@ local megatron = include "megatron"
 OPTIONS = common.options{
     {"cut_vocabulary", true, "shard the embedding and the head by vocabulary"},
     {"sequence_parallel", false, "shard the sequence by tp between the sharded matmuls"},
+    {"keep_gathered", false, "keep what is gathered along the sequence for the backward pass"},
     {"training", true, "false: inference, whose stages run forward alone"},
     {"micro_batches", 16, "micro-batches a step"},
     {"schedule", "auto", "auto: 1f1b, or infer_pipe without training; or any of 'help schedules'"},
@@ -40,7 +41,7 @@ local function cut_sequence(graph, resource)
     if resource.mesh.cp then roles.cut_cache(graph, "cp") end
     if resource.mesh.cp then axes[1] = "cp" end
     if resource.mesh.tp and resource.options.sequence_parallel then axes[#axes + 1] = "tp" end
-    if #axes > 0 and roles.cut_sequence(graph, axes) and resource.mesh.cp then
+    if #axes > 0 and roles.cut_sequence(graph, axes, resource.options.keep_gathered) and resource.mesh.cp then
         roles.gather_few_heads(graph)
     end
 end

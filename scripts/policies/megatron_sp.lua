@@ -7,7 +7,8 @@
 --     next pair's first: the same bytes on the wire. The embedding is summed into parts of the
 --     sequence, and the head gathers its input. Where attention and MLP stand side by side, a norm that
 --     both read (GPT-J) is gathered once, and of two norms (Falcon's ln_attn and ln_mlp) each: gathering
---     their common input instead would run both norms whole on every device of tp. Where a model picks one
+--     their common input instead would run both norms whole on every device of tp. The backward pass
+--     gathers the inputs of matmuls again, unless keep_gathered=true. Where a model picks one
 --     place of the sequence (ViT's class token) one more all-gather stands before it.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron_sp
 --     25 all_gather, 25 reduce_scatter; step 12.8 ms, moved 450.0 MiB, peak 364.0 MiB
@@ -19,7 +20,11 @@ local roles = include "lib/roles"
 local zero = include "lib/zero"
 local megatron = include "megatron"
 
-OPTIONS = common.options{{"cut_vocabulary", true, "shard the embedding and the head by vocabulary"}, zero.options(0)}
+OPTIONS = common.options{
+    {"cut_vocabulary", true, "shard the embedding and the head by vocabulary"},
+    {"keep_gathered", false, "keep what is gathered along the sequence for the backward pass"},
+    zero.options(0)
+}
 
 SIZES = common.sizes(function(resource) return zero.batch_axes(resource, {"tp"}) end)
 
@@ -32,7 +37,7 @@ function PAS(graph, resource)
     common.cut_batch(graph, batch)
     if resource.mesh.tp then
         megatron.cut_weights(graph, "megatron_sp.lua", resource, "tp")
-        roles.cut_sequence(graph, "tp")
+        roles.cut_sequence(graph, "tp", resource.options.keep_gathered)
     end
     zero.store(graph, resource)
     common.schedule(graph, resource)

@@ -133,6 +133,7 @@ for model in tiny-gpt llama-tiny; do
     for plan in "dp=2,tp=2 -p megatron --set zero=1" "dp=2,tp=2 -p megatron --set zero=2" \
         "dp=2,tp=2 -p megatron_sp --set zero=3" "dp=3 -p fsdp" "dp=3 -p dp --set zero=1" \
         "dp=2,sh=2 -p fsdp --set zero_axis=sh" "dp=2 -p fsdp --set keep=true" \
+        "dp=2,tp=2 -p megatron_sp --set keep_gathered=true --set micro_batches=3" \
         "dp=3,tp=2 -p megatron --set zero=2 --set micro_batches=3" \
         "dp=2,sh=3 -p fsdp --set zero_axis=sh --set micro_batches=2" \
         "pp=2,dp=2 -p pipeline --set zero=3 --set micro_batches=2"; do

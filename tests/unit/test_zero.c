@@ -8,6 +8,7 @@
 #include "core/run/run.h"
 #include "core/session/planfile.h"
 #include "core/summary/decision_lua.h"
+#include "core/summary/diff.h"
 #include "tests/unit/opened.h"
 #include "tests/unit/spreads.h"
 
@@ -158,6 +159,9 @@ static SaidRow said_rows[] = {
     {"no axis", "graph:zero(1, {})", "adamw", "no axis is given"},
     {"keep of level 1", "graph:zero(1, 'dp', {keep = true})", "adamw", "keep is of level 3"},
     {"an unknown option", "graph:zero(3, 'dp', {kept = true})", "adamw", "the options of zero are"},
+    {"keep of states", STORE("'states', keep = true"), "adamw", "'keep' is of what is gathered"},
+    {"keep of a node", "graph:pin(graph:nodes()[1], {n = {axis = 'tp', keep = true}})", "adamw",
+     "'keep' applies to tensors"},
     {"an unknown value", STORE("'moments'"), "adamw", "'store' must be true, false or of"},
     {"an empty list", STORE("{}"), "adamw", "'store' must be true, false or of"},
     {"two levels", "graph:zero(1, 'dp')\ngraph:zero(2, 'dp')", "adamw", "is pinned"},
@@ -285,12 +289,45 @@ static void kept_parameters_are_gathered_once(void **state)
     }
 }
 
+/* v is sharded by columns and t by rows along one axis: forward, and for the gradient of v, t is
+ * gathered. */
+#define ROWS_OF_T(keep)                                                                            \
+    "graph:shard('v', {[1] = 'tp'})\n"                                                             \
+    "for _, node in ipairs(graph:nodes()) do\n"                                                    \
+    "if node.name == 'Relu' then graph:shard(node:output(0), {[0] = {axis = 'tp', priority = "     \
+    "1" keep "}}) end\n"                                                                           \
+    "end\n"
+
+static void kept_activations_are_gathered_once(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        TestStep s = open_step(keep ? ROWS_OF_T(", keep = true") : ROWS_OF_T(""), "sgd", NULL);
+        assert_non_null(s.session);
+        int32_t v = naming_find(s.session->naming, STR("v"), NULL);
+        const Graph *graph = s.session->plan->inferred->graph;
+        int32_t t = op_inputs(graph, graph->uses[graph->tensors[v].use])[0];
+        int n = 0;
+        for (int i = 0; i < s.session->plan->moved->n_reshards; i++)
+            n += s.session->plan->moved->reshards[i].tensor == t;
+        assert_int_equal(n, keep ? 1 : 2);
+        Buf line = buf_new(s.arena), words = buf_new(s.arena);
+        const Decision *pin = plan_pin_of(s.session->plan, PIN_TENSOR_DIM, t, 0);
+        decision_lua(s.session, pin, &line);
+        decision_format(s.session, pin, &words);
+        assert_int_equal(strstr(line.s, ", keep = true") != NULL, keep);
+        assert_int_equal(strstr(words.s, ", kept gathered") != NULL, keep);
+        close_step(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_sound_plan_has_no_finding_about_storage),
                                        cmocka_unit_test(states_take_their_part_of_the_bytes),
                                        cmocka_unit_test(lines_and_plan_files_say_the_same),
-                                       cmocka_unit_test(kept_parameters_are_gathered_once)};
+                                       cmocka_unit_test(kept_parameters_are_gathered_once),
+                                       cmocka_unit_test(kept_activations_are_gathered_once)};
     return run_rows("lies", lies_rows, values_lie_as_stored_under_every_propagator) +
            run_rows("said", said_rows, it_is_refused_or_found) +
            cmocka_run_group_tests_name("stored", tests, NULL, NULL);

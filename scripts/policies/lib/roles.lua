@@ -228,9 +228,25 @@ local function keep_partial_sums(graph)
     end
 end
 
+-- What the matmuls behind norms read, [batch, sequence, width], each once. Those of two dims read a
+-- view of it.
+local function normed(graph)
+    local found, seen = {}, {}
+    for _, role in ipairs(all(graph)) do
+        local value = role.stream and role.node:input(0)
+        local view = value and value:producer()
+        if view and view.name == "Reshape" and #(value.shape or {}) == 2 then value = view:input(0) end
+        if value and not seen[value.name] and #(value.shape or {}) == 3 then
+            found[#found + 1], seen[value.name] = value, true
+        end
+    end
+    return found
+end
+
 -- Shards it along the sequence. All that works on one place of the sequence at a time follows: norms,
--- residual sums, the embedding, the ids. False, with a note, where there is nothing to shard.
-local function cut_sequence(graph, axis)
+-- residual sums, the embedding, the ids. keep: what is gathered for matmuls stays for the backward
+-- pass. False, with a note, where there is nothing to shard.
+local function cut_sequence(graph, axis, keep)
     local found = streams(graph)
     if #found == 0 then
         print("no norm of [batch, sequence, width] was found: the sequence stays whole")
@@ -238,6 +254,7 @@ local function cut_sequence(graph, axis)
         print("a sequence of 1 stays whole")
     else
         graph:shard(found, {[1] = axis})
+        if keep then graph:shard(normed(graph), {[1] = {axis = axis, keep = true, priority = 1}}) end
         keep_partial_sums(graph)
         return true
     end
