@@ -10,8 +10,11 @@
 typedef struct {
     const Local *whole;
     const double *bound;
+    const double *size; /* per element: what is added up to it, in magnitude; NULL: the bound says
+                           how far the element may be from its sum */
     Rounding rounding;
     bool moved, unknown; /* unknown: there is nothing to compare with in this process */
+    bool overflows;      /* magnitudes leave the range of the type, so that parts of a sum may */
 } Expected;
 
 struct Verify {
@@ -22,6 +25,7 @@ struct Verify {
     const double **bound; /* per output of the op */
     Rounding rounding;
     bool unknown;   /* the current op cannot be checked */
+    bool overflows; /* see Expected */
     Joined *joined; /* what the current instruction joins; behind two places, what it moves */
     int n_moved;
     Expected added; /* what it adds up */
@@ -74,8 +78,8 @@ static void begin_move(Verify *verify, int n)
 typedef struct {
     Rank *rank;
     int at;
-    RunElement element; /* tensor, moved, rounding */
-    bool skips;         /* elements that are not finite skip the step */
+    RunElement element;   /* tensor, moved, rounding */
+    const Expected *want; /* NULL unless elements that are not finite skip the step */
 } Checked;
 
 /* Whether the tensor is a gradient in f16, or a cast of one, and a dynamic loss scale skips the
@@ -144,14 +148,27 @@ static void note_wrong(const Checked *c)
     head->wrong.rank = c->rank->position;
 }
 
-/* The element left the range of f16 on a rank or on one device: sums of f16 depend on their order.
- */
-static bool note_overflow(Checked *c)
+/* Whether the element may leave the range of f16 on a rank or on one device alone: rounding brings
+ * it there, or what is added up to it, since sums depend on their order. */
+static bool may_overflow(const Checked *c, int64_t place)
+{
+    const double f16_largest = 65504;
+    const Expected *want = c->want;
+    double finite = fabs(isfinite(c->element.got) ? c->element.got : c->element.want);
+    double reach = want->size    ? want->size[place]
+                   : want->bound ? finite + want->bound[place]
+                                 : finite;
+    return want->overflows || !(reach < f16_largest);
+}
+
+static bool note_overflow(Checked *c, int64_t place)
 {
     RankHead *head = c->rank->result->head;
-    if (!c->skips || (isfinite(c->element.got) && isfinite(c->element.want)))
+    if (!c->want || (isfinite(c->element.got) && isfinite(c->element.want)))
         return false;
     bool one = isfinite(c->element.got) != isfinite(c->element.want);
+    if (one && !may_overflow(c, place))
+        return false;
     if (one && head->first_overflow < 0) {
         head->first_overflow = c->at;
         head->overflow = c->element;
@@ -185,7 +202,7 @@ static void compare_elements(Checked *c, const Local *part, const Local *whole, 
                 head->closest = share;
                 head->close = c->element;
                 head->close.rank = c->rank->position;
-            } else if (!note_overflow(c) && head->first_bad < 0) {
+            } else if (!note_overflow(c, place) && head->first_bad < 0) {
                 note_wrong(c);
             }
         }
@@ -238,6 +255,9 @@ static bool check_partial(Checked *c, int32_t slot, const Expected *want)
     Joined *joined = &verify->joined[1];
     int devices = team->program->slots[slot].devices;
     int64_t n = slot_replicas(team, slot);
+    Expected addends = *want; /* nothing says how large those of a rank may be */
+    addends.overflows |= want->rounding == ROUNDING_SENSITIVE;
+    c->want = c->want ? &addends : NULL;
     for (int64_t replica = 0; replica < n; replica++) {
         if (!slot_join_replica(rank, slot, replica, &verify->joiner, joined))
             return false;
@@ -262,7 +282,8 @@ static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
 {
     Team *team = rank->team;
     const ProgramSlot *held = &team->program->slots[slot];
-    Checked c = {.rank = rank, .at = at, .skips = skips_step(team, held->tensor)};
+    Checked c = {.rank = rank, .at = at};
+    c.want = skips_step(team, held->tensor) ? want : NULL;
     c.element = (RunElement){
         .tensor = held->tensor, .moved = want->moved, .rounding = (uint8_t)want->rounding};
     RankHead *head = rank->result->head;
@@ -337,6 +358,8 @@ static bool run_whole(Rank *rank, const Instr *instr, const double *const *adden
         return rank_failed(rank, &err);
     rank_beats(rank);
     rounding_bounds(verify->scratch, &call, verify->bound, &verify->rounding);
+    verify->overflows = verify->rounding == ROUNDING_SENSITIVE &&
+                        (addends || call.kernel->rounding == ROUNDING_SUM);
     rank_beats(rank);
     return true;
 }
@@ -392,7 +415,8 @@ static bool after_op(Rank *rank, int at, int32_t op)
         Expected want = {.whole = verify->value[tensor],
                          .bound = verify->bound[i],
                          .rounding = verify->rounding,
-                         .unknown = verify->unknown};
+                         .unknown = verify->unknown,
+                         .overflows = verify->overflows};
         if (!check_slot(rank, at, slot, &want))
             return false;
     }
@@ -436,7 +460,8 @@ static bool after_move(Rank *rank, int at, const int32_t *to, int n)
         return false;
     for (int i = 0; i < n; i++) {
         const Joined *from = &verify->joined[i + 2];
-        Expected want = {.whole = from->whole, .bound = from->bound, .moved = true};
+        Expected want = {
+            .whole = from->whole, .bound = from->bound, .size = from->size, .moved = true};
         want.rounding = from->bound ? ROUNDING_SUM : ROUNDING_EXACT;
         want.unknown = !from->whole;
         if (!check_slot(rank, at, to[i], &want))
@@ -553,6 +578,7 @@ static void add_wholes(Verify *verify, const Instr *instr, Expected *out)
     int64_t n = local_count(addend->whole);
     double scale = instr->mean == 0 ? 1 : 1.0 / instr->mean;
     double *bound = arena_array(verify->scratch, double, n);
+    double *sizes = arena_array(verify->scratch, double, n);
     int64_t n_roundings = addend->n_addends + (instr->first ? 0 : sum->n_addends) + 3;
     double unit = dtype_unit(addend->whole->dtype) * (double)n_roundings;
     for (int64_t i = 0; i < n; i++) {
@@ -562,11 +588,16 @@ static void add_wholes(Verify *verify, const Instr *instr, Expected *out)
             local_load(sum->whole, i, 1, 1, NUMBER_F64, &y);
         double size = (addend->size ? addend->size[i] : fabs(x)) +
                       (!instr->first && sum->size ? sum->size[i] : fabs(y));
+        sizes[i] = size;
         bound[i] = scale * unit * size + dtype_tiny(addend->whole->dtype);
         x = (x + y) * scale;
         local_store(addend->whole, i, 1, NUMBER_F64, &x);
     }
-    *out = (Expected){addend->whole, bound, ROUNDING_SUM, true, false};
+    *out = (Expected){.whole = addend->whole,
+                      .bound = bound,
+                      .size = sizes,
+                      .rounding = ROUNDING_SUM,
+                      .moved = true};
 }
 
 static bool after_add(Rank *rank, int at, const Instr *instr)

@@ -9,8 +9,9 @@
  *
  * NaN and infinite elements must be equal, but for gradients in f16 under a dynamic loss scale:
  * there an overflow of a rank's addend, or of one device's sum, skips the step, as torch's
- * GradScaler does when any rank found one. If an output of one device has no finite element, the
- * comparison proves nothing: RUN_NOT_PROVEN.
+ * GradScaler does when any rank found one. Such an element must have a reason to be infinite on one
+ * side alone: its rounding, or the magnitudes that are added up to it, reach the end of f16. If an
+ * output of one device has no finite element, the comparison proves nothing: RUN_NOT_PROVEN.
  */
 #ifndef CORE_RUN_VERIFY_VERIFY_H
 #define CORE_RUN_VERIFY_VERIFY_H
