@@ -214,8 +214,8 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
     }
     if (session->options.config || session->options.dtype) {
         error_kind(err, ERROR_USAGE,
-                   "'%s' is not a .lua model or a config.json, so it cannot be given a %s", path,
-                   session->options.config ? "config" : "element type");
+                   "'%s' is not a .lua model or a config.json, so it cannot be given %s", path,
+                   session->options.config ? "a config" : "an element type");
         return error_hint(
             err, "use --config with a .lua model, --dtype with a .lua model or a config.json");
     }

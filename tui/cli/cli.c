@@ -275,23 +275,23 @@ Session *cli_open_watched(Cli *cli, Progress *progress)
         options.progress = progress;
         session = overlapped(cli, session_open(&options, cli->hooks, &cli->err), progress);
     }
-    return cli_checked(cli, session);
+    return cli_checked(cli, session, &cli->err);
 }
 
-Session *cli_checked(Cli *cli, Session *session)
+Session *cli_checked(const Cli *cli, Session *session, Error *err)
 {
     if (session && cli->options.decode && !decode_has_cache(session)) {
-        error_kind(&cli->err, ERROR_USAGE, "%s has no KV cache, so it cannot be decoded",
-                   cli->operand[0]);
-        error_hint(&cli->err, "--decode needs a decoder that is built from a config.json");
+        error_kind(err, ERROR_USAGE, "%s has no KV cache, so it cannot be decoded",
+                   session->options.model);
+        error_hint(err, "--decode needs a decoder that is built from a config.json");
         session_close(session);
         return NULL;
     }
     if (!session || !cli->options.no_redistribute || session->options.propagator->may_refuse)
         return session;
-    error_kind(&cli->err, ERROR_USAGE, "--no-redistribute needs --propagate strategy, not %s",
+    error_kind(err, ERROR_USAGE, "--no-redistribute needs --propagate strategy, not %s",
                session->options.propagator->name);
-    error_hint(&cli->err, "add --propagate strategy; factor and spmd always redistribute");
+    error_hint(err, "add --propagate strategy; factor and spmd always redistribute");
     session_close(session);
     return NULL;
 }

@@ -118,8 +118,8 @@ bool cli_session_options(Cli *cli, SessionOptions *out); /* of operand 0; false 
  * line of tui/state/jobs/progress_line.h if this takes more than a second. */
 Session *cli_open(Cli *cli);
 Session *cli_open_watched(Cli *cli, Progress *progress);
-/* Returns the session if its propagator accepts the options given; else NULL with cli->err. */
-Session *cli_checked(Cli *cli, Session *session);
+/* Returns the session if its propagator accepts the options given; else NULL with the error. */
+Session *cli_checked(const Cli *cli, Session *session, Error *err);
 Session *cli_open_model(Cli *cli); /* without a plan: free dims may stay unbound */
 
 bool cli_read_dims(Cli *cli, DimBindings *dims); /* of every --dim */

@@ -43,7 +43,7 @@ const Option cli_options[] = {
              VERB_INFO | VERB_RULE | VERB_RESHARD | VERB_SOLVE | VERB_HELP | VERB_ESTIMATE |
              VERB_SEARCH,
          "print JSON, one line"),
-    FLAG("json", 0, json, VERB_EXPORT, "tables of the plan as data"),
+    FLAG("json", 0, json, VERB_EXPORT, "with export: the tables of the plan as data"),
     TEXT("output", 'o', output, "FILE", VERB_PLAN | VERB_EXPORT | VERB_CALIBRATE | VERB_SEARCH,
          "write to this file instead of the terminal"),
     FLAG("full", 0, full, VERB_PLAN, "with -o: also save the derived columns"),
@@ -183,8 +183,8 @@ const Option cli_options[] = {
     TEXT("script", 0, script, "KEYS", VERB_EXPLORE | VERB_TOUR, "keys to press: jjw<Enter>"),
     TEXT("screen", 0, screen, "FILE", VERB_EXPLORE | VERB_TOUR,
          "write the last screen to this file and quit"),
-    FLAG("help", 'h', help, UINT_MAX, "print print help on the verb"),
-    FLAG("version", 'V', version, UINT_MAX, "print print the version"),
+    FLAG("help", 'h', help, UINT_MAX, "print help on the verb"),
+    FLAG("version", 'V', version, UINT_MAX, "print the version"),
     {0},
 };
 

@@ -186,8 +186,7 @@ static Session *open_session(Cli *cli, const RunOptions *options, DataShapes *da
     SessionOptions wanted;
     if (!cli_session_options(cli, &wanted))
         return NULL;
-    return cli_checked(cli,
-                       cli_open_resolved(cli, cli->arena, wanted, options, data_shapes, &cli->err));
+    return cli_open_resolved(cli, cli->arena, wanted, options, data_shapes, &cli->err);
 }
 
 int cli_run(Cli *cli)

@@ -82,9 +82,9 @@ Session *cli_open_resolved(Cli *cli, Arena *arena, SessionOptions options, const
     ok = session && data_shapes_resolve(arena, session->inferred, &files.given, data_shapes, err);
     close_files(&files);
     if (ok && data_shapes->n_sizes + data_shapes->n_values == 0 && options.train == train)
-        return session;
+        return cli_checked(cli, session, err);
     session_close(session);
     options.train = train;
     options.dims = data_shapes->dims;
-    return ok ? session_open(&options, cli->hooks, err) : NULL;
+    return ok ? cli_checked(cli, session_open(&options, cli->hooks, err), err) : NULL;
 }

@@ -2,7 +2,6 @@
 
 #include "core/prove/cut_check.h"
 #include "core/base/file.h"
-#include "core/fuse/fuse.h"
 
 #include <math.h>
 
@@ -31,7 +30,8 @@ static const char *model_of(Arena *arena, const char *dir, Error *err)
 typedef struct {
     Cli *cli;
     RunOptions options;
-    Json *list; /* with --json */
+    SessionOptions session; /* but for the model */
+    Json *list;             /* with --json */
     int passed, failed, code;
 } Tests;
 
@@ -122,17 +122,14 @@ static void run_data_set(Tests *tests, const char *model, const char *data_set)
     Arena *arena = arena_new();
     const CliOptions *given = &tests->cli->options;
     Outcome outcome = {.name = data_set};
-    SessionOptions options = {
-        .model = model, .policy = given->policy, .machine = given->machine, .f64 = given->f64};
+    SessionOptions options = tests->session;
+    options.model = model;
     options.mesh = given->cuts ? NULL : given->mesh;
     RunOptions run = tests->options;
     run.inputs = data_set;
     DataShapes data_shapes;
-    bool known =
-        fusions_parse(str_from(given->fuse ? given->fuse : ""), &options.fuse, &outcome.err);
     Session *session =
-        known ? cli_open_resolved(tests->cli, arena, options, &run, &data_shapes, &outcome.err)
-              : NULL;
+        cli_open_resolved(tests->cli, arena, options, &run, &data_shapes, &outcome.err);
     outcome.ran = session && run_onnx_test(arena, session->plan, data_set, &tests->options,
                                            &outcome.report, &outcome.err);
     if (outcome.ran) {
@@ -228,7 +225,8 @@ bool cli_check_cuts(Cli *cli)
 int cli_run_tests(Cli *cli)
 {
     Tests tests = {.cli = cli};
-    if (!cli_run_options(cli, &tests.options) || !cli_check_cuts(cli))
+    if (!cli_run_options(cli, &tests.options) || !cli_session_options(cli, &tests.session) ||
+        !cli_check_cuts(cli))
         return cli_fail(cli);
     if (cli->options.cuts) /* a child for each of many short runs takes longer than they do */
         tests.options.isolated = false;

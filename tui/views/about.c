@@ -117,5 +117,8 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_FINDINGS] = "Problems of the plan (!) and notes about it (i).",
     [SHOW_EVENTS] = "Every step of propagation in order, from the pins to the finished plan.",
     [SHOW_ERRORS] = "The errors of this session with their file and line, the newest first.",
+    [SHOW_JOURNAL] =
+        "Your decisions in the order they were made, as lines of Lua. u takes back the\n"
+        "last one, C-r makes it again.",
     [SHOW_HELP] = "All keys. Enter runs the action of the row.",
 };
