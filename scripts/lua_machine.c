@@ -1,5 +1,6 @@
 #include "scripts/lua_machine.h"
 
+#include "core/reshard/cluster.h"
 #include "scripts/lua_measured.h"
 #include "scripts/lua_state.h"
 
@@ -18,7 +19,8 @@ typedef enum {
     FIELD_LIST,
     FIELD_TABLE,
     FIELD_TUNING, /* a table the machine points to */
-    FIELD_MEASURED
+    FIELD_MEASURED,
+    FIELD_KINDS /* a list of tables, the kinds of a cluster */
 } FieldType;
 typedef enum { NEEDED, OPTIONAL } Need;
 
@@ -52,6 +54,12 @@ struct Field {
     {                                                                                              \
         .name = #name_, .type = FIELD_TABLE, .need = need_, .at = offsetof(struct_, name_),        \
         .says = says_, .fields = fields_                                                           \
+    }
+
+#define TABLE_AT(name_, at_, fields_, says_)                                                       \
+    {                                                                                              \
+        .name = name_, .type = FIELD_TABLE, .need = NEEDED, .at = at_, .says = says_,              \
+        .fields = fields_                                                                          \
     }
 
 static const Field link_fields[] = {
@@ -165,6 +173,34 @@ static const Field machine_fields[] = {
     {0},
 };
 
+/* A machine whose devices are of several kinds. */
+typedef struct {
+    const char *name, *source;
+    int n;
+    struct {
+        int64_t devices;
+        Machine machine;
+    } kind[CLUSTER_KINDS_MAX];
+} ClusterFile;
+
+#define KIND_FIELD(name_) (offsetof(ClusterFile, kind[0].name_) - offsetof(ClusterFile, kind[0]))
+static const Field kind_fields[] = {
+    {"devices", FIELD_COUNT, NEEDED, KIND_FIELD(devices), "how many devices are of this kind", 0,
+     NULL},
+    TABLE_AT("machine", KIND_FIELD(machine), machine_fields, "the numbers of such a device"),
+    {0},
+};
+static const Field cluster_fields[] = {
+    {"name", FIELD_TEXT, NEEDED, offsetof(ClusterFile, name), "the name that is shown", 0, NULL},
+    {"source", FIELD_TEXT, NEEDED, offsetof(ClusterFile, source), "where the numbers come from", 0,
+     NULL},
+    {"kinds", FIELD_KINDS, NEEDED, 0,
+     "of a machine whose devices are unlike, instead of all other numbers: its kinds, in the order "
+     "of the devices",
+     0, kind_fields},
+    {0},
+};
+
 /* ---- rows of help ---- */
 
 static const struct {
@@ -177,6 +213,9 @@ static const struct {
     {tuning_fields, "machine_nccl", "NCCL's tuning numbers, as its source has them."},
     {latency_fields, "machine_latencies",
      "Microseconds by algorithm; an algorithm that is left out or 0 is not available."},
+    {cluster_fields, "machine_cluster",
+     "What a machine file returns for a host whose devices are of several kinds."},
+    {kind_fields, "machine_kind", "Devices of one kind: `devices` of a node each are of it."},
     {size_fields, "machine_sizes", "Fractions of a tree's bandwidth by protocol and message size."},
 };
 
@@ -193,7 +232,7 @@ static const char *use_of(const Field *field, Arena *arena)
     static const char *const uses[] = {
         /* ORDER FIELD TYPE */
         "string",   "integer", "number", "number", "table<string, number>",
-        "number[]", "table",   "table",  "table"};
+        "number[]", "table",   "table",  "table",  "table"};
     const char *use = field->fields ? type_of(field->fields) : uses[field->type];
     return arena_printf(arena, "%s%s", use, field->need == OPTIONAL ? "?" : "");
 }
@@ -224,7 +263,7 @@ typedef struct {
     Machine *machine;
     Error *err;
     const Sandbox *sandbox;
-    Tuning *tuning;
+    ClusterFile *cluster; /* has no kinds unless the file says so */
     size_t from; /* where the table that is read begins in the text: its fields are behind it */
     bool ok;
 } Reading;
@@ -354,6 +393,30 @@ static bool read_part(lua_State *L, Reading *reading, const Field *field, void *
     return ok;
 }
 
+static bool read_kinds(lua_State *L, Reading *reading, const Field *field, ClusterFile *out)
+{
+    Machine *whole = reading->machine;
+    size_t from = reading->from;
+    lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
+    if (n < 1 || n > CLUSTER_KINDS_MAX) {
+        error_set(reading->err, "'%s' must be a list of 1 to %d kinds", field->name,
+                  CLUSTER_KINDS_MAX);
+        error_hint(reading->err, "{{devices = 16, machine = include \"h100x8\"}, ..}");
+        return blame(reading, field->name);
+    }
+    reading->from = place_of(reading, field->name);
+    for (; out->n < (int)n; out->n++) {
+        reading->machine = &out->kind[out->n].machine;
+        lua_rawgeti(L, -1, out->n + 1);
+        if (!read_table(L, reading, "a kind", field->fields, &out->kind[out->n]))
+            return false;
+        lua_pop(L, 1);
+    }
+    reading->machine = whole;
+    reading->from = from;
+    return true;
+}
+
 static bool read_field(lua_State *L, Reading *reading, const Field *field, void *out)
 {
     void *at = (char *)out + field->at;
@@ -379,9 +442,11 @@ static bool read_field(lua_State *L, Reading *reading, const Field *field, void 
     case FIELD_MEASURED:
         reading->machine->measured = measured_read(L, reading->arena, reading->err);
         return reading->machine->measured || blame(reading, field->name);
+    case FIELD_KINDS:
+        return read_kinds(L, reading, field, out);
     case FIELD_TUNING:
-        reading->machine->tuning = reading->tuning;
-        return read_part(L, reading, field, reading->tuning);
+        reading->machine->tuning = arena_make(reading->arena, Tuning);
+        return read_part(L, reading, field, (void *)(uintptr_t)reading->machine->tuning);
     }
     return false;
 }
@@ -445,8 +510,26 @@ static bool read_table(lua_State *L, Reading *reading, const char *what, const F
 static int read_machine(lua_State *L)
 {
     Reading *reading = lua_touserdata(L, 1);
-    reading->ok = read_table(L, reading, "a machine", machine_fields, reading->machine);
+    bool unlike = lua_istable(L, -1) && lua_getfield(L, -1, "kinds") != LUA_TNIL;
+    lua_settop(L, 2);
+    reading->ok = unlike ? read_table(L, reading, "a machine", cluster_fields, reading->cluster)
+                         : read_table(L, reading, "a machine", machine_fields, reading->machine);
     return 0;
+}
+
+/* The machine of the kinds that were read. */
+static bool join_kinds(const Reading *reading)
+{
+    const ClusterFile *file = reading->cluster;
+    ClusterKind kind[CLUSTER_KINDS_MAX];
+    for (int i = 0; i < file->n; i++) {
+        kind[i] = (ClusterKind){file->kind[i].devices, &file->kind[i].machine};
+        if (!machine_check(kind[i].machine, reading->err))
+            return false;
+    }
+    reading->machine->name = file->name;
+    reading->machine->source = file->source;
+    return cluster_make(reading->arena, kind, file->n, reading->machine, reading->err);
 }
 
 /* What machine_check() refuses begins with the field's name; its hint names the table, if any. */
@@ -488,7 +571,7 @@ bool machine_read(Arena *arena, const char *path, const MachineIncludes *include
     *out = (Machine){0};
     Reading reading = {.arena = arena, .machine = out, .err = err ? err : &own};
     reading.sandbox = sandbox;
-    reading.tuning = arena_make(arena, Tuning);
+    reading.cluster = arena_make(arena, ClusterFile);
     if (includes) {
         sandbox->find = includes->find;
         sandbox->finder = includes->finder;
@@ -496,7 +579,7 @@ bool machine_read(Arena *arena, const char *path, const MachineIncludes *include
     bool ok = (!includes || sandbox_protect(sandbox, open_include, NULL, err)) &&
               sandbox_read(sandbox, err) && sandbox_run(sandbox, read_machine, &reading, err) &&
               reading.ok;
-    if (ok && !machine_check(out, reading.err)) {
+    if (ok && (reading.cluster->n > 0 ? !join_kinds(&reading) : !machine_check(out, reading.err))) {
         place_check(&reading);
         ok = false;
     }

@@ -11,6 +11,8 @@
 #include "core/rules/registry.h"
 #include "core/space/contraction.h"
 #include "core/space/gradient.h"
+#include "core/reshard/cluster.h"
+#include "core/plan/plan_machine.h"
 
 #include <math.h>
 
@@ -346,7 +348,8 @@ static const MeasuredOp *table_of(const OpCost *cost, const Machine *machine,
     return any ? measured_op(machine->measured, cost->op_type, cost->dtype, n_sizes) : NULL;
 }
 
-OpCost op_cost_on(const OpCost *cost, const Machine *machine)
+/* On one device. */
+static OpCost cost_on_kind(const OpCost *cost, const Machine *machine)
 {
     OpCost out = *cost;
     double size[MEASURED_SIZES];
@@ -371,6 +374,20 @@ OpCost op_cost_on(const OpCost *cost, const Machine *machine)
     return out;
 }
 
+OpCost op_cost_on(const OpCost *cost, const Machine *machine)
+{
+    const Cluster *cluster = machine->cluster;
+    if (!cluster)
+        return cost_on_kind(cost, machine);
+    OpCost out = cost_on_kind(cost, cluster->kind[0].machine);
+    for (int i = 1; i < cluster->n; i++) {
+        OpCost on = cost_on_kind(cost, cluster->kind[i].machine);
+        if (on.us > out.us)
+            out = on;
+    }
+    return out;
+}
+
 /* A view takes time where its operator was measured: by copies. */
 static OpCost view_cost(const KnownWork *known, int32_t op, OpAs as)
 {
@@ -379,7 +396,7 @@ static OpCost view_cost(const KnownWork *known, int32_t op, OpAs as)
     cost.dtype = op_dtype(plan, op);
     if (inferred_space(plan->inferred, op))
         cost.bytes = op_bytes_local(known, op, as, WORK_VIEW);
-    return op_cost_on(&cost, plan->machine);
+    return op_cost_on(&cost, plan_machine(plan, op));
 }
 
 static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
@@ -388,7 +405,7 @@ static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
     OpCost cost = {.work = known_work(known, op),
                    .op_type = op_operator(plan->inferred->graph, op)};
     if (cost.work == WORK_VIEW)
-        return as.views || plan->machine->measured ? view_cost(known, op, as) : cost;
+        return as.views || plan_machine(plan, op)->measured ? view_cost(known, op, as) : cost;
     const OpDeclared *declared = op_declared(plan, op);
     cost.declared = declared && (declared->cost.flops >= 0 || declared->cost.bytes >= 0 ||
                                  declared->cost.us >= 0);
@@ -407,7 +424,7 @@ static OpCost cost_of(const KnownWork *known, int32_t op, OpAs as)
     bool tiled =
         cost.work == WORK_MATMUL && !cost.attention && !(declared && declared->cost.flops >= 0);
     cost.product = !tiled ? (OpProduct){0} : as.cut ? op_product(plan, op, as.cut) : space->product;
-    cost = op_cost_on(&cost, plan->machine);
+    cost = op_cost_on(&cost, plan_machine(plan, op));
     if (declared && declared->cost.us >= 0)
         cost.us = declared->cost.us;
     return cost;
@@ -454,12 +471,23 @@ static void say_rate(double share, double rate, const char *unit, Buf *out)
         buf_printf(out, "(%.4g * %.6g %s)", share, rate, unit);
 }
 
-void cost_explain(const Machine *machine, Buf *out)
+static void explain_kind(const Machine *machine, Buf *out)
 {
     buf_printf(out, "%.4g us + max(flops / peak, bytes / ", machine->launch_us);
     say_rate(machine->memory_share > 0 ? machine->memory_share : 1,
              machine->memory_bytes_per_s / 1e9, "GB/s", out);
     buf_putc(out, ')');
+}
+
+void cost_explain(const Machine *machine, Buf *out)
+{
+    const Cluster *cluster = machine->cluster;
+    for (int i = 0; cluster && i < cluster->n; i++) {
+        buf_printf(out, "%s%s ", i > 0 ? "; " : "", cluster->kind[i].machine->name);
+        explain_kind(cluster->kind[i].machine, out);
+    }
+    if (!cluster)
+        explain_kind(machine, out);
 }
 
 /* "measured table of MatMul: 1 x [64, 256] by [256, 64] = 12 us" */

@@ -99,13 +99,14 @@ double op_price(const OpPricer *pricer, int32_t op, const OpCut *cut, const int3
 /* The sizes under which the machine's tables list such an op; returns how many, 1 or
  * MEASURED_SIZES. */
 int op_cost_sizes(const OpCost *cost, double size[MEASURED_SIZES]);
-/* The same work priced on another machine. */
+/* The same work priced on another machine, of devices of several kinds on the slowest. */
 OpCost op_cost_on(const OpCost *cost, const Machine *machine);
 
 /* "matmul: 2 us + max(1,024 flops / (0.8 * 989.4 TFLOP/s), 896 B / (0.9 * 3350 GB/s)) = 2.0 us" */
 void op_cost_explain(const Plan *plan, int32_t op, Buf *out);
 
-/* The formula for ops of any size: "2 us + max(flops / peak, bytes / (0.9 * 3350 GB/s))". */
+/* The formula for ops of any size: "2 us + max(flops / peak, bytes / (0.9 * 3350 GB/s))"; of
+ * devices of several kinds each, behind its name. */
 void cost_explain(const Machine *machine, Buf *out);
 
 /* For each reshard, how long ops wait for it in the best case of a step: us[n_reshards]. The sum

@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/plan/routed.h"
 #include "core/plan/stage.h"
+#include "core/plan/plan_machine.h"
 
 #include <stdlib.h>
 
@@ -161,7 +162,8 @@ static AtomSet unequal_atoms(const Account *a)
 static int64_t fullest_rank(const Account *a)
 {
     const Plan *plan = a->plan;
-    int64_t fullest = 0, most = -1;
+    int64_t fullest = 0;
+    double most = -1; /* share of the device's memory */
     AtomSet fixed = unequal_atoms(a) | stages_atoms(plan);
     int64_t n = mesh_atoms_size(plan->mesh, fixed);
     bool each = n <= RANKS_ASKED_MAX;
@@ -170,8 +172,10 @@ static int64_t fullest_rank(const Account *a)
         int64_t rank =
             each ? mesh_group_member(plan->mesh, fixed, 0, i) : plan->decided->submeshes[i].first;
         int64_t bytes = n == 1 ? 0 : memory_use_of(scratch, a, rank).peak_bytes;
-        if (bytes > most) {
-            most = bytes;
+        int64_t memory = plan_rank_memory(plan, rank);
+        double share = (double)bytes / (memory > 0 ? (double)memory : 1);
+        if (share > most) {
+            most = share;
             fullest = rank;
         }
         arena_free(scratch);

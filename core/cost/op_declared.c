@@ -3,13 +3,14 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/rules/registry.h"
+#include "core/plan/plan_machine.h"
 
 #include <assert.h>
 
 typedef struct {
     Plan *plan;
     Arena *scratch;
-    Intern *asked; /* {op space, cut} */
+    Intern *asked; /* {op space, cut, devices if they are unlike} */
     Vec(const OpDeclared *)
         declared;        /* by index in `asked`; NULL if the operator declares nothing */
     const UserOp **user; /* by the operator's name; only where seen */
@@ -59,7 +60,7 @@ static bool atoms_of(const Plan *plan, const OpSpace *space, const OpCut *cut,
     return true;
 }
 
-static bool price_comms(const Asking *a, const OpPart *part, const OpCut *cut,
+static bool price_comms(const Asking *a, int32_t op, const OpPart *part, const OpCut *cut,
                         const SaidComm *comms, int n, OpDeclared *declared, Error *err)
 {
     const Plan *plan = a->plan;
@@ -73,7 +74,8 @@ static bool price_comms(const Asking *a, const OpPart *part, const OpCut *cut,
             return false;
         if (comm->atoms == 0)
             continue;
-        comm->price = price_step(plan->machine, plan->mesh, comm->kind, comm->atoms, comm->bytes);
+        comm->price =
+            price_step(plan_machine(plan, op), plan->mesh, comm->kind, comm->atoms, comm->bytes);
         comm->dim = comms[i].dim ? arena_str(plan->arena, str_from(comms[i].dim)) : NULL;
         declared->comm_us += comm->price.us;
         declared->wire_bytes += comm->price.wire_bytes;
@@ -106,7 +108,7 @@ static const OpDeclared *ask(const Asking *a, int32_t op, const UserOp *user)
     Error wrong = {0};
     if (user && user->comm &&
         !(user->comm(user->context, &part, &comms, &n, &wrong) &&
-          price_comms(a, &part, cut, comms, n, declared, &wrong))) {
+          price_comms(a, op, &part, cut, comms, n, declared, &wrong))) {
         declared->n_comms = 0;
         declared->comm_us = 0;
         declared->wire_bytes = 0;
@@ -146,7 +148,8 @@ const OpDeclared *const *op_declared_make(Plan *plan)
         int32_t op = inferred->program[i];
         if (plan->propagated->cut[op] < 0 || !is_asked(&a, op))
             continue;
-        int32_t key[2] = {inferred->space[op], plan->propagated->cut[op]};
+        int32_t key[3] = {inferred->space[op], plan->propagated->cut[op],
+                          plan->decided->machines ? plan_devices(plan, op) : 0};
         int32_t id = intern_put(a.asked, key, sizeof key);
         if (id == a.declared.n)
             vec_push(scratch, &a.declared, ask(&a, op, a.user[graph->ops[op].op_type]));

@@ -4,6 +4,7 @@
 #include "core/cost/layers.h"
 #include "core/cost/op_declared.h"
 #include "core/plan/edges.h"
+#include "core/plan/plan_machine.h"
 
 #include <math.h>
 
@@ -26,6 +27,11 @@ typedef struct {
     Vec(StreamTraffic) traffic;
     const Reshard *reshard; /* that is being visited */
 } Making;
+
+static const Machine *machine_of_stage(const Plan *plan, int stage)
+{
+    return plan_machine_of(plan, plan->decided->stages->at[stage].devices);
+}
 
 /* ---- which ---- */
 
@@ -167,7 +173,8 @@ static void price_bucket(Making *m, const Bucket *bucket)
     StepKind kind = (StepKind)key->kind;
     When when = (When)key->when;
     bool forward = when == WHEN_ONCE ? kind == STEP_ALL_GATHER : when == WHEN_FORWARD;
-    double us = streams_bucket_us(m->plan->machine, m->plan->mesh, kind, key->atoms, bucket->bytes);
+    double us = streams_bucket_us(machine_of_stage(m->plan, key->stage), m->plan->mesh, kind,
+                                  key->atoms, bucket->bytes);
     Run *run = find_run(runs_of(m, key->stage, forward), key->unit);
     if (us <= 0)
         return;
@@ -245,7 +252,8 @@ static void expose(Making *m, int stage, When when, bool gathers, bool all, doub
                 continue;
             }
             double share = alone_us > 0 ? fmin(1, fmax(0, exposed_us) / alone_us) : 1;
-            double busy = machine_link(plan->machine, plan->mesh, row->atoms)->busy_share;
+            double busy =
+                machine_link(machine_of_stage(plan, stage), plan->mesh, row->atoms)->busy_share;
             row->exposed_us = row->alone_us * (share + busy * (1 - share));
         }
 }

@@ -5,6 +5,7 @@
 #include "core/plan/assume.h"
 #include "core/plan/plan_findings.h"
 #include "core/rules/registry.h"
+#include "core/plan/plan_machine.h"
 
 #include <inttypes.h>
 
@@ -222,11 +223,11 @@ static const char *hint_of(Plan *plan, const Contradicted *it)
             sharding.partial[a] =
                 (uint8_t)(hint == HINT_SUM ? REDUCE_NONE : assumed_reduce(it->decision->assumed));
     to = shardings_put(plan->shardings, &sharding);
-    const ReshardPath *path = reshard_inside(
-        plan->resharder, (Dtype)plan->inferred->dtype[t], hint == HINT_SUM ? from : to,
-        hint == HINT_SUM ? to : from,
-        plan->decided->submeshes[plan_devices(plan, plan->inferred->graph->tensors[t].maker)]
-            .fixed);
+    int devices = plan_devices(plan, plan->inferred->graph->tensors[t].maker);
+    const ReshardPath *path =
+        reshard_inside(plan_resharder_of(plan, devices), (Dtype)plan->inferred->dtype[t],
+                       hint == HINT_SUM ? from : to, hint == HINT_SUM ? to : from,
+                       plan->decided->submeshes[devices].fixed);
     buf_puts(&out, hint == HINT_SUM ? "remove the assumption: it is then summed ("
                                     : "remove the assumption: that saves ");
     put_price(path, plan->mesh, &out);

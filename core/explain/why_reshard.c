@@ -10,6 +10,7 @@
 #include "core/base/units.h"
 #include "core/propagate/propagate.h"
 #include "core/explain/sites.h"
+#include "core/plan/plan_machine.h"
 
 /* ---- the reader's side ---- */
 
@@ -69,7 +70,8 @@ const ReshardPath *why_reshard_other(const Plan *plan, const Reshard *reshard)
     double fill = routed_move_fill(plan->routed, reshard->tensor,
                                    shardings_at(plan->shardings, reshard->from),
                                    shardings_at(plan->shardings, reshard->to), plan->mesh);
-    return reshard_runner_up(plan->resharder, dtype, reshard->from, reshard->to, fill);
+    return reshard_runner_up(plan_resharder_of(plan, reshard->to_devices), dtype, reshard->from,
+                             reshard->to, fill);
 }
 
 WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)

@@ -3,6 +3,7 @@
 #include "core/plan/assume.h"
 #include "core/plan/control.h"
 #include "core/plan/plan_findings.h"
+#include "core/plan/plan_machine.h"
 #include "core/plan/routed.h"
 #include "core/plan/stage.h"
 
@@ -70,13 +71,14 @@ static double move_fill(const Plan *plan, int32_t tensor, int32_t from, int32_t 
                             shardings_at(plan->shardings, to), plan->mesh);
 }
 
-static double move_us(const Edges *e, int32_t tensor, int32_t to, AtomSet fixed)
+static double move_us(const Edges *e, int32_t tensor, int32_t to, int devices)
 {
     const Plan *plan = e->plan;
     int32_t has = plan->moved->sharding[tensor];
     Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
     return has == to ? 0
-                     : reshard_filled(plan->resharder, dtype, has, to, fixed,
+                     : reshard_filled(plan_resharder_of(plan, devices), dtype, has, to,
+                                      plan->decided->submeshes[devices].fixed,
                                       move_fill(plan, tensor, has, to))
                            ->us;
 }
@@ -95,8 +97,8 @@ static int32_t read_halos(Edges *e, int32_t op, int operand, int32_t tensor, int
         plan->decided->devices && maker >= 0 && plan_devices(plan, maker) != plan_devices(plan, op);
     if (sent || tensor_is_known(plan->inferred, tensor))
         return need;
-    AtomSet fixed = plan->decided->submeshes[plan_devices(plan, op)].fixed;
-    return move_us(e, tensor, with, fixed) < move_us(e, tensor, need, fixed) ? with : need;
+    int devices = plan_devices(plan, op);
+    return move_us(e, tensor, with, devices) < move_us(e, tensor, need, devices) ? with : need;
 }
 
 /* The sharding in which an op reads a value; of a dim that it needs a part of, as the value has it
@@ -136,18 +138,30 @@ typedef struct {
     int devices; /* index into plan->decided->submeshes */
 } Location;
 
+/* Between parts that run on unlike devices the whole machine's, which has the slowest links. */
+static Sender *sender_of(Edges *e, Location from, Location to)
+{
+    const Plan *plan = e->plan;
+    int at = plan_sends_alike(plan, from.devices, to.devices) ? from.devices : 0;
+    if (!plan->decided->machines)
+        at = 0;
+    if (!e->senders)
+        e->senders = arena_array(e->scratch, Sender *, plan->decided->n_submeshes);
+    if (!e->senders[at])
+        e->senders[at] = sender_new(plan->arena, plan_resharder_of(plan, at), plan->mesh,
+                                    plan_machine_of(plan, at), plan->shardings);
+    return e->senders[at];
+}
+
 static const ReshardPath *path_of(Edges *e, int32_t tensor, Location from, Location to)
 {
     const Plan *plan = e->plan;
     Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
     if (from.devices == to.devices)
-        return reshard_filled(plan->resharder, dtype, from.sharding, to.sharding,
-                              plan->decided->submeshes[to.devices].fixed,
+        return reshard_filled(plan_resharder_of(plan, to.devices), dtype, from.sharding,
+                              to.sharding, plan->decided->submeshes[to.devices].fixed,
                               move_fill(plan, tensor, from.sharding, to.sharding));
-    if (!e->sender)
-        e->sender =
-            sender_new(plan->arena, plan->resharder, plan->mesh, plan->machine, plan->shardings);
-    return sender_path(e->sender, dtype, from.sharding, to.sharding,
+    return sender_path(sender_of(e, from, to), dtype, from.sharding, to.sharding,
                        plan->decided->submeshes[from.devices],
                        plan->decided->submeshes[to.devices]);
 }

@@ -21,7 +21,8 @@ typedef struct {
     Vec(int32_t) next_reshard; /* per reshard: 1 + index of the next reshard of the same tensor */
     Vec(Reshard) reshards;
     Vec(int32_t) use_of, use_op; /* per use: reshard, op */
-    Sender *sender;              /* NULL until a value is sent between devices */
+    Sender **senders;            /* per sub-mesh, NULL until used; NULL until a value is sent
+                                    between devices */
     int n_unsent;                /* number of values that are not sent; the first of them, and
                                     the op that reads it */
     int32_t unsent, unsent_op;

@@ -211,6 +211,7 @@ typedef struct Decided {
     const SubMesh *submeshes; /* the parts of the mesh that ops run on; the first is the whole mesh
                                */
     int n_submeshes;
+    const Machine **machines; /* per sub-mesh: what it runs on; NULL if all devices are alike */
     int16_t *devices;         /* per op: index into submeshes; NULL if all run on the whole mesh */
     const int32_t *recompute; /* per op of the model: its recomputation group, -1; NULL if none has
                                  one */
@@ -267,9 +268,10 @@ typedef struct Plan {
     const Machine *machine;
     const Propagator *propagator;
     Shardings *shardings;
-    Resharder *resharder;
-    const Routed *routed; /* which values contain only routed tokens; NULL: none do */
-    Findings findings;    /* of inference and planning: every stage appends its own */
+    Resharder *resharder;   /* of the whole machine */
+    Resharder **resharders; /* per sub-mesh, if devices are unlike: plan_machine.h; else NULL */
+    const Routed *routed;   /* which values contain only routed tokens; NULL: none do */
+    Findings findings;      /* of inference and planning: every stage appends its own */
     const Decided *decided;
     const Propagated *propagated;
     const Moved *moved;
@@ -318,6 +320,12 @@ static inline const OpCut *program_cut(const Plan *plan, int32_t op)
 static inline int plan_devices(const Plan *plan, int32_t op)
 {
     return plan->decided->devices ? plan->decided->devices[op] : 0;
+}
+
+/* What that part of the mesh, an index into plan->decided->submeshes, runs on. */
+static inline const Machine *plan_machine_of(const Plan *plan, int devices)
+{
+    return plan->decided->machines ? plan->decided->machines[devices] : plan->machine;
 }
 
 /* 1 + the phase of an op of a training step; 0 for a forward plan. Ops that run again count as

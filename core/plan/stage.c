@@ -1,5 +1,7 @@
 #include "core/plan/stage.h"
 
+#include "core/plan/plan_machine.h"
+
 #include "core/base/intern.h"
 #include "core/plan/control.h"
 #include "core/plan/origin.h"
@@ -327,6 +329,7 @@ void stages_place(Plan *plan, Decided *out, const Journal *journal)
     }
     out->submeshes = p.submeshes.at;
     out->n_submeshes = p.submeshes.n;
+    plan_machines(plan, out);
     arena_free(scratch);
 }
 

@@ -86,6 +86,7 @@ typedef struct {
     Link inside, between;
     const Tuning *tuning;            /* NULL: collectives are rings */
     const struct Measured *measured; /* measured.h; NULL: formulas alone */
+    const struct Cluster *cluster;   /* cluster.h; NULL: all devices are alike */
 } Machine;
 
 /* Fails with ERROR_OUT_OF_RANGE on numbers that are missing, negative or not finite; the hint

@@ -1,6 +1,7 @@
 #include "core/run/calibrate.h"
 
 #include "core/cost/cost.h"
+#include "core/reshard/cluster.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -442,6 +443,8 @@ const Measured *calibrate_tables(Arena *arena, const CalibratedRun *runs, int n)
 bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *fitted,
                Error *err)
 {
+    if (!cluster_refuse(plan->machine, "calibrate", err))
+        return false;
     Times times = {.plan = plan, .arena = arena_new()};
     *out = *plan->machine;
     forget_kernels(out);

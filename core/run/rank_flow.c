@@ -132,8 +132,10 @@ static bool check_carried(Rank *rank, const ProgramMove *move, const Local *loca
 
 static bool move_all(Rank *rank, const ProgramLoop *loop)
 {
+    if (loop->n_moves == 0)
+        return true;
     const ProgramMove *moves = rank->team->program->moves + loop->first_move;
-    if (loop->n_moves == 0 || !rank_has(rank, moves[0].to))
+    if (!rank_has(rank, moves[0].to))
         return true; /* other devices run the loop */
     Arena *scratch = arena_new();
     Local **taken = arena_array(scratch, Local *, loop->n_moves);

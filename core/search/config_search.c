@@ -9,6 +9,7 @@
 #include "core/search/config_parts.h"
 #include "core/search/config_pins.h"
 #include "core/search/config_plan.h"
+#include "core/reshard/cluster.h"
 
 #include <math.h>
 
@@ -632,6 +633,7 @@ ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Erro
     if (!config_pins_take(arena, &search->options, &search->space, err) ||
         !request->hooks->machine(request->hooks->context, arena, search->options.machine,
                                  &search->machine, err) ||
+        !cluster_refuse(&search->machine, "the search", err) ||
         !config_model_read(arena, &search->options, request->hooks, &search->space, &alike, err))
         return NULL;
     search->space.devices_per_node = search->machine.devices_per_node;

@@ -12,6 +12,7 @@
 #include "core/session/make.h"
 #include "core/solve/clock.h"
 #include "core/solve/solve.h"
+#include "core/reshard/cluster.h"
 
 #include <math.h>
 
@@ -429,6 +430,8 @@ static bool has_parts_alone(const Plan *plan)
 
 static bool check(const Session *session, Error *err)
 {
+    if (!cluster_refuse(session->machine, "the search", err))
+        return false;
     if (has_parts_alone(session->plan))
         return error_kind(err, ERROR_UNSUPPORTED,
                           "a plan with ops on parts of the mesh, and no schedule that fits its "

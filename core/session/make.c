@@ -13,6 +13,7 @@
 #include "core/plan/decide.h"
 #include "core/plan/edges.h"
 #include "core/plan/routed.h"
+#include "core/plan/plan_machine.h"
 #include "core/plan/value_split.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
@@ -108,6 +109,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
         return false;
     stages_check(plan);
     progress_stage(progress, "finding reshards", n);
+    plan_resharders(plan);
     value_split_find(plan);
     edges_fill(plan);
     if (!progress_goes_on(progress, err))

@@ -9,6 +9,7 @@
 #include "core/session/planfile.h"
 #include "core/session/schedule_json.h"
 #include "core/session/training_json.h"
+#include "core/plan/plan_machine.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 
@@ -319,6 +320,8 @@ static Json *write_stages(PlanWriter *w)
         set_place(w, row, "first", stage->first);
         set_place(w, row, "last", stage->last);
         write_devices(w, stage->devices, "devices", row);
+        if (w->plan->decided->machines)
+            json_set_str(row, "machine", plan_machine_of(w->plan, stage->devices)->name);
         json_set_bool(row, "relay", stage->relay);
         json_set_real(row, "compute_us", price->compute_us);
         json_set_real(row, "comm_us", price->comm_us);

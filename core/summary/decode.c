@@ -2,6 +2,7 @@
 
 #include "core/cost/memory.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/plan_machine.h"
 
 /* ---- what is asked for ---- */
 
@@ -133,7 +134,7 @@ DecodeStep decode_step(Arena *arena, const Session *session, DecodeAsked asked)
     out.peak_bytes = plan->priced->totals.peak_bytes + out.unused_bytes;
     out.whole_cache_bytes = out.micro_batches * whole_cache(plan);
     out.legal = plan_is_legal(plan);
-    out.fits = out.peak_bytes <= plan->machine->memory_bytes;
+    out.fits = out.peak_bytes <= plan_memory(plan);
     return out;
 }
 

@@ -2,12 +2,13 @@
 
 #include "core/cost/pipeline.h"
 #include "core/reshard/lend.h"
+#include "core/plan/plan_machine.h"
 
 #include <stdlib.h>
 
 bool estimate_fits(const Plan *plan)
 {
-    return plan->priced->totals.peak_bytes <= plan->machine->memory_bytes;
+    return plan->priced->totals.peak_bytes <= plan_memory(plan);
 }
 
 /* ---- what is tried ---- */

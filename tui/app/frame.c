@@ -19,6 +19,7 @@
 #include "tui/views/run_state.h"
 #include "tui/state/jobs/reasons_job.h"
 #include "tui/state/jobs/whatif.h"
+#include "core/plan/plan_machine.h"
 
 #include <inttypes.h>
 
@@ -43,8 +44,7 @@ static Str without_extension(const char *path)
 /* "1.2/80.0 GiB": the unit once where both have the same. */
 static Str peak_text(const Ui *ui)
 {
-    int64_t used = ui_plan(ui)->priced->totals.peak_bytes,
-            limit = ui->session->machine->memory_bytes;
+    int64_t used = ui_plan(ui)->priced->totals.peak_bytes, limit = plan_memory(ui_plan(ui));
     Buf text = buf_new(ui->frame);
 
     units_format_bytes_pair(used, limit, "/", &text);
@@ -113,7 +113,7 @@ static int status_parts(const Ui *ui, StatusPart *part)
     const Totals *totals = &ui_plan(ui)->priced->totals;
     const char *policy = ui_policy_file(session);
     Str model = without_extension(session->options.model), peak = peak_text(ui);
-    bool over = totals->peak_bytes > session->machine->memory_bytes;
+    bool over = totals->peak_bytes > plan_memory(ui_plan(ui));
     Buf mesh = buf_marked(ui->frame);
     Style style;
     Str verdict = verdict_text(ui, false, &style), short_verdict = verdict_text(ui, true, &style);

@@ -12,6 +12,7 @@
 #include "tui/cli/estimate_decode.h"
 #include "tui/cli/estimate_parts.h"
 #include "tui/cli/training_text.h"
+#include "core/plan/plan_machine.h"
 
 #include <math.h>
 
@@ -81,7 +82,7 @@ static Json *page_json(const Page *page)
     json_set_bool(out, "legal", plan_is_legal(plan));
     json_set_bool(out, "fits", estimate_fits(plan));
     json_set_int(out, "peak_bytes", plan->priced->totals.peak_bytes);
-    json_set_int(out, "memory_bytes", plan->machine->memory_bytes);
+    json_set_int(out, "memory_bytes", plan_memory(plan));
     json_set_real(out, "step_us", page->parts.us);
     json_set(out, "training", training_json(&page->cost));
     json_set(out, "parts",

@@ -3,6 +3,7 @@
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "tui/cli/plan_text.h"
+#include "core/plan/plan_machine.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -12,7 +13,7 @@ enum { SHOWN_MAX = 3 };
 
 void estimate_parts_fit(Arena *scratch, const Plan *plan, Buf *out)
 {
-    int64_t peak = plan->priced->totals.peak_bytes, room = plan->machine->memory_bytes;
+    int64_t peak = plan->priced->totals.peak_bytes, room = plan_memory(plan);
     bool fits = estimate_fits(plan);
     buf_printf(out, "memory   %s of %s on the fullest device: %s %s\n", text_bytes(scratch, peak),
                text_bytes(scratch, room), text_bytes(scratch, fits ? room - peak : peak - room),

@@ -12,6 +12,8 @@
 #include "tui/cli/training_text.h"
 #include "tui/views/label.h"
 #include "core/base/table.h"
+#include "core/plan/plan_machine.h"
+#include "core/reshard/cluster.h"
 
 #include <inttypes.h>
 
@@ -83,6 +85,16 @@ static void put_nodes(const Session *session, Buf *out)
     buf_puts(out, n_across == 1 ? " crosses them" : " cross them");
 }
 
+/* " (8 of h100x8, 8 of a100x8)" where devices are unlike. */
+static void put_kinds(const Cluster *cluster, Buf *out)
+{
+    for (int i = 0; cluster && i < cluster->n; i++)
+        buf_printf(out, "%s%" PRId64 " of %s", i > 0 ? ", " : " (", cluster->kind[i].devices,
+                   cluster->kind[i].machine->name);
+    if (cluster)
+        buf_puts(out, ")");
+}
+
 static void plan_text_head(const Session *session, Buf *out)
 {
     const SessionOptions *options = &session->options;
@@ -98,6 +110,7 @@ static void plan_text_head(const Session *session, Buf *out)
     mesh_format(session->mesh, out);
     buf_printf(out, "  %" PRId64 " device%s of %s", session->mesh->n_devices,
                session->mesh->n_devices == 1 ? "" : "s", options->machine);
+    put_kinds(session->machine->cluster, out);
     put_nodes(session, out);
     buf_printf(out, "\npolicy   %s\n", options->policy ? options->policy : "none");
     if (options->train)
@@ -260,15 +273,17 @@ int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
     Intern *alike = intern_new(scratch);
     CollectiveRow *rows = *out = arena_array(arena, CollectiveRow, count_steps(plan));
     for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Machine *machine = plan_reshard_machine(plan, &plan->moved->reshards[i]);
         const ReshardPath *path = plan->moved->reshards[i].path;
         double times = reshard_repeat(plan, &plan->moved->reshards[i]);
         for (int s = 0; s < path->n_steps; s++) {
             const Step *step = &path->step[s];
             if (step->kind == STEP_SLICE)
                 continue;
-            int64_t key[3] = {(int64_t)step->kind, step->atoms, step->bytes};
+            int64_t key[4] = {(int64_t)step->kind, step->atoms, step->bytes, (intptr_t)machine};
             CollectiveRow *row = &rows[intern_put(alike, key, sizeof key)];
             row->kind = step->kind;
+            row->machine = machine;
             row->atoms = step->atoms;
             row->bytes = step->bytes;
             row->count += times;
@@ -278,7 +293,7 @@ int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
     int n = intern_count(alike);
     for (int i = 0; i < n; i++)
         rows[i].algorithm =
-            price_step(plan->machine, plan->mesh, rows[i].kind, rows[i].atoms, rows[i].bytes)
+            price_step(rows[i].machine, plan->mesh, rows[i].kind, rows[i].atoms, rows[i].bytes)
                 .algorithm;
     arena_free(scratch);
     return n;
@@ -295,7 +310,7 @@ static void format_prices(const Page *page, const CollectiveRow *rows, int n, Bu
         buf_printf(&line, "  %s ", step_kind_name(row->kind));
         mesh_format_set(session->mesh, row->atoms, ".", &line);
         buf_printf(&line, ", %s: ", row->algorithm);
-        price_terms(session->machine, session->mesh, row->kind, row->atoms, row->bytes, &line);
+        price_terms(row->machine, session->mesh, row->kind, row->atoms, row->bytes, &line);
         int n_said = intern_count(said);
         if (intern_put(said, line.s, line.n) == n_said)
             buf_printf(out, "%s\n", line.s);
@@ -516,7 +531,7 @@ static void plan_text_totals(const Session *session, Buf *out)
                session->plan->decided->stages ? " of each stage" : "");
     units_format_bytes(totals->peak_bytes, out);
     buf_puts(out, " of ");
-    units_format_bytes(session->machine->memory_bytes, out);
+    units_format_bytes(plan_memory(session->plan), out);
     buf_puts(
         out,
         plan_counts_forward_only(session->plan)

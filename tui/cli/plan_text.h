@@ -20,9 +20,10 @@ void plan_text_findings(const Findings *findings, Buf *out);
 typedef struct {
     StepKind kind;
     AtomSet atoms;
-    int64_t bytes;         /* of one */
-    double count, us;      /* of all */
-    const char *algorithm; /* of price.h */
+    int64_t bytes;          /* of one */
+    double count, us;       /* of all */
+    const Machine *machine; /* that prices it */
+    const char *algorithm;  /* of price.h */
 } CollectiveRow;
 
 /* In order of first use, without slices, which move nothing. Returns the number of rows. */

@@ -43,6 +43,7 @@ const Topic cli_topics[] = {
      "  [busy_share]                      what a collective takes from ops beside it\n"
      "[nccl]                NCCL's own tuning numbers: help lua.machine_nccl\n"
      "[measured]            tables of times: help calibrate\n"
+     "[kinds]               help cluster\n"
      "\n"
      "An op takes launch_us + max(flops / (share * flops_per_s),\n"
      "                            bytes / (share * memory_bytes_per_s))\n"
@@ -77,6 +78,19 @@ const Topic cli_topics[] = {
      "          beside its source; scratch memory inside an op is not counted\n"
      "init      the peak while parameters are created, before the run: created as shards,\n"
      "          or each created whole and then sliced, or all created whole before any is",
+     NULL},
+    {"cluster", "a host whose devices are of several kinds", true,
+     "A machine file may have kinds of devices instead of numbers, in the order of the\n"
+     "devices; those beyond the last kind count as of it:\n"
+     "\n"
+     "  return {name = \"mixed\", source = \"one node of each\", kinds = {\n"
+     "      {devices = 8, machine = include \"h100x8\"},\n"
+     "      {devices = 8, machine = include \"a100x8\"}}}\n"
+     "\n"
+     "A stage is priced on the devices it is on, and has their memory: -m pp=2,tp=8 puts\n"
+     "the first stage on the H100s, the second on the A100s. Where ops or collectives have\n"
+     "devices of several kinds, the slowest kind and the slowest links count. Nodes of all\n"
+     "kinds have equally many devices. Search and calibrate need devices that are alike.",
      NULL},
     {"models", "what can be opened as a model", true,
      "NAME.onnx     an ONNX file; a plan does not need its weights\n"
@@ -407,7 +421,7 @@ const Topic cli_topics[] = {
      "         memory: rank (which needs most) peak_bytes padding_bytes at classes\n"
      "                 live init\n"
      "         findings: level code text hint file line [column]\n"
-     "         stages: first last devices relay compute_us comm_us forward_us again_us\n"
+     "         stages: first last devices [machine] relay compute_us comm_us forward_us again_us\n"
      "                 backward_us receive_us return_us receive_bytes in_flight\n"
      "         schedule: name micro_batches trains steps us step_us bubble even_bubble\n"
      "                   bubble_by_cause lanes (stages devices busy_us waits_us) blocks;\n"

@@ -1,6 +1,7 @@
 #include "tui/views/mesh_grid.h"
 
 #include "tui/views/label.h"
+#include "core/plan/plan_machine.h"
 
 #include <inttypes.h>
 
@@ -55,7 +56,7 @@ void mesh_draw_devices(const Ui *ui, Pen *pen)
                all.nodes > 1 ? "" : " a node", session->machine->name);
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_text(pen, buf_text(&text), -1, -1);
-    int64_t peak = ui_plan(ui)->priced->totals.peak_bytes, whole = session->machine->memory_bytes;
+    int64_t peak = ui_plan(ui)->priced->totals.peak_bytes, whole = plan_memory(ui_plan(ui));
     if (pen->area.w - pen->x >= 29 && whole > 0) {
         pen_printf(pen, ROLE_TEXT, "  peak %.*s of %.*s ", STR_ARG(label_bytes(ui, peak)),
                    STR_ARG(label_bytes(ui, whole)));
@@ -171,7 +172,8 @@ void mesh_draw_next(const Ui *ui, Pen *pen)
         Buf text = buf_new(ui->frame);
         if (step->kind == STEP_SLICE)
             continue;
-        const Link *link = machine_link(session->machine, session->mesh, step->atoms);
+        const Machine *machine = plan_reshard_machine(session->plan, reshard);
+        const Link *link = machine_link(machine, session->mesh, step->atoms);
         buf_printf(&text, "%s ", step_kind_name(step->kind));
         comm_format_step_groups(session->plan, reshard, s, &text);
         draw_field(pen, field, FIELD);
@@ -182,10 +184,10 @@ void mesh_draw_next(const Ui *ui, Pen *pen)
         pen_put(pen, ROLE_TEXT, label_us(ui, step->us));
         pen_puts(pen, ROLE_TEXT, " for ");
         pen_put(pen, ROLE_TEXT, label_bytes(ui, step->bytes));
-        pen_printf(pen, ROLE_TEXT, " over %s, %s, %s", link->name,
-                   link == &session->machine->inside ? "inside nodes" : "between nodes",
-                   price_step(session->machine, session->mesh, step->kind, step->atoms, step->bytes)
-                       .algorithm);
+        pen_printf(
+            pen, ROLE_TEXT, " over %s, %s, %s", link->name,
+            link == &machine->inside ? "inside nodes" : "between nodes",
+            price_step(machine, session->mesh, step->kind, step->atoms, step->bytes).algorithm);
         pen_line(pen);
     }
 }

@@ -11,6 +11,7 @@
 #include "tui/state/jobs/reasons_job.h"
 #include "tui/state/jobs/whatif.h"
 #include "tui/views/step/step_account.h"
+#include "core/plan/plan_machine.h"
 
 enum { LABEL = 10, LINES_MAX = 80, WIDE = 88, TALL = 18, NUMBER = 11, LINES_WANTED = 24 };
 
@@ -90,10 +91,10 @@ static void add_price(Detail *detail, const Step *step)
 {
     const Session *session = detail->ui->session;
     Buf sum = begin(detail), formula = begin(detail);
-    PriceChoice choice =
-        price_choice(session->machine, session->mesh, step->kind, step->atoms, step->bytes);
+    const Machine *machine = plan_reshard_machine(session->plan, detail->reshard);
+    PriceChoice choice = price_choice(machine, session->mesh, step->kind, step->atoms, step->bytes);
 
-    price_sum(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &sum);
+    price_sum(machine, session->mesh, step->kind, step->atoms, step->bytes, &sum);
     if (choice.name[0])
         buf_printf(&formula, "%s: %s", choice.name, choice.formula);
     add_text(detail, 1, "time", &sum);
@@ -115,12 +116,13 @@ static void add_step(Detail *detail, int i)
         add_text(detail, 1, "step", &groups);
         return;
     }
-    const Link *link = machine_link(session->machine, session->mesh, step->atoms);
+    const Machine *machine = plan_reshard_machine(session->plan, detail->reshard);
+    const Link *link = machine_link(machine, session->mesh, step->atoms);
     mesh_format_set(session->mesh, step->atoms, ".", &groups);
     buf_putc(&groups, ' ');
     comm_format_step_groups(session->plan, detail->reshard, i, &groups);
     buf_printf(&groups, "  %s %s", link->name,
-               link == &session->machine->inside ? "inside nodes" : "between nodes");
+               link == &machine->inside ? "inside nodes" : "between nodes");
     add_text(detail, 1, "step", &groups);
     buf_printf(&bytes, "%.*s in, %.*s out of each device", STR_ARG(label_bytes(ui, step->bytes)),
                STR_ARG(label_bytes(ui, step->wire_bytes)));

@@ -5,6 +5,7 @@
 #include "tui/views/step/step_account.h"
 
 #include "core/cost/pipeline.h"
+#include "core/plan/plan_machine.h"
 
 #include <math.h>
 
@@ -189,8 +190,7 @@ static Str verdict(const Rows *rows)
     const Session *other = rows->side[1];
     if (!plan_is_legal(other->plan))
         return STR("B is illegal: F lists why");
-    if (b->peak_bytes > other->machine->memory_bytes &&
-        a->peak_bytes <= other->machine->memory_bytes)
+    if (b->peak_bytes > plan_memory(other->plan) && a->peak_bytes <= plan_memory(other->plan))
         text = arena_printf(rows->ui->frame, "B does not fit: it needs %.*s more than A",
                             STR_ARG(size));
     else if (bytes < 0 && us > 0)

@@ -8,6 +8,7 @@
 
 #include "core/cost/pipeline.h"
 #include "core/summary/sheets.h"
+#include "core/plan/plan_machine.h"
 
 #include <stdio.h>
 
@@ -97,7 +98,7 @@ bool mem_is_listed(Ui *ui)
 
 static int64_t limit_of(const Ui *ui)
 {
-    return ui->session->machine->memory_bytes;
+    return plan_memory(ui_plan(ui));
 }
 
 /* The bytes of a full bar: the limit, or the largest use if that exceeds it or is so small that its
@@ -125,7 +126,7 @@ static void draw_headings(const Ui *ui, int name_w, int bar_w, Pen *pen)
 static void draw_bar(const Ui *ui, const RankMemory *ranks, int columns, Pen *pen)
 {
     int part[MEMORY_CLASS_COUNT], left = columns;
-    int64_t limit = limit_of(ui), whole = bar_bytes(ui);
+    int64_t limit = plan_rank_memory(ui_plan(ui), ranks->rank), whole = bar_bytes(ui);
     int limit_at =
         limit > 0 && limit < whole ? (int)((double)limit / (double)whole * columns) : columns;
     mem_split(ranks->by_class, whole, columns, part);
@@ -141,9 +142,9 @@ static void draw_device_row(const Ui *ui, int at, int name_w, int bar_w, Pen *pe
 {
     const RankMemory *ranks = &mem_of(ui)->ranks.at[at];
     Buf name = buf_marked(ui->frame), box = buf_marked(ui->frame);
-    bool over = ranks->use.peak_bytes > limit_of(ui);
-    double free =
-        limit_of(ui) > 0 ? 100 * (1 - (double)ranks->use.peak_bytes / (double)limit_of(ui)) : 0;
+    int64_t limit = plan_rank_memory(ui_plan(ui), ranks->rank);
+    bool over = ranks->use.peak_bytes > limit;
+    double free = limit > 0 ? 100 * (1 - (double)ranks->use.peak_bytes / (double)limit) : 0;
     mem_format_box(mem_of(ui), at, ui->session->mesh, &box);
     mem_format_devices(mem_of(ui), at, ui->session->mesh->n_devices, name_w - (int)box.n - 2,
                        &name);
@@ -282,7 +283,8 @@ static void draw_statement(Pen *pen)
 
 static void draw_over(const Ui *ui, Pen *pen)
 {
-    int64_t over = mem_ranks(mem_of(ui))->use.peak_bytes - limit_of(ui);
+    const RankMemory *ranks = mem_ranks(mem_of(ui));
+    int64_t over = ranks->use.peak_bytes - plan_rank_memory(ui_plan(ui), ranks->rank);
     if (over <= 0)
         return;
     pen_puts(pen, ROLE_ERROR, " ! does not fit: ");

@@ -2,6 +2,7 @@
 
 #include "core/base/units.h"
 #include "core/summary/comm.h"
+#include "core/plan/plan_machine.h"
 
 #include <inttypes.h>
 
@@ -87,7 +88,7 @@ const char *count_text(const Draw *draw, int64_t n, const char *what)
 
 const char *peak_text(const Draw *draw, int64_t peak_bytes)
 {
-    int64_t most = draw->session->machine->memory_bytes;
+    int64_t most = plan_memory(draw->plan);
     const char *peak = draw_bytes(draw, peak_bytes);
 
     if (most <= 0)

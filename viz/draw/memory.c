@@ -9,6 +9,7 @@
 #include "core/summary/estimate.h"
 #include "core/summary/label.h"
 #include "viz/draw/holding.h"
+#include "core/plan/plan_machine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -135,7 +136,7 @@ static void put_bar(Picture *picture, const RankMemory *memory, const char *name
 static void put_capacity(Picture *picture, double bottom)
 {
     Canvas *canvas = &picture->canvas;
-    int64_t bytes = canvas->draw->session->machine->memory_bytes;
+    int64_t bytes = plan_memory(canvas->draw->plan);
 
     canvas_text(canvas, picture->full, picture->top - picture->row / 2, ALIGN_CENTRE,
                 text_from(draw_bytes(canvas->draw, bytes)));
@@ -178,7 +179,7 @@ static void put_bars(Picture *picture)
             fmax(picture->left,
                  canvas_text_width(canvas, str_from(devices_name(picture, group[i]))) + 4);
     double scale = (canvas->width - picture->left - right) / most;
-    double full = (double)canvas->draw->session->machine->memory_bytes;
+    double full = (double)plan_memory(canvas->draw->plan);
     if (full > 0 && full <= most) {
         picture->full = picture->left + full * scale;
         picture->top = picture->row;
@@ -257,9 +258,9 @@ bool draw_memory(Draw *draw, Error *err)
     put_bars(&picture);
     draw->diagram->title =
         arena_printf(draw->arena, "%s: memory of a device at its peak", draw->diagram->title);
-    draw->diagram->caption = text_from(
-        arena_printf(draw->arena, "at the peak of a %s; a device has %s", label_pass(draw->plan),
-                     draw_bytes(draw, draw->session->machine->memory_bytes)));
+    draw->diagram->caption =
+        text_from(arena_printf(draw->arena, "at the peak of a %s; a device has %s",
+                               label_pass(draw->plan), draw_bytes(draw, plan_memory(draw->plan))));
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "core/summary/label.h"
 #include "core/plan/stage.h"
 #include "viz/style.h"
+#include "core/plan/plan_machine.h"
 
 #include <inttypes.h>
 
@@ -98,7 +99,8 @@ static void put_price(const Move *move, const Step *step, DiagramBox *box)
         buf_puts(&padding, " padding: shards have different sizes");
         cells_put(&cells, CELL_FAINT, padding.s);
     }
-    price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
+    price_explain(plan_reshard_machine(session->plan, move->reshard), session->mesh, step->kind,
+                  step->atoms, step->bytes, &text);
     Str rest = buf_str(&text);
     while (rest.n > 0)
         cells_put(&cells, CELL_LONG, arena_str(move->arena, str_take(&rest, '\n')));

@@ -5,6 +5,7 @@
 #include "core/cost/cost.h"
 #include "core/explain/reason.h"
 #include "core/summary/label.h"
+#include "core/plan/plan_machine.h"
 
 enum { WHY_MOST = 60 };
 
@@ -136,7 +137,9 @@ static void add_prices(Page *page)
 
     lines->title = "How the communication is priced";
     for (int i = 0; i < page->comm->n_rows; i++) {
-        const ReshardPath *path = session->plan->moved->reshards[page->comm->row[i].first].path;
+        const Reshard *reshard = &session->plan->moved->reshards[page->comm->row[i].first];
+        const Machine *machine = plan_reshard_machine(session->plan, reshard);
+        const ReshardPath *path = reshard->path;
         for (int s = 0; s < path->n_steps; s++) {
             const Step *step = &path->step[s];
             if (step->kind == STEP_SLICE)
@@ -146,10 +149,8 @@ static void add_prices(Page *page)
             mesh_format_set(session->mesh, step->atoms, ".", &line);
             buf_printf(
                 &line, ", %s: ",
-                price_step(session->machine, session->mesh, step->kind, step->atoms, step->bytes)
-                    .algorithm);
-            price_terms(session->machine, session->mesh, step->kind, step->atoms, step->bytes,
-                        &line);
+                price_step(machine, session->mesh, step->kind, step->atoms, step->bytes).algorithm);
+            price_terms(machine, session->mesh, step->kind, step->atoms, step->bytes, &line);
             int n = intern_count(known);
             if (intern_put(known, line.s, line.n) == n)
                 buf_printf(&text, "%s%s", text.n ? "\n" : "", line.s);

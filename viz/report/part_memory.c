@@ -5,6 +5,7 @@
 #include "core/cost/pipeline.h"
 #include "core/summary/sheets.h"
 #include "core/summary/label.h"
+#include "core/plan/plan_machine.h"
 
 #include <stdlib.h>
 
@@ -34,7 +35,7 @@ static void add_classes(Page *page, const LiveSet *set)
 
     bar->title = arena_printf(
         page->arena, "%s of %s of a device at the peak%s", text_bytes(page->arena, set->bytes),
-        text_bytes(page->arena, page->session->machine->memory_bytes),
+        text_bytes(page->arena, plan_memory(page->session->plan)),
         plan_counts_forward_only(page->session->plan) ? ", forward only" : "");
     for (int class = 0; class < MEMORY_CLASS_COUNT; class ++)
         if (set->by_class[class] > 0)
@@ -159,7 +160,7 @@ static void add_devices(Page *page, const RankMemories *ranks)
         table_count(table, (double)rank->n_ranks);
         table_bytes(table, rank->use.peak_bytes);
         table_share(table, (double)rank->use.peak_bytes,
-                    (double)page->session->machine->memory_bytes);
+                    (double)plan_rank_memory(page->session->plan, rank->rank));
         for (int class = 0; class < MEMORY_CLASS_COUNT; class ++)
             if (used[class])
                 table_bytes(table, rank->by_class[class]);

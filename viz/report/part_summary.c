@@ -10,6 +10,7 @@
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 #include "viz/style.h"
+#include "core/plan/plan_machine.h"
 
 #include <inttypes.h>
 
@@ -110,7 +111,7 @@ static void add_figures(Page *page)
     Arena *arena = page->arena;
     ReportBlock *figures = page_block(page, BLOCK_FIGURES);
     Buf flops = buf_new(arena);
-    double memory = (double)page->session->machine->memory_bytes;
+    double memory = (double)plan_memory(page->session->plan);
 
     add_times(page, figures);
     block_fact(page, figures, "peak memory", text_bytes(arena, totals->peak_bytes),
@@ -174,10 +175,10 @@ void part_summary(Page *page)
     if (!plan_is_legal(page->session->plan))
         page_block(page, BLOCK_ALARM)->text =
             "This plan is illegal: see the errors among its findings.";
-    if (page->session->plan->priced->totals.peak_bytes > page->session->machine->memory_bytes)
+    if (page->session->plan->priced->totals.peak_bytes > plan_memory(page->session->plan))
         page_block(page, BLOCK_ALARM)->text =
             arena_printf(page->arena, "A device has %s, and this plan needs %s.",
-                         text_bytes(page->arena, page->session->machine->memory_bytes),
+                         text_bytes(page->arena, plan_memory(page->session->plan)),
                          text_bytes(page->arena, page->session->plan->priced->totals.peak_bytes));
     add_figures(page);
     add_bars(page);

@@ -10,6 +10,7 @@
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/plan_machine.h"
 
 #include <inttypes.h>
 
@@ -73,7 +74,7 @@ static void put_totals(const Session *session, Sheet *out)
                "sum of wire_bytes that one device sends");
     put_amount(out, "peak_bytes", (double)totals->peak_bytes, "bytes",
                "most live bytes on a device at any op");
-    put_amount(out, "memory_bytes", (double)session->machine->memory_bytes, "bytes",
+    put_amount(out, "memory_bytes", (double)plan_memory(session->plan), "bytes",
                "of a device of the machine");
     put_amount(out, "flops", totals->flops, "flop", "of one device");
 }

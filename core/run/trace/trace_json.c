@@ -14,6 +14,7 @@
 #include "core/run/trace/trace_event.h"
 #include "core/run/trace/trace_modules.h"
 #include "core/run/trace/trace_schedule.h"
+#include "core/plan/plan_machine.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -254,14 +255,14 @@ static void explain_op(const Tracing *t, int32_t op, Json *args)
     json_set_str(args, "why", op_cause(t, op));
 }
 
-static void explain_price(const Tracing *t, const Step *step, Buf *out)
+static void explain_price(const Tracing *t, const Reshard *reshard, const Step *step, Buf *out)
 {
     Buf text = buf_new(t->arena);
 
     if (step->kind == STEP_SLICE)
         return;
-    price_explain(t->session->machine, t->session->mesh, step->kind, step->atoms, step->bytes,
-                  &text);
+    price_explain(plan_reshard_machine(t->plan, reshard), t->session->mesh, step->kind, step->atoms,
+                  step->bytes, &text);
     buf_puts(out, out->n > 0 ? "; " : "");
     for (size_t i = 0; i < text.n; i++)
         buf_putc(out, text.s[i] == '\n' ? ' ' : text.s[i]);
@@ -274,7 +275,7 @@ static void explain_reshard(const Tracing *t, int32_t r, Json *args)
     double times = reshard_repeat(t->plan, moved);
 
     for (int s = 0; s < moved->path->n_steps; s++)
-        explain_price(t, &moved->path->step[s], &formula);
+        explain_price(t, moved, &moved->path->step[s], &formula);
     set_sharding(t, args, "from", moved->from);
     set_sharding(t, args, "to", moved->to);
     if (times != 1)

@@ -9,6 +9,7 @@
 #include "tui/views/label.h"
 #include "tui/views/mem.h"
 #include "tui/views/rows.h"
+#include "core/plan/plan_machine.h"
 
 #include <math.h>
 
@@ -271,7 +272,7 @@ static void draw_headings(const Ui *ui, const Widths *widths, Pen *pen)
     pen_fit(pen, ROLE_HEAD, STR("  WITH IT"), widths->check);
     if (widths->bar)
         pen_printf(pen, ROLE_HEAD, "PEAK OF %.*s",
-                   STR_ARG(label_bytes(ui, ui->session->machine->memory_bytes)));
+                   STR_ARG(label_bytes(ui, plan_memory(ui_plan(ui)))));
     pen_line(pen);
 }
 
@@ -293,7 +294,7 @@ static void draw_row(const Ui *ui, const EstimateChange *change, const Widths *w
     pen_puts(pen, ROLE_TEXT, widths->check ? "  " : "");
     pen_fit(pen, change->helps ? ROLE_NOTE : ROLE_DIM, str_from(check_text(change)),
             widths->check ? widths->check - 2 : 0);
-    double limit = (double)ui->session->machine->memory_bytes;
+    double limit = (double)plan_memory(ui_plan(ui));
     if (widths->bar && limit > 0 && !change->failed)
         pen_bar(pen, ROLE_RAIL, fmin(1, (double)change->peak_bytes / limit), 1, widths->bar);
 }
