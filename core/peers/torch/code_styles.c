@@ -147,28 +147,21 @@ static bool gives_logits(const Writer *it)
 static void write_usage(Writer *it)
 {
     const Mesh *mesh = it->w->mesh;
-    const Graph *graph = it->w->graph;
-    const char *argument = graph->n_inputs > 0 ? tensor_name(graph, graph->inputs[0]) : "";
-    bool bare = strcmp(argument, "x") == 0; /* torchvision's models give a tensor */
-    buf_puts(it->out, "#\n#     mesh = make_mesh()               # in each process of torchrun\n");
+    const char *before = "; a rank gets its own part of the batch along ";
     if (it->stage_axis >= 0)
-        buf_puts(it->out, "#     schedule = pipeline(model, mesh, loss_fn)\n"
-                          "#     schedule.step(input_ids, target=labels)  # on a middle stage: "
-                          "step()\n");
+        buf_puts(it->out,
+                 "# In each process: schedule = pipeline(model, make_mesh(), loss_fn), then\n"
+                 "# schedule.step(input_ids, target=labels), on a middle stage step()");
     else
-        buf_printf(it->out,
-                   "#     parallelize(model, mesh)         # in place\n"
-                   "#     loss = loss_fn(model(%s)%s, labels)\n",
-                   argument, bare ? "" : ".logits");
-    if (gives_logits(it))
-        buf_puts(it->out, "# Logits are a DTensor: use loss_parallel(), or their full_tensor().\n");
-    const char *before = "# A rank gets its own part of the batch along ";
+        buf_puts(it->out, "# In each process: parallelize(model, make_mesh())");
     for (int a = 0; a < mesh->n_axes; a++)
         if (it->styles.use[a] == AXIS_BATCH || it->styles.use[a] == AXIS_EXPERTS) {
             buf_printf(it->out, "%s%s", before, mesh->axes[a].name);
             before = ", ";
         }
-    buf_puts(it->out, strcmp(before, ", ") == 0 ? ".\n" : "");
+    buf_puts(it->out, ".\n");
+    if (gives_logits(it))
+        buf_puts(it->out, "# Logits are a DTensor: use loss_parallel(), or their full_tensor().\n");
     torch_write_views(it->w, &it->styles, it->out, it->notes);
     if (it->n_experts > 0)
         buf_puts(it->out,
@@ -341,7 +334,7 @@ static void write_ties(Writer *it)
         python_parameter(str_from(tensor_name(graph, t)), it->out);
         buf_puts(it->out, n++ == 0 ? "  # each style makes its own parameter\n" : "\n");
     }
-    if (n == 0)
+    if (n == 0 && torch_styles_may_tie(&it->styles, it->w->graph))
         buf_puts(it->out, "    if hasattr(model, \"tie_weights\"):\n"
                           "        model.tie_weights()  # each style makes its own parameter\n");
 }
@@ -634,7 +627,9 @@ static void write_classes(Writer *it)
          sent = torch_styles_give(&it->styles, "DispatchedExperts(");
 
     if (it->styles.places)
-        buf_puts(it->out, torch_placed_text);
+        buf_puts(it->out, torch_styles_pass_parts(&it->styles, it->w->graph)
+                              ? torch_placed_text
+                              : torch_placed_local_text);
     if (torch_styles_give(&it->styles, "SplitAttention("))
         buf_puts(it->out, torch_attention_text);
     if (torch_styles_give(&it->styles, "PartsOfExperts("))

@@ -28,6 +28,28 @@ const char torch_placed_text[] =
     "        out = out.redistribute(placements=[self.gives or out.placements[0]])\n"
     "        return out.to_local() if self.local else out\n";
 
+const char torch_placed_local_text[] =
+    "\n"
+    "\n"
+    "class Placed(ParallelStyle):\n"
+    "    \"\"\"For modules that torch has no style for, as Conv1D: argument, result, "
+    "parameters.\"\"\"\n"
+    "\n"
+    "    def __init__(self, arrives=Replicate(), gives=None, **parameters):\n"
+    "        self.arrives, self.gives, self.parameters = arrives, gives, parameters\n"
+    "\n"
+    "    def _apply(self, module, mesh):\n"
+    "        for name, placement in self.parameters.items():\n"
+    "            value = distribute_tensor(getattr(module, name), mesh, [placement])\n"
+    "            module.register_parameter(name, nn.Parameter(value))\n"
+    "        return distribute_module(module, mesh, None, self.before, self.after)\n"
+    "\n"
+    "    def before(self, module, args, mesh):\n"
+    "        return DTensor.from_local(args[0], mesh, [self.arrives]), *args[1:]\n"
+    "\n"
+    "    def after(self, module, out, mesh):\n"
+    "        return out.redistribute(placements=[self.gives or out.placements[0]]).to_local()\n";
+
 const char torch_attention_text[] =
     "\n"
     "\n"

@@ -24,11 +24,12 @@ enum { TORCH_COLUMNS = 100 }; /* of a line */
 /* The imports of the names that the rest of the module uses; schedule: a class of torch's
  * pipelining, or NULL. */
 void torch_write_imports(Str body, const char *schedule, Buf *out);
-extern const char torch_placed_text[];    /* the style for what torch has no style for */
-extern const char torch_attention_text[]; /* the style for nn.MultiheadAttention */
-extern const char torch_parts_text[];     /* the style for stacked experts that are sharded
-                                             inside */
-extern const char torch_experts_text[];   /* the styles for whole experts, and what they share */
+extern const char torch_placed_text[];       /* the style for what torch has no style for */
+extern const char torch_placed_local_text[]; /* the same where all modules pass plain tensors */
+extern const char torch_attention_text[];    /* the style for nn.MultiheadAttention */
+extern const char torch_parts_text[];        /* the style for stacked experts that are sharded
+                                                inside */
+extern const char torch_experts_text[];      /* the styles for whole experts, and what they share */
 extern const char torch_shared_experts_text[], torch_dispatched_experts_text[];
 extern const char torch_present_text[]; /* the plan restricted to the modules of a stage */
 extern const char torch_stage_text[];   /* a part of the model, up to its call */

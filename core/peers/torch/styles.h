@@ -75,6 +75,12 @@ Str torch_pattern(Arena *arena, Str path, bool first);
 bool torch_styles_change(const TorchStyles *styles, int32_t parameter);
 bool torch_styles_give(const TorchStyles *styles, const char *name);
 
+/* torch_styles_pass_parts(): whether a module that is Placed may read or give a DTensor.
+ * torch_styles_may_tie(): whether the model may have a parameter under two names that the styles
+ * replace: a config states it, in other files an exporter may have copied the parameter. */
+bool torch_styles_pass_parts(const TorchStyles *styles, const Graph *graph);
+bool torch_styles_may_tie(const TorchStyles *styles, const Graph *graph);
+
 /* Lists lines of a torch model's own code that have sizes as numbers though an axis shards them,
  * such as a number of heads in view(): a comment for each line, and a note. Ranks have only a part
  * of these sizes, so -1 is needed. */

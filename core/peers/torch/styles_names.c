@@ -105,3 +105,32 @@ bool torch_styles_give(const TorchStyles *styles, const char *name)
         }
     return false;
 }
+
+bool torch_styles_pass_parts(const TorchStyles *styles, const Graph *graph)
+{
+    static const char *const words[] = {"local=False", "reads=", "SequenceParallel(", "Prepare",
+                                        "use_local_output=False"};
+    enum { N_WORDS = sizeof words / sizeof *words };
+    for (int i = 0; i < styles->modules.n; i++)
+        for (int a = 0; a < MESH_AXES_MAX; a++) {
+            const StyledModule *m = &styles->modules.at[i];
+            const char *style = m->style[a] ? m->style[a] : m->inputs[a];
+            bool last = m->at.out >= 0 && graph->tensors[m->at.out].output;
+            for (int k = 0; k < (last ? N_WORDS - 1 : N_WORDS) && style; k++)
+                if (str_find(str_from(style), str_from(words[k])) >= 0)
+                    return true;
+        }
+    return false;
+}
+
+bool torch_styles_may_tie(const TorchStyles *styles, const Graph *graph)
+{
+    bool ties = !str_ends(str_from(graph->file), STR(".json"));
+    for (int32_t t = 0; t < styles->n_values && !ties; t++) {
+        int n_readers = 0;
+        for (int i = 0; i < tensor_n_uses(graph, t); i++)
+            n_readers += graph->uses[graph->tensors[t].use + i] < styles->n_forward;
+        ties = n_readers > 1 && torch_styles_change(styles, t);
+    }
+    return ties;
+}
