@@ -93,19 +93,39 @@ Str text_tail(Str text, int columns)
     return text;
 }
 
+/* Whether parts of a name end there; the dots of "h[0..11]" are inside of one. */
+static bool separates(Str name, size_t at)
+{
+    bool in_range = (at > 0 && name.s[at - 1] == '.') || (at + 1 < name.n && name.s[at + 1] == '.');
+    return name.s[at] == '/' || (name.s[at] == '.' && !in_range);
+}
+
 /* Where the last n parts of a name begin, behind the separator before them. */
 static size_t last_parts(Str name, int n)
 {
     size_t at = name.n;
 
-    while (at > 0 && ((name.s[at - 1] != '.' && name.s[at - 1] != '/') || --n > 0))
+    while (at > 0 && (!separates(name, at - 1) || --n > 0))
         at--;
     return at;
 }
 
+/* The longest end of the name that fits and begins with a part; with a piece of one where a '*',
+ * which says nothing alone, would be first. */
+static Str whole_parts(Str name, int columns)
+{
+    Str tail = text_tail(name, columns);
+    size_t at = name.n - tail.n;
+    while (at > 0 && at < name.n && !separates(name, at - 1))
+        at++;
+    return name.s[at] == '*' ? tail : (Str){name.s + at, name.n - at};
+}
+
 Str text_name_end(Str name)
 {
-    size_t at = last_parts(name, 2);
+    size_t at = last_parts(name, 1);
+    if (!memchr(name.s + at, '[', name.n - at)) /* "layers[0..15]" says enough alone */
+        at = last_parts(name, 2);
     return (Str){name.s + at, name.n - at};
 }
 
@@ -120,7 +140,7 @@ bool text_cut_name(Str name, int columns, Str *head, Str *tail)
         return false;
     }
     if (text_columns(end) <= room) {
-        *tail = text_tail(name, room);
+        *tail = whole_parts(name, room);
         return true;
     }
     size_t at = last_parts(end, 1);

@@ -168,6 +168,22 @@ static void pins_that_were_written_are_not_asked_about(void **state)
     session_close(session);
 }
 
+/* A row of equal layers, which stands for the result of the first. */
+static void a_row_of_layers_is_explained_after_a_restart(void **state)
+{
+    (void)state;
+    Kept kept;
+    setup(&kept);
+    begin(&kept, "dp=2,tp=2");
+    end(&kept, true);
+    begin(&kept, "dp=2,tp=2");
+    screen_says(kept.app, (const char *[]){"restored the last session", "h[0..1] ×2", NULL});
+    app_type(kept.app, STR("w"));
+    screen_says(kept.app, (const char *[]){"sharded by dp, back to its pin", NULL});
+    end(&kept, false);
+    clean(&kept);
+}
+
 static void a_filter_does_not_come_back(void **state)
 {
     (void)state;
@@ -288,6 +304,7 @@ int main(void)
         cmocka_unit_test(pins_of_another_mesh_wait_for_it),
         cmocka_unit_test(pins_that_the_user_drops_are_gone),
         cmocka_unit_test(pins_that_were_written_are_not_asked_about),
+        cmocka_unit_test(a_row_of_layers_is_explained_after_a_restart),
         cmocka_unit_test(a_filter_does_not_come_back),
         cmocka_unit_test(what_is_written_gives_the_same_plan),
         cmocka_unit_test(what_is_written_gives_the_same_step),

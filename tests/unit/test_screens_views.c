@@ -252,7 +252,7 @@ static ScreenRow rows[] = {
      30,
      "6cc",
      3,
-     {"grouped by tensor", "mlp.c_fc.weight    12"}},
+     {"grouped by tensor", "mlp.c_fc.weight     12"}},
     {"from a live value to its tensor",
      80,
      24,

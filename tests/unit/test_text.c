@@ -73,6 +73,9 @@ typedef struct {
 static Name names[] = {
     {"a name that fits", "lm_head.weight", 14, "lm_head.weight"},
     {"the end of a longer one", "model.layers.0.mlp.gate_proj.weight", 21, "…mlp.gate_proj.weight"},
+    {"it begins with a part", "model.layers.0.mlp.gate_proj.weight", 19, "…gate_proj.weight"},
+    {"layers in a row are one part", "model.layers[0..15]", 17, "…layers[0..15]"},
+    {"a star does not stand alone", "model.layers.*.out", 10, "…ers.*.out"},
     {"both ends of its last two parts", "model.layers.0.mlp.gate_proj.weight", 12, "gate….weight"},
     {"which tell it from the next", "model.layers.0.mlp.up_proj.weight", 12, "up_p….weight"},
     {"and from the third", "model.layers.0.mlp.down_proj.weight", 12, "down….weight"},

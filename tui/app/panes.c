@@ -22,7 +22,8 @@ enum {
     ONLY_ALONE = 4,  /* no second plan beside it */
     ONLY_TALL = 8,   /* screens of LAYOUT_STACK_TALL lines */
     ONLY_WHOLE = 16, /* a forward plan without stages */
-    ONLY_TRIES = 32  /* a training step whose policy has settings to try */
+    ONLY_TRIES = 32, /* a training step whose policy has settings to try */
+    ONLY_SPARE = 64  /* screens on which the view in the first pane leaves lines; it leads */
 };
 
 static const Workspace workspaces[] = {
@@ -131,6 +132,7 @@ static const Stack stacks[] = {
     {.n = 2, .pane = {{SHOW_FINDINGS, 0, 0}, {SHOW_OP, 14, 50}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_JOURNAL, 0, 0}, {SHOW_POLICY, 14, 65}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_ERRORS, 0, 0}, {SHOW_POLICY, 14, 70}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_WHY, 0, 0}, {SHOW_OP, 5, 0}}, .only = ONLY_SPARE},
     {.n = 2, .pane = {{SHOW_NEAR, 0, 0}, {SHOW_OP, 14, 42}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_LINKS, 0, 0}, {SHOW_COMM_DETAIL, 7, 20}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_SCHEDULE, 0, 0}, {SHOW_GRAPH, 10, 30}}, .only = ONLY_TALL | ONLY_WHOLE},
@@ -179,7 +181,8 @@ static const Stack *stack_of(ShowId show, ShowId lead, unsigned have)
 {
     for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
         const Stack *stack = &stacks[i];
-        if (stack->only & ~have || (stack->only & ONLY_TALL && stack->pane[0].show != lead))
+        bool led = stack->only & (ONLY_TALL | ONLY_SPARE);
+        if (stack->only & ~have || (led && stack->pane[0].show != lead))
             continue;
         for (int p = 0; p < stack->n; p++)
             if (stack->pane[p].show == show)
@@ -323,9 +326,11 @@ PaneLayout layout_make(int w, int h, ShowId show, const LayoutLook *look, const 
                          .body = {0, 3, w, h - 5},
                          .workspace = -1};
     Rect body = layout.body;
+    bool spares = look->wants[look->lead] + PANE_LEAST < body.h;
     unsigned have = (look->trains ? ONLY_TRAINS : 0u) | (look->alone ? ONLY_ALONE : 0u) |
                     (!look->trains && !look->staged ? ONLY_WHOLE : 0u) |
                     (look->tries ? ONLY_TRIES : 0u) | (h >= LAYOUT_HIGH ? ONLY_HIGH : 0u) |
+                    (spares && !look->brief ? ONLY_SPARE : 0u) |
                     (h >= LAYOUT_STACK_TALL && !look->brief ? ONLY_TALL : 0u);
     const Workspace *workspace = workspace_for(show, look, have);
     const Stack *stack = stack_of(show, look->lead, have);

@@ -27,6 +27,11 @@ void places_restore(Ui *ui, const Place *place)
         outline_reveal(ui->outline, want.row.op);
     ui_select_row(ui, outline_find_row(ui->outline, &want.row));
     want.row = ui->at.row;
+    if (want.op < 0 && want.tensor < 0) { /* a row that was read: what it stands for */
+        want.op = ui->at.op;
+        want.tensor = ui->at.tensor;
+        want.dim = ui->at.dim;
+    }
     ui->at = want;
 }
 
@@ -198,8 +203,5 @@ bool place_read(const Ui *ui, Str text, Place *place)
         return read_op(ui, rest, place);
     if (str_eq(kind, STR("tensor")))
         return read_tensor(ui, rest, place);
-    if (!str_eq(kind, STR("group")) || !read_group(ui, rest, &place->row))
-        return false;
-    place->op = place->row.op;
-    return true;
+    return str_eq(kind, STR("group")) && read_group(ui, rest, &place->row);
 }

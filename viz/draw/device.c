@@ -247,7 +247,7 @@ static void device_draw_holds(DevicePicture *picture, DrawnTeam *team)
     const RankMemory *memory = memory_of(picture, team);
     LiveSet live =
         memory_live_of(draw->arena, picture->account, team->position[0], memory->use.peak_place);
-    DiagramBox box = diagram_box(BOX_DEVICE, "holds at its peak");
+    DiagramBox box = diagram_box(BOX_DEVICE, "at its peak");
     Cells cells = cells_new(draw->arena, 3);
 
     box.subtitle = peak_text(draw, memory->use.peak_bytes);

@@ -7,7 +7,7 @@
 
 enum {
     BESIDE_FROM = 120,
-    NAME_W = 30,
+    NAME_W = 31,
     US_W = 10,
     SHARE_W = 8,
     TIMES_W = 8,

@@ -313,6 +313,7 @@ static void draw(Ui *ui, Pen *pen)
     List *list = &ui->list[SHOW_TRY];
     if (!tries->arena) {
         pen_printf(pen, ROLE_NOTE, " %s", why_none(ui));
+        list->wants = HEAD_ROWS;
         return;
     }
     Widths widths = widths_for(ui, pen->area.w);
