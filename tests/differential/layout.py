@@ -76,6 +76,14 @@ def partial_size(text, axes):
     return out
 
 
+UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+def shown(name):
+    """As a table of text has it: marks that move other text are bytes."""
+    return UNSEEN.sub(lambda mark: "".join(f"\\x{byte:02X}" for byte in mark[0].encode()), name)
+
+
 class Plan:
     """The tables `tensors` and `parts` of an export."""
 
@@ -90,6 +98,7 @@ class Plan:
 
     def tensor(self, name):
         """The tensor that an export calls so."""
+        name = shown(name)
         if len(self.labels.get(name, [])) == 1:
             return self.labels[name][0]
         return name if name in self.rows else None

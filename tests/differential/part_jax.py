@@ -102,6 +102,7 @@ def trees(module):
     """Parameters as Flax and Haiku nest and name them, and an optimizer's state of each, on their shardings."""
     mesh, n = mesh_of(module, ""), 0
     flax, haiku, nnx = {}, {}, {}
+    lists = not any(key.isdigit() and str(int(key)) != key for name in module.PARAMETERS for key in name.split("."))
     for name, spec in module.PARAMETERS.items():
         *path, leaf = name.split(".")
         kernel = leaf == "weight" and len(spec) == 2
@@ -112,7 +113,7 @@ def trees(module):
         for key in "/".join(path).replace("/0", "_0").replace("/1", "_1").split("/"):
             at = at.setdefault(key, {})
         for key in path:
-            layers = layers.setdefault(int(key) if key.isdigit() else key, {})
+            layers = layers.setdefault(int(key) if lists and key.isdigit() else key, {})
         at["kernel" if kernel else "scale" if leaf == "weight" else leaf] = value
         layers["kernel" if kernel else leaf] = value
         haiku.setdefault("/~/".join(path), {})["w" if kernel else "b" if leaf == "bias" else leaf] = value
