@@ -435,6 +435,12 @@ static StyleRow style_rows[] = {
     {{"stages_share_the_embedding", "../../tests/differential/configs/gemma.json", "pp=2,tp=2",
       "hybrid3d"},
      ""},
+    {{"names_that_are_no_arguments", "../../tests/differential/odd_names.lua", "dp=2,tp=2",
+      "tests/differential/odd_names.lua"},
+     ""},
+    {{"a_parameter_of_no_module", "../../tests/differential/bare.lua", "tp=2",
+      "tests/differential/bare.lua"},
+     ""},
     {{"keys_are_gathered", "llama-3-tiny.json", "dp=2,cp=2", "context"}, ""},
 };
 

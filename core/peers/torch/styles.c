@@ -392,7 +392,16 @@ static Placement turned_over(Placement it)
     return it;
 }
 
-/* Placed(..): parameters, first argument and result. */
+/* Whether the name of a parameter can be that of an argument of Placed(), beside its own. */
+static bool is_argument(const Styling *s, Str name)
+{
+    Buf identifier = buf_new(s->w->arena);
+    python_identifier(name, &identifier);
+    return str_eq(name, buf_str(&identifier)) &&
+           !str_has_word(STR("self arrives reads gives local"), name);
+}
+
+/* Placed(..): parameters, first argument and result. NULL if the name of one is no argument. */
 static const char *placed_style(Styling *s, const StyledModule *m, const StylePassage *p,
                                 bool turned, bool gives, Buf *out)
 {
@@ -413,9 +422,10 @@ static const char *placed_style(Styling *s, const StyledModule *m, const StylePa
         s->out->splits |= it.kind == PLACE_STRIDED;
         if (turned && styling_rank(s, m->parameter[i]) == 2)
             it = turned_over(it);
-        styling_put_argument(
-            s, arena_str(s->w->arena, (Str){name.s + m->path.n + 1, name.n - m->path.n - 1}), it,
-            out);
+        Str leaf = {name.s + m->path.n + 1, name.n - m->path.n - 1};
+        if (!is_argument(s, leaf))
+            return NULL;
+        styling_put_argument(s, arena_str(s->w->arena, leaf), it, out);
     }
     s->out->places = true;
     return closed(out);
@@ -627,12 +637,24 @@ static bool stays_whole(Styling *s, const StyledModule *m)
     return prepared || s->out->use[s->axis] == AXIS_EXPERTS;
 }
 
+/* Fails if the axis shards a parameter of the model itself: a style is of a module inside. */
+static bool shards_modules_alone(const Styling *s)
+{
+    for (int32_t t = 0; t < s->out->n_values; t++)
+        if (tensor_is_parameter(s->w->session->inferred, t) && torch_has_shape(s->w, t) &&
+            !styling_is_expert(s, t) && styling_parent(torch_parameter_name(s->w, t)).n == 0 &&
+            !styling_is_whole(styling_used(s, t)))
+            return error_set(s->err, "%s belongs to no module inside the model",
+                             tensor_name(s->w->graph, t));
+    return true;
+}
+
 static bool style_axis(Styling *s)
 {
     const Plan *plan = s->w->plan;
     s->explained = arena_array(s->w->arena, bool, s->out->n_values);
     s->group = arena_array(s->w->arena, int32_t, s->out->n_values);
-    if (!styling_experts(s))
+    if (!shards_modules_alone(s) || !styling_experts(s))
         return false;
     if (s->out->use[s->axis] == AXIS_TENSOR)
         find_gathered(s);
