@@ -31,7 +31,7 @@ static EmptyRow empty_rows[] = {
     {"decisions made here", ":journal<Enter>", true, {35, 11, 24}},
     {"a searched plan", "gs", false, {63, 24, 37}},
     {"a frontier", ":search frontier<Enter>", false, {60, 42, 49}},
-    {"no second plan", "7", true, {44, 13, 30}},
+    {"no second plan", "7", true, {44, 15, 30}},
     {"no second plan of a forward plan", "7", false, {39, 23, 37}},
     {"no stages", "gp", false, {48, 41, 40}},
     {"why, of a forward plan", "w", false, {31, 16, 25}},

@@ -196,8 +196,7 @@ static void draw_head(const Strip *strip, Pen *pen)
                STR_ARG(label_us(ui, peak->from_us)));
     if (strip->table && peak->block >= 0)
         buf_printf(&text, ", %d in flight", peak->in_flight);
-    buf_printf(&text, "; %.*s a column",
-               STR_ARG(label_us(ui, strip->step->us / strip->columns)));
+    buf_printf(&text, "; %.*s a column", STR_ARG(label_us(ui, strip->step->us / strip->columns)));
     if (strip->table)
         buf_printf(&text, ", %d micro-batches", strip->table->n_micro_batches);
     pen_fit(pen, ROLE_DIM, buf_str(&text), pen->area.w - pen->x);

@@ -10,7 +10,7 @@ enum {
     NAME_W = 31,
     US_W = 10,
     SHARE_W = 8,
-    TIMES_W = 8,
+    TIMES_W = 7,
     PARTS_PERCENT = 48,
     INDENT = 3
 };
