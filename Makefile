@@ -96,7 +96,7 @@ $(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 # A fuzzer follows comparisons where text and bytes are read. Elsewhere they take a third of its time, and
 # so in files of these rooms that read none.
 READERS := core/base core/model core/space core/session core/peers scripts
-READ_NOTHING := core/base/arena core/base/intern core/base/memory core/base/names core/space/dim_part \
+READ_NOTHING := core/base/arena core/base/intern core/base/memory core/base/names core/base/text core/space/dim_part \
     core/space/opspace scripts/lua_state
 ifeq ($(MODE),fuzz)
 $(BUILD)/%.o: COMPARISONS := -fno-sanitize-coverage=trace-cmp

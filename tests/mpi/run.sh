@@ -97,6 +97,10 @@ over 4 $models/llama-3-tiny.json --dim batch=2,seq=16 -m cp=4 -p context --set s
     --train sgd --verify
 same "keys and values around a ring" "$code $(grep -c '^PASS' "$dir/out")" "0 1"
 
+over 4 $models/llama-3-tiny.json --dim batch=2,seq=16 -m tp=4 -p tests/mpi/rings.lua --train sgd --verify --json
+same "matmuls whose operands and sums go around a ring, and their gradients" \
+    "$code $(grep -o '"verdict":"[a-z]*"' "$dir/out") $(grep -o '"RG tp"' "$dir/out" | grep -c .)" '0 "verdict":"pass" 42'
+
 over 4 tests/mpi/experts.json --dim batch=8,seq=6 -m dp=2,ep=2 -p expert --train sgd --verify
 same "rows that a router sends to experts, and their gradients" \
     "$code $(grep -c '^PASS' "$dir/out")" "0 1"
