@@ -105,6 +105,12 @@ static Row rows[] = {
      NODE("ReduceSum", "\"a\"", "\"s\"", "\"keepdims\":0") "," NODE("Cast", "\"s\"", "\"n\"",
                                                                     "\"to\":7") "," LOOP("n", BY_B),
      "a loop runs as often as values say"},
+    {"the row of padding has no gradient", "1,2", "3,4",
+     NODE("Gather", "\"a\",\"none\"", "\"p\"", "\"axis\":0,\"padding_idx\":1") "," NODE(
+         "Gather", "\"a\",\"one\"", "\"q\"",
+         "\"axis\":0,\"padding_idx\":1") "," NODE("Add", "\"p\",\"q\"", "\"r\"",
+                                                  "") "," TIMES_B("r"),
+     "43 0; 3 30"},
     {"elements of a sequence", "1,2", "3,4",
      PARTS_OF_A
      "," AT("one", "p") "," AT("none", "q") "," NODE("Mul", "\"p\",\"q\"", "\"m\"", "") "," NODE(

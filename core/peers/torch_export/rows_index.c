@@ -338,7 +338,7 @@ const TorchRow rows_index[] = {
     {"index_add", "self dim index source alpha=1", NULL, make_index_add},
     {"index_copy", "self dim index source", NULL, make_index_copy},
     {"embedding", "weight indices padding_idx=-1 scale_grad_by_freq=False sparse=False",
-     "Gather(weight, indices; axis=0)", NULL},
+     "Gather(weight, indices; axis=0, padding_idx=padding_idx)", NULL},
     {"topk", "self k dim=-1 largest=True sorted=True",
      "TopK#2(self, ints(k); axis=dim, largest=largest, sorted=sorted)", NULL},
     {"sort.stable", "self stable= dim=-1 descending=False",

@@ -224,7 +224,7 @@ static bool gather_elements(RuleCall *call, Error *err)
 
 const Operator operators_index[] = {
     {OP("Gather", gather, 0, 2, 2), GRADIENT("0: GatherGrad(x1)"), HOST(gather), .reads = 1 << 1,
-     .flags = OPERATOR_PICKS, ONNX("axis", ". .i"), .kernel = "Gather",
+     .flags = OPERATOR_PICKS, ONNX("axis padding_idx", ". .i"), .kernel = "Gather",
      .examples = "5x6x4,3x7:i64 axis=1; 5x6,7:i64 axis=0; 5x6x4,scalar:i64 axis=1",
      NNSCALER("embedding(; 1,0) index_select(dim=axis)"), TORCH("embedding index_select(dim=axis)"),
      PADDLE("embedding(; 1,0) lookup_table_v2(; 1,0) c_embedding(;; axis:=0) gather index_select"),

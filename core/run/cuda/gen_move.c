@@ -385,7 +385,8 @@ static bool gather(DeviceBuild *build, const KernelCall *call, const void *row)
     int64_t axis, inner = 1, n = index ? shape_elements(&index->shape) : 0;
     if (!from || !index || !dtype_on_device(from->dtype) || !dtype_on_device(made->dtype) ||
         !dtype_on_device(index->dtype) || !forward_call(call, &forward, &err) ||
-        !kernel_axis(&forward, 0, made->shape.n_dims, &axis, &err))
+        !kernel_axis(&forward, 0, made->shape.n_dims, &axis, &err) ||
+        op_attr_int(kernel_graph(call), call->op, "padding_idx", -1) >= 0)
         return false;
     for (int64_t d = axis + 1; d < made->shape.n_dims; d++)
         inner *= made->shape.dim[d];

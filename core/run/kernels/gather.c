@@ -174,6 +174,17 @@ static void add_rows(const KernelCall *call, const Local *grad, Local *out, int6
         }
 }
 
+/* What is read from the row of padding_idx, if there is such an attribute, gives it no gradient, as
+ * in torch's Embedding. */
+static void leave_padding(const KernelCall *call, int64_t axis, int64_t stride, int64_t n_points,
+                          int64_t *rows)
+{
+    int64_t padding = op_attr_int(kernel_graph(call), call->op, "padding_idx", -1);
+    int64_t held = padding < 0 ? -1 : runs_find(&call->output[0]->runs[axis], padding);
+    for (int64_t p = 0; held >= 0 && p < n_points; p++)
+        rows[p] = rows[p] == held * stride ? PICK_NONE : rows[p];
+}
+
 /* Each rank adds the rows that it holds. */
 static bool gather_grad(const KernelCall *call, Error *err)
 {
@@ -196,6 +207,7 @@ static bool gather_grad(const KernelCall *call, Error *err)
         points.n > 0)
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
     row_major_strides(&out->shape, stride);
+    leave_padding(call, axis, stride[axis], points.n, rows);
     int64_t *start = arena_array(call->scratch, int64_t, n_rows + 1);
     int64_t *order = points_by_row(call->scratch, rows, points.n, stride[axis], n_rows, start);
     add_rows(call, grad, out, axis, points.n, order, start);
