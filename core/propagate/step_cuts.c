@@ -162,6 +162,41 @@ static bool same_dims(const StepCuts *s, int32_t one, int32_t other)
     return true;
 }
 
+/* Whether the addend lies as the partial one, or is sharded further by the axes of that. */
+static bool joins(const StepCuts *s, int32_t partial, int32_t addend)
+{
+    const Sharding *to = shardings_at(s->plan->shardings, partial);
+    const Sharding *from = shardings_at(s->plan->shardings, addend);
+    AtomSet atoms = sharding_partials(from) ? 0 : sharding_partials(to);
+    for (int64_t d = 0; d < to->n_dims; d++) {
+        Cut less = cut_without(&from->dim[d], atoms, s->plan->mesh);
+        if (!cut_equal(&less, &to->dim[d]))
+            return false;
+    }
+    return atoms || sharding_partials(from) == sharding_partials(to);
+}
+
+/* A layout in which all addends can be joined where several are partial, so that their sum is
+ * reduced once instead of each of them; -1: there is none. */
+static int32_t joined_as(StepCuts *s, int32_t op)
+{
+    const Graph *graph = s->plan->inferred->graph;
+    int32_t partial = -1;
+    int n_partial = 0;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t made = made_as(s, op_inputs(graph, op)[i]);
+        bool is = made >= 0 && sharding_partials(shardings_at(s->plan->shardings, made));
+        partial = is && partial < 0 ? made : partial;
+        n_partial += is;
+    }
+    for (int i = 0; n_partial > 1 && i < graph->ops[op].n_inputs; i++) {
+        int32_t made = made_as(s, op_inputs(graph, op)[i]);
+        if (made < 0 || !joins(s, partial, made))
+            return -1;
+    }
+    return n_partial > 1 ? partial : -1;
+}
+
 static int32_t sum_cut(StepCuts *s, int32_t op)
 {
     const Graph *graph = s->plan->inferred->graph;
@@ -171,6 +206,9 @@ static int32_t sum_cut(StepCuts *s, int32_t op)
         int32_t other = made_as(s, op_inputs(graph, op)[i]);
         alike = other >= 0 && same_dims(s, chosen, other);
     }
+    int32_t joined = alike ? chosen : joined_as(s, op);
+    if (joined >= 0)
+        return cut_as(s, op, joined);
     int32_t value = alike ? -1 : graph->gradient_of[op_outputs(graph, op)[0]];
     int32_t other = value < 0 ? -1 : made_as(s, value);
     return cut_as(s, op, other < 0 ? chosen : other);

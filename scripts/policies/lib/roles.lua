@@ -243,6 +243,21 @@ local function normed(graph)
     return found
 end
 
+-- Shards values along the sequence. What a matmul reads itself is sharded after the weights, which it
+-- is gathered for: with keep, and where norms stand behind the sums (BERT).
+local function shard_streams(graph, found, axis, keep)
+    local read, cut = {}, {}
+    for name, value in pairs(type(axis) == "table" and axis or {axis}) do cut[name] = value end
+    for _, value in ipairs(normed(graph)) do read[value.name] = true end
+    for _, stream in ipairs(found) do
+        if not read[stream.name] then graph:shard(stream, {[1] = axis}) end
+    end
+    cut.priority, cut.keep = 1, keep or nil
+    for _, value in ipairs(keep and normed(graph) or found) do
+        if read[value.name] then graph:shard(value, {[1] = cut}) end
+    end
+end
+
 -- Shards it along the sequence. All that works on one place of the sequence at a time follows: norms,
 -- residual sums, the embedding, the ids. keep: what is gathered for matmuls stays for the backward
 -- pass. False, with a note, where there is nothing to shard.
@@ -253,8 +268,7 @@ local function cut_sequence(graph, axis, keep)
     elseif found[1].shape[2] == 1 then
         print("a sequence of 1 stays whole")
     else
-        graph:shard(found, {[1] = axis})
-        if keep then graph:shard(normed(graph), {[1] = {axis = axis, keep = true, priority = 1}}) end
+        shard_streams(graph, found, axis, keep)
         keep_partial_sums(graph)
         return true
     end
