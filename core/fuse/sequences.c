@@ -256,9 +256,8 @@ static int32_t element_now(const Apart *a, const Element *element)
     return element->tensor >= 0 ? a->now[element->tensor] : a->part[element->split][element->part];
 }
 
-static void emit_concat(Apart *a, int32_t op)
+static void emit_concat(Apart *a, int32_t op, const Elements *from)
 {
-    const Elements *from = held_by_input(a, op);
     int32_t out = a->now[op_outputs(a->graph, op)[0]];
     int64_t axis = op_attr_int(a->graph, op, "axis", 0);
     bool stacks = op_attr_int(a->graph, op, "new_axis", 0) != 0;
@@ -276,11 +275,11 @@ static void emit_concat(Apart *a, int32_t op)
     add(a, op, "Concat", op_name(a->graph, op), inputs, from->n, &out, 1, &attr, 1);
 }
 
-static int32_t length_constant(Apart *a, int32_t op)
+static int32_t length_constant(Apart *a, int32_t op, const Elements *held)
 {
     int64_t *n = arena_array(a->arena, int64_t, 1);
     const Shape scalar = {0};
-    *n = held_by_input(a, op)->n;
+    *n = held->n;
     int32_t tensor = new_tensor(
         a, arena_printf(a->arena, "%s.n", tensor_name(a->graph, op_outputs(a->graph, op)[0])));
     graph_add_initializer(a->builder, tensor, DT_I64, &scalar,
@@ -291,18 +290,19 @@ static int32_t length_constant(Apart *a, int32_t op)
 /* What reads elements of a sequence reads these tensors. */
 static void emit_apart(Apart *a, int32_t op)
 {
+    const Elements *held = held_by_input(a, op);
     int32_t from;
     int at;
+    if (!held)
+        return; /* it makes a sequence of tensors */
     if (is(a, op, "ConcatFromSequence")) {
-        emit_concat(a, op);
+        emit_concat(a, op, held);
         return;
     }
-    if (is(a, op, "SequenceAt")) {
-        const Elements *held = held_by_input(a, op);
-        position(a, op, 1, held->n, held->n, &at);
+    if (is(a, op, "SequenceAt") && position(a, op, 1, held->n, held->n, &at))
         from = element_now(a, &held->at[at]);
-    } else if (is(a, op, "SequenceLength"))
-        from = length_constant(a, op);
+    else if (is(a, op, "SequenceLength"))
+        from = length_constant(a, op, held);
     else
         return; /* the sequence itself */
     add(a, op, "Identity", op_name(a->graph, op), &from, 1, &a->now[op_outputs(a->graph, op)[0]], 1,
