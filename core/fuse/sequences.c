@@ -348,7 +348,7 @@ static Graph *rebuilt(Apart *a, Error *err)
     return out;
 }
 
-bool take_sequences_apart(const Inferred *inferred, Graph **out, Error *err)
+static bool take_sequences_apart(const Inferred *inferred, Graph **out, Error *err)
 {
     const Graph *graph = inferred->graph;
     *out = NULL;
