@@ -101,6 +101,9 @@ over 4 $models/llama-3-tiny.json --dim batch=2,seq=16 -m tp=4 -p tests/mpi/rings
 same "matmuls whose operands and sums go around a ring, and their gradients" \
     "$code $(grep -o '"verdict":"[a-z]*"' "$dir/out") $(grep -o '"RG tp"' "$dir/out" | grep -c .)" '0 "verdict":"pass" 42'
 
+over 2 tests/mpi/collect.onnx -m dp=2 -p tests/mpi/collect.lua --verify
+same "values that a loop collects, each rank its part" "$code $(grep -c '^PASS' "$dir/out")" "0 1"
+
 over 4 tests/mpi/experts.json --dim batch=8,seq=6 -m dp=2,ep=2 -p expert --train sgd --verify
 same "rows that a router sends to experts, and their gradients" \
     "$code $(grep -c '^PASS' "$dir/out")" "0 1"

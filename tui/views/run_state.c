@@ -326,7 +326,7 @@ static void put_unproven(const Session *session, const RunReport *report, Buf *o
     } else if (report->n_values_unchecked > 0) {
         buf_printf(out,
                    "%d values could not be compared: they are partial by several reductions, or "
-                   "collected by a loop in several processes",
+                   "addends that a loop collects",
                    report->n_values_unchecked);
     } else {
         buf_puts(out, "no op or reshard ran, so nothing could be compared");

@@ -266,58 +266,83 @@ static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, i
     return true;
 }
 
-/* The collected values of a loop: every rank has its part of each. False: some are addends, or lie
- * in another process. */
-static bool can_join_list(const Joiner *joiner, int32_t slot)
+/* The slot of one collected value, if a loop collects them in this slot; else -1. */
+static int32_t item_slot(const Team *team, int32_t slot)
 {
-    const Program *program = joiner->team->program;
-    for (int i = 0; i < program->n_instrs; i++) {
-        const Instr *instr = &program->instrs[i];
-        if (instr->kind == INSTR_COLLECT && instr->slot == slot)
-            return joiner->team->world->n == 1 && !slot_is_partial(joiner->team, instr->from);
-    }
-    return true;
+    const Program *program = team->program;
+    for (int i = 0; i < program->n_instrs; i++)
+        if (program->instrs[i].kind == INSTR_COLLECT && program->instrs[i].slot == slot)
+            return program->instrs[i].from;
+    return -1;
 }
 
-/* Replaces the parts in a list of a rank by wholes. */
-static bool join_items(const Joiner *joiner, Local *list)
+/* Adds the parts that the rank at `position` has of each collected value to the wholes; of a rank
+ * in another process its process shares them. Values that `wholes` lacks are received and dropped.
+ */
+static bool add_items(Joiner *joiner, int32_t item, int64_t position, const Local *wholes,
+                      Error *err)
 {
-    for (int i = 0; i < list->items.n; i++) {
-        Local *whole = local_new_whole(list->items.at[i]->dtype, &list->items.at[i]->whole);
-        Joining joining = {.joined = &(Joined){.whole = whole}};
-        for (int r = 0; whole && r < joiner->team->n_local; r++)
-            if (joiner->posted[r] && i < joiner->posted[r]->items.n)
-                add_part(&joining, joiner->posted[r]->items.at[i]);
-        local_free(list->items.at[i]);
-        list->items.at[i] = whole;
-        if (!whole)
+    const Team *team = joiner->team;
+    const Inferred *inferred = team->plan->inferred;
+    World *world = team->world;
+    int32_t tensor = team->program->slots[item].tensor;
+    int process = (int)(position / team->n_local);
+    bool mine = process == world->me, apart = world->n > 1;
+    const Local *list = mine ? joiner->posted[position - team->first_rank] : NULL;
+    int64_t n = list ? list->items.n : 0;
+    if (apart && !world->share(world, &n, sizeof n, process, err))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        Local *received = NULL;
+        if (!mine)
+            received = local_new((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor),
+                                 sharding_of(team, item), team->plan->mesh, position);
+        const Local *part = mine ? list->items.at[i] : received;
+        bool ok = part ? !apart || world->share(world, part->data, local_bytes(part), process, err)
+                       : error_kind(err, ERROR_RUN, "out of memory");
+        if (ok && wholes && i < wholes->items.n) {
+            Joining joining = {.joined = &(Joined){.whole = wholes->items.at[i]}};
+            add_part(&joining, part);
+        }
+        local_free(received);
+        if (!ok)
             return false;
     }
     return true;
 }
 
-static bool has_parts(const Local *list)
+/* Replaces the parts in a list by wholes, joined from all ranks. list: NULL if no rank of this
+ * process has it. */
+static bool join_items(Joiner *joiner, int32_t slot, int32_t item, Local *list, Error *err)
 {
-    for (int i = 0; i < list->items.n; i++) {
-        const Local *item = list->items.at[i];
-        if (!item->sequence && !item->nothing && !shape_equal(&item->shape, &item->whole))
-            return true;
+    const Team *team = joiner->team;
+    SubMesh sub = team->plan->decided->submeshes[team->program->slots[slot].devices];
+    for (int i = 0; list && i < list->items.n; i++) {
+        Local *whole = local_new_whole(list->items.at[i]->dtype, &list->items.at[i]->whole);
+        if (!whole)
+            return error_kind(err, ERROR_RUN, "out of memory");
+        local_free(list->items.at[i]);
+        list->items.at[i] = whole;
     }
-    return false;
+    for (int64_t p = 0; p < team->n_ranks; p++)
+        if (submesh_has(team->plan->mesh, sub, p) && !add_items(joiner, item, p, list, err))
+            return false;
+    return true;
 }
 
-/* A slot without a sharding is replicated: the value of any rank of this process. For a list the
- * parts of all ranks are joined. */
-static bool join_replicas(const Joiner *joiner, int32_t slot, Joined *out, Error *err)
+/* A slot without a sharding is replicated: the value of any rank of this process. Of the values
+ * that a loop collects every rank has its parts: they are joined, unless they are addends. */
+static bool join_replicas(Joiner *joiner, int32_t slot, Joined *out, Error *err)
 {
-    *out = (Joined){.n_addends = 1};
-    out->unknown = !can_join_list(joiner, slot);
-    for (int r = 0; r < joiner->team->n_local && !out->whole; r++)
+    const Team *team = joiner->team;
+    int32_t item = item_slot(team, slot);
+    const Sharding *parts = item < 0 ? NULL : sharding_of(team, item);
+    *out = (Joined){.n_addends = 1, .unknown = parts && sharding_partials(parts)};
+    for (int r = 0; r < team->n_local && !out->whole; r++)
         if (joiner->posted[r] && !(out->whole = local_copy(joiner->posted[r])))
             return error_kind(err, ERROR_RUN, "out of memory");
-    if (out->whole && !out->unknown && has_parts(out->whole) && !join_items(joiner, out->whole))
-        return error_kind(err, ERROR_RUN, "out of memory");
-    return true;
+    return out->unknown || !parts || !sharding_atoms(parts) ||
+           join_items(joiner, slot, item, out->whole, err);
 }
 
 /* What this rank has of the slot, for the rank that joins. */

@@ -16,8 +16,8 @@ typedef struct {
     const double *bound; /* set by the caller, or NULL */
     int64_t n_addends;
     bool of_addends;
-    bool unknown; /* the parts cannot be joined: they are partial by several reductions, or lie in
-                   * another process */
+    bool unknown; /* the parts cannot be joined: they are partial by several reductions, or addends
+                   * that a loop collects */
 } Joined;
 
 /* One per process. */
