@@ -35,7 +35,7 @@ const Option cli_options[] = {
          "more decisions: a plan file, or shardings that other systems print"),
     TEXT("propagate", 0, propagate, "NAME", VERBS_ON_PLANS,
          "how axes spread: help propagators; for diff a list: factor,factor:shardy,spmd"),
-    FLAG("overlap", 0, overlap, VERBS_ON_PLANS & ~(VERB_EXPLORE | VERB_DIFF | VERB_SEARCH),
+    FLAG("overlap", 0, overlap, VERBS_ON_PLANS & ~(VERB_DIFF | VERB_SEARCH),
          "compute matmuls in parts while their operands or sums go around a ring, where that is "
          "faster"),
     FLAG("json", 0, json,
