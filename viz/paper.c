@@ -24,11 +24,27 @@ static const char *fold_plain(const Paper *paper, const char *text, int columns)
     return arena_str(paper->arena, fold_text(paper->arena, text_from(text), columns).str);
 }
 
+/* A name keeps its end, and in short the pass that it begins with: "bwd …layers[14..0]" is not
+ * "…layers[0..15]" of the forward pass. */
 static const char *cut(const Paper *paper, const char *name, int columns)
 {
+    static const struct {
+        const char *start, *brief;
+    } passes[] = {{"backward.", "bwd "}, {"update.", "upd "}};
     Buf out = buf_new(paper->arena);
+    Str rest = str_from(name);
 
-    text_put_name(str_from(name), columns > 1 ? columns : 1, &out);
+    for (size_t i = 0; i < sizeof passes / sizeof *passes && text_columns(rest) > columns; i++) {
+        size_t n = strlen(passes[i].start);
+        if (!str_starts(rest, str_from(passes[i].start)))
+            continue;
+        buf_puts(&out, passes[i].brief);
+        columns -= (int)out.n;
+        rest = (Str){rest.s + n, rest.n - n};
+    }
+    if (out.n > 0 && text_columns(text_name_end(rest)) == columns) /* without room for a mark */
+        rest = text_name_end(rest);
+    text_put_name(rest, columns > 1 ? columns : 1, &out);
     return out.n > 0 ? out.s : "";
 }
 

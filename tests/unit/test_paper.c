@@ -114,6 +114,25 @@ static void one_that_does_not_fit_says_its_width(void **state)
     close_opened(&f);
 }
 
+/* A name that is cut keeps the pass that it begins with, else rows of two passes are called alike.
+ */
+static void names_of_passes_differ(void **state)
+{
+    (void)state;
+    Opened f = open_options(&(SessionOptions){.model = "samples/models/llama-3-8b.json",
+                                              .mesh = "pp=2,dp=2,tp=4",
+                                              .policy = "hybrid3d",
+                                              .train = "auto"});
+    ExportRequest request = {.drawing = {.session = f.session, .kind = DIAGRAM_OVERVIEW},
+                             .paper = PAPER_COLUMN};
+    ExportNotes notes = {.arena = f.arena};
+    Buf out = buf_new(f.arena);
+    assert_true(export_write(export_format_find(STR("svg"), false), &request, &out, &notes, NULL));
+    assert_true(str_find(buf_str(&out), STR("bwd layers[14..0] ×15")) > 0);
+    assert_true(str_find(buf_str(&out), STR("upd layers[0..15] ×16")) > 0);
+    close_opened(&f);
+}
+
 /* A head that takes much of the page stands above its row, once; each cell is as wide as it says.
  */
 static void a_wide_head_stands_above(void **state)
@@ -194,6 +213,7 @@ int main(void)
         cmocka_unit_test(a_wide_table_goes_on_below),
         cmocka_unit_test(a_wide_head_stands_above),
         cmocka_unit_test(numbers_keep_their_units),
+        cmocka_unit_test(names_of_passes_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("in a column of a paper", rows, a_drawing_fits_its_column);
