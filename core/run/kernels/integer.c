@@ -89,7 +89,9 @@ static bool open_side(const KernelCall *call, int input, bool left, int scale, i
     out->rows = last > 0 ? shape->dim[last - 1] : left ? 1 : shape->dim[0];
     out->columns = last > 0 || left ? shape->dim[last] : 1;
     int64_t each = out->rows * out->columns;
-    out->n_matrices = each > 0 ? n / each : 0;
+    out->n_matrices = 1;
+    for (int64_t d = 0; d < last - 1; d++)
+        out->n_matrices *= shape->dim[d];
     for (int64_t d = 0; d <= last; d++)
         out->global[d] = kernel_globals(call->scratch, &local->runs[d]);
     out->numbers = arena_array(call->scratch, double, n);
@@ -102,7 +104,7 @@ static bool open_side(const KernelCall *call, int input, bool left, int scale, i
     }
     int64_t lines = left ? out->rows : out->columns, step = left ? out->columns : 1;
     out->scale = arena_array(call->scratch, double, out->n_matrices *lines);
-    for (int64_t i = 0; i < out->n_matrices * lines; i++)
+    for (int64_t i = 0; each > 0 && i < out->n_matrices * lines; i++) /* else all sums are 0 */
         if (!line_number(call, out, scale, i / lines * each + i % lines * step, 1, &out->scale[i],
                          err))
             return false;
