@@ -88,7 +88,8 @@ const Topic cli_topics[] = {
      "      {devices = 8, machine = include \"a100x8\"}}}\n"
      "\n"
      "A stage is priced on the devices it is on, and has their memory: -m pp=2,tp=8 puts\n"
-     "the first stage on the H100s, the second on the A100s. Where ops or collectives have\n"
+     "the first stage on the H100s, the second on the A100s; the option stage_layers of\n"
+     "hybrid3d gives the faster ones more layers. Where ops or collectives have\n"
      "devices of several kinds, the slowest kind and the slowest links count. Nodes of all\n"
      "kinds have equally many devices. Search and calibrate need devices that are alike.",
      NULL},

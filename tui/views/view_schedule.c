@@ -162,18 +162,24 @@ static Str stage_cell(const Ui *ui, const ScheduleState *state, int s, int colum
 
 static void draw_stage_row(const Ui *ui, const ScheduleState *state, int s, bool head, Pen *pen)
 {
+    enum { DEVICES_W = 10, KIND_W = 14 };
+    const Plan *plan = ui_plan(ui);
+    int devices_w = DEVICES_W + (plan->decided->machines ? KIND_W : 0);
     Buf devices = buf_marked(ui->frame);
 
     if (!head)
         chart_put_devices(ui, s, &devices);
+    if (!head && plan->decided->machines)
+        buf_printf(&devices, " %s",
+                   plan_machine_of(plan, plan->decided->stages->at[s].devices)->name);
     if (head)
         pen_puts(pen, ROLE_HEAD, " STAGE ");
     else
         pen_printf(pen, ROLE_TEXT, " %5d ", s);
     if (head)
-        pen_fit(pen, ROLE_HEAD, STR("DEVICES"), 10);
+        pen_fit(pen, ROLE_HEAD, STR("DEVICES"), devices_w);
     else
-        pen_text(pen, buf_text(&devices), -1, 10);
+        pen_text(pen, buf_text(&devices), -1, devices_w);
     for (int c = 0; c < N_STAGE_COLUMNS; c++) {
         const StageColumn *column = &stage_columns[c];
         if (pen->area.w < column->from_w)
