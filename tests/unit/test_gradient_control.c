@@ -136,7 +136,8 @@ static Row rows[] = {
      "2 20; "},
     {"a position that values say", "0,1", "3,4",
      PARTS_OF_A "," PLACE_OF_A "," AT("n", "p") "," TIMES_B("p"),
-     "op 'SequenceAt_3' (SequenceAt) has no derivative: none is known"},
+     "op 'SequenceAt_3' (SequenceAt) has no derivative: gradients pass a sequence only if its "
+     "length and all positions are known before the run, and no branch or loop is left"},
 };
 
 static void put_numbers(const Json *tensor, Buf *out)

@@ -150,6 +150,11 @@ static bool no_sequence(RuleCall *call, Error *err)
 }
 
 #define FAMILY "control"
+/* Those that are known are taken apart before a step is derived (core/fuse/sequences.h). */
+#define OF_SEQUENCE                                                                                \
+    GRADIENT("all: refused gradients pass a sequence only if its length and all positions are "    \
+             "known before the run, and no branch or loop is left")
+
 #define LIST(name, sequence, min, max)                                                             \
     OP(name, no_sequence, 0, min, max), SEQUENCE(sequence), .reads = OPERATOR_ANY, .kernel = name
 
@@ -185,18 +190,20 @@ const Operator operators_control[] = {
               "the run and not too large"),
      EARLY, .reads = 1 << 1 | 1 << 2 | 1 << 4, OWN("axis count_axis reverse", ""),
      .kernel = "LoopStack", .examples = "5x4,-,-,3x6 axis=1 count_axis=1"},
-    {LIST("SequenceConstruct", construct, 0, OPERATOR_ANY), ONNX("", "A+")},
+    {LIST("SequenceConstruct", construct, 0, OPERATOR_ANY), OF_SEQUENCE, ONNX("", "A+")},
     {LIST("SequenceEmpty", empty, 0, 0), ONNX("dtype", "")},
-    {LIST("SequenceInsert", insert, 2, 3), ONNX("", ". . .i")},
-    {LIST("SequenceErase", erase, 1, 2), ONNX("", ". .i")},
-    {LIST("SequenceAt", at, 2, 2), ONNX("", ". .i")},
+    {LIST("SequenceInsert", insert, 2, 3), OF_SEQUENCE, ONNX("", ". . .i")},
+    {LIST("SequenceErase", erase, 1, 2), OF_SEQUENCE, ONNX("", ". .i")},
+    {LIST("SequenceAt", at, 2, 2), OF_SEQUENCE, ONNX("", ". .i")},
     {LIST("SequenceLength", length, 1, 1), ONNX("", "")},
-    {LIST("SequenceElement", element, 1, 1), OWN("", "")},
-    {LIST("SequenceMap", map, 1, 2), ONNX("body", "")},
-    {LIST("SplitToSequence", split, 1, 2), ONNX("axis keepdims", ". .i")},
-    {LIST("ConcatFromSequence", concat, 1, 1), ONNX("axis new_axis", "")},
-    {LIST("Optional", optional, 0, 1), ONNX("type", "")},
+    {LIST("SequenceElement", element, 1, 1), OF_SEQUENCE, OWN("", "")},
+    {LIST("SequenceMap", map, 1, 2), OF_SEQUENCE, ONNX("body", "")},
+    {LIST("SplitToSequence", split, 1, 2), OF_SEQUENCE, ONNX("axis keepdims", ". .i")},
+    {LIST("ConcatFromSequence", concat, 1, 1), OF_SEQUENCE, ONNX("axis new_axis", "")},
+    {LIST("Optional", optional, 0, 1), GRADIENT("all: refused gradients do not pass optionals"),
+     ONNX("type", "")},
     {LIST("OptionalHasElement", has_element, 0, 1), ONNX("", "")},
-    {LIST("OptionalGetElement", get_element, 1, 1), ONNX("", "")},
+    {LIST("OptionalGetElement", get_element, 1, 1),
+     GRADIENT("all: refused gradients do not pass optionals"), ONNX("", "")},
     {0},
 };
