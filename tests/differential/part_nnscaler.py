@@ -41,7 +41,7 @@ def nodes_of(graph):
                 yield node
 
 
-def found(graph):
+def found(graph, exported):
     """{name: {device: shapes}} of parameters as ops read them, and of what modules make."""
     shapes, last = {}, {}
     for node in nodes_of(graph):
@@ -51,8 +51,8 @@ def found(graph):
                     of = shapes.setdefault(value.parent.name, {})
                     of.setdefault(device, set()).add(tuple(value.shape))
         for value in node.outputs():
-            if isinstance(value, IRSubTensor) and node.fqn:
-                last.setdefault(node.fqn, []).append((value, node.device))
+            if isinstance(value, IRSubTensor) and exported.module_of(node):
+                last.setdefault(exported.module_of(node), []).append((value, node.device))
     for path, made in last.items():
         if any(other.startswith(path + ".") for other in last):
             continue  # what others inside of it make may be its result
@@ -68,7 +68,7 @@ def compare(graph, model, exported, parts_path, skipped):
     """The exported weight of a Linear is [in, out], torch's is [out, in]."""
     by_name, by_label = parts.parts_of(parts_path)
     n, errors = 0, []
-    for name, devices in found(graph).items():
+    for name, devices in found(graph, exported).items():
         wanted = by_label.get(name) or by_name.get(name)
         path, _, tail = name.rpartition(".")
         if not wanted or path in skipped or (tail == "out" and f"{path}.weight" not in by_label):

@@ -1,6 +1,6 @@
 # part_nnscaler.sh - plans as policies for nnScaler, which is not on PyPI: $NNSCALER is a checkout of
-# it (0.9), and what it needs is in a virtual environment. It traces small models with the modules of
-# the samples; local shapes are held against the plan's, and it makes the code of every rank.
+# it (0.8 or 0.9), and what it needs is in a virtual environment. It traces small models with the
+# modules of the samples; local shapes are held against the plan, and it makes the code of every rank.
 #
 # What nnScaler has no cut for: q, k and v in one weight, each cut for itself (GPT-2's c_attn).
 . tests/differential/lib.sh
