@@ -129,7 +129,7 @@ static const Stack stacks[] = {
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_TRY, 9, 42}}, .only = ONLY_TRIES},
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_SAVED, 9, 45}}},
-    {.n = 2, .pane = {{SHOW_TENSOR, 0, 0}, {SHOW_OP, 14, 42}}, .only = ONLY_TALL},
+    {.n = 2, .pane = {{SHOW_TENSOR, 0, 0}, {SHOW_OP, 12, 34}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_MESH, 0, 0}, {SHOW_LINKS, 12, 40}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_WHY, 0, 0}, {SHOW_POLICY, 14, 55}}, .only = ONLY_TALL},
     {.n = 2, .pane = {{SHOW_FINDINGS, 0, 0}, {SHOW_OP, 14, 50}}, .only = ONLY_TALL},
