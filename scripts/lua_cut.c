@@ -5,6 +5,7 @@
 #include <lauxlib.h>
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 
 static bool read_axis(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int *n, Error *err)
@@ -131,7 +132,8 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
 
 bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *err)
 {
-    *out = (CutSpec){.interleave = 1, .unit = 1};
+    memset(out, 0, offsetof(CutSpec, size));
+    out->interleave = out->unit = 1;
     if (!cut_axes_read(L, at, mesh, out->atom, &out->n, err))
         return false;
     if (!lua_istable(L, at))

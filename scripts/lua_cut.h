@@ -17,12 +17,12 @@ typedef struct {
     uint8_t atom[ATOMS_MAX];
     int64_t interleave, unit; /* at least 1 */
     int64_t block[DIGITS_MAX];
-    int n_blocks;              /* 0: not given */
-    int64_t size[WEIGHTS_MAX]; /* of the parts */
+    int n_blocks; /* 0: not given */
     int n_sizes;
     uint8_t store; /* a set of Stored */
     bool keep, open, ring, zigzag;
     int priority;
+    int64_t size[WEIGHTS_MAX]; /* of the parts; only n_sizes of them are set */
 } CutSpec;
 
 /* Reads the value at that place of the stack. ERROR_UNBOUND: an axis that the mesh does not have,

@@ -228,7 +228,9 @@ static int32_t op_of_that_name(const Policy *policy, const Target *target, Str i
 /* Pins the dim of one key: the key is below its value at the top of the stack. */
 static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *err)
 {
-    Key key = {.target = target, .at = lua_gettop(L) - 1};
+    Key key;
+    key.target = target;
+    key.at = lua_gettop(L) - 1;
     if (!cut_spec_read(L, lua_gettop(L), policy->session->mesh, &key.spec, err))
         return about_key(L, policy, &key, err);
     int whole = 0;

@@ -71,6 +71,29 @@ uint64_t hash_bytes(const void *bytes, size_t n_bytes)
     return fold(fold(head ^ odd_b, tail ^ hash), odd_a);
 }
 
+static uint64_t fold_pair(const unsigned char *at, uint64_t hash)
+{
+    return fold(load8(at) ^ odd_b, load8(at + 8) ^ hash);
+}
+
+/* Long keys in four lanes, whose products do not wait for each other. */
+static uint32_t key_hash(const void *key, size_t n_bytes)
+{
+    enum { STRIDE = 64 };
+    if (n_bytes < 2 * STRIDE)
+        return (uint32_t)hash_bytes(key, n_bytes);
+    const unsigned char *at = key;
+    uint64_t a = odd_a, b = odd_b, c = ~odd_a, d = ~odd_b;
+    size_t n = n_bytes;
+    for (; n > STRIDE; n -= STRIDE, at += STRIDE) {
+        a = fold_pair(at, a);
+        b = fold_pair(at + 16, b);
+        c = fold_pair(at + 32, c);
+        d = fold_pair(at + 48, d);
+    }
+    return (uint32_t)(fold(a ^ odd_b, b) ^ fold(c ^ odd_b, d) ^ hash_bytes(at, n));
+}
+
 static void grow_entries(Intern *intern)
 {
     uint32_t room = intern->room + intern->room / 2;
@@ -128,7 +151,7 @@ static InternSlot *find_slot(const Intern *intern, const void *key, size_t n_byt
 
 int32_t intern_put(Intern *intern, const void *key, size_t n_bytes)
 {
-    uint32_t hash = (uint32_t)hash_bytes(key, n_bytes);
+    uint32_t hash = key_hash(key, n_bytes);
     InternSlot *slot = find_slot(intern, key, n_bytes, hash);
     if (slot->id != 0)
         return slot->id - 1;
@@ -148,7 +171,7 @@ int32_t intern_put(Intern *intern, const void *key, size_t n_bytes)
 
 int32_t intern_find(const Intern *intern, const void *key, size_t n_bytes)
 {
-    return find_slot(intern, key, n_bytes, (uint32_t)hash_bytes(key, n_bytes))->id - 1;
+    return find_slot(intern, key, n_bytes, key_hash(key, n_bytes))->id - 1;
 }
 
 const void *intern_key(const Intern *intern, int32_t id, size_t *n_bytes)

@@ -73,6 +73,17 @@ static int64_t *sum_changes(Arena *scratch, const Account *a, int64_t rank)
     return live;
 }
 
+/* The most bytes at a moment, of bytes that come and go; `change` is overwritten. */
+static int64_t most_of(const Account *a, int64_t *change)
+{
+    int64_t most = change[0];
+    for (int i = 1; i <= a->now; i++) {
+        change[i] += change[i - 1];
+        most = change[i] > most ? change[i] : most;
+    }
+    return most;
+}
+
 /* Live bytes at every moment. */
 static int64_t *sum_spans(Arena *scratch, const Account *a, int64_t rank)
 {
@@ -171,7 +182,7 @@ static int64_t fullest_rank(const Account *a)
         Arena *scratch = arena_new();
         int64_t rank =
             each ? mesh_group_member(plan->mesh, fixed, 0, i) : plan->decided->submeshes[i].first;
-        int64_t bytes = n == 1 ? 0 : memory_use_of(scratch, a, rank).peak_bytes;
+        int64_t bytes = n == 1 ? 0 : most_of(a, sum_changes(scratch, a, rank));
         int64_t memory = plan_rank_memory(plan, rank);
         double share = (double)bytes / (memory > 0 ? (double)memory : 1);
         if (share > most) {
@@ -304,17 +315,6 @@ void account_saved(const Account *a, int64_t rank, ClassBytes *of_stage)
             of_stage[stage].of[class[span->as]] += part_bytes(&parts, span);
     }
     arena_free(scratch);
-}
-
-/* The most bytes at a moment, of bytes that come and go; `change` is overwritten. */
-static int64_t most_of(const Account *a, int64_t *change)
-{
-    int64_t most = change[0];
-    for (int i = 1; i <= a->now; i++) {
-        change[i] += change[i - 1];
-        most = change[i] > most ? change[i] : most;
-    }
-    return most;
 }
 
 StepMemory memory_of_step(const Account *a, int64_t rank)

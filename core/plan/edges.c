@@ -30,6 +30,8 @@ static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut,
 const int32_t *edges_projections(Edges *e, int32_t op)
 {
     const Plan *plan = e->plan;
+    if (e->of_op[op])
+        return e->of_op[op];
     int32_t key[2] = {plan->inferred->space[op], plan->propagated->cut[op]};
     int32_t id = intern_put(e->asked, key, sizeof key);
     if (id == e->projected.n) {
@@ -41,7 +43,7 @@ const int32_t *edges_projections(Edges *e, int32_t op)
         vec_push(e->scratch, &e->projected, ids);
     }
     assert(e->projected.at);
-    return e->projected.at[id];
+    return e->of_op[op] = e->projected.at[id];
 }
 
 int32_t edges_whole(const Edges *e, int32_t tensor)
@@ -542,6 +544,7 @@ static Edges edges_begin(Plan *plan, Arena *scratch)
     int32_t n_shapes = 0;
     for (int t = 0; t < inferred->graph->n_tensors; t++)
         n_shapes = inferred->shape[t] >= n_shapes ? inferred->shape[t] + 1 : n_shapes;
+    e.of_op = arena_array(scratch, const int32_t *, inferred->graph->n_ops);
     e.whole = arena_array(scratch, int32_t, n_shapes);
     e.n_readers = arena_array(scratch, int32_t, inferred->graph->n_tensors);
     e.first_reshard = arena_array(scratch, int32_t, inferred->graph->n_tensors);

@@ -15,6 +15,7 @@ typedef struct {
     Arena *scratch;
     Intern *asked;             /* (space, cut) -> projected */
     Vec(int32_t *) projected;  /* Shardings ids by operand; then the same for inputs with halos */
+    const int32_t **of_op;     /* per op: of those, once asked for; NULL before */
     int32_t *whole;            /* per shape: 1 + Shardings id of the replicated tensor */
     int32_t *n_readers;        /* per tensor: number of program ops that read it */
     int32_t *first_reshard;    /* per tensor: 1 + place in reshards */

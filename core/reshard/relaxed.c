@@ -451,19 +451,26 @@ RelaxedCost relaxed_cost(Relaxed *r, const Layout *layout)
     return (RelaxedCost){cost.us * surely, cost.permuted_us * surely};
 }
 
-double relaxed_permuted_us(Relaxed *r, const Layout *layout, AtomSet groups)
+/* Where the first step is a permute of just these atoms. */
+static double permuted_us(Relaxed *r, const Stand *stand, AtomSet groups)
 {
-    AtomSet held;
-    Stand stand = stand_of(r, layout, &held);
-    AtomSet in = groups & ~stand.cuts, may = groups & stand.cuts;
+    AtomSet in = groups & ~stand->cuts, may = groups & stand->cuts;
     double us = INFINITY;
-    if (groups & ~r->all || groups & stand.due || !can_permute(r, groups))
+    if (groups & ~r->all || groups & stand->due || !can_permute(r, groups))
         return us;
     for (AtomSet out = may;; out = (out - 1) & may) {
         if (r->parts[out] == r->parts[in])
-            us = fmin(us, cost_of(r, permuted(r, &stand, stand.cuts, in, out, groups)).us);
+            us = fmin(us, cost_of(r, permuted(r, stand, stand->cuts, in, out, groups)).us);
         if (!out)
             break;
     }
-    return us == INFINITY ? us : (us + price(r, STEP_PERMUTE, stand.cuts, groups)) * surely;
+    return us == INFINITY ? us : (us + price(r, STEP_PERMUTE, stand->cuts, groups)) * surely;
+}
+
+void relaxed_permuted_us(Relaxed *r, const Layout *layout, double *us)
+{
+    AtomSet held;
+    Stand stand = stand_of(r, layout, &held);
+    for (AtomSet groups = 0; groups < (AtomSet)1 << r->space->n_atoms; groups++)
+        us[groups] = permuted_us(r, &stand, groups);
 }

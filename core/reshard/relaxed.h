@@ -38,7 +38,8 @@ typedef struct {
 
 RelaxedCost relaxed_cost(Relaxed *relaxed, const Layout *layout);
 
-/* The same if the first step is a permute of exactly these atoms. */
-double relaxed_permuted_us(Relaxed *relaxed, const Layout *layout, AtomSet groups);
+/* The same if the first step is a permute of exactly the atoms of a set, for all sets of the
+ * space's atoms: us[1 << n_atoms]. */
+void relaxed_permuted_us(Relaxed *relaxed, const Layout *layout, double *us);
 
 #endif

@@ -419,10 +419,10 @@ static void split_permutes(PathSearch *search, int32_t at)
 {
     const Space *space = search->space;
     const SearchNode *node = &search->searcher->nodes.at[at];
-    AtomSet all = (AtomSet)((1u << space->n_atoms) - 1);
-    for (AtomSet groups = 0; groups <= all; groups++) {
-        double least = relaxed_permuted_us(search->searcher->relaxed, &node->layout, groups);
-        double key = node->cost + search->weight * least;
+    double us[1 << RELAXED_ATOMS_MAX];
+    relaxed_permuted_us(search->searcher->relaxed, &node->layout, us);
+    for (AtomSet groups = 0; groups < (AtomSet)1 << space->n_atoms; groups++) {
+        double least = us[groups], key = node->cost + search->weight * least;
         if (node->cost + least <= search->most)
             add_due(search->searcher, key, (Due){DUE_GROUPS, at, groups});
     }
