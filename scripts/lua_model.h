@@ -39,6 +39,7 @@ typedef struct {
     DimBindings *dims; /* defaults */
     Dtype dtype;       /* of parameters without a type of their own */
     Buf path;          /* of the module being built */
+    Str within;        /* the field of the config whose fields are asked for; empty: the config */
     Intern *constants; /* by type and elements */
     Vec(int32_t) tensor_of_constant;
     Intern *bases; /* names before they are numbered */

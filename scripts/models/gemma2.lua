@@ -8,8 +8,7 @@ local gemma = include "lib/gemma"
 function MODEL(model, config)
     local bias = model:flag("attention_bias", false)
     decoder.build(model, config, gemma.family(model, {
-        norms = {{before = "input_layernorm", after = "post_attention_layernorm"},
-                 {before = "pre_feedforward_layernorm", after = "post_feedforward_layernorm"}},
+        norms = gemma.norms,
         heads = {bias = bias, out_bias = bias, cap = model:number("attn_logit_softcapping", false),
                  scale = model:number("query_pre_attn_scalar", 256) ^ -0.5},
         window = decoder.windows(model, config, 2),

@@ -13,11 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char *const families[] = {
-    "bert",      "clip",         "deepseek_v2", "deepseek_v3", "falcon",    "gemma",
-    "gemma2",    "gpt2",         "gpt_neox",    "gpt_oss",     "llama",     "mamba",
-    "mamba2",    "megatron_gpt", "mistral",     "mixtral",     "mpt",       "olmo2",
-    "opt",       "phi",          "phi3",        "qwen2",       "qwen2_moe", "qwen3",
-    "qwen3_moe", "swin",         "t5",          "vit",         "whisper",   "none such"};
+    "bert",   "clip",         "deepseek_v2", "deepseek_v3", "falcon",  "gemma",     "gemma2",
+    "gemma3", "gemma3_text",  "gpt2",        "gpt_neox",    "gpt_oss", "llama",     "mamba",
+    "mamba2", "megatron_gpt", "mistral",     "mixtral",     "mpt",     "olmo2",     "opt",
+    "phi",    "phi3",         "qwen2",       "qwen2_moe",   "qwen3",   "qwen3_moe", "swin",
+    "t5",     "vit",          "whisper",     "none such"};
 
 /* Small models: fields of all families, each of which reads its own. */
 static const struct {

@@ -197,7 +197,8 @@ static OpenedText open_step(const Json *row, int64_t context, int64_t s, bool pl
 
 static int64_t vocabulary_of(const Json *row)
 {
-    return json_int(json_get(json_get(row, "config"), "vocab_size"), 0);
+    const Json *config = json_get(row, "config"), *text = json_get(config, "text_config");
+    return json_int(json_get(text ? text : config, "vocab_size"), 0);
 }
 
 /* Keys and values of all tokens, from one prefill. */
@@ -244,25 +245,13 @@ typedef struct {
 } FamilyRow;
 
 static FamilyRow rows[] = {
-    {"mixtral", "megatron"},
-    {"deepseek v2", "megatron"},
-    {"deepseek v3", "megatron"},
-    {"gemma", "megatron"},
-    {"gemma2", "megatron"},
-    {"phi", "megatron"},
-    {"phi, norms of heads", "megatron"},
-    {"phi3", "megatron"},
-    {"falcon", "megatron"},
-    {"falcon, groups", "megatron"},
-    {"falcon, alibi", "megatron"},
-    {"opt", "megatron"},
-    {"opt, narrow", "megatron"},
-    {"gpt_neox", "megatron"},
-    {"mpt", "megatron"},
-    {"qwen2_moe", "megatron"},
-    {"qwen3_moe", "megatron"},
-    {"gpt_oss", "megatron"},
-    {"olmo2", "megatron"},
+    {"mixtral", "megatron"},       {"deepseek v2", "megatron"}, {"deepseek v3", "megatron"},
+    {"gemma", "megatron"},         {"gemma2", "megatron"},      {"gemma3_text", "megatron"},
+    {"gemma3", "megatron"},        {"phi", "megatron"},         {"phi, norms of heads", "megatron"},
+    {"phi3", "megatron"},          {"falcon", "megatron"},      {"falcon, groups", "megatron"},
+    {"falcon, alibi", "megatron"}, {"opt", "megatron"},         {"opt, narrow", "megatron"},
+    {"gpt_neox", "megatron"},      {"mpt", "megatron"},         {"qwen2_moe", "megatron"},
+    {"qwen3_moe", "megatron"},     {"gpt_oss", "megatron"},     {"olmo2", "megatron"},
 };
 
 static void steps_compute_what_a_pass_does(void **state)

@@ -132,6 +132,8 @@ static NumbersRow rows[] = {
     {"swin", "megatron"},
     {"gemma", "megatron"},
     {"gemma2", "megatron"},
+    {"gemma3_text", "megatron"},
+    {"gemma3", "megatron"},
     {"phi", "megatron"},
     {"phi, norms of heads", "megatron"},
     {"phi3", "megatron"},

@@ -12,7 +12,7 @@ function decoder.sizes(model, config, given)
     given = given or {}
     local heads = given.heads or model:size("num_attention_heads")
     local width = given.width or model:size("hidden_size")
-    if width % heads ~= 0 and not config.head_dim then
+    if width % heads ~= 0 and not (given.head_dim or config.head_dim) then
         model:refuse("num_attention_heads", "is " .. heads .. ", which does not divide "
             .. width .. ", the hidden_size")
     end
@@ -22,7 +22,7 @@ function decoder.sizes(model, config, given)
         n_layers = given.n_layers or model:size("num_hidden_layers"),
         vocabulary = given.vocabulary or model:size("vocab_size"),
         kv_heads = given.kv_heads or model:size("num_key_value_heads", heads),
-        head_dim = model:size("head_dim", math.max(width // heads, 1)),
+        head_dim = given.head_dim or model:size("head_dim", math.max(width // heads, 1)),
         epsilon = given.epsilon or model:number("rms_norm_eps", 1e-6),
         length = given.length or model:size("max_position_embeddings", 4096),
     }
@@ -37,9 +37,9 @@ function decoder.rotated(model, head_dim, field, default)
     return n
 end
 
--- Which of two kinds of attention each layer has: config.layer_types, else sliding first and
--- alternating where `every` is 2. Gives window(i), nil for layers that see all keys.
-function decoder.windows(model, config, every)
+-- Which of two kinds of attention each layer has: config.layer_types, else the last of every `n`
+-- layers sees all keys; without n none does. Gives window(i), nil for layers that see all keys.
+function decoder.windows(model, config, n)
     local width = model:size("sliding_window", false)
     local kinds = type(config.layer_types) == "table" and config.layer_types
     return function(i)
@@ -48,7 +48,7 @@ function decoder.windows(model, config, every)
         if kinds then
             slides = kinds[i + 1] == "sliding_attention"
         else
-            slides = every == nil or i % every == 0
+            slides = n == nil or i % n ~= n - 1
         end
         return slides and width or nil
     end
@@ -76,6 +76,22 @@ local function masks_of(model, n, positions, family)
         masks[i] = mask
     end
     return masks
+end
+
+-- The tables of rotary positions of each layer; layers of one window share them.
+local function tables_of(model, config, n, positions, family)
+    local of_window, tables = {}, {}
+    local function made(window)
+        if family.rope then return family.rope(positions, window) end
+        return rope.tables(model, config, positions, family.rotated or n.head_dim,
+            {theta = family.theta})
+    end
+    for i = 0, n.n_layers - 1 do
+        local window = family.rope_by_window and family.window(i) or 0
+        of_window[window] = of_window[window] or family.rotated ~= 0 and made(window)
+        tables[i] = of_window[window] or nil
+    end
+    return tables
 end
 
 -- "local" or "global" where a family has layers of both kinds of attention.
@@ -129,7 +145,8 @@ local names = {__index = {root = "model", embed = "embed_tokens", layers = "laye
 --     window      of keys that are seen, or window(i)
 --     rotated     numbers of a head that rotate; 0: none. theta: their base, if the config has no
 --                 rope_theta
---     rope        rope(positions), in place of the tables that the config says
+--     rope        rope(positions, window), in place of the tables that the config says; with
+--                 rope_by_window of the window of a layer, 0 if it sees all keys
 --     alibi       the scale of ALiBi, added to scores
 --     embed       embed(x, positions), what is made of the embeddings
 --     dropout     of the embeddings and of what attention and MLP add to x, in training; by
@@ -153,12 +170,7 @@ function decoder.build(model, config, family)
         x, table = layers.embedding(model, name.embed, ids, n.vocabulary, n.width)
         model:module("rotary_emb", function()
             positions = attention.places(model, ids)
-            if family.rope then
-                tables = family.rope(positions)
-            elseif family.rotated ~= 0 then
-                tables = rope.tables(model, config, positions, family.rotated or n.head_dim,
-                    family.theta)
-            end
+            tables = tables_of(model, config, n, positions, family)
             masks = masks_of(model, n, positions, family)
         end)
         if family.embed then x = family.embed(x, positions) end
@@ -168,7 +180,7 @@ function decoder.build(model, config, family)
         if not name.outer_embed then embed() end
         for i = 0, n.n_layers - 1 do
             model:module(name.layers .. "." .. i, function()
-                x = block(model, n, family, x, i, tables, masks[i])
+                x = block(model, n, family, x, i, tables[i], masks[i])
             end, kind_of(family, i))
         end
         x = family.norm(model, name.norm, attention.last_token(model, x), n.width, n.epsilon)

@@ -1,6 +1,9 @@
--- gemma.lua: what Gemma 1 and 2 share: norms by 1 + weight, scaled embeddings, tied heads.
+-- gemma.lua: what Gemma 1, 2 and 3 share: norms by 1 + weight, scaled embeddings, tied heads. Gemma 3
+-- is here, as its configs come alone and inside that of a model with images.
 
+local decoder = include "lib/decoder"
 local layers = include "lib/layers"
+local rope = include "lib/rope"
 
 local gemma = {}
 
@@ -14,6 +17,52 @@ function gemma.family(model, family)
     end
     function family.embed(x) return model:op("Mul", {x, scale}) end
     return family
+end
+
+-- Norms before and behind attention and MLP, as in Gemma 2 and 3.
+gemma.norms = {{before = "input_layernorm", after = "post_attention_layernorm"},
+               {before = "pre_feedforward_layernorm", after = "post_feedforward_layernorm"}}
+
+-- The tables of layers that see a window, and of those that see all keys: each has its own base, and
+-- only the latter are stretched.
+local function tables(model, config, d)
+    local parameters = type(config.rope_parameters) == "table" and config.rope_parameters or {}
+    return function(positions, window)
+        local slides = window > 0
+        local kind = slides and "sliding_attention" or "full_attention"
+        local theta = slides and model:number("rope_local_base_freq", 10000.0)
+            or model:number("rope_theta", 1000000.0)
+        local own = slides or parameters[kind]
+        return model:module(slides and "local" or "global", function()
+            return rope.tables(model, config, positions, d,
+                {field = own and "rope_parameters." .. kind, theta = theta})
+        end)
+    end
+end
+
+-- Gemma 3 (Gemma Team 2025): of every six layers the last sees all keys; heads of q and k are
+-- normed. `config` is of "model_type": "gemma3_text"; its sizes are those of 4B where it has none.
+function gemma.third(model, config)
+    local bias, epsilon = model:flag("attention_bias", false), model:number("rms_norm_eps", 1e-6)
+    local n = decoder.sizes(model, config, {
+        width = model:size("hidden_size", 2304), hidden = model:size("intermediate_size", 9216),
+        n_layers = model:size("num_hidden_layers", 26),
+        heads = model:size("num_attention_heads", 8),
+        kv_heads = model:size("num_key_value_heads", 4),
+        head_dim = model:size("head_dim", 256), vocabulary = model:size("vocab_size", 262208),
+        length = model:size("max_position_embeddings", 131072)})
+    local pattern = model:size("sliding_window_pattern",
+        model:size("_sliding_window_pattern", 6))
+    local family = gemma.family(model, {
+        sizes = n, norms = gemma.norms, rope = tables(model, config, n.head_dim),
+        rope_by_window = true, window = decoder.windows(model, config, pattern),
+        cap = model:number("final_logit_softcapping", false)})
+    family.heads = {bias = bias, out_bias = bias,
+        scale = model:number("query_pre_attn_scalar", 256) ^ -0.5,
+        norm = function(part, y, d)
+            return family.norm(model, part .. "_norm", y, d, epsilon)
+        end}
+    decoder.build(model, config, family)
 end
 
 return gemma

@@ -57,7 +57,8 @@ local function longrope(frequencies, field, n)
         field("original_max_position_embeddings", false) or 4096)
     local length = model:size("max_position_embeddings", old)
     local name = model:dim("seq") > old and "long_factor" or "short_factor"
-    local list = n.config[n.field][name]
+    local list = n.config
+    for part in (n.field .. "." .. name):gmatch("[^.]+") do list = list[part] end
     for i, f in ipairs(frequencies) do
         local factor = type(list) == "table" and tonumber(list[i])
             or model:refuse(n.field .. "." .. name, "needs " .. #frequencies .. " numbers")
@@ -77,11 +78,14 @@ local kinds = {default = function() return 1.0 end, llama3 = llama3, yarn = yarn
                longrope = longrope, su = longrope}
 
 -- Tables of cosines and sines for heads of which d numbers rotate; the config says how.
--- positions: [s].
-function rope.tables(model, config, positions, d, theta)
-    local n = {model = model, config = config,
-               field = config.rope_scaling and "rope_scaling" or "rope_parameters"}
-    n.theta = model:number("rope_theta", model:number(n.field .. ".rope_theta", theta or 10000.0))
+-- positions: [s]. given: theta, the base where the config names none; field, the one that has the
+-- parameters, "rope_parameters.full_attention", in place of those of all layers.
+function rope.tables(model, config, positions, d, given)
+    given = given or {}
+    local n = {model = model, config = config, field = given.field or
+               config.rope_scaling and "rope_scaling" or "rope_parameters"}
+    n.theta = model:number(n.field .. ".rope_theta", given.theta or 10000.0)
+    if not given.field then n.theta = model:number("rope_theta", n.theta) end
     n.truncate = model:flag(n.field .. ".truncate", true)
     local kind = model:text(n.field .. ".rope_type", model:text(n.field .. ".type", "default"))
     local function field(name, default) return model:number(n.field .. "." .. name, default) end

@@ -100,6 +100,11 @@ def tied(table):
     return lambda name: table if name in ("lm_head.weight", "proj_out.weight") else name
 
 
+def inside(module, rename):
+    """The model is a part of another."""
+    return lambda name: module + "." + rename(name)
+
+
 def neox(name):
     return name.replace("lm_head", "embed_out")
 
@@ -142,6 +147,8 @@ OPT = {"model_type": "opt", "hidden_size": 16, "num_hidden_layers": 2, "num_atte
 NEOX = dict(SMALL, rotary_pct=0.5, hidden_act="gelu")
 TOWER = {"num_attention_heads": 4, "intermediate_size": 24, "num_hidden_layers": 2}
 EMBED = tied("model.embed_tokens.weight")
+BY_KIND = {"sliding_attention": {"rope_type": "default", "rope_theta": 20.0},
+           "full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 100.0}}
 
 # Name: config, architecture, renaming; then free dims and, of ours for another's, its config.
 CONFIGS = {
@@ -149,6 +156,19 @@ CONFIGS = {
     "gemma2": (dict(GEMMA, model_type="gemma2", sliding_window=3, query_pre_attn_scalar=16,
                     attn_logit_softcapping=2.0, final_logit_softcapping=3.0),
                "Gemma2ForCausalLM", EMBED),
+    "gemma3_text": (dict(GEMMA, model_type="gemma3_text", num_hidden_layers=4, sliding_window=3,
+                         sliding_window_pattern=3, query_pre_attn_scalar=16, rope_theta=100.0,
+                         rope_local_base_freq=20.0, final_logit_softcapping=3.0,
+                         rope_scaling={"rope_type": "linear", "factor": 2.0}),
+                    "Gemma3ForCausalLM", EMBED),
+    "gemma3": ({"model_type": "gemma3",
+                "text_config": dict(GEMMA, model_type="gemma3_text", num_hidden_layers=3,
+                                    sliding_window=3, rope_parameters=BY_KIND,
+                                    layer_types=["full_attention", "sliding_attention",
+                                                 "full_attention"])},
+               "Gemma3ForCausalLM", inside("language_model", EMBED), None,
+               dict(GEMMA, num_hidden_layers=3, sliding_window=3, rope_parameters=BY_KIND,
+                    layer_types=["full_attention", "sliding_attention", "full_attention"])),
     "phi": (dict(SMALL, model_type="phi", partial_rotary_factor=0.5, hidden_act="gelu_new"),
             "PhiForCausalLM", str),
     "phi, norms of heads": (dict(SMALL, model_type="phi", partial_rotary_factor=0.5,
@@ -253,7 +273,7 @@ def inputs_of(config):
         size = config["vision_config"]["image_size"]
         return {"input_ids": ids("input_ids", (BATCH, SEQ), config["text_config"]["vocab_size"]),
                 "pixel_values": torch.tensor(numbers("pixel_values", (BATCH, 3, size, size)))}
-    vocabulary = config["vocab_size"]
+    vocabulary = config.get("text_config", config)["vocab_size"]
     if kind == "whisper":
         shape = (BATCH, config["num_mel_bins"], 2 * config["max_source_positions"])
         return {"input_features": torch.tensor(numbers("input_features", shape)),
