@@ -243,6 +243,7 @@ static int model_param(lua_State *L)
     TensorData data = {.form = DATA_ABSENT, .parts = check_parts(L, build, name, &shape)};
     int32_t tensor = model_new_tensor(L, build, name);
     graph_add_initializer(build->builder, tensor, dtype, &shape, data);
+    graph_mark_training(build->builder, tensor, MARK_TRAINS);
     model_check(L, build);
     return value_push(L, tensor);
 }

@@ -427,12 +427,13 @@ void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optio
     builder->tensors.at[tensor].optional = optional;
 }
 
-void graph_mark_fixed(GraphBuilder *builder, int32_t tensor, bool buffer, bool frozen)
+void graph_mark_training(GraphBuilder *builder, int32_t tensor, TrainingMark mark)
 {
     if (tensor < 0 || is_stopped(builder))
         return;
-    builder->tensors.at[tensor].buffer = buffer;
-    builder->tensors.at[tensor].frozen = frozen;
+    builder->tensors.at[tensor].trains = mark == MARK_TRAINS;
+    builder->tensors.at[tensor].frozen = mark == MARK_FROZEN;
+    builder->tensors.at[tensor].buffer = mark == MARK_BUFFER;
 }
 
 void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *carries)

@@ -64,10 +64,10 @@ typedef struct {
     bool sequence : 1; /* declared as a sequence, or an optional one: dtype and shape are those of
                           its elements */
     bool optional : 1; /* declared as an optional: dtype and shape are those of its contents */
-    /* What the file says of an initializer, if it tells parameters from buffers: both kinds are not
-     * trained. */
+    /* What the file says of an initializer, if it tells parameters from buffers. */
+    bool trains : 1; /* a parameter with a gradient */
+    bool frozen : 1; /* a parameter without one */
     bool buffer : 1;
-    bool frozen : 1; /* a parameter without a gradient */
 } GraphTensor;
 
 typedef enum {
@@ -249,8 +249,10 @@ bool graph_has_tensor(const GraphBuilder *builder, Str name);
 bool graph_has_tensor_named(const GraphBuilder *builder, int32_t name);
 /* Declares the tensor as a sequence, or as an optional. */
 void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optional);
-/* Declares the initializer as one that does not train. */
-void graph_mark_fixed(GraphBuilder *builder, int32_t tensor, bool buffer, bool frozen);
+/* Declares the initializer as a parameter, with a gradient or without, or as a buffer. Initializers
+ * of a file that does not tell them apart are not declared. */
+typedef enum { MARK_TRAINS, MARK_FROZEN, MARK_BUFFER } TrainingMark;
+void graph_mark_training(GraphBuilder *builder, int32_t tensor, TrainingMark mark);
 /* AttrList id; 0 is the empty list. Lists and texts are copied, TensorData is not. */
 int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n);
 int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset);

@@ -187,7 +187,11 @@ int32_t rewrite_copy_tensor(GraphBuilder *builder, const Graph *graph, int32_t t
         graph_declare(builder, id, (Dtype)old->dtype, dims, n_dims);
     }
     graph_mark(builder, id, old->sequence, old->optional);
-    graph_mark_fixed(builder, id, old->buffer, old->frozen);
+    if (old->trains || old->frozen || old->buffer)
+        graph_mark_training(builder, id,
+                            old->trains   ? MARK_TRAINS
+                            : old->frozen ? MARK_FROZEN
+                                          : MARK_BUFFER);
     return id;
 }
 

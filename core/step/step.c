@@ -35,19 +35,40 @@ static bool is_statistic(const Operator *row, int input)
     return false;
 }
 
-/* A number of the model, as the temperature of CLIP's logits, trains through arithmetic too. */
+/* A number of the model, as the temperature of CLIP's logits. */
 static bool is_number(const Inferred *model, int32_t tensor)
 {
     const Shape *shape = inferred_shape(model, tensor);
     return shape && shape->n_dims == 0;
 }
 
+/* Per tensor: a parameter that its file declares to train, or a value made of one. */
+static bool *find_declared(Arena *scratch, const Inferred *model)
+{
+    const Graph *graph = model->graph;
+    bool *declared = arena_array(scratch, bool, graph->n_tensors);
+    for (int32_t t = 0; t < graph->n_tensors; t++)
+        declared[t] = graph->tensors[t].trains;
+    for (int p = 0; p < model->n_program; p++) {
+        int32_t op = model->program[p];
+        bool found = false;
+        for (int i = 0; model->on_parameters[op] && i < graph->ops[op].n_inputs; i++)
+            found |= op_inputs(graph, op)[i] >= 0 && declared[op_inputs(graph, op)[i]];
+        for (int o = 0; found && o < graph->ops[op].n_outputs; o++)
+            if (op_outputs(graph, op)[o] >= 0)
+                declared[op_outputs(graph, op)[o]] = true;
+    }
+    return declared;
+}
+
 /* Marks what trains, from the readers back: a value that an op reads beside activations, and what
- * is handed on to make it. */
+ * is handed on to make it. Through arithmetic pass numbers and what is declared to train: an
+ * initializer of another file may be a constant. */
 static bool *find_trained(Arena *scratch, const Inferred *model, const Rows *rows)
 {
     const Graph *graph = model->graph;
     bool *trained = arena_array(scratch, bool, graph->n_tensors);
+    const bool *declared = find_declared(scratch, model);
     for (int p = model->n_program - 1; p >= 0; p--) {
         int32_t op = model->program[p];
         bool reads = !model->on_parameters[op];
@@ -57,7 +78,7 @@ static bool *find_trained(Arena *scratch, const Inferred *model, const Rows *row
             int32_t t = op_inputs(graph, op)[i];
             if (t >= 0 && !is_statistic(row_of(rows, op), i) &&
                 (!model->on_parameters[op] || operator_picks(row_of(rows, op), i) ||
-                 is_number(model, t)))
+                 is_number(model, t) || declared[t]))
                 trained[t] = true;
         }
     }

@@ -242,8 +242,10 @@ static bool add_stored(Program *p, Str value, Str name, size_t kind)
         return false;
     p->n_absent += data.form == DATA_ABSENT;
     graph_add_initializer(e->builder, tensor, dtype, &shape, data);
-    graph_mark_fixed(e->builder, tensor, kind != PARAMETER,
-                     kind == PARAMETER && !meta_trains(e, meta));
+    graph_mark_training(e->builder, tensor,
+                        kind != PARAMETER      ? MARK_BUFFER
+                        : meta_trains(e, meta) ? MARK_TRAINS
+                                               : MARK_FROZEN);
     export_also(e, value, tensor);
     export_define(e, value, term_tensor(tensor, dtype, (int)shape.n_dims), false);
     return true;
