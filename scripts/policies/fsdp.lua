@@ -21,8 +21,8 @@ local zero = include "lib/zero"
 OPTIONS = common.options{
     {"keep", false, "keep gathered parameters from forward to backward"},
     {"overlap", "forward",
-        "passes under which gathers of parameters and reductions of gradients run: none, forward, "
-            .. "backward, both"},
+        "passes under which gathers of parameters and reductions of gradients run: none, forward "
+            .. "(FSDP without prefetch in the backward pass), backward, both (torchtitan, DeepSpeed)"},
     zero.options(3)
 }
 

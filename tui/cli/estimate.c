@@ -138,7 +138,7 @@ int cli_estimate(Cli *cli)
         put_head(&page, &cli->out);
         estimate_parts_findings(cli->arena, session->plan, &cli->out);
         estimate_parts_text(cli->arena, session->mesh, &page.parts, &cli->out);
-        estimate_parts_exposed(cli->arena, session->mesh, &page.parts, &cli->out);
+        estimate_parts_exposed(cli->arena, session->plan, &page.parts, &cli->out);
         estimate_parts_bubble(cli->arena, session->plan, &cli->out);
         buf_putc(&cli->out, '\n');
         training_text_memory(cli->arena, &page.cost, &cli->out);

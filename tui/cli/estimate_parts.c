@@ -81,7 +81,21 @@ static const char *exposed_name(Arena *scratch, const Mesh *mesh, const ExposedP
     return out.s;
 }
 
-void estimate_parts_exposed(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out)
+/* Under which passes traffic of parameters and gradients is assumed to run, if there is any. */
+static void put_overlap(const Plan *plan, const StepParts *parts, Buf *out)
+{
+    const Stages *stages = plan->decided->stages;
+    Pass pass = stages ? stages->overlap : PASS_NONE;
+    bool found = false;
+    for (int i = 0; i < parts->n_exposed; i++)
+        found |= parts->exposed[i].buckets;
+    if (found)
+        buf_printf(out, "assumed: overlap=%s, %s\n", pass_name(pass),
+                   pass == PASS_NONE ? "no bucket runs beside ops"
+                                     : "the passes whose ops buckets run beside");
+}
+
+void estimate_parts_exposed(Arena *scratch, const Plan *plan, const StepParts *parts, Buf *out)
 {
     static const TableColumn columns[] = {{"EXPOSED", 0},  {"CAUSE", 0},   {"TIMES", -99},
                                           {"EACH", -99},   {"ALONE", -99}, {"EXPOSED", -99},
@@ -91,7 +105,7 @@ void estimate_parts_exposed(Arena *scratch, const Mesh *mesh, const StepParts *p
         const ExposedPart *part = &parts->exposed[i];
         Buf times = buf_new(scratch);
         units_format_count((int64_t)(part->n + .5), &times);
-        table_cell(table, str_from(exposed_name(scratch, mesh, part)));
+        table_cell(table, str_from(exposed_name(scratch, plan->mesh, part)));
         table_cell(table, str_from(exposed_part_cause(part)));
         table_cell(table, buf_str(&times));
         table_cell(table, part->bytes > 0 && part->n > 0
@@ -107,6 +121,7 @@ void estimate_parts_exposed(Arena *scratch, const Mesh *mesh, const StepParts *p
         return;
     buf_putc(out, '\n');
     table_format(table, "", out);
+    put_overlap(plan, parts, out);
 }
 
 Json *estimate_parts_exposed_json(Arena *scratch, const Mesh *mesh, const StepParts *parts)

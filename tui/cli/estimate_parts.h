@@ -17,7 +17,7 @@ Json *estimate_parts_json(Arena *scratch, const Mesh *mesh, const StepParts *par
 
 /* A table of collectives by axes and cause: number and size of buckets, their time, and how long
  * ops wait for them; nothing if there are none. */
-void estimate_parts_exposed(Arena *scratch, const Mesh *mesh, const StepParts *parts, Buf *out);
+void estimate_parts_exposed(Arena *scratch, const Plan *plan, const StepParts *parts, Buf *out);
 Json *estimate_parts_exposed_json(Arena *scratch, const Mesh *mesh, const StepParts *parts);
 
 /* A table of the bubble by cause, one row per lane; nothing without a schedule. */

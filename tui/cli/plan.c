@@ -31,7 +31,7 @@ static bool put_page(Cli *cli, const Session *session)
     estimate_parts_fit(cli->arena, session->plan, &cli->out);
     buf_putc(&cli->out, '\n');
     estimate_parts_text(cli->arena, session->mesh, &parts, &cli->out);
-    estimate_parts_exposed(cli->arena, session->mesh, &parts, &cli->out);
+    estimate_parts_exposed(cli->arena, session->plan, &parts, &cli->out);
     estimate_parts_bubble(cli->arena, session->plan, &cli->out);
     buf_putc(&cli->out, '\n');
     estimate_parts_changes(cli->arena, session->plan, &changes, &cli->out);

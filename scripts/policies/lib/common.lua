@@ -57,8 +57,8 @@ local SHARED = {
     {"micro_batches", 1, "micro-batches a step"},
     {"schedule", "auto", "in which order micro-batches run: auto or any of 'help schedules'"},
     {"overlap", "none",
-        "passes under which gathers of parameters and reductions of gradients run: none, forward, "
-            .. "backward, both"},
+        "passes under which gathers of parameters and reductions of gradients run: none (as "
+            .. "Megatron-LM by default), forward, backward, both"},
     {"recompute", "none",
         "what runs again in the backward pass: none, full (each layer), selective (the core of each "
             .. "attention), or a pattern of modules"},
