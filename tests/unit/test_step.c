@@ -113,10 +113,10 @@ static const TrainRow trains[] = {
      "for _, name in ipairs{'scale', 'bias', 'mean', 'var'} do\n"
      "  p[#p + 1] = model:param(name, {4}, 'f32')\nend\n" MEAN("model:op('BatchNormalization', p)"),
      "", "scale bias"},
-    {"arithmetic on constants makes a buffer",
+    {"arithmetic hands a declared parameter on",
      X W "local f = model:op('Cos', {model:param('freq', {16}, 'f32')})\n" MEAN(
          "model:op('Mul', {model:op('MatMul', {x, w}), f})"),
-     "", "w"},
+     "", "w freq"},
     {"arithmetic hands a number on",
      X W "local s = model:op('Exp', {model:param('logit_scale', {}, 'f32')})\n" MEAN(
          "model:op('Mul', {model:op('MatMul', {x, w}), s})"),
