@@ -211,12 +211,9 @@ static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *ask
     return path;
 }
 
-/* avoid: a path that the result must differ from, or NULL. */
-static const ReshardPath *search_path(Resharder *resharder, const ReshardKey *asked,
-                                      const ReshardPath *avoid)
+static Space *space_asked(Resharder *resharder, Arena *scratch, const ReshardKey *asked)
 {
     prepare(resharder);
-    Arena *scratch = arena_new();
     const Sharding *from = shardings_at(resharder->shardings, asked->from);
     const Sharding *to = shardings_at(resharder->shardings, asked->to);
     Dtype dtype = (Dtype)asked->dtype;
@@ -229,7 +226,15 @@ static const ReshardPath *search_path(Resharder *resharder, const ReshardKey *as
     space_price(space, &pricing);
     space->most_offers = OFFERS;
     space->limit = limit_of(resharder, before > after ? before : after);
+    return space;
+}
 
+/* avoid: a path that the result must differ from, or NULL. */
+static const ReshardPath *search_path(Resharder *resharder, const ReshardKey *asked,
+                                      const ReshardPath *avoid)
+{
+    Arena *scratch = arena_new();
+    Space *space = space_asked(resharder, scratch, asked);
     Hop *hop = arena_array(scratch, Hop, avoid ? avoid->n_steps : 0);
     int n = 0;
     for (int i = 0; avoid && i < avoid->n_steps; i++)
@@ -623,6 +628,19 @@ const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t fro
     const ReshardPath *path = reshard_inside(resharder, dtype, from, to, fixed);
     resharder->fill = 1;
     return path;
+}
+
+double reshard_least_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
+                        double fill)
+{
+    Arena *scratch = arena_new();
+    ReshardKey asked = {(int32_t)dtype, from, to, fixed, (float)fill};
+    resharder->fill = (float)fill;
+    const Space *space = space_asked(resharder, scratch, &asked);
+    double us = resharder->floor->exact ? search_least_us(resharder->searcher, space) : 0;
+    resharder->fill = 1;
+    arena_free(scratch);
+    return us;
 }
 
 static const ReshardPath *find_runner_up(Resharder *resharder, const ReshardKey *asked)

@@ -102,6 +102,12 @@ const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t fro
 const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                   AtomSet fixed);
 
+/* A lower bound of the time of that path, much tighter than bound_us and found much sooner than the
+ * path. Both ends have plain cuts without halos, and the target is not partial where the source is
+ * not. 0: nothing is known. */
+double reshard_least_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
+                        double fill);
+
 /* The cheapest path whose kinds and groups, ignoring slices, differ from those of reshard();
  * searched on first use. NULL if nothing is communicated, if the target is partial where the
  * source is not, or if there is no other path within the cap. */

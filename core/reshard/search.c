@@ -632,3 +632,12 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
     out->bound_us = layout_measure(space, &space->from).bound;
     return found;
 }
+
+double search_least_us(Searcher *searcher, const Space *space)
+{
+    double least = layout_measure(space, &space->from).bound;
+    if (!relaxed_begin(searcher->relaxed, space))
+        return least;
+    double us = relaxed_cost(searcher->relaxed, &space->from).us;
+    return us < INFINITY ? fmax(us, least) : least; /* else no path keeps the limit */
+}

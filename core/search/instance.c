@@ -187,15 +187,35 @@ static void make_edges(Instance *instance)
     }
 }
 
+static double move_us(const Prices *prices, const MoveTable *table, int32_t move, InstanceCost kind)
+{
+    if (move == FORBIDDEN)
+        return INFINITY;
+    if (table->joined)
+        return prices_joined_us(prices, move);
+    return kind == COST_LEAST ? prices_least_us(prices, move) : prices_us(prices, move);
+}
+
+/* The entries of a table, paid for as often as at its place. */
+static void price_entries(const Instance *instance, const PlacedTable *placed, InstanceCost kind,
+                          double *entry)
+{
+    const MoveTable *table = placed->table;
+    double times = kind == COST_ON_PATHS ? placed->least : placed->weight;
+    int32_t m = 0;
+    for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++) {
+        double us = 0;
+        for (; m < table->end[i]; m++)
+            us += move_us(instance->memo->prices, table, table->move[m], kind);
+        entry[i] = us < INFINITY ? times * us : INFINITY;
+    }
+}
+
 /* Spreads the entries of a table over the choices of its nodes. */
-static void add_table_costs(Instance *instance, const PlacedTable *placed, bool least,
-                            double *entry)
+static void add_table_costs(Instance *instance, const PlacedTable *placed, const double *entry)
 {
     const MoveTable *table = placed->table;
     SearchNode *a = &instance->nodes.at[placed->a];
-    double times = least ? placed->least : placed->weight;
-    for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++)
-        entry[i] = table->us[i] < INFINITY ? times * table->us[i] : INFINITY;
     if (placed->edge < 0) {
         for (int32_t c = 0; c < a->n; c++)
             a->cost[c] += entry[(int64_t)table->class_a[c] * table->n_b +
@@ -212,14 +232,15 @@ static void add_table_costs(Instance *instance, const PlacedTable *placed, bool 
     }
 }
 
-void instance_weigh(Instance *instance, bool least)
+void instance_weigh(Instance *instance, InstanceCost kind)
 {
     Arena *scratch = arena_new();
     int64_t most = 0;
-    for (int i = 0; i < instance->nodes.n; i++)
-        memcpy(instance->nodes.at[i].cost,
-               least ? instance->nodes.at[i].least : instance->nodes.at[i].compute,
-               sizeof(double) * (size_t)instance->nodes.at[i].n);
+    for (int i = 0; i < instance->nodes.n; i++) {
+        const SearchNode *node = &instance->nodes.at[i];
+        memcpy(node->cost, kind == COST_ON_PATHS ? node->least : node->compute,
+               sizeof(double) * (size_t)node->n);
+    }
     for (int i = 0; i < instance->edges.n; i++)
         memset(instance->edges.at[i].cost, 0,
                sizeof(double) * (size_t)instance->nodes.at[instance->edges.at[i].a].n *
@@ -230,9 +251,42 @@ void instance_weigh(Instance *instance, bool least)
         most = n > most ? n : most;
     }
     double *entry = arena_array(scratch, double, most);
-    for (int i = 0; i < instance->tables.n; i++)
-        add_table_costs(instance, &instance->tables.at[i], least, entry);
+    for (int i = 0; i < instance->tables.n; i++) {
+        price_entries(instance, &instance->tables.at[i], kind, entry);
+        add_table_costs(instance, &instance->tables.at[i], entry);
+    }
     arena_free(scratch);
+}
+
+/* ---- one choice ---- */
+
+int instance_settle(Instance *instance, const int32_t *choice)
+{
+    int n = 0;
+    for (int i = 0; i < instance->tables.n; i++) {
+        const PlacedTable *placed = &instance->tables.at[i];
+        const MoveTable *table = placed->table;
+        int32_t a = choice[placed->a], b = choice[placed->b < 0 ? placed->a : placed->b];
+        int64_t at =
+            (int64_t)table->class_a[a] * table->n_b + (table->class_b ? table->class_b[b] : 0);
+        for (int32_t m = at > 0 ? table->end[at - 1] : 0; m < table->end[at]; m++)
+            n += table->move[m] != FORBIDDEN && !table->joined &&
+                 prices_settle(instance->memo->prices, table->move[m]);
+    }
+    return n;
+}
+
+double instance_cost_us(const Instance *instance, const int32_t *choice)
+{
+    double us = 0;
+    for (int i = 0; i < instance->nodes.n; i++)
+        us += instance->nodes.at[i].cost[choice[i]];
+    for (int i = 0; i < instance->edges.n; i++) {
+        const SearchEdge *edge = &instance->edges.at[i];
+        int64_t n_b = instance->nodes.at[edge->b].n;
+        us += edge->cost[choice[edge->a] * n_b + choice[edge->b]];
+    }
+    return us;
 }
 
 /* ---- all of it ---- */
@@ -293,7 +347,7 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
     }
     if (ok) {
         make_edges(to);
-        instance_weigh(to, false);
+        instance_weigh(to, COST_FOUND);
     }
     arena_free(scratch);
     return ok ? to : NULL;

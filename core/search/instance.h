@@ -78,11 +78,15 @@ typedef struct {
 typedef struct {
     int32_t a, b, n_a, n_b;           /* roles of nodes */
     const int32_t *class_a, *class_b; /* per choice */
-    double *us;                       /* [n_a * n_b]; INFINITY: forbidden */
+    bool joined;                      /* moves as parts of larger ones (prices.h) */
+    int32_t *end;                     /* [n_a * n_b]: behind the entry's moves, which start where
+                                         those of the entry before end; FORBIDDEN is one too */
+    const int32_t *move;              /* ids of prices.h */
 } MoveTable;
 
 /* What nodes are to a value: its maker, its readers from 1 on, the node of moves that they share.
  */
+enum { FORBIDDEN = -1 }; /* in place of a move */
 enum { ROLE_SHARED = -2, ROLE_NONE = -1, ROLE_MAKER = 0 };
 
 /* All moves of a value. */
@@ -133,9 +137,18 @@ typedef struct {
 Instance *instance_make(Arena *arena, const Session *session, const InstanceOptions *options,
                         Error *err);
 
-/* Costs are those of the plans, or, least: what every plan takes at least under a schedule. They
- * are the former at first. */
-void instance_weigh(Instance *instance, bool least);
+/* COST_FOUND: moves at the prices found so far, as it is at first. COST_LEAST: at their lower
+ * bounds, so that no plan costs less. COST_ON_PATHS: what every plan takes at least under a
+ * schedule. */
+typedef enum { COST_FOUND, COST_LEAST, COST_ON_PATHS } InstanceCost;
+void instance_weigh(Instance *instance, InstanceCost kind);
+
+/* Settles the moves that a choice of all nodes makes (prices.h); returns how many were not. Costs
+ * stay until they are weighed again. */
+int instance_settle(Instance *instance, const int32_t *choice);
+
+/* What a choice of all nodes costs. */
+double instance_cost_us(const Instance *instance, const int32_t *choice);
 
 /* The number of a node's choices in the memo. */
 int32_t instance_set(Instance *instance, int32_t node);

@@ -281,6 +281,7 @@ typedef struct {
     Dtype dtype;
     bool joined;
     Vec(MoveTable) tables;
+    Vec(int32_t) moves; /* of the table that is being made */
     Vec(SharedChoice) shared;
 } Moves;
 
@@ -291,13 +292,14 @@ static int32_t has_of(const Moves *s, int32_t class)
     return has;
 }
 
-static MoveTable table_new(const Moves *s, int32_t a, const Classes *by_a, int32_t b,
-                           const Classes *by_b)
+static MoveTable table_new(Moves *s, int32_t a, const Classes *by_a, int32_t b, const Classes *by_b)
 {
+    s->moves.n = 0;
     MoveTable table = {.a = a, .b = b, .n_a = by_a->n, .n_b = by_b ? by_b->n : 1};
     table.class_a = by_a->of;
     table.class_b = by_b ? by_b->of : NULL;
-    table.us = arena_array(s->m->to->memo->arena, double, (int64_t)table.n_a *table.n_b);
+    table.joined = s->joined;
+    table.end = arena_array(s->m->to->memo->arena, int32_t, (int64_t)table.n_a * table.n_b);
     return table;
 }
 
@@ -309,24 +311,32 @@ static double move_fill(const Moves *s, int32_t from, int32_t to)
                             shardings_at(in->as->shardings, to), in->as->mesh);
 }
 
-static double move_us(const Moves *s, int32_t from, int32_t to)
+/* A move of the entry that is being made, unless it is free. */
+static void put_move(Moves *s, int32_t from, int32_t to)
 {
     Prices *prices = s->m->to->memo->prices;
-    bool moves = from != to && !solve_stopped(&s->m->clock);
-    if (!moves)
-        return 0;
+    if (from == to || solve_stopped(&s->m->clock))
+        return;
     int32_t id = prices_ask(prices, s->dtype, from, to, move_fill(s, from, to));
-    return s->joined ? prices_joined_us(prices, id) : prices_us(prices, id);
+    if (prices_us(prices, id) > 0)
+        vec_push(s->m->scratch, &s->moves, id);
+}
+
+static void forbid(Moves *s)
+{
+    vec_push(s->m->scratch, &s->moves, FORBIDDEN);
 }
 
 /* Keeps the table unless it says nothing. */
-static void add_table(Moves *s, const MoveTable *table)
+static void add_table(Moves *s, MoveTable *table)
 {
-    bool any = false;
-    for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++)
-        any |= table->us[i] != 0;
-    if (any)
-        vec_push(s->m->to->memo->arena, &s->tables, *table);
+    Arena *arena = s->m->to->memo->arena;
+    int32_t *move = arena_array(arena, int32_t, s->moves.n);
+    if (s->moves.n == 0)
+        return;
+    memcpy(move, s->moves.at, sizeof *move * (size_t)s->moves.n);
+    table->move = move;
+    vec_push(arena, &s->tables, *table);
 }
 
 /* What is moved where a pin, an output or the next step asks for it, whoever reads. */
@@ -340,23 +350,21 @@ static void add_own_moves(Moves *s)
     for (int32_t c = 0; c < node->n; c++) {
         int32_t made, has;
         found_as(s->m, s->value, c, &made, &has);
-        table.us[c] = move_us(s, made, has);
+        put_move(s, made, has);
+        table.end[c] = s->moves.n;
     }
     add_table(s, &table);
 }
 
-static double demands_us(const Moves *s, int32_t has, const Demands *demands,
-                         const SharedChoice *shared)
+static void put_demands(Moves *s, int32_t has, const Demands *demands, const SharedChoice *shared)
 {
-    double us = 0;
     for (int i = 0; i < demands->n; i++) {
         const Demand *d = &demands->at[i];
         bool is_shared = shared && shared->target == d->target &&
                          (d->phase == 0 || shared->phases >> d->phase & 1);
         if (!is_shared)
-            us += move_us(s, has, d->target);
+            put_move(s, has, d->target);
     }
-    return us;
 }
 
 /* Maker and one reader. moves: each move is counted, for this reader alone; else the table only
@@ -373,9 +381,12 @@ static void add_pair(Moves *s, const Reader *reader, bool moves)
             Demands demands = {0};
             if (moves)
                 demands = demands_of(m, reader, has, choice);
-            bool forbidden = demands.forbidden || !agrees(m, s->value, reader, s->n_users == 1,
-                                                          s->found.first[i], choice);
-            table.us[at] = forbidden ? INFINITY : demands_us(s, has, &demands, NULL);
+            if (demands.forbidden ||
+                !agrees(m, s->value, reader, s->n_users == 1, s->found.first[i], choice))
+                forbid(s);
+            else
+                put_demands(s, has, &demands, NULL);
+            table.end[at] = s->moves.n;
         }
     }
     add_table(s, &table);
@@ -435,14 +446,19 @@ static void add_shared(Moves *s)
     const SharedChoice *choice = s->shared.at;
     Classes own = each(m, n);
     MoveTable paid = table_new(s, ROLE_SHARED, &own, ROLE_NONE, NULL);
-    for (int i = 0; i < n; i++)
-        if (choice[i].target >= 0)
-            paid.us[i] = n_phases(choice[i].phases) * move_us(s, choice[i].made, choice[i].target);
+    for (int i = 0; i < n; i++) {
+        for (int k = choice[i].target < 0 ? 0 : n_phases(choice[i].phases); k > 0; k--)
+            put_move(s, choice[i].made, choice[i].target);
+        paid.end[i] = s->moves.n;
+    }
     add_table(s, &paid);
     MoveTable same = table_new(s, ROLE_MAKER, &s->found, ROLE_SHARED, &own);
     for (int i = 0; i < s->found.n; i++)
-        for (int j = 0; j < n; j++)
-            same.us[(int64_t)i * n + j] = has_of(s, i) != choice[j].made ? INFINITY : 0;
+        for (int j = 0; j < n; j++) {
+            if (has_of(s, i) != choice[j].made)
+                forbid(s);
+            same.end[(int64_t)i * n + j] = s->moves.n;
+        }
     add_table(s, &same);
     for (int r = 0; r < s->n_readers; r++) {
         const Reader *reader = &s->readers[r];
@@ -450,9 +466,11 @@ static void add_shared(Moves *s)
         for (int i = 0; i < n; i++)
             for (int j = 0; j < reader->classes.n; j++) {
                 Demands demands = demands_of(m, reader, choice[i].made, reader->classes.first[j]);
-                table.us[(int64_t)i * reader->classes.n + j] =
-                    demands.forbidden ? INFINITY
-                                      : demands_us(s, choice[i].made, &demands, &choice[i]);
+                if (demands.forbidden)
+                    forbid(s);
+                else
+                    put_demands(s, choice[i].made, &demands, &choice[i]);
+                table.end[(int64_t)i * reader->classes.n + j] = s->moves.n;
             }
         add_table(s, &table);
     }

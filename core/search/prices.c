@@ -1,8 +1,9 @@
-#include "core/reshard/measured.h"
 #include "core/search/prices.h"
 
 #include "core/base/intern.h"
 #include "core/base/vec.h"
+#include "core/reshard/alike.h"
+#include "core/reshard/measured.h"
 
 #include <math.h>
 
@@ -11,11 +12,22 @@ typedef struct {
     float fill;
 } Asked;
 
+/* Of moves that are alike (core/reshard/alike.h), or of one. */
+typedef struct {
+    double us, least_us, joined_us;
+    bool settled, shared, tightened;
+} MovePrice;
+
+enum { UNKNOWN = -1 };
+
 struct PricesAsked {
     Intern *moves;
+    Vec(int32_t) price_of; /* by id of a move: in `price` */
+    Intern *alike;
+    Vec(int32_t) price_of_alike; /* UNKNOWN: each has its own */
+    Vec(MovePrice) price;
     Intern *machines, *tunings, *both; /* that were asked about */
-    Vec(double) us, joined_us;
-    Intern *collectives; /* of a kind, over atoms: */
+    Intern *collectives;               /* of a kind, over atoms: */
     Vec(double) byte_us;
 };
 
@@ -72,8 +84,10 @@ Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine, AtomS
     ReshardOptions options = reshard_defaults();
     options.whole_axes = true;
     resharder_options(prices->resharder, &options);
+    prices->settler = resharder_new(arena, prices->mesh, prices->machine, prices->shardings);
     prices->asked = arena_make(arena, struct PricesAsked);
     *prices->asked = (struct PricesAsked){.moves = intern_new(arena),
+                                          .alike = intern_new(arena),
                                           .machines = intern_new(arena),
                                           .tunings = intern_new(arena),
                                           .both = intern_new(arena),
@@ -92,11 +106,18 @@ static bool same_mesh(const Mesh *a, const Mesh *b)
     return same && !a->devices == !b->devices;
 }
 
+bool prices_settle_moves(const Prices *prices)
+{
+    return prices->mesh->n_atoms <= SETTLED_ATOMS_MAX;
+}
+
 bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine, AtomSet fixed)
 {
     return prices->fixed == fixed && same_mesh(prices->mesh, mesh) &&
            machine_number(prices, machine) == 0;
 }
+
+#define SAME 1e-9 /* a path is proven that exceeds its bound by no more than this part */
 
 enum { SIZES = 480 }; /* from 64 bytes to a TiB, each GROWTH times the one before */
 #define GROWTH 1.05
@@ -132,27 +153,100 @@ static double joined_us(Prices *prices, const ReshardPath *path)
     return us;
 }
 
+static int32_t add_price(Prices *prices, const ReshardPath *path, bool settled, bool shared)
+{
+    struct PricesAsked *asked = prices->asked;
+    settled |= path->bound_us >= path->us * (1 - SAME) || !prices_settle_moves(prices);
+    MovePrice price = {.us = path->us,
+                       .least_us = settled ? path->us : path->bound_us,
+                       .joined_us = joined_us(prices, path),
+                       .settled = settled,
+                       .shared = shared};
+    vec_push(prices->arena, &asked->price, price);
+    return asked->price.n - 1;
+}
+
+/* The price of a move that was not asked for before, by whole axes. */
+static int32_t find_price(Prices *prices, const Asked *move)
+{
+    struct PricesAsked *asked = prices->asked;
+    uint64_t key[ALIKE_WORDS];
+    double element_bytes = (double)dtype_bytes((Dtype)move->dtype, 8) / 8 * (double)move->fill;
+    int n = reshard_alike(shardings_at(prices->shardings, move->from),
+                          shardings_at(prices->shardings, move->to), prices->mesh, prices->fixed,
+                          element_bytes, key);
+    int32_t alike = n > 0 ? intern_put(asked->alike, key, sizeof *key * (size_t)n) : UNKNOWN;
+    if (alike >= 0 && alike < asked->price_of_alike.n && asked->price_of_alike.at[alike] != UNKNOWN)
+        return asked->price_of_alike.at[alike];
+    const ReshardPath *path = reshard_filled(prices->resharder, (Dtype)move->dtype, move->from,
+                                             move->to, prices->fixed, (double)move->fill);
+    bool shared = alike >= 0 && alike == asked->price_of_alike.n && path->proven;
+    int32_t price = add_price(prices, path, false, shared);
+    if (alike >= 0 && alike == asked->price_of_alike.n)
+        vec_push(prices->arena, &asked->price_of_alike, shared ? price : UNKNOWN);
+    return price;
+}
+
 int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill)
 {
-    Asked asked = {(int32_t)dtype, from, to, (float)fill};
-    int32_t id = intern_put(prices->asked->moves, &asked, sizeof asked);
-    if (id == prices->asked->us.n) {
-        const ReshardPath *path =
-            reshard_filled(prices->resharder, dtype, from, to, prices->fixed, fill);
-        vec_push(prices->arena, &prices->asked->us, path->us);
-        vec_push(prices->arena, &prices->asked->joined_us, joined_us(prices, path));
+    Asked move = {(int32_t)dtype, from, to, (float)fill};
+    int32_t id = intern_put(prices->asked->moves, &move, sizeof move);
+    if (id == prices->asked->price_of.n) {
+        int32_t price = find_price(prices, &move);
+        vec_push(prices->arena, &prices->asked->price_of, price);
     }
     return id;
 }
 
+static const MovePrice *price_at(const Prices *prices, int32_t id)
+{
+    return &prices->asked->price.at[prices->asked->price_of.at[id]];
+}
+
+/* Most moves that look cheap by the first bound do not by this one, and need not be searched. */
+static bool tighten(Prices *prices, const Asked *move, MovePrice *price)
+{
+    double least = reshard_least_us(prices->settler, (Dtype)move->dtype, move->from, move->to,
+                                    prices->fixed, (double)move->fill);
+    price->tightened = true;
+    price->least_us = fmin(fmax(price->least_us, least), price->us);
+    price->settled = price->least_us >= price->us * (1 - SAME);
+    return true;
+}
+
+bool prices_settle(Prices *prices, int32_t id)
+{
+    struct PricesAsked *asked = prices->asked;
+    const MovePrice *before = price_at(prices, id);
+    if (before->settled)
+        return false;
+    const Asked *move = intern_key(asked->moves, id, NULL);
+    if (before->shared && !before->tightened)
+        return tighten(prices, move, &asked->price.at[asked->price_of.at[id]]);
+    const ReshardPath *path = reshard_filled(prices->settler, (Dtype)move->dtype, move->from,
+                                             move->to, prices->fixed, (double)move->fill);
+    bool shared = before->shared && path->proven;
+    int32_t price = add_price(prices, path, true, shared);
+    if (before->shared && !shared) /* those alike stay as they are */
+        asked->price_of.at[id] = price;
+    else
+        asked->price.at[asked->price_of.at[id]] = asked->price.at[price];
+    return true;
+}
+
 double prices_us(const Prices *prices, int32_t id)
 {
-    return prices->asked->us.at[id];
+    return price_at(prices, id)->us;
+}
+
+double prices_least_us(const Prices *prices, int32_t id)
+{
+    return price_at(prices, id)->least_us;
 }
 
 double prices_joined_us(const Prices *prices, int32_t id)
 {
-    return prices->asked->joined_us.at[id];
+    return price_at(prices, id)->joined_us;
 }
 
 bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill)

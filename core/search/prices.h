@@ -1,7 +1,10 @@
 /* prices.h - what moves cost: each pair of shardings once, by a small number.
  *
- * A move is the cheapest one by whole axes (ReshardOptions.whole_axes). A plan may find a cheaper
- * one that splits axes; then it costs less than the search adds up.
+ * A move is the cheapest one by whole axes (ReshardOptions.whole_axes), which is found soon. A plan
+ * may find a cheaper one that splits axes. Of the moves that matter to an answer that one is asked
+ * for too: the move is settled, and its price is that of a plan. Of others a lower bound is known.
+ * On a mesh of more than SETTLED_ATOMS_MAX atoms that takes too long: there every move counts as
+ * settled by whole axes, and a plan may cost less than what is added up.
  *
  * Prices depend on mesh and machine alone, of which they keep copies: a search that is asked again
  * takes those of the one before.
@@ -11,13 +14,16 @@
 
 #include "core/reshard/reshard.h"
 
+enum { SETTLED_ATOMS_MAX = 6 }; /* 64 devices */
+
 typedef struct {
     Arena *arena;
     const Mesh *mesh;
     const Machine *machine;
     AtomSet fixed; /* of stages: no move is over them */
     Shardings *shardings;
-    Resharder *resharder;
+    Resharder *resharder;      /* of whole axes */
+    Resharder *settler;        /* as plans have it */
     struct PricesAsked *asked; /* private */
 } Prices;
 
@@ -27,10 +33,18 @@ Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine, AtomS
 /* Whether they hold on that mesh and machine. */
 bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine, AtomSet fixed);
 
+/* Whether moves may have to be settled on that mesh. */
+bool prices_settle_moves(const Prices *prices);
+
 /* The id of a move; the shardings differ. fill: the share of the elements that is there
  * (reshard_filled()). */
 int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill);
 double prices_us(const Prices *prices, int32_t id);
+/* No plan makes the move for less. */
+double prices_least_us(const Prices *prices, int32_t id);
+/* Finds the move that a plan makes, or first a better lower bound. False: the move is settled, and
+ * nothing changes. */
+bool prices_settle(Prices *prices, int32_t id);
 /* The least that the move can cost as a part of larger collectives: its bytes, each at the time of
  * a byte in the collective of the size that serves it best. */
 double prices_joined_us(const Prices *prices, int32_t id);

@@ -4,6 +4,7 @@
 #include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
+#include "core/search/choice_prices.h"
 #include "core/search/decide.h"
 #include "core/search/lift.h"
 #include "core/search/memory.h"
@@ -18,9 +19,12 @@
 
 enum { POINTS_MAX = 48 };
 #define GAP_UNFOLDED                                                                               \
-    1e-3                /* layers that are searched each by itself are alike: exactly how many of  \
-                           them save memory is hardly ever proven */
-#define LEAST_GAIN 1e-4 /* for which another path is searched */
+    1e-3              /* layers that are searched each by itself are alike: exactly how many of    \
+                         them save memory is hardly ever proven */
+#define SAME 1e-9     /* costs that differ by no more are one */
+#define GAP_FIRST .05 /* of answers whose moves are to be settled, then smaller ones */
+#define GAP_LAST 1e-5
+#define LEAST_GAIN 1e-4   /* for which another path is searched */
 #define PART_OF_PLANS 0.6 /* of the time left: to find a plan, before the bound is sought */
 
 typedef struct {
@@ -42,6 +46,7 @@ typedef struct {
     double relaxed_us;      /* a bound of unfolded layers; 0: none */
     double best_us;         /* of plans within the limit so far */
     const int32_t *choice;  /* [nodes] of that plan; NULL: it is the session's */
+    double gap;             /* to which answers are found whose moves are to be settled */
     StageWeights *paths;    /* of the plans so far; NULL: no schedule */
 } Search;
 
@@ -121,13 +126,13 @@ static void tell_plan(const Search *s)
 static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
 {
     SolveProblem problem = problem_of(s, rest);
-    SolveOptions how = {
-        .progress = s->request->progress,
-        .gap = fmax(s->request->gap, s->unfolded && s->n_points > 0 ? GAP_UNFOLDED : 0),
-        .start = s->allowed ? NULL : start_of(s->arena, s->instance),
-        .bound = s->relaxed_us,
-        .report = report,
-        .context = s};
+    SolveOptions how = {.progress = s->request->progress,
+                        .gap = fmax(fmax(s->request->gap, s->gap),
+                                    s->unfolded && s->n_points > 0 ? GAP_UNFOLDED : 0),
+                        .start = s->allowed ? NULL : start_of(s->arena, s->instance),
+                        .bound = s->relaxed_us,
+                        .report = report,
+                        .context = s};
     double before = clock_s();
     if (s->deadline_s > 0) /* what proves the answer wants its part */
         how.seconds = seconds_left(s) * (rest ? PART_OF_PLANS : 1);
@@ -304,122 +309,6 @@ static void fill_counts(Search *s)
     s->result->n_folded = instance->folded ? s->result->n_folded : 0;
 }
 
-/* ---- prices of choices ---- */
-
-struct SearchPricing {
-    Instance *instance;
-    const int32_t *choice; /* [nodes] */
-};
-
-/* Whether two choices of a node are about the same decision. */
-static bool same_choice(const SearchNode *node, int32_t a, int32_t b)
-{
-    if (node->kind == NODE_OP || node->kind == NODE_SUM)
-        return op_cut_equal(node->cut[a], node->cut[b]);
-    if (node->kind == NODE_INPUT)
-        return node->sharding[a] == node->sharding[b];
-    const ParameterChoice *x = &node->stored[a], *y = &node->stored[b];
-    return x->stored == y->stored && x->updated == y->updated;
-}
-
-/* How much more a plan takes at least in which the node's choice is another. */
-static double price_of_other(const struct SearchPricing *pricing, int32_t node, double model_us,
-                             Progress *progress)
-{
-    Arena *scratch = arena_new();
-    const SearchNode *at = &pricing->instance->nodes.at[node];
-    const bool **allowed = arena_array(scratch, const bool *, pricing->instance->nodes.n);
-    bool *others = arena_array(scratch, bool, at->n), any = false;
-    for (int32_t c = 0; c < at->n; c++)
-        any |= others[c] = !same_choice(at, c, pricing->choice[node]);
-    allowed[node] = others;
-    int32_t **kept;
-    SolveAnswer answer = {.bound = INFINITY};
-    if (any) {
-        enum { SECONDS = 1 };
-        SolveProblem problem = instance_restricted(scratch, pricing->instance, allowed, &kept);
-        SolveOptions how = {.seconds = SECONDS, .progress = progress};
-        solve(scratch, &problem, &how, &answer, NULL);
-    }
-    bool none = !any || answer.outcome == SOLVE_INFEASIBLE;
-    arena_free(scratch);
-    return none ? INFINITY : fmax(0, answer.bound - model_us);
-}
-
-/* The node that a decision was made for; -1. */
-static int32_t node_of(const Instance *instance, const Decision *decision)
-{
-    if (decision->kind == PIN_INDEX_DIM)
-        return instance->node_of_op[decision->place];
-    return decision->kind == PIN_TENSOR_DIM ? instance->node_of_tensor[decision->place] : -1;
-}
-
-void search_put_price(const SearchDecision *price, Buf *out)
-{
-    if (price->next_us < INFINITY) {
-        buf_puts(out, "otherwise at least +");
-        units_format_us(price->next_us, out);
-    } else {
-        buf_puts(out, "otherwise no plan");
-    }
-}
-
-/* The decisions, each with its price as a comment of its line. */
-static const Decision *with_prices(Arena *arena, const SearchResult *result)
-{
-    Decision *out = arena_array(arena, Decision, result->n_decisions);
-    for (int i = 0; i < result->n_decisions; i++) {
-        out[i] = result->decisions[i];
-        if (result->price_of[i] < 0)
-            continue;
-        Buf text = buf_new(arena);
-        buf_printf(&text, "%s  -- ", out[i].origin.text);
-        search_put_price(&result->by_op[result->price_of[i]], &text);
-        out[i].origin.text = text.s;
-    }
-    return out;
-}
-
-void search_price_choices(Arena *arena, SearchResult *result, Progress *progress)
-{
-    const struct SearchPricing *pricing = result->pricing;
-    if (!pricing)
-        return;
-    const Instance *instance = pricing->instance;
-    int32_t *asked = arena_array(arena, int32_t, instance->nodes.n);
-    int32_t *price_of = arena_array(arena, int32_t, result->n_decisions);
-    Vec(SearchDecision) found = {0};
-    int n_asked = 0;
-    for (int i = result->n_lifted; i < result->n_decisions; i++) {
-        int32_t node = node_of(instance, &result->decisions[i]);
-        n_asked += node >= 0 && !asked[node];
-        if (node >= 0)
-            asked[node] = 1;
-    }
-    progress_stage(progress, "pricing decisions", n_asked);
-    for (int32_t n = 0; n < instance->nodes.n && !progress_stopped(progress); n++) {
-        const SearchNode *at = &instance->nodes.at[n];
-        if (!asked[n])
-            continue;
-        bool op = at->kind == NODE_OP || at->kind == NODE_SUM;
-        SearchDecision priced = {op ? at->place : -1, op ? -1 : at->place,
-                                 at->n_ops > 0 ? at->n_ops : 1,
-                                 price_of_other(pricing, n, result->model_us, progress)};
-        vec_push(arena, &found, priced);
-        asked[n] = 1 + found.n;
-        if (progress)
-            atomic_store(&progress->done, found.n);
-    }
-    for (int i = 0; i < result->n_decisions; i++) {
-        int32_t node = i < result->n_lifted ? -1 : node_of(instance, &result->decisions[i]);
-        price_of[i] = node >= 0 && asked[node] > 1 ? asked[node] - 2 : -1;
-    }
-    result->by_op = found.at;
-    result->n_by_op = found.n;
-    result->price_of = price_of;
-    result->decisions = with_prices(arena, result);
-}
-
 /* ---- all of it ---- */
 
 /* Ops on parts of the mesh take a time that only a schedule tells. */
@@ -463,13 +352,53 @@ static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
+/* Bounds by moves that cost no more than those of any plan, and settles the moves of each answer,
+ * until it costs no less than the best plan or all its moves are settled: then it is one. */
+static bool settle(Search *s, SolveAnswer *answer, Error *err)
+{
+    bool fits;
+    s->gap = GAP_FIRST;
+    for (bool ends = false; !ends; ends |= search_is_over(s)) {
+        instance_weigh(s->instance, COST_LEAST);
+        if (!solve_now(s, false, answer, err))
+            return false;
+        ends = answer->outcome != SOLVE_CHOICE ||
+               answer->bound >= s->best_us * (1 - fmax(SAME, s->request->gap));
+        s->gap = fmin(s->gap, fmax(GAP_LAST, (1 - answer->bound / s->best_us) / 2));
+        if (ends || instance_settle(s->instance, answer->choice) > 0)
+            continue;
+        ends = s->gap <= 0 || answer->proven;
+        s->gap = s->gap > GAP_LAST ? s->gap / 10 : 0;
+        if (ends && !try_answer(s, answer, &fits, err))
+            return false;
+    }
+    s->gap = 0;
+    return true;
+}
+
+/* The same from the best plan so far, whose cost is what its settled moves add up to. Where a limit
+ * of memory is felt, moves that are cheaper than their bounds tell too little of what keeps it:
+ * there the bound is that of the moves found. */
+static bool settle_plan(Search *s, SolveAnswer *answer, Error *err)
+{
+    bool limited = s->n_points > 0;
+    if (s->choice && prices_settle_moves(s->memo->prices))
+        instance_settle(s->instance, s->choice);
+    if (!limited && prices_settle_moves(s->memo->prices) && !settle(s, answer, err))
+        return false;
+    instance_weigh(s->instance, COST_FOUND);
+    if (s->choice)
+        s->result->model_us = instance_cost_us(s->instance, s->choice);
+    return !limited || solve_now(s, false, answer, err);
+}
+
 /* What no plan within the limit is below: the limit counts only what every plan holds, under a
  * schedule the cost too. */
 static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
 {
     if (s->paths)
-        instance_weigh(s->instance, true);
-    if ((s->n_points > 0 || s->paths) && !solve_now(s, false, answer, err))
+        instance_weigh(s->instance, COST_ON_PATHS);
+    if (!(s->paths ? solve_now(s, false, answer, err) : settle_plan(s, answer, err)))
         return false;
     if (answer->outcome != SOLVE_INFEASIBLE) {
         s->result->bound_us = fmax(s->result->bound_us, answer->bound);
@@ -555,15 +484,17 @@ static bool find_all(Search *s, Error *err)
     if (!lay_choices(s, false, &over, err) || (!over && !find_plan(s, &answer, err)))
         return false;
     if (!over && s->request->unfold && s->instance->folded && answer.outcome != SOLVE_INFEASIBLE) {
+        bool settled = s->paths || s->n_points > 0 || settle_plan(s, &answer, err);
         answer = (SolveAnswer){.outcome = SOLVE_UNKNOWN};
-        if (!unfold_choices(s, &over, err))
+        if (!settled || !unfold_choices(s, &over, err))
             return false;
         if (!over && is_near(s)) {
             s->result->bound_us = s->relaxed_us;
             fill_counts(s);
             return true;
         }
-        if (!over && !find_plan(s, &answer, err))
+        bool known = s->n_points == 0 && !s->paths && prices_settle_moves(s->memo->prices);
+        if (!over && !known && !find_plan(s, &answer, err))
             return false;
     }
     if (over)
@@ -608,6 +539,7 @@ static bool search_all(Search *s, Error *err)
     result->proven = result->outcome == SEARCH_PLAN &&
                      fabs(result->cost_us - result->bound_us) <= 1e-6 * result->cost_us;
     if (result->proven && s->choice && s->n_points == 0 && !s->allowed && !s->paths) {
+        instance_weigh(s->instance, COST_LEAST);
         result->pricing = arena_make(s->arena, struct SearchPricing);
         *result->pricing = (struct SearchPricing){s->instance, s->choice};
     }

@@ -32,7 +32,7 @@ static double bound_now(const Solving *s)
 static void stop_if_near(Solving *s)
 {
     double gap = s->search.best - bound_now(s);
-    if (s->options->gap > 0 && gap <= s->options->gap * s->search.best)
+    if (s->options->gap > 0 && s->search.best < INFINITY && gap <= s->options->gap * s->search.best)
         s->clock.stopped = s->slice.stopped = true;
 }
 

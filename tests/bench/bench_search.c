@@ -27,13 +27,14 @@ static Session *open_gpt(Arena *arena, const SessionHooks *hooks, int n_layers)
     return session;
 }
 
-static SearchResult search_gpt(Arena *arena, const Session *session, SearchMemo *memo, bool unfold)
+static SearchResult search_gpt(Arena *arena, const Session *session, SearchMemo *memo, bool unfold,
+                               double gap)
 {
     SearchRequest request = {.session = session,
                              .max_peak_bytes = (int64_t)MAX_PEAK_GIB << 30,
                              .unfold = unfold,
                              .seconds = SECONDS,
-                             .gap = unfold ? .01 : 0,
+                             .gap = gap,
                              .memo = memo};
     SearchResult result;
     Error err = {0};
@@ -76,16 +77,17 @@ static void pin_a_layer(Session *session)
     must(session_apply(session, &pin, 1, &err), &err);
 }
 
-/* Each ends after SECONDS. From nothing; every layer by itself, to a gap of 1%; again, with the
- * last answer taken and what choices cost known; and so behind a pin on one layer. */
+/* Each ends after SECONDS. From nothing; every layer by itself, of many layers, whose memory is
+ * short, to a gap of 1%; again, with the last answer taken and what choices cost known; and so
+ * behind a pin on one layer. */
 static void bench_gpt(const SessionHooks *hooks, int n_layers)
 {
     Arena *arena = arena_new();
     Session *session = open_gpt(arena, hooks, n_layers);
     SearchMemo *memo = search_memo_new();
-    SearchResult folded = search_gpt(arena, session, memo, false);
-    SearchResult again = search_gpt(arena, session, memo, false);
-    SearchResult unfolded = search_gpt(arena, session, NULL, true);
+    SearchResult folded = search_gpt(arena, session, memo, false, 0);
+    SearchResult again = search_gpt(arena, session, memo, false, 0);
+    SearchResult unfolded = search_gpt(arena, session, NULL, true, n_layers > 32 ? .01 : 0);
     put_search("folded", n_layers, &folded);
     put_search("again", n_layers, &again);
     put_search("unfolded", n_layers, &unfolded);
@@ -94,7 +96,7 @@ static void bench_gpt(const SessionHooks *hooks, int n_layers)
              session_apply(session, folded.decisions, folded.n_decisions, &err),
          &err);
     pin_a_layer(session);
-    SearchResult pinned = search_gpt(arena, session, memo, false);
+    SearchResult pinned = search_gpt(arena, session, memo, false, 0);
     put_search("pinned", n_layers, &pinned);
     search_memo_free(memo);
     session_close(session);

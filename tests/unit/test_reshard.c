@@ -1,8 +1,11 @@
 /* Reshards against brute force: every path found between random shardings is executed on tagged
  * elements. A rank holds, for each element, the set of addends it has summed; a step may only take
  * what its group holds, and at the end every rank must hold every element of its part, whole. */
+#include "core/reshard/alike.h"
 #include "tests/unit/addends.h"
 #include "tests/unit/sizes.h"
+
+#include <math.h>
 
 typedef struct {
     Arena *arena;
@@ -10,7 +13,8 @@ typedef struct {
     Shardings *shardings;
     Resharder *resharder, *uncapped;
     Shape shape;
-    int n_steps[STEP_KIND_COUNT], n_fused; /* seen; fused: a step that changes several dims */
+    int n_steps[STEP_KIND_COUNT], n_fused, n_alike; /* seen; fused: a step that changes several
+                                                         dims */
 } Fixture;
 
 static Fixture fixture(const char *mesh, Shape shape)
@@ -96,6 +100,38 @@ static void check_path(Fixture *f, const ReshardPath *path, int32_t from, int32_
                 assert_int_equal(held.of[p][e], whole);
 }
 
+static Sharding turned(const Sharding *sharding)
+{
+    Sharding out = *sharding;
+    for (int d = 0; d < out.n_dims; d++)
+        out.dim[d] = sharding->dim[out.n_dims - 1 - d];
+    return out;
+}
+
+/* With the dims in the reverse order the cost is the same, which is known without a search; so is a
+ * lower bound. */
+static void check_turned(Fixture *f, const Sharding *from, const Sharding *to)
+{
+    uint64_t key[ALIKE_WORDS], other[ALIKE_WORDS];
+    Sharding ends[2] = {turned(from), turned(to)};
+    int n = reshard_alike(from, to, f->mesh, 0, 4, key);
+    assert_int_equal(reshard_alike(&ends[0], &ends[1], f->mesh, 0, 4, other), n);
+    if (n == 0)
+        return;
+    int32_t a = shardings_put(f->shardings, from), b = shardings_put(f->shardings, to);
+    const ReshardPath *path = reshard(f->resharder, DT_F32, a, b);
+    assert_true(reshard_least_us(f->resharder, DT_F32, a, b, 0, 1) <= path->us * (1 + 1e-6));
+    const ReshardPath *same = reshard(f->resharder, DT_F32, shardings_put(f->shardings, &ends[0]),
+                                      shardings_put(f->shardings, &ends[1]));
+    bool alike = memcmp(key, other, sizeof *key * (size_t)n) == 0;
+    if (!sharding_is_uneven(from, f->mesh) && !sharding_is_uneven(to, f->mesh))
+        assert_true(alike);
+    if (!alike || !path->proven || !same->proven)
+        return;
+    f->n_alike++;
+    assert_true(fabs(same->us - path->us) <= 1e-6 * path->us);
+}
+
 /* With the cap and without, and the next best. Where all is even the cap can be kept. */
 static void check_pair(Fixture *f, const Sharding *from, const Sharding *to)
 {
@@ -105,6 +141,7 @@ static void check_pair(Fixture *f, const Sharding *from, const Sharding *to)
     const ReshardPath *uncapped = reshard(f->uncapped, DT_F32, a, b);
     check_path(f, path, a, b);
     check_path(f, uncapped, a, b);
+    check_turned(f, from, to);
     if (!sharding_is_uneven(from, f->mesh) && !sharding_is_uneven(to, f->mesh))
         assert_int_equal(path->peak_bytes, ends);
     if (path->peak_bytes <= ends)
@@ -142,7 +179,7 @@ static void every_path_delivers_what_is_asked(void **state)
     Shape shapes[] = {{.n_dims = 2, .dim = {12, 24}},
                       {.n_dims = 3, .dim = {6, 5, 8}},
                       {.n_dims = 2, .dim = {7, 9}}};
-    int n_steps[STEP_KIND_COUNT] = {0}, n_fused = 0;
+    int n_steps[STEP_KIND_COUNT] = {0}, n_fused = 0, n_alike = 0;
     for (size_t m = 0; m < COUNT_OF(meshes); m++)
         for (size_t s = 0; s < COUNT_OF(shapes); s++) {
             Fixture f = fixture(meshes[m], shapes[s]);
@@ -156,11 +193,13 @@ static void every_path_delivers_what_is_asked(void **state)
             for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++)
                 n_steps[kind] += f.n_steps[kind];
             n_fused += f.n_fused;
+            n_alike += f.n_alike;
             arena_free(f.arena);
         }
     for (StepKind kind = STEP_SLICE; kind <= STEP_PERMUTE; kind++)
         assert_true(n_steps[kind] > 50);
     assert_true(n_fused > 20);
+    assert_true(n_alike > 200);
 }
 
 /* Forms of a dim on the mesh dp=2,tp=4; the first ones are block lists. */

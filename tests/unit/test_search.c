@@ -161,6 +161,43 @@ static void obeys_pins(void **state)
     hooked_free(&f);
 }
 
+/* ---- other meshes ---- */
+
+#define CONV "samples/models/tiny-conv.onnx"
+
+static const struct {
+    const char *model, *mesh, *policy, *train;
+} others[] = {
+    {GPT, "dp=4,tp=4", NULL, "adamw"},       {GPT, "a=16", NULL, NULL},
+    {GPT, "dp=2,cp=2,tp=2", "tp", NULL},     {GPT, "dp=3,tp=4", NULL, "sgd"},
+    {GPT, "dp=4,b=2", "dp", "adamw"},        {LLAMA, "dp=16", NULL, "adamw"},
+    {LLAMA, "a=2,b=8", NULL, NULL},          {LLAMA, "dp=4,b=4", "dp", NULL},
+    {LLAMA, "dp=2,tp=4", "megatron", "sgd"}, {CONV, "dp=2,tp=8", NULL, NULL},
+    {CONV, "dp=4,tp=4", NULL, "adamw"},      {CONV, "dp=3,tp=5", NULL, NULL},
+};
+
+/* Plans have moves that split axes, such as all-gathers over half of tp: the answer's cost and the
+ * bound know them. */
+static void is_proven_where_moves_split_axes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        Hooked f = hooked_new();
+        Session *session =
+            open_session(&f, others[i].model, others[i].mesh, others[i].policy, others[i].train);
+        SearchResult result = search(&f, &(SearchRequest){.session = session});
+        if (!result.proven)
+            print_message("%s %s\n", others[i].model, others[i].mesh);
+        assert_true(result.proven);
+        assert_near(result.model_us, result.cost_us);
+        assert_near(result.bound_us, result.cost_us);
+        assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
+        assert_near(plan_step_us(session->plan), result.cost_us);
+        session_close(session);
+        hooked_free(&f);
+    }
+}
+
 /* ---- every assignment ---- */
 
 #define MODEL_OF(body) "function MODEL(model)\n" body "end\n"
@@ -439,6 +476,7 @@ int main(void)
         cmocka_unit_test(beats_the_policies),
         cmocka_unit_test(obeys_pins),
         cmocka_unit_test(is_the_best_of_all),
+        cmocka_unit_test(is_proven_where_moves_split_axes),
         cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
         cmocka_unit_test(prices_of_memory_bound_unfolded_layers),

@@ -52,7 +52,7 @@ static void put_plan(const SearchResult *result, Buf *out)
     }
     units_format_us(result->bound_us, out);
     if (result->cost_us < result->bound_us)
-        buf_puts(out, " for plans that move whole axes; this one takes less, as it splits some\n");
+        buf_puts(out, ", but some moves of this plan take less than the search adds up\n");
     else
         buf_printf(out, ", gap %.2f%%\n", 100 * gap_of(result));
 }
