@@ -198,6 +198,42 @@ static void is_proven_where_moves_split_axes(void **state)
     }
 }
 
+/* Two dims of one op cannot be sharded by one axis: of two such pins the first holds, as in a plan,
+ * and the op keeps a legal choice. */
+static void pins_that_contradict_leave_a_choice(void **state)
+{
+    (void)state;
+    Hooked f = hooked_new();
+    Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, NULL);
+    const Inferred *inferred = session->inferred;
+    int32_t op = -1;
+    for (int i = 0; i < inferred->n_program && op < 0; i++)
+        if (program_space(inferred, inferred->program[i])->n_index == 3)
+            op = inferred->program[i];
+    assert_true(op >= 0);
+    Cut cut[2];
+    Decision pins[2];
+    for (int d = 0; d < 2; d++) {
+        int dim = 1 + d;
+        cut[d] =
+            cut_by(program_space(inferred, op)->index[dim].size, (uint8_t[]){0}, 1, session->mesh);
+        pins[d] = (Decision){.kind = PIN_INDEX_DIM,
+                             .place = op,
+                             .dim = dim,
+                             .cut = &cut[d],
+                             .origin = {.kind = ORIGIN_USER, .file = "", .text = "pin"}};
+    }
+    assert_true(session_apply(session, pins, 2, NULL));
+    SearchResult result = search(&f, &(SearchRequest){.session = session});
+    assert_true(result.proven);
+    assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
+    const OpCut *has = plan_cut(session->plan, op);
+    assert_true(cut_equal(&has->index[1], &cut[0]));
+    assert_false(cut_equal(&has->index[2], &cut[1]));
+    session_close(session);
+    hooked_free(&f);
+}
+
 /* ---- every assignment ---- */
 
 #define MODEL_OF(body) "function MODEL(model)\n" body "end\n"
@@ -476,6 +512,7 @@ int main(void)
         cmocka_unit_test(beats_the_policies),
         cmocka_unit_test(obeys_pins),
         cmocka_unit_test(is_the_best_of_all),
+        cmocka_unit_test(pins_that_contradict_leave_a_choice),
         cmocka_unit_test(is_proven_where_moves_split_axes),
         cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
