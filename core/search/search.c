@@ -382,8 +382,8 @@ static bool settle(Search *s, SolveAnswer *answer, Error *err)
 static bool settle_plan(Search *s, SolveAnswer *answer, Error *err)
 {
     bool limited = s->n_points > 0;
-    if (s->choice && prices_settle_moves(s->memo->prices))
-        instance_settle(s->instance, s->choice);
+    while (s->choice && instance_settle(s->instance, s->choice) > 0)
+        continue; /* a move is settled in two steps */
     if (!limited && prices_settle_moves(s->memo->prices) && !settle(s, answer, err))
         return false;
     instance_weigh(s->instance, COST_FOUND);
