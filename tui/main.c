@@ -1,5 +1,6 @@
 /* main.c - the program: reads the command line, lets the verb work, writes its answer. */
 #include "core/base/file.h"
+#include "core/base/memory.h"
 #include "scripts/hooks.h"
 #include "tui/cli/help.h"
 #include "tui/cli/options.h"
@@ -7,7 +8,6 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -38,15 +38,6 @@ static void set_signals(void)
     sigaction(SIGABRT, &action, NULL);
     action.sa_handler = SIG_IGN; /* a reader that goes away is an error of the write */
     sigaction(SIGPIPE, &action, NULL);
-}
-
-/* Large pieces that are freed go back to the system, however large those before them were: a model
- * of a million ops leaves a seventh of its memory behind otherwise. Small ones stay, up to a limit,
- * for the next plan. */
-static void give_memory_back(void)
-{
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
-    mallopt(M_TRIM_THRESHOLD, 1 << 26);
 }
 
 static bool usage_error(Cli *cli)
@@ -96,7 +87,7 @@ int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
     set_signals();
-    give_memory_back();
+    memory_give_back();
     Arena *arena = arena_new();
     Scripts *scripts = scripts_new(arena, NULL);
     SessionHooks hooks = scripts_hooks(scripts);

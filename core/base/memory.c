@@ -1,6 +1,7 @@
 #include "core/base/memory.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -59,4 +60,10 @@ void memory_passed(const char *from, const char *to)
     if (first < end)
         (void)madvise((void *)first, end - first, MADV_PAGEOUT);
     errno = errno_before;
+}
+
+void memory_give_back(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 26);
 }

@@ -50,6 +50,8 @@ static void fill(Filling *f, int32_t slot)
 /* All that is carried, at once: a value that is read again is copied, others go. */
 static void carry(Filling *f, const ProgramLoop *loop)
 {
+    if (loop->n_moves == 0)
+        return;
     const ProgramMove *moves = f->program->moves + loop->first_move;
     for (int i = 0; i < loop->n_moves; i++)
         if (!moves[i].keeps)

@@ -5,6 +5,7 @@
  * each op reading its operands' numbers, mixing them and looking the result up in a small table.
  * Figures are the least of several runs, which is what a loaded machine disturbs least.
  */
+#include "core/base/memory.h"
 #include "core/peers/propagators.h"
 #include "core/model/group.h"
 #include "core/model/onnx.h"
@@ -427,6 +428,7 @@ static void bench_rule_build(void)
 
 int main(int argc, char **argv)
 {
+    memory_give_back(); /* as the program does */
     if (argc == 3 && strcmp(argv[1], "--count") == 0) {
         bench_flow_counted(atoi(argv[2]));
         return 0;

@@ -11,7 +11,6 @@
 #include "tui/app/go.h"
 #include "tui/state/jobs/job.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -262,7 +261,6 @@ static void edits(void)
 
 void bench_scale_part(const char *part, const char *file)
 {
-    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* as the program does */
     bool told = getenv("BENCH_TELL") != NULL;
     if (strcmp(part, "memory") == 0)
         memory_made();

@@ -529,6 +529,8 @@ static void stage_own(Doing *d, Posted *p)
 {
     const Exchange *x = &d->step->exchange;
     const Message *send = x->send, *receive = x->receive;
+    if (x->n_sends == 0 || x->n_receives == 0)
+        return;
     while (send < x->send + x->n_sends && send->position != x->position)
         send++;
     while (receive < x->receive + x->n_receives && receive->position != x->position)

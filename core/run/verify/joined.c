@@ -294,10 +294,10 @@ static bool add_items(Joiner *joiner, int32_t item, int64_t position, const Loca
         return false;
     for (int64_t i = 0; i < n; i++) {
         Local *received = NULL;
-        if (!mine)
+        if (!list)
             received = local_new((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor),
                                  sharding_of(team, item), team->plan->mesh, position);
-        const Local *part = mine ? list->items.at[i] : received;
+        const Local *part = list ? list->items.at[i] : received;
         bool ok = part ? !apart || world->share(world, part->data, local_bytes(part), process, err)
                        : error_kind(err, ERROR_RUN, "out of memory");
         if (ok && wholes && i < wholes->items.n) {
