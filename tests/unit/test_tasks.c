@@ -153,7 +153,7 @@ static TaskRow rows[] = {
      .facts = {"SHORTER WITH balance=flops −137.6 ms"}, .trains = true},
     {"where does the time of a step go", "", "0", 1,
      .facts = {"WHERE A STEP'S TIME GOES", "4.83 s", "compute", "3.93 s   81.3%",
-               "all_reduce over tp", "612.1 ms   12.7%    1088"},
+               "all_reduce over tp", "612.1 ms   12.7%   1088"},
      .trains = true},
     {"which communication is exposed, what caused it", "", "5", 1,
      .facts = {">   32 forward  AR tp", "301.1 ms", "exposed 628.8 ms",

@@ -271,7 +271,7 @@ static void the_mouse_selects_rows_and_views(void **state)
     press("\033[<0;34;2M\033[<0;34;2m"); /* the tab of Comm: SGR reports, from 1 */
     wait_for("[5 Comm]");
     press("\033[<0;10;7M\033[<0;10;7m");
-    wait_for(">    2 AR tp …rmer.h.*.mlp.c_proj.out");
+    wait_for(">    2 AR tp …h.*.mlp.c_proj.out");
     press("\033[<65;10;7M");
     wait_for(">    1 SL");
     press("\033[<0;99999999999999999999;1M\033[<x\033[<66;1;1M\033[<2;1;1M"); /* no harm */
