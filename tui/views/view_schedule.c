@@ -182,7 +182,7 @@ static void draw_stage_row(const Ui *ui, const ScheduleState *state, int s, bool
         pen_text(pen, buf_text(&devices), -1, devices_w);
     for (int c = 0; c < N_STAGE_COLUMNS; c++) {
         const StageColumn *column = &stage_columns[c];
-        if (pen->area.w < column->from_w)
+        if (pen->area.w - devices_w + DEVICES_W < column->from_w)
             continue;
         Str text = head ? str_from(column->name) : stage_cell(ui, state, s, c);
         if (c == COL_FROM)
