@@ -27,12 +27,24 @@ static const char *write_machine(Arena *arena, const char *text)
     return path;
 }
 
+/* A session and the scripts that it asks, closed together. */
+static Scripts *scripts_of_tests[8];
+static int n_scripts;
+
+static void close_all(Session *const *session, int n)
+{
+    for (int i = 0; i < n; i++)
+        session_close(session[i]);
+    while (n_scripts > 0)
+        scripts_free(scripts_of_tests[--n_scripts]);
+}
+
 static Session *open_on(Arena *arena, const char *machine, const char *mesh, const char *policy)
 {
     static DimBinding dim[2];
     dim[0] = (DimBinding){.name = STR("batch"), .size = 4};
     dim[1] = (DimBinding){.name = STR("seq"), .size = 16};
-    SessionHooks hooks = scripts_hooks(scripts_new(arena, "."));
+    SessionHooks hooks = scripts_hooks(scripts_of_tests[n_scripts++] = scripts_new(arena, "."));
     SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
                               .mesh = mesh,
                               .policy = policy,
@@ -92,8 +104,7 @@ static void a_stage_is_priced_on_its_own_devices(void **state)
     assert_true(inside > 10 && sent > 1);
     double step = plan_step_us(plan);
     assert_true(plan_step_us(on[1]->plan) < step && step < plan_step_us(on[2]->plan) * 1.01);
-    for (int i = 0; i < 3; i++)
-        session_close(on[i]);
+    close_all(on, 3);
     remove(machine[0]);
     arena_free(arena);
 }
@@ -119,8 +130,7 @@ static void the_slowest_kind_counts(void **state)
     SearchResult found;
     assert_false(search_plan(arena, &(SearchRequest){.session = both}, &found, &err));
     assert_non_null(strstr(err.text, "devices that are alike"));
-    session_close(both);
-    session_close(slow);
+    close_all((Session *[]){both, slow}, 2);
     remove(path);
     arena_free(arena);
 }
@@ -141,7 +151,7 @@ static void memory_is_that_of_the_rank_s_device(void **state)
     assert_true(plan->priced->peak_rank >= 8);
     assert_int_equal(plan_memory(plan), 40000);
     assert_int_equal(plan_rank_memory(plan, 0), 80000000000);
-    session_close(session);
+    close_all(&session, 1);
     remove(path);
     arena_free(arena);
 }
@@ -191,7 +201,7 @@ static void more_devices_than_the_machine_has_are_a_warning(void **state)
     for (int i = 0; i < session->plan->findings.n; i++)
         n += strcmp(session->plan->findings.at[i].code, "machine-devices") == 0;
     assert_int_equal(n, 1);
-    session_close(session);
+    close_all(&session, 1);
     remove(path);
     arena_free(arena);
 }
