@@ -9,8 +9,7 @@
  * one wait: the first ones only yield to other threads, since most waits are short. */
 void wait_change(atomic_uint *number, unsigned was, int *n_turns);
 
-/* Wakes all threads that wait for the number; call it after the change. Call after it was changed.
- */
+/* Wakes all threads that wait for the number; call it after the change. */
 void wait_wake(atomic_uint *number);
 
 #endif

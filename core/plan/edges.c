@@ -144,9 +144,8 @@ typedef struct {
 static Sender *sender_of(Edges *e, Location from, Location to)
 {
     const Plan *plan = e->plan;
-    int at = plan_sends_alike(plan, from.devices, to.devices) ? from.devices : 0;
-    if (!plan->decided->machines)
-        at = 0;
+    bool own = plan->decided->machines && plan_sends_alike(plan, from.devices, to.devices);
+    int at = own ? from.devices : 0;
     if (!e->senders)
         e->senders = arena_array(e->scratch, Sender *, plan->decided->n_submeshes);
     if (!e->senders[at])

@@ -153,17 +153,21 @@ static double joined_us(Prices *prices, const ReshardPath *path)
     return us;
 }
 
-static int32_t add_price(Prices *prices, const ReshardPath *path, bool settled, bool shared)
+static MovePrice price_of_path(Prices *prices, const ReshardPath *path, bool settled, bool shared)
 {
-    struct PricesAsked *asked = prices->asked;
     settled |= path->bound_us >= path->us * (1 - SAME) || !prices_settle_moves(prices);
-    MovePrice price = {.us = path->us,
+    return (MovePrice){.us = path->us,
                        .least_us = settled ? path->us : path->bound_us,
                        .joined_us = joined_us(prices, path),
                        .settled = settled,
                        .shared = shared};
-    vec_push(prices->arena, &asked->price, price);
-    return asked->price.n - 1;
+}
+
+/* Gives its number among the prices. */
+static int32_t add_price(Prices *prices, MovePrice price)
+{
+    vec_push(prices->arena, &prices->asked->price, price);
+    return prices->asked->price.n - 1;
 }
 
 /* The price of a move that was not asked for before, by whole axes. */
@@ -181,7 +185,7 @@ static int32_t find_price(Prices *prices, const Asked *move)
     const ReshardPath *path = reshard_filled(prices->resharder, (Dtype)move->dtype, move->from,
                                              move->to, prices->fixed, (double)move->fill);
     bool shared = alike >= 0 && alike == asked->price_of_alike.n && path->proven;
-    int32_t price = add_price(prices, path, false, shared);
+    int32_t price = add_price(prices, price_of_path(prices, path, false, shared));
     if (alike >= 0 && alike == asked->price_of_alike.n)
         vec_push(prices->arena, &asked->price_of_alike, shared ? price : UNKNOWN);
     return price;
@@ -198,39 +202,39 @@ int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to, double
     return id;
 }
 
-static const MovePrice *price_at(const Prices *prices, int32_t id)
+static MovePrice *price_at(const Prices *prices, int32_t id)
 {
     return &prices->asked->price.at[prices->asked->price_of.at[id]];
 }
 
 /* Most moves that look cheap by the first bound do not by this one, and need not be searched. */
-static bool tighten(Prices *prices, const Asked *move, MovePrice *price)
+static void tighten(Prices *prices, const Asked *move, MovePrice *price)
 {
     double least = reshard_least_us(prices->settler, (Dtype)move->dtype, move->from, move->to,
                                     prices->fixed, (double)move->fill);
     price->tightened = true;
     price->least_us = fmin(fmax(price->least_us, least), price->us);
     price->settled = price->least_us >= price->us * (1 - SAME);
-    return true;
 }
 
 bool prices_settle(Prices *prices, int32_t id)
 {
     struct PricesAsked *asked = prices->asked;
-    const MovePrice *before = price_at(prices, id);
-    if (before->settled)
+    MovePrice *price = price_at(prices, id);
+    if (price->settled)
         return false;
     const Asked *move = intern_key(asked->moves, id, NULL);
-    if (before->shared && !before->tightened)
-        return tighten(prices, move, &asked->price.at[asked->price_of.at[id]]);
+    if (price->shared && !price->tightened) {
+        tighten(prices, move, price);
+        return true;
+    }
     const ReshardPath *path = reshard_filled(prices->settler, (Dtype)move->dtype, move->from,
                                              move->to, prices->fixed, (double)move->fill);
-    bool shared = before->shared && path->proven;
-    int32_t price = add_price(prices, path, true, shared);
-    if (before->shared && !shared) /* those alike stay as they are */
-        asked->price_of.at[id] = price;
+    MovePrice settled = price_of_path(prices, path, true, price->shared && path->proven);
+    if (price->shared && !settled.shared) /* those alike stay as they are */
+        asked->price_of.at[id] = add_price(prices, settled);
     else
-        asked->price.at[asked->price_of.at[id]] = asked->price.at[price];
+        *price = settled;
     return true;
 }
 

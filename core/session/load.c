@@ -387,7 +387,7 @@ static bool derive_step(const SessionDerivation *from, Arena *arena, const Infer
 }
 
 /* Gradients pass the iterations of a loop, and the elements of a sequence, as ordinary ops. */
-static bool unroll(Session *session, Error *err)
+static bool rewrite_for_gradients(Session *session, Error *err)
 {
     for (int i = 0; i < GRADIENT_REWRITES; i++) {
         Graph *graph;
@@ -549,7 +549,7 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     *session->loaded.inferred = *session->inferred; /* before more is found */
     if (!session->options.train || allow_free)
         return true;
-    if (!unroll(session, err))
+    if (!rewrite_for_gradients(session, err))
         return false;
     session->bare = (SessionModel){session->graph, session->inferred};
     UpdateSpec *spec = arena_make(arena, UpdateSpec);

@@ -1,54 +1,49 @@
 #include "core/peers/torch/code_text.h"
 
-const char torch_placed_text[] =
-    "\n"
-    "\n"
-    "class Placed(ParallelStyle):\n"
-    "    \"\"\"For modules that torch has no style for, as Conv1D: argument, result, "
-    "parameters.\"\"\"\n"
-    "\n"
-    "    def __init__(self, arrives=Replicate(), reads=None, gives=None, local=True, "
-    "**parameters):\n"
-    "        self.arrives, self.reads, self.gives = arrives, reads or arrives, gives\n"
-    "        self.local, self.parameters = local, parameters\n"
-    "\n"
-    "    def _apply(self, module, mesh):\n"
-    "        for name, placement in self.parameters.items():\n"
-    "            value = distribute_tensor(getattr(module, name), mesh, [placement])\n"
-    "            module.register_parameter(name, nn.Parameter(value))\n"
-    "        return distribute_module(module, mesh, None, self.before, self.after)\n"
-    "\n"
-    "    def before(self, module, args, mesh):\n"
-    "        x = args[0]\n"
-    "        if not isinstance(x, DTensor):\n"
-    "            x = DTensor.from_local(x, mesh, [self.arrives])\n"
-    "        return x.redistribute(placements=[self.reads]), *args[1:]\n"
-    "\n"
-    "    def after(self, module, out, mesh):\n"
-    "        out = out.redistribute(placements=[self.gives or out.placements[0]])\n"
-    "        return out.to_local() if self.local else out\n";
+/* A style that places the parameters which its member `of` names. */
+#define PLACES(start, of, rest)                                                                    \
+    start "    def _apply(self, module, mesh):\n"                                                  \
+          "        for name, placement in self." of ".items():\n"                                  \
+          "            value = distribute_tensor(getattr(module, name), mesh, [placement])\n"      \
+          "            module.register_parameter(name, nn.Parameter(value))\n"                     \
+          "        return distribute_module(module, mesh, None, self.before, self.after)\n"        \
+          "\n" rest
 
-const char torch_placed_local_text[] =
-    "\n"
-    "\n"
-    "class Placed(ParallelStyle):\n"
-    "    \"\"\"For modules that torch has no style for, as Conv1D: argument, result, "
-    "parameters.\"\"\"\n"
-    "\n"
+/* For modules of any kind: what it is asked for, and what it does before and after them. */
+#define PLACED(asked, rest)                                                                        \
+    PLACES("\n"                                                                                    \
+           "\n"                                                                                    \
+           "class Placed(ParallelStyle):\n"                                                        \
+           "    \"\"\"For modules that torch has no style for, as Conv1D: argument, result, "      \
+           "parameters.\"\"\"\n"                                                                   \
+           "\n" asked,                                                                             \
+           "parameters", rest)
+
+const char torch_placed_text[] =
+    PLACED("    def __init__(self, arrives=Replicate(), reads=None, gives=None, local=True, "
+           "**parameters):\n"
+           "        self.arrives, self.reads, self.gives = arrives, reads or arrives, gives\n"
+           "        self.local, self.parameters = local, parameters\n"
+           "\n",
+           "    def before(self, module, args, mesh):\n"
+           "        x = args[0]\n"
+           "        if not isinstance(x, DTensor):\n"
+           "            x = DTensor.from_local(x, mesh, [self.arrives])\n"
+           "        return x.redistribute(placements=[self.reads]), *args[1:]\n"
+           "\n"
+           "    def after(self, module, out, mesh):\n"
+           "        out = out.redistribute(placements=[self.gives or out.placements[0]])\n"
+           "        return out.to_local() if self.local else out\n");
+
+const char torch_placed_local_text[] = PLACED(
     "    def __init__(self, arrives=Replicate(), gives=None, **parameters):\n"
     "        self.arrives, self.gives, self.parameters = arrives, gives, parameters\n"
-    "\n"
-    "    def _apply(self, module, mesh):\n"
-    "        for name, placement in self.parameters.items():\n"
-    "            value = distribute_tensor(getattr(module, name), mesh, [placement])\n"
-    "            module.register_parameter(name, nn.Parameter(value))\n"
-    "        return distribute_module(module, mesh, None, self.before, self.after)\n"
-    "\n"
+    "\n",
     "    def before(self, module, args, mesh):\n"
     "        return DTensor.from_local(args[0], mesh, [self.arrives]), *args[1:]\n"
     "\n"
     "    def after(self, module, out, mesh):\n"
-    "        return out.redistribute(placements=[self.gives or out.placements[0]]).to_local()\n";
+    "        return out.redistribute(placements=[self.gives or out.placements[0]]).to_local()\n");
 
 const char torch_attention_text[] =
     "\n"
@@ -83,7 +78,7 @@ const char torch_attention_text[] =
     "        out = nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout)\n"
     "        return module.out_proj(out.transpose(1, 2).flatten(2)), None\n";
 
-const char torch_parts_text[] =
+const char torch_parts_text[] = PLACES(
     "\n"
     "\n"
     "class PartsOfExperts(ParallelStyle):\n"
@@ -92,13 +87,8 @@ const char torch_parts_text[] =
     "\n"
     "    def __init__(self, **parts):\n"
     "        self.parts = parts\n"
-    "\n"
-    "    def _apply(self, module, mesh):\n"
-    "        for name, placement in self.parts.items():\n"
-    "            value = distribute_tensor(getattr(module, name), mesh, [placement])\n"
-    "            module.register_parameter(name, nn.Parameter(value))\n"
-    "        return distribute_module(module, mesh, None, self.before, self.after)\n"
-    "\n"
+    "\n",
+    "parts",
     "    def before(self, module, args, mesh):\n"
     "        for name in self.parts:  # __dict__ is searched before the parameters\n"
     "            module.__dict__[name] = getattr(module, name).to_local()\n"
@@ -109,7 +99,7 @@ const char torch_parts_text[] =
     "    def after(self, module, out, mesh):\n"
     "        for name in self.parts:\n"
     "            del module.__dict__[name]\n"
-    "        return DTensor.from_local(out, mesh, [Partial()]).full_tensor()\n";
+    "        return DTensor.from_local(out, mesh, [Partial()]).full_tensor()\n");
 
 const char torch_experts_text[] =
     "\n"
