@@ -97,7 +97,7 @@ $(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 # so in files of these rooms that read none.
 READERS := core/base core/model core/space core/session core/peers scripts
 READ_NOTHING := core/base/arena core/base/intern core/base/memory core/base/names core/base/text core/space/dim_part \
-    core/space/opspace scripts/lua_state
+    core/space/opspace scripts/sandbox/lua_state
 ifeq ($(MODE),fuzz)
 $(BUILD)/%.o: COMPARISONS := -fno-sanitize-coverage=trace-cmp
 $(READERS:%=$(BUILD)/%/%.o): COMPARISONS :=
@@ -324,7 +324,7 @@ else
 	@$(SUBMAKE) MODE=fuzz build/fuzz/fuzz_$(F)
 	@mkdir -p build/fuzz/corpus/$(F)
 	build/fuzz/fuzz_$(F) -max_total_time=$(SECONDS) -timeout=60 -artifact_prefix=build/fuzz/ \
-	    -verbosity=0 -print_final_stats=1 -entropic=0 build/fuzz/corpus/$(F) $(wildcard tests/fuzz/corpus/$(F))
+	    -verbosity=0 -print_final_stats=1 -entropic=0 -detect_leaks=0 build/fuzz/corpus/$(F) $(wildcard tests/fuzz/corpus/$(F))
 endif
 
 fuzz-all: deps-check

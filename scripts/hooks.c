@@ -33,6 +33,7 @@ enum { N_PLACES = sizeof places / sizeof *places, DATA_DIRS_MAX = N_PLACES + 2 }
 struct Scripts {
     Arena *arena;                        /* its own: hooks are called on the threads of jobs */
     const char *data_dir[DATA_DIRS_MAX]; /* ended by NULL */
+    Chunks *chunks;                      /* of the files in them; or NULL */
     Vec(Loaded) loaded;
 };
 
@@ -51,7 +52,7 @@ Scripts *scripts_new(Arena *arena, const char *data_dir)
 {
     Scripts *scripts = arena_make(arena, Scripts);
     Arena *own = arena_new();
-    *scripts = (Scripts){.arena = own};
+    *scripts = (Scripts){.arena = own, .chunks = chunks_new()};
     int n = 0;
     if (data_dir) {
         scripts->data_dir[n++] = arena_str(own, str_from(data_dir));
@@ -176,8 +177,9 @@ static const char *find_machine(void *finder, const char *name, Error *err)
 
 static bool machine_hook(void *context, Arena *arena, const char *name, Machine *out, Error *err)
 {
-    MachineIncludes includes = {find_machine, context};
-    const char *path = scripts_find(context, "machines", name, err);
+    Scripts *scripts = context;
+    Includes includes = {find_machine, scripts, scripts->chunks};
+    const char *path = scripts_find(scripts, "machines", name, err);
     return path && machine_read(arena, path, &includes, out, err);
 }
 
@@ -273,10 +275,8 @@ static const char *find_model(void *finder, const char *name, Error *err)
 static Sandbox *new_state(Scripts *scripts, const char *name)
 {
     Sandbox *sandbox = sandbox_new(name);
-    if (sandbox) {
-        sandbox->find = find_policy;
-        sandbox->finder = scripts;
-    }
+    if (sandbox)
+        sandbox->includes = (Includes){find_policy, scripts, scripts->chunks};
     return sandbox;
 }
 
@@ -385,8 +385,7 @@ static Graph *run_model(Scripts *scripts, Session *session, const char *script,
     sandbox->progress = session->progress;
     progress_stage(session->progress, "building the model", 0);
     request->registry = session->rules.registry;
-    sandbox->find = find_model;
-    sandbox->finder = scripts;
+    sandbox->includes = (Includes){find_model, scripts, scripts->chunks};
     Graph *graph = sandbox_read(sandbox, err)
                        ? model_build(session->model_arena, sandbox, request, defaults, err)
                        : NULL;
@@ -687,5 +686,6 @@ void scripts_free(Scripts *scripts)
         return;
     while (scripts->loaded.n > 0)
         drop(scripts, scripts->loaded.n - 1);
+    chunks_free(scripts->chunks);
     arena_free(scripts->arena);
 }

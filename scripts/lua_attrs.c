@@ -1,6 +1,6 @@
 #include "scripts/lua_attrs.h"
 
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 #include <lauxlib.h>
 

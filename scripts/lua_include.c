@@ -6,8 +6,8 @@
  */
 #include "core/base/file.h"
 #include "scripts/lua_api.h"
-#include "scripts/lua_state.h"
-#include "scripts/lua_yaml.h"
+#include "scripts/sandbox/lua_state.h"
+#include "scripts/sandbox/lua_yaml.h"
 
 enum { NAME_BYTES_MAX = 64, BYTES_PER_INSTRUCTION = 8 };
 
@@ -54,11 +54,12 @@ static void run_file(lua_State *L, const char *name)
     Sandbox *sandbox = sandbox_of(L);
     Error err = {0};
     Source source = {0};
-    if (!sandbox->find)
+    if (!sandbox->includes.find)
         REFUSE("nothing can be included here");
     const char *path = find_beside(sandbox, name);
-    if (!path)
-        path = sandbox->find(sandbox->finder, name, &err);
+    bool shipped = !path;
+    if (shipped)
+        path = sandbox->includes.find(sandbox->includes.finder, name, &err);
     if (!path || !file_read(sandbox->arena, path, SCRIPT_BYTES_MAX, &source, &err))
         sandbox_raise(L, &err);
     sandbox_spend(L, (int64_t)source.text.n / BYTES_PER_INSTRUCTION);
@@ -70,7 +71,7 @@ static void run_file(lua_State *L, const char *name)
         source.text = buf_str(&lua);
     }
     const char *chunk = lua_pushfstring(L, "=" SANDBOX_INCLUDED "%s]", name);
-    if (luaL_loadbufferx(L, source.text.s, source.text.n, chunk, "t") != LUA_OK)
+    if (chunks_load(shipped ? sandbox->includes.chunks : NULL, L, source.text, chunk) != LUA_OK)
         lua_error(L);
     lua_call(L, 0, 1);
     if (lua_isnil(L, -1) && !returns_pas(L))

@@ -2,7 +2,7 @@
 
 #include "core/reshard/cluster.h"
 #include "scripts/lua_measured.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 #include <lauxlib.h>
 
@@ -560,7 +560,7 @@ static int open_include(lua_State *L)
     return 0;
 }
 
-bool machine_read(Arena *arena, const char *path, const MachineIncludes *includes, Machine *out,
+bool machine_read(Arena *arena, const char *path, const Includes *includes, Machine *out,
                   Error *err)
 {
     Error own = {0};
@@ -572,10 +572,8 @@ bool machine_read(Arena *arena, const char *path, const MachineIncludes *include
     Reading reading = {.arena = arena, .machine = out, .err = err ? err : &own};
     reading.sandbox = sandbox;
     reading.cluster = arena_make(arena, ClusterFile);
-    if (includes) {
-        sandbox->find = includes->find;
-        sandbox->finder = includes->finder;
-    }
+    if (includes)
+        sandbox->includes = *includes;
     bool ok = (!includes || sandbox_protect(sandbox, open_include, NULL, err)) &&
               sandbox_read(sandbox, err) && sandbox_run(sandbox, read_machine, &reading, err) &&
               reading.ok;

@@ -19,18 +19,12 @@
 
 #include "core/reshard/machine.h"
 #include "scripts/lua_api.h"
-
-/* Finds the file that include "lib/x" names in a machine file; returns NULL with *err if there is
- * none. */
-typedef struct {
-    const char *(*find)(void *finder, const char *name, Error *err);
-    void *finder;
-} MachineIncludes;
+#include "scripts/sandbox/lua_state.h"
 
 /* Texts of *out live in the arena; an error keeps `path`. includes: NULL if the file may not
  * include others. ERROR_UNREADABLE: no such file; ERROR_SCRIPT: the file fails, or its table is not
  * of this form (with the place of the field in its own table if the text contains it). */
-bool machine_read(Arena *arena, const char *path, const MachineIncludes *includes, Machine *out,
+bool machine_read(Arena *arena, const char *path, const Includes *includes, Machine *out,
                   Error *err);
 
 /* The fields of a machine file, as rows of help. */

@@ -11,7 +11,7 @@
 #include "core/base/json.h"
 #include "core/rules/registry.h"
 #include "scripts/lua_api.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 typedef struct {
     const char *file;         /* what was opened: Graph.file */

@@ -3,7 +3,7 @@
 #define SCRIPTS_LUA_OPTIONS_H
 
 #include "core/session/policy_options.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 /* Reads the global OPTIONS of a file that was run in the sandbox, and the given values. `out` gets
  * them in the order of the file; its texts are copied to the arena. ERROR_SCRIPT: OPTIONS is not a

@@ -10,7 +10,7 @@
 
 #include "core/session/session.h"
 #include "scripts/lua_names.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 typedef struct {
     Decision decision;

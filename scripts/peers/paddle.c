@@ -5,7 +5,7 @@
 #include "core/peers/paddle/letters.h"
 #include "core/peers/paddle/merge.h"
 #include "scripts/lua_attrs.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 #include "scripts/register/lua_registered.h"
 
 #include <lauxlib.h>

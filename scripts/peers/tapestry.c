@@ -4,7 +4,7 @@
 #include "core/peers/tapestry/eval_template.h"
 #include "scripts/register/lua_operator.h"
 #include "scripts/register/lua_registered.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 #include <lauxlib.h>
 

@@ -3,7 +3,7 @@
 #include "core/session/session.h"
 #include "core/peers/torch/strategy.h"
 #include "scripts/lua_attrs.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 #include "scripts/register/lua_registered.h"
 
 #include <lauxlib.h>

@@ -8,7 +8,7 @@
 #define SCRIPTS_REGISTER_LUA_ASKED_H
 
 #include "core/rules/user_op.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 /* ORDER ASKED */
 typedef enum { ASKED_COST, ASKED_COMM, ASKED_INPUT_GEN, ASKED_GRADIENT, ASKED_COUNT } AskedKind;

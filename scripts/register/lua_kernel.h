@@ -9,7 +9,7 @@
 
 #include "core/run/kernel.h"
 #include "scripts/lua_api.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 /* A kernel that calls the function at the top of the stack, which is popped. It lives as long as
  * the sandbox. In sandbox_protect(). */

@@ -9,7 +9,7 @@
 #include "core/rules/registry.h"
 #include "core/session/session.h"
 #include "core/run/kernel.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 typedef struct {
     const char *kernel; /* the built-in operator whose kernel runs it; NULL */

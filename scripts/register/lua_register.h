@@ -7,7 +7,7 @@
 #define SCRIPTS_REGISTER_LUA_REGISTER_H
 
 #include "core/session/session.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 /* Runs the file's top level in the sandbox, which has read the source. Registered rules are added
  * to `rules`; those with functions call into the sandbox as long as they are used. */

@@ -6,7 +6,7 @@
 #ifndef SCRIPTS_REGISTER_LUA_REGISTERED_H
 #define SCRIPTS_REGISTER_LUA_REGISTERED_H
 
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 /* Records a call that registers `name` with the values at stack indices 1 and 2. */
 void registered_note(lua_State *L, const char *name);

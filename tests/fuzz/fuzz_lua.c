@@ -1,7 +1,7 @@
 /* fuzz_lua.c - any program of a grammar in the sandbox: it ends within its budget, with a result or
  * an error that has its kind, and the sandbox runs another one after it.
  */
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 #include "tests/fuzz/grammar.h"
 
 #include <stdio.h>

@@ -162,7 +162,9 @@ static void plan(Arena *arena, const SessionHooks *hooks, uint8_t how)
 /* Planned if it is whole, else its graph is built. */
 static void try_model(Arena *arena, uint8_t how, bool whole, Str model)
 {
-    Scripts *scripts = scripts_new(arena, root);
+    static Scripts *scripts; /* as long as the program: shipped files are compiled once */
+    if (!scripts)
+        scripts = scripts_new(arena_new(), root);
     SessionHooks hooks = quick_hooks(scripts);
     Error err = {0};
     write_in_memory("model.lua", model);
@@ -170,7 +172,6 @@ static void try_model(Arena *arena, uint8_t how, bool whole, Str model)
         plan(arena, &hooks, how);
     else
         check_error(&err, quick_graph(arena, &hooks, "./model.lua", &err) != NULL);
-    scripts_free(scripts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)

@@ -5,7 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/model/graph.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 /* ---- a sandbox of a text ---- */
 

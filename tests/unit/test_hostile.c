@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "scripts/hooks.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

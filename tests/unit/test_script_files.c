@@ -4,7 +4,7 @@
 #include "core/session/session.h"
 #include "scripts/hooks.h"
 #include "scripts/lua_machine.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 #include "tests/unit/unit.h"
 
 #include <inttypes.h>

@@ -16,12 +16,13 @@
  * Lua error, and sandbox_protect() turns it back, hint included. Free a sandbox with
  * sandbox_free().
  */
-#ifndef SCRIPTS_LUA_STATE_H
-#define SCRIPTS_LUA_STATE_H
+#ifndef SCRIPTS_SANDBOX_LUA_STATE_H
+#define SCRIPTS_SANDBOX_LUA_STATE_H
 
 #include "core/base/names.h"
 #include "core/base/progress.h"
 #include "core/base/vec.h"
+#include "scripts/sandbox/lua_chunks.h"
 
 #include <lua.h>
 #include <pthread.h>
@@ -38,6 +39,14 @@ enum {
 
 /* Limit of flops, bytes and microseconds that a script gives for one op: their sums stay finite. */
 #define SCRIPT_COST_MAX 1e18
+
+/* What include() may read beside the folder of the source: shipped files. */
+typedef struct {
+    /* The path of the file of that name; NULL with *err. NULL: nothing can be included. */
+    const char *(*find)(void *finder, const char *name, Error *err);
+    void *finder;
+    Chunks *chunks; /* keeps what Lua compiled of them; or NULL */
+} Includes;
 
 /* A call that registered something, with a hash of its arguments (lua_registered.h). */
 typedef struct {
@@ -65,9 +74,7 @@ typedef struct {
     pthread_mutex_t turn;    /* held while a kernel of it runs: ranks are threads */
     const void *kernel_call; /* KernelCall of the kernel that runs, or NULL */
     int64_t n_kernel_calls;
-    /* The path of the shipped file that include() names. NULL: nothing can be included. */
-    const char *(*find)(void *finder, const char *name, Error *err);
-    void *finder;
+    Includes includes;
     bool includes_beside; /* include() looks below the folder of the source first */
     const Arena *grows[SANDBOX_ARENAS_MAX]; /* arenas whose memory counts as the script's; or
                                                NULL */

@@ -1,4 +1,4 @@
-#include "scripts/lua_yaml.h"
+#include "scripts/sandbox/lua_yaml.h"
 
 #include "core/base/vec.h"
 #include "core/summary/decision_lua.h"

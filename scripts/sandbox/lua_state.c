@@ -1,7 +1,7 @@
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 #include "core/base/file.h"
-#include "scripts/lua_yaml.h"
+#include "scripts/sandbox/lua_yaml.h"
 
 #include <lauxlib.h>
 

@@ -6,8 +6,8 @@
  * and functions as keys. table.sort() is a merge sort. Addresses are shown as numbers, counted from
  * the first one shown.
  */
-#ifndef SCRIPTS_LUA_ORDER_H
-#define SCRIPTS_LUA_ORDER_H
+#ifndef SCRIPTS_SANDBOX_LUA_ORDER_H
+#define SCRIPTS_SANDBOX_LUA_ORDER_H
 
 #include <lua.h>
 

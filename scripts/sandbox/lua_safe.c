@@ -6,8 +6,8 @@
  * a dead coroutine do not run where no hook counts. The originals stay in Lua's table of loaded
  * libraries, where error messages find their names and scripts cannot reach them.
  */
-#include "scripts/lua_order.h"
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_order.h"
+#include "scripts/sandbox/lua_state.h"
 
 #include <lauxlib.h>
 #include <lualib.h>

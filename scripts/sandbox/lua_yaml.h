@@ -11,8 +11,8 @@
  * lists of texts (with dashes, or in brackets under enum, let and require) and comments; other YAML
  * is an error.
  */
-#ifndef SCRIPTS_LUA_YAML_H
-#define SCRIPTS_LUA_YAML_H
+#ifndef SCRIPTS_SANDBOX_LUA_YAML_H
+#define SCRIPTS_SANDBOX_LUA_YAML_H
 
 #include "core/base/error.h"
 #include "core/base/str.h"

@@ -1,6 +1,6 @@
-#include "scripts/lua_order.h"
+#include "scripts/sandbox/lua_order.h"
 
-#include "scripts/lua_state.h"
+#include "scripts/sandbox/lua_state.h"
 
 #include <lauxlib.h>
 
