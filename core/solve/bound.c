@@ -80,6 +80,7 @@ void bound_begin(Bound *bound, Arena *arena, Network *net)
     bound->direction = arena_array(arena, double, net->n_points);
     bound->best_price = arena_array(arena, double, net->n_points);
     bound->cost = arena_array(arena, double, 2 * (size_t)most_values);
+    bound->room = arena_array(arena, double, 2 * (size_t)most_values);
     bound->choice = arena_array(arena, int32_t, net->n_nodes);
     bound->regret = arena_array(arena, double, net->n_nodes);
 }
@@ -96,6 +97,11 @@ static void take_least(const Bound *bound, int32_t edge, int32_t at, NetView vie
 {
     double *mine = message(bound, edge, at);
     const double *theirs = message(bound, edge, view.other);
+    if (bound->classes) {
+        edge_classes_least(&bound->classes[edge], bound->net->edges.at[edge].a == at, view.n_x,
+                           view.n_y, theirs, bound->room, mine);
+        return;
+    }
     if (view.step_x == 1) {
         for (int32_t x = 0; x < view.n_x; x++)
             mine[x] = INFINITY;
@@ -339,10 +345,25 @@ static void keep_best(Bound *bound)
         memcpy(bound->best_price, bound->net->price, (size_t)bound->net->n_points * sizeof(double));
 }
 
+enum { PASSES_BEFORE_CLASSES = 2 }; /* to find them takes as long as about two passes */
+
+static void find_classes(Bound *bound)
+{
+    const Network *net = bound->net;
+    bound->classes = arena_array(bound->arena, EdgeClasses, net->edges.n);
+    for (int e = 0; e < net->edges.n; e++)
+        if (!net->edges.at[e].gone)
+            bound->classes[e] = edge_classes(bound->arena, net->edges.at[e].cost,
+                                             net->node[net->edges.at[e].a].n_values,
+                                             net->node[net->edges.at[e].b].n_values);
+}
+
 bool bound_pass(Bound *bound, bool forward, double target, SolveClock *clock)
 {
     Network *net = bound->net;
     double sum = net->constant;
+    if (bound->n_passes++ == PASSES_BEFORE_CLASSES)
+        find_classes(bound);
     sum_prices(bound);
     for (int32_t p = 0; p <= net->n_points; p++)
         bound->load[p] = 0;

@@ -13,6 +13,7 @@
 #ifndef CORE_SOLVE_BOUND_H
 #define CORE_SOLVE_BOUND_H
 
+#include "core/solve/classes.h"
 #include "core/solve/clock.h"
 #include "core/solve/network.h"
 #include "core/solve/slack.h"
@@ -25,10 +26,13 @@ typedef struct {
     double **message_a; /* [edges][values of a]: subtracted from the edge for a; NULL for removed
                            edges */
     double **message_b;
-    double *price_sum;     /* [n_points + 1]: prices of the points before */
-    double *load;          /* [n_points + 1] of each node's least value */
-    double *direction;     /* [n_points]: the smoothed subgradient */
-    double *cost;          /* of one node, scratch */
+    EdgeClasses *classes; /* [edges]; NULL before the pass from which on they pay */
+    double *price_sum;    /* [n_points + 1]: prices of the points before */
+    double *load;         /* [n_points + 1] of each node's least value */
+    double *direction;    /* [n_points]: the smoothed subgradient */
+    double *cost;         /* of one node, scratch */
+    double *room;         /* of one edge, scratch */
+    int n_passes;
     Slack left;            /* room under the limits with the decoded choice, for amounts above
                               the least ones */
     double *left_at_first; /* [n_points] */

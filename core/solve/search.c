@@ -11,13 +11,16 @@
 #define CLONES_MOST ((size_t)1 << 31) /* bytes of all networks on the way down */
 #define PROBED_MOST 3e7               /* entries of all edges */
 enum { POLISHED_EVERY = 10 };
+#define NEAR 0.02  /* gap at which bounds forbid so much that few passes are worth a reduction */
+#define SHRUNK 0.5 /* share of the entries that is left then */
 
-/* How long messages are passed: at the root before and after reductions, at a part, before a split.
- */
-typedef enum { PROBE, ROOT, PART, LAST } Effort;
+/* How long messages are passed: at the root before and after reductions, there between reductions
+ * that still help, at a part, before a split. */
+typedef enum { PROBE, ROOT, BRIEF, PART, LAST } Effort;
 static const struct {
     int passes, stuck; /* at most; as many that do not raise the bound end it */
-} efforts[] = {[PROBE] = {40, 4}, [ROOT] = {2000, 30}, [PART] = {40, 6}, [LAST] = {2, 6}};
+} efforts[] = {
+    [PROBE] = {40, 4}, [ROOT] = {2000, 30}, [BRIEF] = {30, 30}, [PART] = {40, 6}, [LAST] = {2, 6}};
 
 double solve_worth(const SolveSearch *search)
 {
@@ -81,7 +84,7 @@ static void run_passes(SolveSearch *search, Arena *arena, Network *net, Bound *b
 {
     double last = -INFINITY;
     int stuck = 0;
-    bool root = effort == ROOT || effort == PROBE;
+    bool root = effort <= BRIEF;
     for (int pass = 0; pass < efforts[effort].passes && stuck < efforts[effort].stuck; pass++) {
         if (!bound_pass(bound, pass % 2 == 0, search->best, search->clock))
             return;
@@ -142,16 +145,23 @@ static bool solve_whole(SolveSearch *search, Arena *arena, const Network *net, d
     return true;
 }
 
+/* Entries of all edges. */
+static double entries_of(const Network *net)
+{
+    double n = 0;
+    for (int e = 0; e < net->edges.n; e++)
+        if (!net->edges.at[e].gone)
+            n += (double)net->node[net->edges.at[e].a].n_values *
+                 net->node[net->edges.at[e].b].n_values;
+    return n;
+}
+
 /* Reductions compare values, which takes far longer than a few passes of messages: where a good
  * choice is known, most values go by the bound alone, or the choice is proven at once. Returns
  * false if nothing better is left. */
 static bool probe(SolveSearch *search, Network *net, Bounded *out)
 {
-    double work = 0;
-    for (int e = 0; e < net->edges.n; e++)
-        work +=
-            (double)net->node[net->edges.at[e].a].n_values * net->node[net->edges.at[e].b].n_values;
-    if (!(search->best < INFINITY) || work > PROBED_MOST)
+    if (!(search->best < INFINITY) || entries_of(net) > PROBED_MOST)
         return true;
     if (!network_drop_impossible(net, search->clock)) {
         out->bound = INFINITY;
@@ -176,13 +186,35 @@ static bool probe(SolveSearch *search, Network *net, Bounded *out)
 
 enum { ROUNDS_MOST = 4 };
 
+typedef struct {
+    bool root, thorough; /* thorough: messages were passed as long as they rose */
+    int round;           /* without brief ones */
+    double entries;      /* of the round before */
+} Rounds;
+
+static Effort next_effort(const SolveSearch *search, const Network *net, Rounds *rounds)
+{
+    double entries = entries_of(net);
+    bool shrunk = entries < SHRUNK * rounds->entries;
+    bool near = search->best - search->bound <= NEAR * fabs(search->best);
+    rounds->entries = entries;
+    if (rounds->root && !rounds->thorough && shrunk && near)
+        return BRIEF;
+    if (rounds->round == ROUNDS_MOST)
+        return LAST;
+    bool first = rounds->root && !rounds->thorough;
+    rounds->thorough = true;
+    return first ? ROOT : PART;
+}
+
 /* Reduces and bounds until nothing changes, or some times. Returns true if the network needs no
  * split: its bound is then final. */
 static bool settle(SolveSearch *search, Network *net, int depth, Bounded *out)
 {
-    if (depth == 0 && search->branches_most == 0 && !probe(search, net, out))
+    Rounds rounds = {.root = depth == 0 && search->branches_most == 0, .entries = INFINITY};
+    if (rounds.root && !probe(search, net, out))
         return true;
-    for (int round = 1;; round++) {
+    for (rounds.round = 1;;) {
         bool ok = network_reduce(net, search->clock), any = false;
         if (depth == 0 && !ok && !search->conflict.set)
             search->conflict = net->conflict;
@@ -195,20 +227,22 @@ static bool settle(SolveSearch *search, Network *net, int depth, Bounded *out)
             return true;
         }
         Arena *arena = arena_new();
-        double work_most = depth == 0 && round > 1 ? ELIMINATION_AT_ROOT : ELIMINATION_BELOW;
+        double work_most = depth == 0 && (rounds.round > 1 || rounds.entries < INFINITY)
+                               ? ELIMINATION_AT_ROOT
+                               : ELIMINATION_BELOW;
         bool solved = solve_whole(search, arena, net, work_most, &out->bound);
         if (!solved) {
             Bound bound;
+            Effort effort = next_effort(search, net, &rounds);
             bound_begin(&bound, arena, net);
-            run_passes(search, arena, net, &bound,
-                       round == ROUNDS_MOST                                     ? LAST
-                       : depth == 0 && round == 1 && search->branches_most == 0 ? ROOT
-                                                                                : PART);
+            run_passes(search, arena, net, &bound, effort);
             out->bound = fmax(out->bound, bound.best);
             solved = out->bound >= solve_worth(search);
             choose_split(net, &bound, out);
-            if (!solved && round < ROUNDS_MOST)
-                any = bound_apply(&bound, solve_worth(search), &ok) || (depth == 0 && round == 1);
+            if (!solved && effort != LAST)
+                any = bound_apply(&bound, solve_worth(search), &ok) || effort == BRIEF ||
+                      (depth == 0 && rounds.round == 1);
+            rounds.round += effort != BRIEF;
         }
         arena_free(arena);
         if (!ok)
