@@ -260,22 +260,6 @@ void instance_weigh(Instance *instance, InstanceCost kind)
 
 /* ---- one choice ---- */
 
-int instance_settle(Instance *instance, const int32_t *choice)
-{
-    int n = 0;
-    for (int i = 0; i < instance->tables.n; i++) {
-        const PlacedTable *placed = &instance->tables.at[i];
-        const MoveTable *table = placed->table;
-        int32_t a = choice[placed->a], b = choice[placed->b < 0 ? placed->a : placed->b];
-        int64_t at =
-            (int64_t)table->class_a[a] * table->n_b + (table->class_b ? table->class_b[b] : 0);
-        for (int32_t m = at > 0 ? table->end[at - 1] : 0; m < table->end[at]; m++)
-            n += table->move[m] != FORBIDDEN && !table->joined &&
-                 prices_settle(instance->memo->prices, table->move[m]);
-    }
-    return n;
-}
-
 double instance_cost_us(const Instance *instance, const int32_t *choice)
 {
     double us = 0;

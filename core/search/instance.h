@@ -143,10 +143,6 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
 typedef enum { COST_FOUND, COST_LEAST, COST_ON_PATHS } InstanceCost;
 void instance_weigh(Instance *instance, InstanceCost kind);
 
-/* Settles the moves that a choice of all nodes makes (prices.h); returns how many were not. Costs
- * stay until they are weighed again. */
-int instance_settle(Instance *instance, const int32_t *choice);
-
 /* What a choice of all nodes costs. */
 double instance_cost_us(const Instance *instance, const int32_t *choice);
 

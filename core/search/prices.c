@@ -207,14 +207,18 @@ static MovePrice *price_at(const Prices *prices, int32_t id)
     return &prices->asked->price.at[prices->asked->price_of.at[id]];
 }
 
-/* Most moves that look cheap by the first bound do not by this one, and need not be searched. */
-static void tighten(Prices *prices, const Asked *move, MovePrice *price)
+bool prices_tighten(Prices *prices, int32_t id)
 {
+    MovePrice *price = price_at(prices, id);
+    if (price->settled || price->tightened || !price->shared)
+        return false;
+    const Asked *move = intern_key(prices->asked->moves, id, NULL);
     double least = reshard_least_us(prices->settler, (Dtype)move->dtype, move->from, move->to,
                                     prices->fixed, (double)move->fill);
     price->tightened = true;
     price->least_us = fmin(fmax(price->least_us, least), price->us);
     price->settled = price->least_us >= price->us * (1 - SAME);
+    return true;
 }
 
 bool prices_settle(Prices *prices, int32_t id)
@@ -223,11 +227,9 @@ bool prices_settle(Prices *prices, int32_t id)
     MovePrice *price = price_at(prices, id);
     if (price->settled)
         return false;
-    const Asked *move = intern_key(asked->moves, id, NULL);
-    if (price->shared && !price->tightened) {
-        tighten(prices, move, price);
+    if (prices_tighten(prices, id))
         return true;
-    }
+    const Asked *move = intern_key(asked->moves, id, NULL);
     const ReshardPath *path = reshard_filled(prices->settler, (Dtype)move->dtype, move->from,
                                              move->to, prices->fixed, (double)move->fill);
     MovePrice settled = price_of_path(prices, path, true, price->shared && path->proven);

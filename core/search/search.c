@@ -9,6 +9,7 @@
 #include "core/search/lift.h"
 #include "core/search/memory.h"
 #include "core/search/relax.h"
+#include "core/search/settle.h"
 #include "core/search/start.h"
 #include "core/session/make.h"
 #include "core/solve/clock.h"
@@ -365,7 +366,8 @@ static bool settle(Search *s, SolveAnswer *answer, Error *err)
         ends = answer->outcome != SOLVE_CHOICE ||
                answer->bound >= s->best_us * (1 - fmax(SAME, s->request->gap));
         s->gap = fmin(s->gap, fmax(GAP_LAST, (1 - answer->bound / s->best_us) / 2));
-        if (ends || instance_settle(s->instance, answer->choice) > 0)
+        if (ends || instance_tighten_near(s->instance, answer->choice, s->allowed) > 0 ||
+            instance_settle(s->instance, answer->choice) > 0)
             continue;
         ends = s->gap <= 0 || answer->proven;
         s->gap = s->gap > GAP_LAST ? s->gap / 10 : 0;

@@ -1,0 +1,19 @@
+/* settle.h - which moves of an instance have to be settled (prices.h), so that a bound by the least
+ * costs of moves reaches the best plan.
+ */
+#ifndef CORE_SEARCH_SETTLE_H
+#define CORE_SEARCH_SETTLE_H
+
+#include "core/search/instance.h"
+
+/* Settles the moves that a choice of all nodes makes; returns how many were not. Costs stay until
+ * they are weighed again. */
+int instance_settle(Instance *instance, const int32_t *choice);
+
+/* Tightens the bounds of the moves of the choice, and of cheaper ones near it: of one node after
+ * another the choice is changed for one that costs less by the least costs of moves, until none
+ * does. Returns the number of bounds tightened. allowed[node]: choices that may be taken; NULL:
+ * all. */
+int instance_tighten_near(Instance *instance, const int32_t *choice, const bool *const *allowed);
+
+#endif
