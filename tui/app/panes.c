@@ -23,38 +23,48 @@ enum {
     ONLY_TALL = 8,   /* screens of LAYOUT_STACK_TALL lines */
     ONLY_WHOLE = 16, /* a forward plan without stages */
     ONLY_TRIES = 32, /* a training step whose policy has settings to try */
-    ONLY_SPARE = 64  /* screens on which the view in the first pane leaves lines; it leads */
+    ONLY_SPARE = 64, /* screens on which the view in the first pane leaves lines; it leads */
+    ONLY_WIDE = 128, /* screens of LAYOUT_WIDE columns */
+    ONLY_LESS = 256  /* screens of fewer, for the view in the first pane */
 };
 
 static const Workspace workspaces[] = {
     {.n = 3,
-     .pane = {{SHOW_GRAPH, 0, 0, 61, 100},
-              {SHOW_OP, 61, 0, 39, 48},
-              {SHOW_TENSOR, 61, 48, 39, 52}}},
+     .pane = {{SHOW_GRAPH, 0, 0, 61, 100}, {SHOW_OP, 61, 0, 39, 48}, {SHOW_TENSOR, 61, 48, 39, 52}},
+     .only = ONLY_WIDE},
+    {.n = 3,
+     .pane = {{SHOW_TENSOR, 0, 0, 56, 68}, {SHOW_OP, 56, 0, 44, 68}, {SHOW_WHY, 0, 68, 100, 32}},
+     .only = ONLY_LESS},
     {.n = 4,
      .pane = {{SHOW_MEM, 0, 0, 100, 60},
               {SHOW_LIVE, 0, 60, 36, 40},
               {SHOW_SAVED, 36, 60, 30, 40},
               {SHOW_TRY, 66, 60, 34, 40}},
-     .only = ONLY_TRIES},
+     .only = ONLY_WIDE | ONLY_TRIES},
     {.n = 3,
      .pane = {{SHOW_MEM, 0, 0, 100, 60}, {SHOW_LIVE, 0, 60, 52, 40}, {SHOW_SAVED, 52, 60, 48, 40}},
-     .only = ONLY_TRAINS},
+     .only = ONLY_WIDE | ONLY_TRAINS},
     {.n = 3,
      .pane = {{SHOW_SAVED, 52, 60, 48, 40}, {SHOW_MEM, 0, 0, 100, 60}, {SHOW_LIVE, 0, 60, 52, 40}},
-     .only = ONLY_TRAINS},
+     .only = ONLY_WIDE | ONLY_TRAINS},
     {.n = 4,
      .pane = {{SHOW_MESH, 0, 0, 57, 36},
               {SHOW_LINKS, 0, 36, 57, 30},
               {SHOW_MEM, 57, 0, 43, 66},
               {SHOW_LIVE, 0, 66, 100, 34}},
-     .only = ONLY_HIGH},
+     .only = ONLY_WIDE | ONLY_HIGH},
     {.n = 3,
      .pane = {{SHOW_MESH, 0, 0, 57, 58}, {SHOW_MEM, 57, 0, 43, 58}, {SHOW_LIVE, 0, 58, 100, 42}}},
     {.n = 3,
      .pane = {{SHOW_COMM, 0, 0, 100, 38},
               {SHOW_COMM_DETAIL, 0, 38, 57, 62},
-              {SHOW_LINKS, 57, 38, 43, 62}}},
+              {SHOW_LINKS, 57, 38, 43, 62}},
+     .only = ONLY_WIDE},
+    {.n = 3,
+     .pane = {{SHOW_DIFF, 0, 0, 58, 66},
+              {SHOW_TRY, 0, 66, 58, 34},
+              {SHOW_DIFF_TOTALS, 58, 0, 42, 100}},
+     .only = ONLY_ALONE | ONLY_TRIES},
     {.n = 2,
      .pane = {{SHOW_DIFF, 0, 0, 58, 100}, {SHOW_DIFF_TOTALS, 58, 0, 42, 100}},
      .only = ONLY_ALONE | ONLY_TRAINS},
@@ -68,45 +78,59 @@ static const Workspace workspaces[] = {
      .pane = {{SHOW_DIFF_TOTALS, 0, 0, 100, 32},
               {SHOW_DIFF, 0, 32, 100, 48},
               {SHOW_FORK, 0, 80, 100, 20}},
-     .only = ONLY_TRAINS},
+     .only = ONLY_WIDE | ONLY_TRAINS},
     {.n = 3,
      .pane = {{SHOW_DIFF_TOTALS, 0, 0, 100, 20},
               {SHOW_DIFF, 0, 20, 100, 56},
-              {SHOW_FORK, 0, 76, 100, 24}}},
+              {SHOW_FORK, 0, 76, 100, 24}},
+     .only = ONLY_WIDE},
     {.n = 4,
      .pane = {{SHOW_POLICY, 0, 0, 50, 68},
               {SHOW_CONSOLE, 0, 68, 50, 32},
               {SHOW_RUN, 50, 0, 50, 50},
-              {SHOW_CHECK, 50, 50, 50, 50}}},
+              {SHOW_CHECK, 50, 50, 50, 50}},
+     .only = ONLY_WIDE},
+    {.n = 2, .pane = {{SHOW_RUN, 0, 0, 60, 100}, {SHOW_CHECK, 60, 0, 40, 100}}, .only = ONLY_LESS},
     {.n = 4,
      .pane = {{SHOW_WHY, 0, 0, 61, 38},
               {SHOW_POLICY, 0, 38, 61, 62},
               {SHOW_OP, 61, 0, 39, 50},
-              {SHOW_TENSOR, 61, 50, 39, 50}}},
+              {SHOW_TENSOR, 61, 50, 39, 50}},
+     .only = ONLY_WIDE},
     {.n = 4,
      .pane = {{SHOW_FINDINGS, 0, 0, 61, 38},
               {SHOW_POLICY, 0, 38, 61, 62},
               {SHOW_OP, 61, 0, 39, 50},
-              {SHOW_TENSOR, 61, 50, 39, 50}}},
+              {SHOW_TENSOR, 61, 50, 39, 50}},
+     .only = ONLY_WIDE},
     {.n = 4,
      .pane = {{SHOW_JOURNAL, 0, 0, 61, 38},
               {SHOW_POLICY, 0, 38, 61, 62},
               {SHOW_OP, 61, 0, 39, 50},
-              {SHOW_TENSOR, 61, 50, 39, 50}}},
+              {SHOW_TENSOR, 61, 50, 39, 50}},
+     .only = ONLY_WIDE},
     {.n = 4,
      .pane = {{SHOW_ERRORS, 0, 0, 61, 28},
               {SHOW_POLICY, 0, 28, 61, 72},
               {SHOW_OP, 61, 0, 39, 50},
-              {SHOW_TENSOR, 61, 50, 39, 50}}},
+              {SHOW_TENSOR, 61, 50, 39, 50}},
+     .only = ONLY_WIDE},
     {.n = 3,
      .pane = {{SHOW_EVENTS, 0, 0, 61, 100},
               {SHOW_OP, 61, 0, 39, 48},
-              {SHOW_TENSOR, 61, 48, 39, 52}}},
+              {SHOW_TENSOR, 61, 48, 39, 52}},
+     .only = ONLY_WIDE},
     {.n = 3,
      .pane = {{SHOW_SCHEDULE, 0, 0, 100, 66},
               {SHOW_GRAPH, 0, 66, 56, 34},
               {SHOW_RUN, 56, 66, 44, 34}},
      .only = ONLY_WHOLE},
+    {.n = 4,
+     .pane = {{SHOW_NEAR, 0, 0, 56, 68},
+              {SHOW_WHY, 0, 68, 56, 32},
+              {SHOW_OP, 56, 0, 44, 50},
+              {SHOW_TENSOR, 56, 50, 44, 50}},
+     .only = ONLY_WIDE | ONLY_HIGH},
     {.n = 3,
      .pane = {{SHOW_NEAR, 0, 0, 100, 44}, {SHOW_OP, 0, 44, 52, 56}, {SHOW_TENSOR, 52, 44, 48, 56}}},
 };
@@ -156,7 +180,7 @@ static bool has_pane(const Workspace *workspace, ShowId show)
     return false;
 }
 
-/* Where a view leads if there is such a workspace, else where it has a pane. */
+/* Where a view leads if there is such a workspace, else, on a wide screen, where it has a pane. */
 static const Workspace *workspace_of(ShowId show, unsigned have)
 {
     const Workspace *beside = NULL;
@@ -167,7 +191,7 @@ static const Workspace *workspace_of(ShowId show, unsigned have)
             continue;
         if (workspace->pane[0].show == show)
             return workspace;
-        if (!beside && has_pane(workspace, show))
+        if (!beside && have & ONLY_WIDE && has_pane(workspace, show))
             beside = workspace;
     }
     return beside;
@@ -221,12 +245,13 @@ static int border_at(const PaneLayout *layout, bool upright, int percent)
 
 /* ---- lines that one pane has too many and another too few ---- */
 
-/* Of the panes on one side of a level border. */
+/* Of the panes on one side of a level border, in lines. */
 typedef struct {
-    int spare, lacks; /* lines, of the pane that has least of them */
+    int spare; /* of the pane that can spare least; INT_MAX: there is no pane */
+    int lacks; /* of the pane that lacks most */
 } Side;
 
-static const Side no_pane = {INT_MAX, INT_MAX};
+static const Side no_pane = {INT_MAX, 0};
 
 static void side_add(Side *side, int wants, int lines)
 {
@@ -235,7 +260,7 @@ static void side_add(Side *side, int wants, int lines)
     int lacks = !wants ? INT_MAX : lines < wants ? wants - lines : 0;
 
     side->spare = spare < side->spare ? spare : side->spare;
-    side->lacks = lacks < side->lacks ? lacks : side->lacks;
+    side->lacks = lacks > side->lacks ? lacks : side->lacks;
 }
 
 /* Rows by which their border goes down. */
@@ -334,8 +359,10 @@ PaneLayout layout_make(int w, int h, ShowId show, const LayoutLook *look, const 
                     (!look->trains && !look->staged ? ONLY_WHOLE : 0u) |
                     (look->tries ? ONLY_TRIES : 0u) | (h >= LAYOUT_HIGH ? ONLY_HIGH : 0u) |
                     (spares && !look->brief ? ONLY_SPARE : 0u) |
+                    (w >= LAYOUT_WIDE ? ONLY_WIDE : ONLY_LESS) |
                     (h >= LAYOUT_STACK_TALL && !look->brief ? ONLY_TALL : 0u);
-    const Workspace *workspace = workspace_for(show, look, have);
+    bool panes = w >= LAYOUT_WIDE ? h >= LAYOUT_TALL : w >= LAYOUT_PANES_W && have & ONLY_TALL;
+    const Workspace *workspace = panes ? workspace_for(show, look, have) : NULL;
     const Stack *stack = stack_of(show, look->lead, have);
 
     if (splits)
@@ -343,7 +370,7 @@ PaneLayout layout_make(int w, int h, ShowId show, const LayoutLook *look, const 
     layout.too_small = w < LAYOUT_MIN_W || h < LAYOUT_MIN_H;
     if (layout.too_small)
         return layout;
-    if (workspace && !look->zoomed && w >= LAYOUT_WIDE && h >= LAYOUT_TALL)
+    if (workspace && !look->zoomed)
         spread(&layout, workspace, look, body);
     else if (stack && !look->zoomed && body.h >= LAYOUT_STACK_H)
         pile(&layout, stack, look, body);

@@ -13,9 +13,10 @@
  * selected one + links, two plans, policy + console + run; a page (why, findings, events, the
  * journal, errors, boxes around an op) + op + tensor + policy. Below that size a view fills the
  * screen, or shares it with the parts that explain it, stacked; from LAYOUT_STACK_TALL rows on this
- * includes pages, values and the mesh. A pane with more lines than its view can use (LayoutLook)
- * gives them to the pane above or below it. Below LAYOUT_MIN_W x LAYOUT_MIN_H the screen is one
- * line with a message.
+ * includes pages, values and the mesh, and from LAYOUT_PANES_W columns on values, the mesh, a run,
+ * boxes around an op and one plan alone have panes there too. A pane with more lines than its view
+ * can use (LayoutLook) gives them to the pane above or below it. Below LAYOUT_MIN_W x LAYOUT_MIN_H
+ * the screen is one line with a message.
  */
 #ifndef TUI_APP_PANES_H
 #define TUI_APP_PANES_H
@@ -26,6 +27,7 @@ enum {
     LAYOUT_MIN_W = 40,
     LAYOUT_MIN_H = 10,
     LAYOUT_WIDE = 130,
+    LAYOUT_PANES_W = 116, /* from here on some views have panes beside each other on tall screens */
     LAYOUT_TALL = 30,
     LAYOUT_HIGH = 56,       /* from here on some workspaces have an additional pane */
     LAYOUT_STACK_H = 14,    /* height of the body from which views are stacked */

@@ -45,7 +45,7 @@ typedef struct {
 
 static IndexColumns index_columns(int w)
 {
-    return w < 52   ? (IndexColumns){5, 6, 7, 9, 7}
+    return w < 52   ? (IndexColumns){5, 6, 7, 11, 6}
            : w < 71 ? (IndexColumns){7, 8, 8, 14, 8}
                     : (IndexColumns){7, 8, 8, 22, 8};
 }

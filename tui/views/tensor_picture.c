@@ -111,6 +111,8 @@ static Str column_label(const void *context, int64_t column)
         return range;
     Buf text = buf_new(drawn->picture.ui->frame);
     buf_printf(&text, "%" PRId64, start);
+    if ((int)text.n >= drawn->tiles.width && column % 2 == 1)
+        return STR(""); /* every other column has one */
     buf_puts(&text, (int)text.n + 1 < drawn->tiles.width ? ":" : "");
     return buf_str(&text);
 }

@@ -167,8 +167,12 @@ static void draw_line(const Tiles *tiles, const TilesFill *fill, int label, int6
 static void draw_column_labels(const Tiles *tiles, const TilesFill *fill, int label, Pen *pen)
 {
     for (int64_t c = 0; c < tiles->columns && pen->x < pen->area.w; c++) {
+        Str text = fill->column_label(fill->context, c);
+        if (text.n == 0)
+            continue;
         pen_to(pen, label + (int)c * (tiles->width + tiles->framed) + tiles->framed, pen->y);
-        pen_fit(pen, ROLE_DIM, fill->column_label(fill->context, c), tiles->width);
+        pen_fit(pen, ROLE_DIM, text,
+                (int)text.n > tiles->width ? 2 * tiles->width - 1 : tiles->width);
     }
     pen_line(pen);
 }

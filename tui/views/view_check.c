@@ -179,10 +179,13 @@ static bool is_measured(const RunState *run, const TimeKind *kind)
     return run->arena && (!run->actual || kind->measured_us > 0);
 }
 
+enum { KINDS_W = 45, MEASURED_W = 18, BAR_LEAST = 8 };
+
 static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
 {
     const Timeline *line = run->timeline;
     double step = line->us, took = run->report.median_us;
+    int bar = pen->area.w - (run->arena ? KINDS_W + MEASURED_W : KINDS_W) - 3;
 
     pen_printf(pen, ROLE_HEAD, " %-18s%8s%11s%7s", "KIND", "OPS", "PREDICTED", "SHARE");
     if (run->arena)
@@ -200,6 +203,10 @@ static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
         if (is_measured(run, kind)) {
             pen_right(pen, ROLE_TEXT, label_us(ui, kind->measured_us), 11);
             pen_printf(pen, ROLE_DIM, "%6.1f%%", took > 0 ? 100 * kind->measured_us / took : 0);
+        }
+        if (bar >= BAR_LEAST) {
+            pen_to(pen, pen->area.w - bar - 1, pen->y);
+            pen_bar(pen, k == KIND_RESHARD ? ROLE_DEAR : ROLE_RAIL, kind->us, step, bar);
         }
         pen_line(pen);
     }

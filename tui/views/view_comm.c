@@ -4,6 +4,7 @@
 #include "core/model/stated.h"
 #include "core/cost/cost.h"
 #include "core/cost/exposed.h"
+#include "core/plan/origin.h"
 #include "core/summary/sheets.h"
 #include "tui/state/menu.h"
 #include "tui/state/jobs/reasons_job.h"
@@ -89,16 +90,26 @@ static Str cause_text(const Ui *ui, const Reshard *reshard)
     return str_from(arena_printf(ui->frame, "%.*s%s", STR_ARG(label_pin(ui->frame, pin)), asked));
 }
 
-/* The line, and where there is room who needs it so. */
+/* The line, and where there is room who needs it so and what the line says. */
 static Str long_cause(const Ui *ui, const Reshard *reshard, int width)
 {
+    enum { SOURCE_LEAST = 24 };
     Str line = cause_text(ui, reshard);
     int32_t op = reshard->n_uses > 0 ? ui_plan(ui)->moved->reshard_uses[reshard->use] : -1;
-    const char *text = op < 0 ? ""
-                              : arena_printf(ui->frame, "%.*s for %s", STR_ARG(line),
-                                             label_operator(ui_graph(ui), op));
-
-    return op >= 0 && text_columns(str_from(text)) <= width ? str_from(text) : line;
+    if (op < 0)
+        return line;
+    Str reader = str_from(
+        arena_printf(ui->frame, "%.*s for %s", STR_ARG(line), label_operator(ui_graph(ui), op)));
+    int need = text_columns(reader);
+    const Decision *pin = need + SOURCE_LEAST > width || !reasons_ready(ui, ui_plan(ui))
+                              ? NULL
+                              : comm_cause(ui->frame, ui->session, reshard);
+    if (!pin || pin->origin.kind != ORIGIN_POLICY)
+        return need <= width ? reader : line;
+    Buf text = buf_marked(ui->frame);
+    buf_printf(&text, "%.*s  ", STR_ARG(reader));
+    origin_put_lua(ui->session->mesh, str_from(pin->origin.text), &text);
+    return buf_str(&text);
 }
 
 static Text change_text(const Ui *ui, const Reshard *reshard)

@@ -445,7 +445,8 @@ static void draw(Ui *ui, Pen *pen)
         step_account_draw(ui, pen);
     if (comm->n_rows <= 0)
         return;
-    ui->list[SHOW_COMM_DETAIL].wants = LINES_WANTED; /* whichever is selected */
+    bool all_listed = ui->list[SHOW_COMM].n <= ui->list[SHOW_COMM].height;
+    ui->list[SHOW_COMM_DETAIL].wants = all_listed ? 0 : LINES_WANTED; /* whichever is selected */
     *detail = (Detail){.ui = ui, .w = pen->area.w, .h = pen->area.h};
     detail->row = &comm->row[ui->at.reshard];
     detail->reshard = &ui_plan(ui)->moved->reshards[detail->row->first];

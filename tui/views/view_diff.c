@@ -205,7 +205,7 @@ static void draw_choices(const Ui *ui, Pen *pen)
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         pen_rune(pen, ROLE_TEXT, ' ');
         pen_fit(pen, ROLE_FOCUS, str_from(choices[i].type), TYPE_W);
-        pen_puts(pen, ROLE_DIM, choices[i].what);
+        pen_put_folded(pen, ROLE_DIM, str_from(choices[i].what), TYPE_W + 1);
         pen_line(pen);
     }
     for (int i = 0; i < options->n && !pen_full(pen); i++) {

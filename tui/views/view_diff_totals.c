@@ -2,6 +2,7 @@
  * one plan costs while there is no second. */
 #include "tui/views/diff_cells.h"
 #include "tui/views/label.h"
+#include "tui/screen/folded.h"
 #include "tui/views/step/step_account.h"
 
 #include "core/cost/pipeline.h"
@@ -391,7 +392,7 @@ static void draw_one(Ui *ui, Pen *pen)
     fill(&rows);
     fit(&rows, pen->area.h - 1);
     pen_printf(pen, ROLE_HEAD, " A %s", compare_name(ui, 0));
-    pen_puts(pen, ROLE_DIM, ", the plan on the screen; d opens plan B beside it");
+    pen_put_folded(pen, ROLE_DIM, STR(", the plan on the screen; d opens plan B beside it"), 3);
     pen_line(pen);
     for (int i = 0; i < rows.n; i++) {
         rows.row[i].b = STR("");

@@ -281,7 +281,7 @@ static void draw_none(Ui *ui, Pen *pen)
 /* The lines of the file around one, where there is room for some. */
 static void draw_around(const Ui *ui, const PolicyLines *lines, int number, Pen *pen)
 {
-    enum { AROUND_LEAST = 6 };
+    enum { AROUND_LEAST = 3 };
     pen_line(pen);
     int room = pen->area.h - pen->y - 1;
     if (room < AROUND_LEAST)

@@ -330,24 +330,42 @@ static void draw_legend(const Timeline *line, Pen *pen)
     pen_line(pen);
 }
 
-static void draw_table_head(const RunState *run, int label, bool shares, Pen *pen)
+/* Columns of the table of ops; bar 0: none. */
+typedef struct {
+    int label, bar;
+    bool shares;
+} TableColumns;
+
+static TableColumns table_columns(const RunState *run, int w)
+{
+    enum { SHARES_FROM = 70, BAR_FROM = 84, BAR_W = 20 };
+    TableColumns columns = {.shares = w >= SHARES_FROM,
+                            .bar = !run->arena && w >= BAR_FROM ? BAR_W : 0};
+    int share = !columns.shares ? 0 : run->arena ? 14 : 7;
+    int label = w - 9 - 11 - (run->arena ? 19 : 0) - share - columns.bar - 1;
+    columns.label = label > 8 ? label : 8;
+    return columns;
+}
+
+static void draw_table_head(const RunState *run, const TableColumns *columns, Pen *pen)
 {
     pen_puts(pen, ROLE_HEAD, "    ×    ");
     pen_fit(pen, ROLE_HEAD,
-            run->arena ? STR("OP, worst estimate first") : STR("OP, the longest first"), label);
+            run->arena ? STR("OP, worst estimate first") : STR("OP, the longest first"),
+            columns->label);
     pen_right(pen, ROLE_HEAD, STR("PREDICTED"), 11);
-    if (shares)
+    if (columns->shares)
         pen_right(pen, ROLE_HEAD, STR("SHARE"), 7);
     if (run->arena) {
         pen_right(pen, ROLE_HEAD, STR("MEASURED"), 11);
-        if (shares)
+        if (columns->shares)
             pen_right(pen, ROLE_HEAD, STR("SHARE"), 7);
         pen_right(pen, ROLE_HEAD, STR("CHANGE"), 8);
     }
     pen_line(pen);
 }
 
-static void draw_table_row(const Ui *ui, const RunState *run, int at, int label, bool shares,
+static void draw_table_row(const Ui *ui, const RunState *run, int at, const TableColumns *columns,
                            Pen *pen)
 {
     const Timeline *line = run->timeline;
@@ -361,16 +379,21 @@ static void draw_table_row(const Ui *ui, const RunState *run, int at, int label,
     else
         pen_rune(pen, ROLE_HEAD, (uint32_t)(row->us > 0 ? line->kind[row->kind].letter : ' '));
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit_name(pen, ROLE_TEXT, str_from(row->label), label);
+    pen_fit_name(pen, ROLE_TEXT, str_from(row->label), columns->label);
     pen_right(pen, ROLE_TEXT, label_us(ui, row->us), 11);
-    if (shares)
+    if (columns->shares)
         pen_right(pen, ROLE_DIM,
                   str_from(arena_printf(ui->frame, "%.1f%%", step > 0 ? 100 * row->us / step : 0)),
                   7);
+    if (columns->bar) {
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_bar(pen, row->kind == KIND_RESHARD ? ROLE_DEAR : ROLE_RAIL, row->us, line->row[0].us,
+                columns->bar - 1);
+    }
     if (!run->arena)
         return;
     pen_right(pen, ROLE_TEXT, label_us(ui, row->measured_us), 11);
-    if (shares)
+    if (columns->shares)
         pen_right(pen, ROLE_DIM,
                   str_from(arena_printf(ui->frame, "%.1f%%",
                                         took > 0 ? 100 * row->measured_us / took : 0)),
@@ -381,16 +404,14 @@ static void draw_table_row(const Ui *ui, const RunState *run, int at, int label,
 static void draw_table(Ui *ui, const RunState *run, Pen *pen)
 {
     const Timeline *line = run->timeline;
-    bool shares = pen->area.w >= 70;
-    int label =
-        pen->area.w - 9 - 11 - (run->arena ? 19 : 0) - (shares ? run->arena ? 14 : 7 : 0) - 1;
+    TableColumns columns = table_columns(run, pen->area.w);
     int64_t at = line->span[run->span].row, *top = &ui->list[SHOW_RUN].top;
 
-    draw_table_head(run, label > 8 ? label : 8, shares, pen);
+    draw_table_head(run, &columns, pen);
     int h = pen->area.h - pen->y;
     list_show(&ui->list[SHOW_RUN], at, line->n_rows, h);
     for (int i = 0; i < h && *top + i < line->n_rows; i++) {
-        draw_table_row(ui, run, (int)*top + i, label > 8 ? label : 8, shares, pen);
+        draw_table_row(ui, run, (int)*top + i, &columns, pen);
         rows_end(ui, SHOW_RUN, *top + i == at, pen);
     }
 }

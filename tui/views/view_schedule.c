@@ -251,11 +251,14 @@ static void draw_without_stages(Ui *ui, Pen *pen)
     pen_line(pen);
     pen_line(pen);
     schedule_kinds(&n);
+    bool kinds = pen->area.h - pen->y >= n + 2 + beside;
     if (!ui_graph(ui)->phase)
         ui->list[SHOW_SCHEDULE].wants = pen->y + n + 2 + ACCOUNT_WANTED;
-    if (pen->area.h - pen->y >= n + 2 + beside)
+    if (kinds)
         draw_kinds(pen);
     step_account_draw(ui, pen);
+    if (!ui_graph(ui)->phase && !kinds && !pen_full(pen))
+        ui->list[SHOW_SCHEDULE].wants = pen->y;
 }
 
 static void draw_none(Ui *ui, Pen *pen)

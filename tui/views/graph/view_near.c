@@ -15,9 +15,9 @@ static NearState *near_state(const Ui *ui)
 }
 
 enum {
-    HOPS_MAX = 2,
+    HOPS_MAX = 3,
     LEVELS = 2 * HOPS_MAX + 1,
-    BOXES_MAX = 15,
+    BOXES_MAX = 30,
     BOX_H = 3,
     LEVEL_H = 4,
     BOX_W = 14
@@ -27,12 +27,12 @@ enum { WIDEST = 44 };
 /* Ops within some hops of one, in levels: its makers above it, its readers below. */
 typedef struct {
     int32_t op;
-    int level; /* 0 to 2 * hops */
+    int level; /* 0 to n_levels - 1 */
     int at;    /* from left to right in it */
 } OpBox;
 
 typedef struct {
-    int hops, n, n_left_out;
+    int hops, n_levels, n, n_left_out;
     OpBox box[BOXES_MAX + 1];
     int n_at[LEVELS];
 } Near;
@@ -84,34 +84,46 @@ static void add_readers(const Ui *ui, Near *near, const OpBox *box, int most)
     }
 }
 
-static void collect(const Ui *ui, Near *near, int32_t center, int hops, int most)
+static void collect(const Ui *ui, Near *near, int32_t center, int up, int down, int most)
 {
-    *near = (Near){.hops = hops};
-    add_box(near, center, hops, most);
-    for (int hop = 0; hop < hops; hop++)
+    *near = (Near){.hops = up > down ? up : down, .n_levels = up + down + 1};
+    add_box(near, center, up, most);
+    for (int hop = 0; hop < near->hops; hop++)
         for (int i = 0, n = near->n; i < n; i++) {
             OpBox box = near->box[i];
-            if (box.level == hops - hop)
+            if (hop < up && box.level == up - hop)
                 add_makers(ui, near, &box, most);
-            if (box.level == hops + hop)
+            if (hop < down && box.level == up + hop)
                 add_readers(ui, near, &box, most);
         }
 }
 
-/* As many hops as there is room for without leaving a box out; one at least where one level fits
- * beside another. */
+/* As many hops up and down as there is room for without leaving a box out; one at least where one
+ * level fits above and one below. */
 static bool collect_fitting(const Ui *ui, Near *near, int w, int h)
 {
     int32_t center = near_state(ui)->op < 0 ? ui->at.op : near_state(ui)->op;
-    int hops = HOPS_MAX, most = w / (BOX_W + 1) > 0 ? w / (BOX_W + 1) : 1;
+    int most = w / (BOX_W + 1) > 0 ? w / (BOX_W + 1) : 1, hops[2] = {0, 0};
+    bool more = 3 * LEVEL_H - 1 <= h;
 
     if (center < 0)
         return false;
-    while (hops > 0 && (2 * hops + 1) * LEVEL_H - 1 > h)
-        hops--;
-    collect(ui, near, center, hops, most);
-    while (near->n_left_out > 0 && hops > 1)
-        collect(ui, near, center, --hops, most);
+    collect(ui, near, center, 0, 0, most);
+    while (more) {
+        more = false;
+        for (int side = 0; side < 2; side++) {
+            int up = hops[0] + (side == 0), down = hops[1] + (side == 1);
+            if (hops[side] == HOPS_MAX || (up + down + 1) * LEVEL_H - 1 > h)
+                continue;
+            Near wider;
+            collect(ui, &wider, center, up, down, most);
+            if (wider.n == near->n || (hops[side] > 0 && wider.n_left_out > near->n_left_out))
+                continue;
+            *near = wider;
+            hops[side]++;
+            more = true;
+        }
+    }
     return true;
 }
 
@@ -269,14 +281,14 @@ static void draw(Ui *ui, Pen *pen)
         pen_puts(pen, ROLE_DIM, "no op is selected");
         return;
     }
-    for (int level = 0; level < 2 * near.hops; level++)
+    for (int level = 0; level + 1 < near.n_levels; level++)
         draw_edges(ui, &near, level, pen);
     for (int i = 0; i < near.n; i++)
         draw_box(ui, &near, &near.box[i], pen);
     if (near.hops == 0)
         draw_names(ui, &near.box[0], pen);
     if (near.hops > 0)
-        ui->list[SHOW_NEAR].wants = (2 * near.hops + 1) * LEVEL_H;
+        ui->list[SHOW_NEAR].wants = near.n_levels * LEVEL_H;
     near_state(ui)->h = pen->area.h;
     near_state(ui)->w = pen->area.w;
 }

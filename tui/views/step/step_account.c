@@ -48,7 +48,9 @@ static void draw_part(const Ui *ui, const StepParts *parts, int at, Pen *pen)
 void step_parts_draw(const Ui *ui, Pen *pen)
 {
     const StepParts *parts = comm_parts(ui->comm);
-    pen_fit(pen, ROLE_HEAD, STR(" WHERE A STEP'S TIME GOES"), name_columns(pen) + INDENT);
+    int room = name_columns(pen) + INDENT;
+    Str title = STR(" WHERE A STEP'S TIME GOES");
+    pen_fit(pen, ROLE_HEAD, (int)title.n <= room ? title : STR(" TIME OF A STEP"), room);
     pen_right(pen, ROLE_HEAD, label_us(ui, parts->us), US_W);
     pen_right(pen, ROLE_HEAD, STR("SHARE"), SHARE_W);
     pen_right(pen, ROLE_HEAD, STR("TIMES"), TIMES_W);
