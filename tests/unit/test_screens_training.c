@@ -146,7 +146,7 @@ static ScreenRow rows[] = {
      24,
      "/layers.3.mlp.down_proj/Mat<Enter>",
      3,
-     {" ■─┼─╯      Add ", " ├─┼─■      post_…rnorm"}},
+     {" ■─┼─╯      Add ", " ├─┼─■      post_att…ayernorm"}},
     {"by the time of weights' gradients",
      80,
      24,

@@ -412,6 +412,25 @@ static void draw_message(const App *app, Pen *pen)
     }
 }
 
+/* The clauses of a note that fit, and a mark where there are more. */
+static void draw_clauses(Text note, int room, Pen *pen)
+{
+    size_t end = 0;
+
+    if (text_columns(note.str) <= room) {
+        pen_text(pen, note, -1, room);
+        return;
+    }
+    for (size_t i = 1; i + 1 < note.str.n; i++) {
+        bool ends = note.str.s[i + 1] == ' ' && strchr(",; ", note.str.s[i]);
+        if (ends && text_columns((Str){note.str.s, i}) + 2 <= room)
+            end = note.str.s[i] == ' ' ? i : i + 1;
+    }
+    pen_text(pen, end > 0 ? text_part(note, 0, end) : note, -1, end > 0 ? -1 : room);
+    if (end > 0)
+        pen_puts(pen, ROLE_DIM, " …");
+}
+
 static void draw_note(App *app, Pen *pen)
 {
     Ui *ui = &app->ui;
@@ -430,7 +449,7 @@ static void draw_note(App *app, Pen *pen)
     }
     if (view->note)
         view->note(ui, &text);
-    pen_text(pen, buf_text(&text), -1, pen->area.w - 1);
+    draw_clauses(buf_text(&text), pen->area.w - 1, pen);
 }
 
 /* Whether it has something to do: a key that has not is no help. */

@@ -4,6 +4,7 @@
 #include "tui/views/label.h"
 #include "tui/state/menu.h"
 #include "tui/views/page.h"
+#include "tui/views/step/tensor_training.h"
 
 #include <stdio.h>
 
@@ -124,6 +125,8 @@ void go_reshard(Ui *ui)
         found = reshard_of(plan, tensor);
     if (found < 0 && ui->at.op >= 0)
         found = ui->comm->of_op[ui->at.op];
+    if (found < 0 && ui_graph(ui)->phase && ui->at.tensor >= 0)
+        found = tensor_reduction(ui, ui->at.tensor);
     if (found < 0) {
         ui_say(ui, "no reshard: every op reads it in the sharding it has");
         return;

@@ -342,11 +342,14 @@ static void draw_headline(const Ui *ui, Pen *pen)
                                   label_pass(ui_plan(ui)));
     if (ui_graph(ui)->phase && plan_micro_batches(ui_plan(ui)) > 1)
         parts[n++] = arena_printf(ui->frame, ", %.*s a step", STR_ARG(label_us(ui, step_us)));
-    parts[n++] = arena_printf(ui->frame,
-                              ui_plan(ui)->decided->stages ? ", %.*s sent per device of each stage"
-                                                           : ", each rank sends %.*s",
-                              STR_ARG(label_bytes(ui, totals->comm_bytes)));
-    parts[n++] = exposed_part(ui);
+    if (comm->n_rows == comm->n_all) {
+        parts[n++] =
+            arena_printf(ui->frame,
+                         ui_plan(ui)->decided->stages ? ", %.*s sent per device of each stage"
+                                                      : ", each rank sends %.*s",
+                         STR_ARG(label_bytes(ui, totals->comm_bytes)));
+        parts[n++] = exposed_part(ui);
+    }
     parts[n++] = arena_printf(ui->frame, "; a pin asks for %d of %d (*)", n_asked, n_shown);
     for (int i = 0; i < n; i++)
         if (text_columns(buf_str(&text)) + text_columns(str_from(parts[i])) < pen->area.w)

@@ -502,7 +502,7 @@ static void note(Ui *ui, Buf *out)
     else
         buf_puts(
             out,
-            "hits: decisions of the line that hold; reshards: time of the reshards they cause");
+            "hits: its decisions that hold; reshards: time of the reshards they cause");
 }
 
 static void table(Ui *ui, Sheet *out)

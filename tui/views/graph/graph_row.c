@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { NARROW = 60, READS_LEAST = 5 };
+enum { NARROW = 60, STEP_WIDE = 128, READS_LEAST = 5 };
 
 typedef struct {
     const char *name, *heading;
@@ -125,8 +125,15 @@ static int least(const Ui *ui, int column, int w)
     int n_heading = text_columns(str_from(heading(ui, column)));
     int n_axes = ui->session->mesh->n_axes;
 
+    bool staged_step = ui_graph(ui)->phase && is_there(ui, COL_STAGE) && w < STEP_WIDE;
     if (column == COL_OUTPUT && w < NARROW)
         return 14;
+    if (column == COL_NAME && staged_step && w >= NARROW)
+        return 19; /* "layers[16..31] ×16", which RESHARD makes room for */
+    if (column == COL_RESHARD && staged_step)
+        return 9;
+    if (column == COL_BACK_RESHARD && staged_step)
+        return 11; /* its heading */
     if (column == COL_OUTPUT && is_there(ui, COL_STAGE))
         return columns[column].least - 1; /* so that times stay in 80 columns */
     if (column != COL_MAPPING)
@@ -412,8 +419,9 @@ static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *f
                 width);
 }
 
-/* "AR tp 12.0 MiB" of one reshard, "24 AR tp" of several. */
-static Text reshard_text(const Ui *ui, int32_t id, double n, bool with_bytes)
+/* "AR tp 12.0 MiB" of one reshard, "24 AR tp" of several; without the bytes where there is no room
+ * for them. */
+static Text reshard_text(const Ui *ui, int32_t id, double n, bool with_bytes, int width)
 {
     const Reshard *reshard = &ui_plan(ui)->moved->reshards[id];
     Buf text = buf_marked(ui->frame);
@@ -426,8 +434,9 @@ static Text reshard_text(const Ui *ui, int32_t id, double n, bool with_bytes)
         for (int s = 0; s < reshard->path->n_steps; s++)
             if (reshard->path->step[s].bytes > bytes)
                 bytes = reshard->path->step[s].bytes;
-        if (bytes > 0)
-            buf_printf(&text, " %.*s", STR_ARG(label_bytes(ui, bytes)));
+        Str size = label_bytes(ui, bytes);
+        if (bytes > 0 && text_columns(buf_str(&text)) + 1 + text_columns(size) <= width)
+            buf_printf(&text, " %.*s", STR_ARG(size));
     }
     return buf_text(&text);
 }
@@ -454,7 +463,7 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
     double n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
     pen_text(pen,
              reshard_text(ui, facts->reshard, row->kind == ROW_GROUP ? n : 1,
-                          row->kind == ROW_OP || n <= 1),
+                          row->kind == ROW_OP || n <= 1, width),
              -1, width);
     Rect drawn = {pen->area.x + pen->x - width, pen->area.y + pen->y, width, 1};
     if (dear) {
@@ -466,8 +475,8 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
 static void draw_back_reshard(const Ui *ui, const OutlineRow *row, int width, Pen *pen)
 {
     BackFacts back = graph_row_back(ui, row);
-    Text text =
-        back.reshard < 0 ? text_from("") : reshard_text(ui, back.reshard, back.n, back.n <= 1);
+    Text text = back.reshard < 0 ? text_from("")
+                                 : reshard_text(ui, back.reshard, back.n, back.n <= 1, width);
     pen_text(pen, text, -1, width);
 }
 

@@ -57,7 +57,13 @@ void found_stages_draw(const Ui *ui, int h, Pen *pen)
     for (int s = 1; s < stages->n; s++)
         slowest = blocks_us(&stage[s]) > blocks_us(&stage[slowest]) ? s : slowest;
     pen_puts(pen, ROLE_HEAD, " STAGE LAYERS   FORWARD  BACKWARD COLLECT.    UPDATE   BUSY");
-    pen_printf(pen, ROLE_DIM, "  %s, %d micro-batches", stages->schedule, stages->n_micro_batches);
+    const char *order = arena_printf(ui->frame, "  %s, %d micro-batches", stages->schedule,
+                                     stages->n_micro_batches);
+    int room = pen->area.w - pen->x;
+    pen_printf(pen, ROLE_DIM, "%s",
+               text_columns(str_from(order)) <= room
+                   ? order
+                   : arena_printf(ui->frame, "  %s", stages->schedule));
     pen_line(pen);
     int from = slowest < h - 1 ? 0 : slowest - (h - 2);
     for (int s = from; s < stages->n && s - from < h - 1; s++)

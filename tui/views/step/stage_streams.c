@@ -214,7 +214,7 @@ static void draw_row(const Drawing *d, int row, int label, Pen *pen)
     pen_line(pen);
 }
 
-/* Each wait as the name of its cause, or as much of it as there is room for. */
+/* Each wait as the name of its cause, or as dots where there is no room for that. */
 static void draw_waits(const Drawing *d, int label, Pen *pen)
 {
     const ScheduleState *state = d->state;
@@ -227,7 +227,12 @@ static void draw_waits(const Drawing *d, int label, Pen *pen)
         if (gap->lane != lane_of(state, d->stage) || end <= x)
             continue;
         pen_to(pen, label + x, pen->y);
-        pen_fit(pen, ROLE_NOTE, str_from(idle_cause_name(gap->cause)), end - x);
+        Str name = str_from(idle_cause_name(gap->cause));
+        if (text_columns(name) <= end - x)
+            pen_fit(pen, ROLE_NOTE, name, end - x);
+        else
+            for (int c = x; c < end; c++)
+                pen_rune(pen, ROLE_NOTE, 0xb7);
     }
     pen_line(pen);
 }

@@ -18,8 +18,7 @@ static void put_value(const Ui *ui, int32_t tensor, int32_t sharding, Buf *out)
                STR_ARG(label_bytes(ui, local_bytes(ui, tensor, sharding))));
 }
 
-/* The most expensive reshard of the gradient of a value, or of what is made of it; -1: none. */
-static int32_t reduction_of(const Ui *ui, int32_t value)
+int32_t tensor_reduction(const Ui *ui, int32_t value)
 {
     const Plan *plan = ui_plan(ui);
     int32_t best = -1;
@@ -153,7 +152,7 @@ int tensor_training(const Ui *ui, int32_t tensor, TrainingLine *out)
               other == value && parameter ? plan->moved->sharding[value] : plan->moved->made[other],
               &text);
     out[n++] = (TrainingLine){tensor == value ? "gradient" : "value", buf_text(&text)};
-    int32_t reduction = reduction_of(ui, value); /* it goes through all reshards */
+    int32_t reduction = tensor_reduction(ui, value); /* it goes through all reshards */
     if (reduction >= 0 || parameter)
         out[n++] = (TrainingLine){"reduced by", reduction_text(ui, reduction)};
     return parameter ? add_states(ui, value, out, n) : n;

@@ -16,6 +16,10 @@ typedef struct {
  * a training step. Texts are in the frame's arena. */
 int tensor_training(const Ui *ui, int32_t tensor, TrainingLine *out);
 
+/* The most expensive reshard of the gradient of a value, or of what is made of it; -1: none. Goes
+ * through all reshards. */
+int32_t tensor_reduction(const Ui *ui, int32_t value);
+
 /* The gradient of a value, the value of a gradient; -1 if there is none. */
 int32_t tensor_counterpart(const Ui *ui, int32_t tensor);
 
