@@ -181,7 +181,7 @@ bool making_may_pass(const Making *m, int32_t op, int operand, bool *leaf)
     *leaf = is_leaf(m, op, operand);
     if (t < 0 || inferred->shape[t] < 0 || space->no_rule ||
         (space->operand[operand].linear == LINEAR_NO && !*leaf) || m->n_readers[t] != 1 ||
-        inferred->graph->tensors[t].output || m->to->as->mesh->n_axes > PASS_AXES_MAX)
+        inferred->graph->tensors[t].output || m->to->as->mesh->n_axes > PASS_PARTS_MAX)
         return false;
     for (int o = 0; o < space->n_outputs && !*leaf; o++)
         if (shape_elements(&opspace_output(space, o)->shape) >
@@ -190,31 +190,88 @@ bool making_may_pass(const Making *m, int32_t op, int operand, bool *leaf)
     return true;
 }
 
-/* The set of axes as bits; -1 if the atoms are not whole axes. */
-static int axes_of(const Mesh *mesh, AtomSet atoms)
+/* The set of parts as bits; -1 if the atoms are not whole parts. */
+static int parts_of(const Making *m, AtomSet atoms)
 {
-    int axes = 0;
-    for (int a = 0; a < mesh->n_axes; a++) {
-        AtomSet of = mesh_axis_atoms(mesh, a);
-        if (of && (atoms & of) == of) {
-            axes |= 1 << a;
-            atoms &= ~of;
+    int parts = 0;
+    for (int i = 0; i < m->n_parts; i++)
+        if ((atoms & m->part[i]) == m->part[i]) {
+            parts |= 1 << i;
+            atoms &= ~m->part[i];
         }
-    }
-    return atoms ? -1 : axes;
+    return atoms ? -1 : parts;
 }
 
-static AtomSet atoms_of(const Mesh *mesh, int axes)
+static AtomSet atoms_of(const Making *m, int parts)
 {
     AtomSet atoms = 0;
-    for (int a = 0; a < mesh->n_axes; a++)
-        if (axes >> a & 1)
-            atoms |= mesh_axis_atoms(mesh, a);
+    for (int i = 0; i < m->n_parts; i++)
+        if (parts >> i & 1)
+            atoms |= m->part[i];
     return atoms;
 }
 
-/* Over which sets of axes the cuts of its node leave an output partial. */
-static AxisSets partial_by_cuts(Making *m, Intern *known, AxisSets *found, int32_t op, int output)
+/* Whether the op adds up over an index dim that an output does not have. */
+static bool adds_up(const OpSpace *space, int output)
+{
+    bool adds = false;
+    for (int j = 0; j < space->n_index; j++)
+        adds |= space->index[j].role == ROLE_REDUCE &&
+                !operand_has_index(opspace_output(space, output), j);
+    return adds;
+}
+
+/* Over which atoms a choice of its node leaves an output a sum to be made. */
+static AtomSet sums_of_cut(Making *m, int32_t op, int output, int32_t choice)
+{
+    const OpSpace *space = program_space(m->to->inferred, op);
+    OpCut cut = instance_cut(m->to, m->to->node_of_op[op], choice, m->to->inferred->space[op]);
+    Sharding made = op_cut_sharding(space, &cut, space->n_inputs + output, m->to->as->mesh);
+    return sharding_only_sums(&made) ? sharding_partials(&made) : 0;
+}
+
+/* Splits the parts of which the set has some atoms and not all. Returns false if they are too many
+ * then. */
+static bool split_parts(Making *m, AtomSet atoms)
+{
+    for (int i = 0, n = m->n_parts; i < n; i++) {
+        AtomSet in = m->part[i] & atoms;
+        if (!in || in == m->part[i])
+            continue;
+        if (m->n_parts == PASS_PARTS_MAX)
+            return false;
+        m->part[m->n_parts++] = m->part[i] & ~in;
+        m->part[i] = in;
+    }
+    return true;
+}
+
+/* Axes, or the parts of axes over which cuts leave values partial. */
+static void find_parts(Making *m)
+{
+    const Inferred *inferred = m->to->inferred;
+    const Mesh *mesh = m->to->as->mesh;
+    Intern *seen = intern_new(m->scratch);
+    bool fits = mesh->n_axes <= PASS_PARTS_MAX;
+    for (int a = 0; fits && a < mesh->n_axes; a++)
+        if (mesh_axis_atoms(mesh, a))
+            m->part[m->n_parts++] = mesh_axis_atoms(mesh, a);
+    for (int i = 0; fits && i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i], node = m->to->node_of_op[op];
+        const OpSpace *space = program_space(inferred, op);
+        for (int o = 0; node >= 0 && o < inferred->graph->ops[op].n_outputs; o++) {
+            int32_t key[3] = {node, inferred->space[op], o};
+            int n = intern_count(seen);
+            if (!adds_up(space, o) || intern_put(seen, key, sizeof key) < n)
+                continue;
+            for (int32_t c = 0; fits && c < m->to->nodes.at[node].n; c++)
+                fits = split_parts(m, sums_of_cut(m, op, o, c));
+        }
+    }
+}
+
+/* Over which sets of parts the cuts of its node leave an output partial. */
+static PartSets partial_by_cuts(Making *m, Intern *known, PartSets *found, int32_t op, int output)
 {
     const Inferred *inferred = m->to->inferred;
     const OpSpace *space = program_space(inferred, op);
@@ -223,37 +280,31 @@ static AxisSets partial_by_cuts(Making *m, Intern *known, AxisSets *found, int32
     int32_t id = intern_put(known, key, sizeof key);
     if (found[id])
         return found[id];
-    AxisSets sets = 1;
-    bool sums = false;
-    for (int j = 0; j < space->n_index; j++)
-        sums |= space->index[j].role == ROLE_REDUCE &&
-                !operand_has_index(opspace_output(space, output), j);
-    for (int32_t c = 0; sums && c < m->to->nodes.at[node].n; c++) {
-        OpCut cut = instance_cut(m->to, node, c, inferred->space[op]);
-        Sharding made = op_cut_sharding(space, &cut, space->n_inputs + output, m->to->as->mesh);
-        int axes = axes_of(m->to->as->mesh, sharding_partials(&made));
-        if (axes >= 0 && sharding_only_sums(&made))
-            sets |= (AxisSets)1 << axes;
+    PartSets sets = 1;
+    for (int32_t c = 0; adds_up(space, output) && c < m->to->nodes.at[node].n; c++) {
+        int parts = parts_of(m, sums_of_cut(m, op, output, c));
+        if (parts >= 0)
+            sets |= (PartSets)1 << parts;
     }
     return found[id] = sets;
 }
 
-static AxisSets joined(AxisSets a, AxisSets b)
+static PartSets joined(PartSets a, PartSets b)
 {
-    AxisSets out = a | b;
+    PartSets out = a | b;
     for (int i = 1; i < 64; i++)
         for (int j = 1; a >> i & 1 && j < 64; j++)
             if (b >> j & 1)
-                out |= (AxisSets)1 << (i | j);
+                out |= (PartSets)1 << (i | j);
     return out;
 }
 
-/* The sets of axes that may pass through an op. */
-static AxisSets passing(const Making *m, int32_t op)
+/* The sets of parts that may pass through an op. */
+static PartSets passing(const Making *m, int32_t op)
 {
     const Inferred *inferred = m->to->inferred;
     const OpSpace *space = program_space(inferred, op);
-    AxisSets together = ~(AxisSets)0;
+    PartSets together = ~(PartSets)0;
     bool any = false, leaf;
     for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
         int32_t t = op_inputs(inferred->graph, op)[o];
@@ -271,12 +322,12 @@ static AxisSets passing(const Making *m, int32_t op)
 /* An op through which partial values may pass, of a node. */
 typedef struct {
     int32_t slot, space;
-    AxisSets sets;
+    PartSets sets;
 } Slot;
 
 typedef Vec(Slot) Slots;
 
-static void add_slot(Making *m, Slots *slots, int32_t op, AxisSets sets)
+static void add_slot(Making *m, Slots *slots, int32_t op, PartSets sets)
 {
     int32_t slot = making_slot(m->to->inferred, op);
     for (int i = 0; i < slots->n; i++)
@@ -304,14 +355,15 @@ static void follow_partials(Making *m, Slots *by_node)
     const Inferred *inferred = m->to->inferred;
     const Graph *graph = inferred->graph;
     Intern *known = intern_new(m->scratch);
-    AxisSets *found = arena_array(m->scratch, AxisSets, graph->n_operands + 1);
-    m->partial = arena_array(m->scratch, AxisSets, graph->n_tensors);
+    PartSets *found = arena_array(m->scratch, PartSets, graph->n_operands + 1);
+    find_parts(m);
+    m->partial = arena_array(m->scratch, PartSets, graph->n_tensors);
     for (int32_t t = 0; t < graph->n_tensors; t++)
         m->partial[t] = 1;
-    for (int i = 0; i < inferred->n_program && m->to->as->mesh->n_axes <= PASS_AXES_MAX; i++) {
+    for (int i = 0; i < inferred->n_program && m->to->as->mesh->n_axes <= PASS_PARTS_MAX; i++) {
         int32_t op = inferred->program[i], node = m->to->node_of_op[op];
         bool sum = is_sum_of_gradients(graph, op);
-        AxisSets pass = 1;
+        PartSets pass = 1;
         for (int o = 0; sum && o < graph->ops[op].n_inputs; o++)
             pass = joined(pass, m->partial[op_inputs(graph, op)[o]]);
         if (!sum && node >= 0 && (pass = passing(m, op)) > 1)
@@ -334,7 +386,6 @@ typedef struct {
 static void add_choices(Making *m, const OpCut *const *cuts, const Slots *slots, int at,
                         AtomSet *passed, Choices *out)
 {
-    const Mesh *mesh = m->to->as->mesh;
     Arena *arena = m->to->arena;
     if (at == slots->n) {
         vec_push(arena, &out->cut, cuts[0]);
@@ -343,9 +394,9 @@ static void add_choices(Making *m, const OpCut *const *cuts, const Slots *slots,
         return;
     }
     AtomSet used = cuts_used(cuts[1 + at]->index, cuts[1 + at]->n, -1);
-    for (int axes = 0; axes < 1 << mesh->n_axes; axes++) {
-        passed[at] = atoms_of(mesh, axes);
-        if (slots->at[at].sets >> axes & 1 && !(passed[at] & used))
+    for (int parts = 0; parts < 1 << m->n_parts; parts++) {
+        passed[at] = atoms_of(m, parts);
+        if (slots->at[at].sets >> parts & 1 && !(passed[at] & used))
             add_choices(m, cuts, slots, at + 1, passed, out);
     }
 }

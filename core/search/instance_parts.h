@@ -11,9 +11,10 @@
 /* In place of an operand: the atoms by which the op is cut, not a sharding. */
 enum { USED = -1 };
 
-/* Sets of sets of axes, as bits: partial values are followed on meshes of at most so many axes. */
-enum { PASS_AXES_MAX = 6 };
-typedef uint64_t AxisSets;
+/* Sets of sets of parts, as bits: partial values are followed over at most so many axes, or parts
+ * of axes over which some cut leaves a value partial. */
+enum { PASS_PARTS_MAX = 6 };
+typedef uint64_t PartSets;
 
 typedef struct {
     Instance *to;
@@ -22,8 +23,10 @@ typedef struct {
     SolveClock clock;   /* when it stops: what is made then is not whole */
     AtomSet barred;     /* they tell devices of stages apart, and shard nothing */
     int32_t *n_readers; /* per tensor: operands of program ops that are it */
-    AxisSets *partial;  /* per tensor: over which sets of axes it may be partial */
-    Intern *summed;     /* (sharding, atoms): with those atoms partial */
+    AtomSet part[PASS_PARTS_MAX];
+    int n_parts;
+    PartSets *partial; /* per tensor: over which sets of parts it may be partial */
+    Intern *summed;    /* (sharding, atoms): with those atoms partial */
     Vec(int32_t) sum_at;
     Vec(int64_t) local; /* per sharding: elements on rank 0, plus 1; 0: not known */
 } Making;
