@@ -221,22 +221,39 @@ bool prices_tighten(Prices *prices, int32_t id)
     return true;
 }
 
+/* The move is made on that path. */
+static void settle_on(Prices *prices, int32_t id, const ReshardPath *path)
+{
+    MovePrice *price = price_at(prices, id);
+    MovePrice settled = price_of_path(prices, path, true, price->shared && path->proven);
+    if (price->shared && !settled.shared) /* those alike stay as they are */
+        prices->asked->price_of.at[id] = add_price(prices, settled);
+    else
+        *price = settled;
+}
+
 bool prices_settle(Prices *prices, int32_t id)
 {
-    struct PricesAsked *asked = prices->asked;
-    MovePrice *price = price_at(prices, id);
-    if (price->settled)
+    if (price_at(prices, id)->settled)
         return false;
     if (prices_tighten(prices, id))
         return true;
-    const Asked *move = intern_key(asked->moves, id, NULL);
-    const ReshardPath *path = reshard_filled(prices->settler, (Dtype)move->dtype, move->from,
-                                             move->to, prices->fixed, (double)move->fill);
-    MovePrice settled = price_of_path(prices, path, true, price->shared && path->proven);
-    if (price->shared && !settled.shared) /* those alike stay as they are */
-        asked->price_of.at[id] = add_price(prices, settled);
-    else
-        *price = settled;
+    const Asked *move = intern_key(prices->asked->moves, id, NULL);
+    settle_on(prices, id,
+              reshard_filled(prices->settler, (Dtype)move->dtype, move->from, move->to,
+                             prices->fixed, (double)move->fill));
+    return true;
+}
+
+bool prices_take(Prices *prices, Dtype dtype, const Sharding *from, const Sharding *to, double fill,
+                 const ReshardPath *path)
+{
+    Asked move = {(int32_t)dtype, shardings_put(prices->shardings, from),
+                  shardings_put(prices->shardings, to), (float)fill};
+    int32_t id = intern_find(prices->asked->moves, &move, sizeof move);
+    if (id < 0 || path->us >= price_at(prices, id)->us * (1 - SAME))
+        return false;
+    settle_on(prices, id, path);
     return true;
 }
 

@@ -4,7 +4,7 @@
  * may find a cheaper one that splits axes. Of the moves that matter to an answer that one is asked
  * for too: the move is settled, and its price is that of a plan. Of others a lower bound is known.
  * On a mesh of more than SETTLED_ATOMS_MAX atoms that takes too long: there every move counts as
- * settled by whole axes, and a plan may cost less than what is added up.
+ * settled by whole axes until a plan is made that has it for less.
  *
  * Prices depend on mesh and machine alone, of which they keep copies: a search that is asked again
  * takes those of the one before.
@@ -48,6 +48,10 @@ bool prices_tighten(Prices *prices, int32_t id);
 /* Finds the move that a plan makes, or first that bound. False: the move is settled, and nothing
  * changes. */
 bool prices_settle(Prices *prices, int32_t id);
+/* Takes the price of a move that a plan makes on that path, if it was asked for and costs less;
+ * returns whether it does. */
+bool prices_take(Prices *prices, Dtype dtype, const Sharding *from, const Sharding *to, double fill,
+                 const ReshardPath *path);
 /* The least that the move can cost as a part of larger collectives: its bytes, each at the time of
  * a byte in the collective of the size that serves it best. */
 double prices_joined_us(const Prices *prices, int32_t id);

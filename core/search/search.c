@@ -2,6 +2,7 @@
 
 #include "core/base/units.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/routed.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 #include "core/search/choice_prices.h"
@@ -47,6 +48,7 @@ typedef struct {
     double relaxed_us;      /* a bound of unfolded layers; 0: none */
     double best_us;         /* of plans within the limit so far */
     const int32_t *choice;  /* [nodes] of that plan; NULL: it is the session's */
+    bool taken;             /* prices of moves from plans since the last solution */
     double gap;             /* to which answers are found whose moves are to be settled */
     StageWeights *paths;    /* of the plans so far; NULL: no schedule */
 } Search;
@@ -198,6 +200,7 @@ static void offer(Search *s, const Plan *plan, const Decision *decisions, int n,
     result->decisions = decisions;
     result->n_decisions = n;
     result->cost_us = us;
+    result->sum_us = plan->priced->totals.step_us;
     result->model_us = model_us;
     result->peak_bytes = peak;
     s->choice = choice;
@@ -210,7 +213,10 @@ static bool offer_own_plan(Search *s)
 {
     const Plan *own = s->session.plan;
     if (plan_is_legal(own))
-        offer(s, own, s->lifted.at, s->lifted.n, cost_us(own), NULL);
+        offer(s, own, s->lifted.at, s->lifted.n,
+              own->decided->stages && own->decided->stages->n > 1 ? cost_us(own)
+                                                                  : own->priced->totals.step_us,
+              NULL);
     return true;
 }
 
@@ -238,6 +244,21 @@ static void keep_decision(Arena *arena, Journal *kept, const Decision *decision)
     journal_add(kept, arena, &own);
 }
 
+/* Takes the prices of moves that the plan makes for less than was found. */
+static void take_moves(Search *s, const Plan *plan)
+{
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *move = &plan->moved->reshards[i];
+        const Sharding *from = shardings_at(plan->shardings, move->from);
+        const Sharding *to = shardings_at(plan->shardings, move->to);
+        Dtype dtype = (Dtype)plan->inferred->dtype[move->tensor];
+        if (move->from_devices == move->to_devices)
+            s->taken |= prices_take(
+                s->memo->prices, dtype, from, to,
+                routed_move_fill(plan->routed, move->tensor, from, to, plan->mesh), move->path);
+    }
+}
+
 /* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
 static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *err)
 {
@@ -251,6 +272,7 @@ static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *
         keep_decision(s->arena, &all, &s->lifted.at[i]);
     for (int i = 0; i < decisions.n; i++)
         keep_decision(s->arena, &all, &decisions.at[i]);
+    take_moves(s, plan);
     offer(s, plan, all.decisions.at, all.n_done, answer->objective, answer->choice);
     if (s->paths && plan_is_legal(plan))
         stage_weights_add(s->paths, plan);
@@ -378,19 +400,41 @@ static bool settle(Search *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
-/* The same from the best plan so far, whose cost is what its settled moves add up to. Where a limit
- * of memory is felt, moves that are cheaper than their bounds tell too little of what keeps it:
- * there the bound is that of the moves found. */
-static bool settle_plan(Search *s, SolveAnswer *answer, Error *err)
+/* Settles the moves of the best plan so far: what they add up to is what the plan costs. */
+static void add_up_plan(Search *s)
 {
-    bool limited = s->n_points > 0;
     while (s->choice && instance_settle(s->instance, s->choice) > 0)
         continue; /* a move is settled in two steps */
-    if (!limited && prices_settle_moves(s->memo->prices) && !settle(s, answer, err))
-        return false;
     instance_weigh(s->instance, COST_FOUND);
     if (s->choice)
         s->result->model_us = instance_cost_us(s->instance, s->choice);
+}
+
+/* Where moves are not settled, those of each answer's plan are taken until they are known. */
+static bool follow_plans(Search *s, SolveAnswer *answer, Error *err)
+{
+    enum { ROUNDS = 8 };
+    bool fits;
+    for (int round = 0; round < ROUNDS && s->taken && !search_is_over(s); round++) {
+        s->taken = false;
+        instance_weigh(s->instance, COST_FOUND);
+        if (!solve_now(s, false, answer, err) ||
+            (answer->outcome == SOLVE_CHOICE && !try_answer(s, answer, &fits, err)))
+            return false;
+    }
+    return true;
+}
+
+/* The same from the best plan so far. Where a limit of memory is felt, moves that are cheaper than
+ * their bounds tell too little of what keeps it: there the bound is that of the moves found. */
+static bool settle_plan(Search *s, SolveAnswer *answer, Error *err)
+{
+    bool limited = s->n_points > 0;
+    add_up_plan(s);
+    bool settles = prices_settle_moves(s->memo->prices);
+    if (!limited && !(settles ? settle(s, answer, err) : follow_plans(s, answer, err)))
+        return false;
+    add_up_plan(s);
     return !limited || solve_now(s, false, answer, err);
 }
 
@@ -398,8 +442,10 @@ static bool settle_plan(Search *s, SolveAnswer *answer, Error *err)
  * schedule the cost too. */
 static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
 {
-    if (s->paths)
+    if (s->paths) {
+        add_up_plan(s);
         instance_weigh(s->instance, COST_ON_PATHS);
+    }
     if (!(s->paths ? solve_now(s, false, answer, err) : settle_plan(s, answer, err)))
         return false;
     if (answer->outcome != SOLVE_INFEASIBLE) {
@@ -438,6 +484,10 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
             *err = why;
         return *over;
     }
+    take_moves(s, s->session.plan);
+    if (s->taken)
+        instance_weigh(s->instance, COST_FOUND);
+    s->taken = false;
     if (request->holes)
         close_others(s);
     return true;
@@ -486,7 +536,10 @@ static bool find_all(Search *s, Error *err)
     if (!lay_choices(s, false, &over, err) || (!over && !find_plan(s, &answer, err)))
         return false;
     if (!over && s->request->unfold && s->instance->folded && answer.outcome != SOLVE_INFEASIBLE) {
-        bool settled = s->paths || s->n_points > 0 || settle_plan(s, &answer, err);
+        bool limited = s->n_points > 0;
+        if (limited && !s->paths)
+            add_up_plan(s);
+        bool settled = s->paths || limited || settle_plan(s, &answer, err);
         answer = (SolveAnswer){.outcome = SOLVE_UNKNOWN};
         if (!settled || !unfold_choices(s, &over, err))
             return false;

@@ -70,7 +70,9 @@ typedef struct {
     const Decision *decisions; /* [n_decisions], to be added to the session's journal */
     int n_decisions, n_lifted; /* n_lifted: those that take an earlier search away, the first */
     double cost_us;            /* of the plan, its totals.step_us */
-    double model_us; /* of the same plan as the search adds it up (core/search/instance.h) */
+    double sum_us;             /* of the plan, its ops and moves one behind the other, all stages */
+    double model_us; /* of the same plan as the search adds it up (core/search/instance.h): sum_us,
+                        but of several stages the time of their paths */
     double bound_us; /* no plan in the search's space has a smaller model_us */
     bool proven;     /* cost_us meets the bound: not where the plan has moves that the model prices
                         higher */

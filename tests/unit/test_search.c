@@ -174,6 +174,7 @@ static const struct {
     {LLAMA, "a=2,b=8", NULL, NULL},          {LLAMA, "dp=4,b=4", "dp", NULL},
     {LLAMA, "dp=2,tp=4", "megatron", "sgd"}, {CONV, "dp=2,tp=8", NULL, NULL},
     {CONV, "dp=4,tp=4", NULL, "adamw"},      {CONV, "dp=3,tp=5", NULL, NULL},
+    {LLAMA, "dp=2,tp=8", "tp", "sgd"},
 };
 
 /* Plans have moves that split axes, such as all-gathers over half of tp: the answer's cost and the
@@ -193,6 +194,35 @@ static void is_proven_where_moves_split_axes(void **state)
         assert_near(result.bound_us, result.cost_us);
         assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
         assert_near(plan_step_us(session->plan), result.cost_us);
+        session_close(session);
+        hooked_free(&f);
+    }
+}
+
+static const struct {
+    const char *model, *mesh, *policy, *train;
+} hidden[] = {
+    {GPT, "dp=2,tp=2", "fsdp", "adamw"},
+    {CONV, "dp=4,tp=4", "fsdp", "adamw"},
+    {GPT, "dp=8,tp=16", "fsdp", "adamw"},
+    {LLAMA, "dp=8,tp=16", "megatron", "adamw"},
+};
+
+/* Where ops hide traffic of parameters, or the mesh has more atoms than moves are settled on: the
+ * search adds up the plan's ops and moves, and no plan is below its bound. */
+static void adds_up_the_plan_it_finds(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        Hooked f = hooked_new();
+        Session *session =
+            open_session(&f, hidden[i].model, hidden[i].mesh, hidden[i].policy, hidden[i].train);
+        SearchResult result = search(&f, &(SearchRequest){.session = session});
+        assert_near(result.model_us, result.sum_us);
+        assert_true(result.bound_us <= result.cost_us * (1 + 1e-6));
+        assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
+        assert_near(plan_step_us(session->plan), result.cost_us);
+        assert_near(session->plan->priced->totals.step_us, result.sum_us);
         session_close(session);
         hooked_free(&f);
     }
@@ -514,6 +544,7 @@ int main(void)
         cmocka_unit_test(is_the_best_of_all),
         cmocka_unit_test(pins_that_contradict_leave_a_choice),
         cmocka_unit_test(is_proven_where_moves_split_axes),
+        cmocka_unit_test(adds_up_the_plan_it_finds),
         cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
         cmocka_unit_test(prices_of_memory_bound_unfolded_layers),

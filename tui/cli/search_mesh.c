@@ -149,6 +149,7 @@ static Json *result_json(const Session *session, const SearchResult *result)
     bool found = result->outcome == SEARCH_PLAN;
     json_set(root, "outcome", json_from_str(str_from(outcomes[result->outcome])));
     json_set(root, "step_us", found ? json_from_real(result->cost_us) : json_null());
+    json_set(root, "sum_us", found ? json_from_real(result->sum_us) : json_null());
     json_set(root, "model_us", found ? json_from_real(result->model_us) : json_null());
     json_set(root, "bound_us", json_from_real(result->bound_us));
     json_set(root, "proven", json_from_bool(result->proven));
