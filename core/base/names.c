@@ -606,15 +606,22 @@ int32_t names_intern(Names *names, Str text)
     return (int32_t)id;
 }
 
-static int32_t intern_joined(Names *names, Str first, Str second)
+enum { SHORT_TEXT = 256 };
+
+/* Both texts, one after the other: in `shorter` if there is room for it, else in the arena. */
+static Str join(Arena *arena, Str first, Str second, char shorter[SHORT_TEXT])
 {
-    enum { SHORT = 256 };
-    char joined[SHORT];
-    if (first.n + second.n >= SHORT) /* and a NUL */
-        return names_intern(names, str_from(arena_join(names->arena, first.s, second.s)));
+    size_t n = first.n + second.n;
+    char *joined = n < SHORT_TEXT ? shorter : arena_alloc(arena, n + 1);
     memcpy(joined, first.s, first.n);
     memcpy(joined + first.n, second.s, second.n);
-    return names_intern(names, (Str){joined, first.n + second.n});
+    return (Str){joined, n};
+}
+
+static int32_t intern_joined(Names *names, Str first, Str second)
+{
+    char shorter[SHORT_TEXT];
+    return names_intern(names, join(names->arena, first, second, shorter));
 }
 
 /* Whether there may be such a name already. */
@@ -625,17 +632,18 @@ static bool may_have(const Names *names, int32_t stem, uint8_t end)
             (names->deep & deep_bit(names->ends[names->end[stem]])));
 }
 
-/* The name with that text, or that stem and affix; -1. */
-static int32_t find_joined(const Names *names, int32_t stem, uint8_t end)
+/* The name with that stem and affix, or with their text; -1. */
+static int32_t find_joined(Names *names, int32_t stem, uint8_t end)
 {
-    Arena *scratch = arena_new();
+    int32_t known = find_pair(names, stem, end);
+    if (known >= 0)
+        return known;
+    char shorter[SHORT_TEXT];
     uint32_t slot;
-    const char *own = names_text(names, stem), *affix = names->ends[end].s;
-    Str text = str_from(names->before[end] ? arena_join(scratch, affix, own)
-                                           : arena_join(scratch, own, affix));
-    int32_t known = find(names, text, hash_bytes(text.s, text.n), &slot);
-    arena_free(scratch);
-    return known >= 0 ? known : find_pair(names, stem, end);
+    Str own = text_at(names, stem), affix = names->ends[end];
+    Str text = names->before[end] ? join(names->arena, affix, own, shorter)
+                                  : join(names->arena, own, affix, shorter);
+    return find(names, text, hash_bytes(text.s, text.n), &slot);
 }
 
 /* The name of a stem with the affix of that number. */
