@@ -50,8 +50,10 @@ struct Relaxed {
     double price[KINDS][SETS_MAX][SETS_MAX]; /* by level and group; negative if not computed yet */
     double permute_us[SETS_MAX][SETS_MAX];   /* the least over groups that include these */
     StandPlace *place;                       /* by stand */
+    StandPlace *permuted_place;              /* by stand: where its times are in `permuted` */
     int n_places;
     Vec(KnownStands) known;
+    Vec(double) permuted; /* of the stands asked about: what relaxed_permuted_us() answers */
     Vec(Edge) edges;
 };
 
@@ -154,10 +156,12 @@ bool relaxed_begin(Relaxed *r, const Space *space)
     int n_places = 1 << 3 * space->n_atoms;
     if (n_places > r->n_places) {
         r->place = arena_array(r->arena, StandPlace, n_places);
+        r->permuted_place = arena_array(r->arena, StandPlace, n_places);
         r->n_places = n_places;
     }
     r->n_spaces++;
     r->known.n = 0;
+    r->permuted.n = 0;
     return true;
 }
 
@@ -230,12 +234,16 @@ static Stand stand_of(const Relaxed *r, const Layout *layout, AtomSet *fresh)
     return stand;
 }
 
-static int32_t put(Relaxed *r, Stand stand)
+static int32_t place_of(const Relaxed *r, Stand stand)
 {
     int n = r->space->n_atoms;
     AtomSet wrong = stand.cuts & ~stand.right;
-    StandPlace *place =
-        &r->place[(wrong | stand.due) | (stand.right | stand.due) << n | stand.still << 2 * n];
+    return (int32_t)((wrong | stand.due) | (stand.right | stand.due) << n | stand.still << 2 * n);
+}
+
+static int32_t put(Relaxed *r, Stand stand)
+{
+    StandPlace *place = &r->place[place_of(r, stand)];
     if (place->space == r->n_spaces)
         return place->at;
     bool there = stand.cuts == r->goal && stand.right == r->goal && !stand.due;
@@ -467,10 +475,15 @@ static double permuted_us(Relaxed *r, const Stand *stand, AtomSet groups)
     return us == INFINITY ? us : (us + price(r, STEP_PERMUTE, stand->cuts, groups)) * surely;
 }
 
-void relaxed_permuted_us(Relaxed *r, const Layout *layout, double *us)
+const double *relaxed_permuted_us(Relaxed *r, const Layout *layout)
 {
     AtomSet held;
     Stand stand = stand_of(r, layout, &held);
-    for (AtomSet groups = 0; groups < (AtomSet)1 << r->space->n_atoms; groups++)
-        us[groups] = permuted_us(r, &stand, groups);
+    StandPlace *place = &r->permuted_place[place_of(r, stand)];
+    if (place->space != r->n_spaces) {
+        *place = (StandPlace){r->n_spaces, r->permuted.n};
+        for (AtomSet groups = 0; groups < (AtomSet)1 << r->space->n_atoms; groups++)
+            vec_push(r->arena, &r->permuted, permuted_us(r, &stand, groups));
+    }
+    return &r->permuted.at[place->at];
 }

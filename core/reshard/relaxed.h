@@ -38,8 +38,8 @@ typedef struct {
 
 RelaxedCost relaxed_cost(Relaxed *relaxed, const Layout *layout);
 
-/* The same if the first step is a permute of exactly the atoms of a set, for all sets of the
- * space's atoms: us[1 << n_atoms]. */
-void relaxed_permuted_us(Relaxed *relaxed, const Layout *layout, double *us);
+/* Times likewise if the first step is a permute of exactly the atoms of a set, by set: 1 << n_atoms
+ * of them, valid until the next call. */
+const double *relaxed_permuted_us(Relaxed *relaxed, const Layout *layout);
 
 #endif

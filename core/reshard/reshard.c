@@ -7,9 +7,16 @@
 #include <assert.h>
 #include <math.h>
 
-/* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: the same for searches that
- * split axes. */
-enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20, OFFERS = 100000, PART_OFFERS = 60000 };
+/* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: the same for the search that
+ * splits axes as far as both ends do; SOME_OFFERS: for those that split them less far, which prove
+ * nothing. */
+enum {
+    PRICES = 1 << 10,
+    FREE_BYTES = 1 << 20,
+    OFFERS = 100000,
+    PART_OFFERS = 60000,
+    SOME_OFFERS = 4000
+};
 
 ReshardOptions reshard_defaults(void)
 {
@@ -162,51 +169,49 @@ static const ReshardPath *make_path(Resharder *resharder, const ReshardKey *aske
     return path;
 }
 
-/* The space in which axes may be split: in as many parts as a search can look at. NULL if all axes
- * stay whole. */
-static Space *parted_space(Arena *scratch, Space *space)
+/* The space with so many atoms, or a few more if both ends tell more apart; NULL if that is too
+ * many to look at. It is `space` itself if that has no more. */
+static Space *parted_space(Arena *scratch, Space *space, int n_atoms)
 {
+    if (n_atoms > RELAXED_ATOMS_MAX)
+        return NULL;
     Space *parted = arena_make(scratch, Space);
-    if (space->n_atoms <= RELAXED_ATOMS_MAX || !space_join(space, RELAXED_ATOMS_MAX, parted))
+    if (!space_join(space, n_atoms, parted))
         return space;
     space_price(parted, &space->pricing);
-    for (int a = 0; a < parted->n_atoms; a++)
-        if (parted->joined[a])
-            return parted;
-    return NULL;
+    parted->most_offers = SOME_OFFERS;
+    return parted;
 }
 
-/* Searches with whole axes first, then for a better path that splits them. NULL if there is none
+/* Searches with whole axes first, then for better paths that split them into ever more parts: the
+ * time of one is the limit of the next, which then has little to look at. NULL if there is none
  * within the limit. */
 static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *asked, Space *space,
                                      const Hop *avoid, int n_avoid)
 {
     Arena *scratch = arena_new();
-    Space *joined = arena_make(scratch, Space), *split = space;
-    Searcher *searcher = resharder->searcher;
-    Route route = {0}, parted = {0};
-    bool apart = space_join(space, 0, joined), found = false;
+    Space *at = parted_space(scratch, space, 0), *of = NULL;
+    Route best = {0};
     double most = INFINITY;
-    if (apart) {
-        space_price(joined, &space->pricing);
-        found = search_route(searcher, scratch, joined, most, avoid, n_avoid, &route);
-        most = found ? route.us * (1 - 1e-6) : INFINITY;
-        split = found ? parted_space(scratch, space) : space;
+    at->most_offers = OFFERS;
+    for (bool proven = true; at;) {
+        Route route;
+        bool better = search_route(resharder->searcher, scratch, at, most, avoid, n_avoid, &route);
+        proven = better || at == space ? route.proven : proven;
+        if (better) {
+            best = route;
+            of = at;
+            most = best.us * (1 - 1e-6);
+        }
+        bool done = of && (best.bound_us >= most || resharder->options.whole_axes);
+        best.proven = proven && (at == space || done);
+        if (at == space || done)
+            break;
+        at = of ? parted_space(scratch, space, at->n_atoms + 1) : space;
+        if (at == space)
+            at->most_offers = of ? PART_OFFERS : OFFERS;
     }
-    const ReshardPath *path = NULL;
-    bool done = found && (route.bound_us >= most || resharder->options.whole_axes);
-    bool looks = split && !done, better = false;
-    if (looks) {
-        split->most_offers = found ? PART_OFFERS : OFFERS;
-        better = search_route(searcher, scratch, split, most, avoid, n_avoid, &parted);
-        parted.proven = parted.proven && split == space;
-    }
-    if (better)
-        path = make_path(resharder, asked, split, &parted);
-    else if (found) {
-        route.proven = route.proven && (done || parted.proven);
-        path = make_path(resharder, asked, joined, &route);
-    }
+    const ReshardPath *path = of ? make_path(resharder, asked, of, &best) : NULL;
     arena_free(scratch);
     return path;
 }

@@ -5,7 +5,6 @@
 #include "core/reshard/moves.h"
 #include "core/reshard/relaxed.h"
 
-#include <assert.h>
 #include <math.h>
 
 enum { TABLE_FIRST = 1024, DIVERGED = 0xffff };
@@ -172,13 +171,6 @@ static void table_grow(PathSearch *search)
     }
 }
 
-/* The place in the table is far from what is in use: it is asked for some time before it is needed.
- */
-static void table_prefetch(const Searcher *searcher, uint32_t hash)
-{
-    __builtin_prefetch(&searcher->table[hash & ((uint32_t)searcher->n_table - 1)], 1);
-}
-
 /* ---- steps ---- */
 
 /* How long the path agrees with the kinds and groups of the one to be avoided. */
@@ -258,6 +250,19 @@ static void measure(const PathSearch *search, SearchNode *node)
     node->bound = measure.bound;
     node->permuted =
         measure.bound_after + pricing->permute.us + measure.bytes * pricing->permute.byte_us;
+}
+
+/* The same; a layout in the table was measured before. */
+static void measure_once(const PathSearch *search, const TableSlot *slot, SearchNode *node)
+{
+    if (!slot->node) {
+        measure(search, node);
+        return;
+    }
+    const SearchNode *known = &search->searcher->nodes.at[slot->node - 1];
+    node->bytes = known->bytes;
+    node->bound = known->bound;
+    node->permuted = known->permuted;
 }
 
 /* The dims whose lists differ. Dims, not slots: the forms of a dim exclude each other. */
@@ -351,9 +356,8 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
         return;
     const SearchNode *at = &search->searcher->nodes.at[search->at];
     uint32_t hash = layout_hash(&node.layout, search->key_bytes);
-    table_prefetch(search->searcher, hash);
-    measure(search, &node);
-    assert(at);
+    TableSlot *slot = table_slot(search, &node.layout, hash);
+    measure_once(search, slot, &node);
     if (node.holds)
         node.bytes = at->bytes;
     if (node.bytes > search->space->limit || at->cost + node.bound > search->most)
@@ -363,7 +367,6 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
         node.cost += step_cost(search, kind, node.atoms, at->bytes, node.bytes);
     if (node.cost + node.bound > search->most)
         return;
-    TableSlot *slot = table_slot(search, &node.layout, hash);
     if (slot->node && node.cost >= search->searcher->nodes.at[slot->node - 1].cost)
         return;
     bool goal = is_goal(search, &node.layout);
@@ -419,8 +422,7 @@ static void split_permutes(PathSearch *search, int32_t at)
 {
     const Space *space = search->space;
     const SearchNode *node = &search->searcher->nodes.at[at];
-    double us[1 << RELAXED_ATOMS_MAX];
-    relaxed_permuted_us(search->searcher->relaxed, &node->layout, us);
+    const double *us = relaxed_permuted_us(search->searcher->relaxed, &node->layout);
     for (AtomSet groups = 0; groups < (AtomSet)1 << space->n_atoms; groups++) {
         double least = us[groups], key = node->cost + search->weight * least;
         if (node->cost + least <= search->most)

@@ -6,7 +6,8 @@
  * with fewer steps wins, then the order of STEP_KIND. Atoms have many new positions: an all-to-all
  * or reduce-scatter first leads to a layout that holds its atoms; permutes of a layout wait, then
  * those of the same atoms; their results are looked at only once the best of them is the cheapest
- * entry. Paths longer than the straight one (reduce, gather, slice) are dropped.
+ * entry. Paths longer than the straight one (reduce, gather, slice) are dropped. reshard.c searches
+ * with whole axes first and then splits them, so that later searches have a limit near the best.
  *
  * A search that has looked at space->most_offers layouts, or at a third of them while its bound
  * hardly rose, starts again as weighted A*, with the bound multiplied, which finds a good path soon
