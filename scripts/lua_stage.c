@@ -261,7 +261,7 @@ const LuaEntry stage_methods[] = {
      "overlap?: "
      "string})",
      "The order in which stages run micro-batches: 1f1b, 1f1b_interleaved, 1f1b_plus, eager_1f1b, "
-     "gpipe, looped_bfs, zb1p, zb2p, interleaved_zero_bubble, zbv, dualpipev, "
+     "gpipe, looped_bfs, zb1p, zb2p, interleaved_zero_bubble, zbv, dualpipev, dualpipe, "
      "chimera_direct, infer_pipe, or steps such as \"0f0 0f1+1f0 1f1\" with stage, f or b, "
      "micro-batch; also as a list of strings or of lists of blocks. With steps the number of "
      "micro-batches may be left out. overlap: none, forward, backward or both, the passes under "

@@ -18,6 +18,7 @@ static const ScheduleKind kinds[] = {
     {"interleaved_zero_bubble", "zb1p where stages take turns on devices", ""},
     {"zbv", "zero bubble where two stages of each device lie in a V", ""},
     {"dualpipev", "two stages in a V, one's forward overlaps the other's backward", ""},
+    {"dualpipe", "the same on two copies of each stage: micro-batches enter at both ends", ""},
     {"chimera_direct", "two micro-batches at a time through 4 stages", ""},
     {"infer_pipe", "forwards alone", "(n-1)/(m+n-1)"},
 };
@@ -34,6 +35,7 @@ static bool (*const orders[N_KINDS])(ScheduleMaking *making) = {
     order_interleaved_zero_bubble,
     order_zbv,
     order_dualpipev,
+    order_dualpipe,
     order_chimera_direct,
     order_infer_pipe,
 };
@@ -55,7 +57,7 @@ const ScheduleKind *schedule_kind(Str name)
 const char *schedule_names(void)
 {
     return "1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
-           "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe";
+           "interleaved_zero_bubble zbv dualpipev dualpipe chimera_direct infer_pipe";
 }
 
 bool schedule_refuse(Str name, Error *err)
@@ -71,10 +73,6 @@ bool schedule_refuse(Str name, Error *err)
     }
     int shown = name.n < 40 ? (int)name.n : 40;
     error_kind(err, ERROR_OUT_OF_RANGE, "there is no schedule '%.*s'", shown, name.s);
-    if (str_eq(name, STR("dualpipe")))
-        return error_hint(err,
-                          "each group of devices would hold two stages twice: dualpipev is the "
-                          "same with one copy of each");
     if (best <= 3)
         return error_hint(err, "did you mean %s?", nearest);
     return error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());

@@ -7,6 +7,8 @@
 typedef struct {
     Str kind;
     int p, n, m; /* ranks, stages, micro-batches */
+    int copies;  /* of each stage: with two, the ranks behind the first half hold the second ones,
+                    and micro-batches behind the first half enter there */
     StageTime *stage;
 } Asked;
 
@@ -36,16 +38,26 @@ static bool read_times(const Json *times, const char *key, int n, double *out, E
     return true;
 }
 
-static int rank_of(const Asked *asked, int stage)
+/* Ranks that do not hold second copies of the stages of others. */
+static int n_lanes(const Asked *asked)
 {
-    bool v = str_eq(asked->kind, STR("zbv")) || str_eq(asked->kind, STR("dualpipev"));
-    return v && stage >= asked->p ? asked->n - 1 - stage : stage % asked->p;
+    return asked->p / asked->copies;
+}
+
+static int lane_of(const Asked *asked, int stage)
+{
+    static const char *const in_a_v[] = {"zbv", "dualpipev", "dualpipe"};
+    bool v = false;
+    for (size_t i = 0; i < sizeof in_a_v / sizeof *in_a_v; i++)
+        v |= str_eq(asked->kind, str_from(in_a_v[i]));
+    return v && stage >= n_lanes(asked) ? asked->n - 1 - stage : stage % n_lanes(asked);
 }
 
 static bool read_request(Arena *arena, const Json *request, Asked *out, Error *err)
 {
     const Json *times = json_get(request, "times");
     *out = (Asked){.kind = json_str(json_get(request, "kind"), "")};
+    out->copies = str_eq(out->kind, STR("dualpipe")) ? 2 : 1;
     if (!read_count(request, "ranks", STAGES_MAX, &out->p, err) ||
         !read_count(request, "stages", STAGES_MAX, &out->n, err) ||
         !read_count(request, "micro_batches", MICRO_BATCHES_MAX, &out->m, err))
@@ -53,6 +65,9 @@ static bool read_request(Arena *arena, const Json *request, Asked *out, Error *e
     if (out->n % out->p != 0)
         return error_kind(err, ERROR_OUT_OF_RANGE, "%d stages are no multiple of %d ranks", out->n,
                           out->p);
+    if (out->p % out->copies != 0 || out->m % out->copies != 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "dualpipe has an even number of ranks and of micro-batches");
     out->stage = arena_array(arena, StageTime, out->n);
     double *f = arena_array(arena, double, out->n), *b = arena_array(arena, double, out->n);
     double *w = arena_array(arena, double, out->n), *send = arena_array(arena, double, out->n);
@@ -62,7 +77,7 @@ static bool read_request(Arena *arena, const Json *request, Asked *out, Error *e
         !read_times(times, "fb", out->n, pair, err))
         return false;
     for (int s = 0; s < out->n; s++) {
-        bool sent = s > 0 && rank_of(out, s) != rank_of(out, s - 1);
+        bool sent = s > 0 && (out->copies > 1 || lane_of(out, s) != lane_of(out, s - 1));
         out->stage[s] = (StageTime){.forward_us = f[s],
                                     .backward_us = b[s] + w[s],
                                     .receive_us = sent ? send[s] : 0,
@@ -73,27 +88,27 @@ static bool read_request(Arena *arena, const Json *request, Asked *out, Error *e
     return true;
 }
 
-/* Every rank is a lane. */
+/* Every rank is a lane, or every rank with the one that holds the other copies of its stages. */
 static const Lanes *lanes_of(Arena *arena, const Asked *asked)
 {
     Lanes *lanes = arena_make(arena, Lanes);
     int32_t *first = arena_array(arena, int32_t, asked->n + 1);
     int32_t *lane = arena_array(arena, int32_t, asked->n);
-    int32_t *n_devices = arena_array(arena, int32_t, asked->p);
+    int32_t *n_devices = arena_array(arena, int32_t, n_lanes(asked));
     for (int s = 0; s < asked->n; s++) {
-        lane[s] = rank_of(asked, s);
+        lane[s] = lane_of(asked, s);
         first[s + 1] = s + 1;
     }
-    for (int r = 0; r < asked->p; r++)
-        n_devices[r] = 1;
-    *lanes = (Lanes){.n = asked->p, .n_devices = n_devices, .first = first, .lane = lane};
+    for (int l = 0; l < n_lanes(asked); l++)
+        n_devices[l] = asked->copies;
+    *lanes = (Lanes){.n = n_lanes(asked), .n_devices = n_devices, .first = first, .lane = lane};
     return lanes;
 }
 
 static const Schedule *make_timed(Arena *arena, const Asked *asked, Error *err)
 {
-    Schedule *schedule =
-        schedule_make(arena, asked->kind, asked->n, lanes_of(arena, asked), asked->m, err);
+    Schedule *schedule = schedule_make(arena, asked->kind, asked->n, lanes_of(arena, asked),
+                                       asked->m / asked->copies, err);
     if (schedule)
         schedule_time(arena, schedule, asked->stage);
     return schedule;
@@ -102,15 +117,19 @@ static const Schedule *make_timed(Arena *arena, const Asked *asked, Error *err)
 /* ---- what a rank does ---- */
 
 typedef struct {
+    Arena *arena;
     Json *order;
     double busy;
     int now, most; /* micro-batches of stages in flight */
 } RankWork;
 
-static void print_action(const Block *block, Buf *out)
+/* Of two copies a rank runs the first of one of its stages and the second of the other. */
+static void print_action(const Asked *asked, int rank, const Block *block, Buf *out)
 {
+    bool second = asked->copies > 1 && (block->stage >= n_lanes(asked)) != (rank >= n_lanes(asked));
     buf_printf(out, "%d%c%d", block->stage,
-               schedule_pass_letter((BlockPass)block->pass) - 'a' + 'A', block->micro_batch);
+               schedule_pass_letter((BlockPass)block->pass) - 'a' + 'A',
+               block->micro_batch + second * asked->m / 2);
 }
 
 static void count_in_flight(RankWork *work, const Block *block, bool trains)
@@ -121,21 +140,22 @@ static void count_in_flight(RankWork *work, const Block *block, bool trains)
 }
 
 /* Adds the block, or the pair whose first block it is. */
-static void add_block(Arena *arena, const Schedule *schedule, const Block *block, RankWork *work)
+static void add_block(const Asked *asked, int rank, const Schedule *schedule, const Block *block,
+                      RankWork *work)
 {
-    Buf name = buf_new(arena);
+    Buf name = buf_new(work->arena);
     work->busy += block->end_us - block->start_us;
     if (block->pair < 0) {
-        print_action(block, &name);
+        print_action(asked, rank, block, &name);
         count_in_flight(work, block, schedule->trains);
     } else {
         const Block *other = &schedule->block[block->pair];
         const Block *forward = block->backward ? other : block;
         const Block *backward = block->backward ? block : other;
         buf_putc(&name, '(');
-        print_action(forward, &name);
+        print_action(asked, rank, forward, &name);
         buf_putc(&name, ';');
-        print_action(backward, &name);
+        print_action(asked, rank, backward, &name);
         buf_puts(&name, ")OVERLAP_F_B");
         count_in_flight(work, forward, true);
         count_in_flight(work, backward, true);
@@ -147,11 +167,12 @@ static RankWork *work_of(Arena *arena, const Asked *asked, const Schedule *sched
 {
     RankWork *work = arena_array(arena, RankWork, asked->p);
     for (int r = 0; r < asked->p; r++)
-        work[r].order = json_array();
+        work[r] = (RankWork){.arena = arena, .order = json_array()};
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
-        if (block->pair < 0 || block->pair > i)
-            add_block(arena, schedule, block, &work[rank_of(asked, block->stage)]);
+        int lane = lane_of(asked, block->stage), ranks[] = {lane, asked->p - 1 - lane};
+        for (int k = 0; k < asked->copies && (block->pair < 0 || block->pair > i); k++)
+            add_block(asked, ranks[k], schedule, block, &work[ranks[k]]);
     }
     return work;
 }
@@ -183,20 +204,18 @@ bool eval_schedule(const char *verb, Arena *arena, const Json *request, Json *an
 
 /* ---- schedule.bubble ---- */
 
-/* Micro-batches go in from both ends, and each rank holds two stages' parameters (DeepSeek-V3,
- * arXiv 2412.19437, table 2); there is no order of it here, only the formula. */
+/* The formula of DeepSeek-V3 (arXiv 2412.19437, table 2), for stages that take equally long. The
+ * order is shorter where the halves of a backward differ. */
 static bool answer_dualpipe(const Asked *asked, Json *answer, Error *err)
 {
-    if (asked->p % 2 != 0 || asked->n != asked->p)
-        return error_kind(err, ERROR_OUT_OF_RANGE,
-                          "dualpipe has an even number of ranks and as many stages");
+    if (asked->n != asked->p)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "dualpipe has as many stages as ranks");
     StageTime time = asked->stage[0];
     double pair = time.pair_us > 0 ? time.pair_us : time.forward_us + time.backward_us;
-    int pairs = asked->p / 2;
     json_set_real(answer, "bubble_time",
-                  (pairs - 1) * (pair + time.backward_us - 3 * time.weight_us));
+                  (n_lanes(asked) - 1) * (pair + time.backward_us - 3 * time.weight_us));
     json_set_int(answer, "activations", asked->p + 1);
-    json_set_int(answer, "parameters", 2);
+    json_set_int(answer, "parameters", asked->copies);
     return true;
 }
 
@@ -207,7 +226,7 @@ bool eval_schedule_bubble(const char *verb, Arena *arena, const Json *request, J
     Asked asked;
     if (!read_request(arena, request, &asked, err))
         return false;
-    if (str_eq(asked.kind, STR("dualpipe")))
+    if (asked.copies > 1)
         return answer_dualpipe(&asked, answer, err);
     const Schedule *schedule = make_timed(arena, &asked, err);
     if (!schedule)

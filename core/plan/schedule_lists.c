@@ -355,3 +355,25 @@ bool order_dualpipev(ScheduleMaking *making)
                making->name, making->m, making->n);
     return error_hint(making->err, "micro_batches = %d", making->n);
 }
+
+/* Stage s has a copy on each half of its devices. Of each micro-batch one half enters at stage 0 of
+ * the first copies, the other at stage 0 of the second, which lies where the last stage of the
+ * first ones does; so both halves do the same at the same time, and a lane is both. */
+bool order_dualpipe(ScheduleMaking *making)
+{
+    const Lanes *lanes = making->lanes;
+    if (!order_dualpipev(making))
+        return false;
+    for (int s = 0; s < making->n / 2; s++) {
+        int devices = 0;
+        for (int32_t l = lanes->first[s]; l < lanes->first[s + 1]; l++)
+            devices += lanes->n_devices[lanes->lane[l]];
+        if (devices % 2 == 0)
+            continue;
+        error_kind(making->err, ERROR_CONFLICT,
+                   "%s: stage %d has a copy on each half of its devices, and there are %d",
+                   making->name, s, devices);
+        return error_hint(making->err, "an even number; or dualpipev, which has one copy");
+    }
+    return true;
+}

@@ -44,6 +44,7 @@ bool order_zb2p(ScheduleMaking *making);
 bool order_looped_bfs(ScheduleMaking *making);
 bool order_zbv(ScheduleMaking *making);
 bool order_dualpipev(ScheduleMaking *making);
+bool order_dualpipe(ScheduleMaking *making);
 bool order_steps(ScheduleMaking *making, const Source *source); /* written out */
 
 #endif

@@ -31,7 +31,9 @@ OPTIONS = common.options{
     zero.options(0)
 }
 
-local function batch_axes(resource) return zero.batch_axes(resource, {"tp", "pp", "cp"}, {"ep"}) end
+local function batch_axes(resource)
+    return stages.with_copies(zero.batch_axes(resource, {"tp", "pp", "cp"}, {"ep"}), "pp", resource)
+end
 
 SIZES = common.sizes(batch_axes)
 

@@ -41,6 +41,8 @@ zb1p                     1 -m pp=4 -p pipeline
 zb2p                     1 -m pp=2,dp=2 -p pipeline
 zbv                      2 -m pp=2,tp=2 -p hybrid3d
 dualpipev                2 -m pp=2,dp=2 -p pipeline
+dualpipe                 1 -m pp=4 -p pipeline
+dualpipe                 1 -m pp=4,tp=2 -p hybrid3d
 ROWS
 
 # One weight on every stage: each updates its own, by the sum of the gradients of all.

@@ -469,17 +469,19 @@ static PasRow again_rows[] = {
      "5: a schedule must have 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = "
      "4}); "
      "there are 1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
-     "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe]\n"},
+     "interleaved_zero_bubble zbv dualpipev dualpipe chimera_direct infer_pipe]\n"},
     {"no_such_schedule", "pp=2", PAS("graph:schedule('gpip', {micro_batches = 4})"),
      "5: there is no schedule 'gpip' [did you mean gpipe?]\n"},
-    {"a_schedule_of_two_copies", "pp=2", PAS("graph:schedule('dualpipe', {micro_batches = 4})"),
-     "5: there is no schedule 'dualpipe' [each group of devices would hold two stages twice: "
-     "dualpipev is the same with one copy of each]\n"},
+    {"no_half_for_a_second_copy", "pp=1",
+     PAS("graph:staging({op('act0'), op('act1')})\n"
+         "graph:schedule('dualpipe', {micro_batches = 4})"),
+     "6: dualpipe: stage 0 has a copy on each half of its devices, and there are 1 [an even "
+     "number; or dualpipev, which has one copy]\n"},
     {"schedule_without_micro_batches", "pp=2", PAS("graph:schedule('1f1b')"),
      "5: a schedule must have 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = "
      "4}); "
      "there are 1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
-     "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe]\n"},
+     "interleaved_zero_bubble zbv dualpipev dualpipe chimera_direct infer_pipe]\n"},
     {"multiref", "tp=2", PAS("graph:multiref(op('act0').out[1])"), "barrier act0.o @5\n"},
     {"auto_multiref", "tp=2", PAS("graph:auto_multiref()\ngraph:single_consume()"),
      "barrier act0.o @5\n"},

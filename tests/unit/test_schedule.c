@@ -32,7 +32,7 @@ static const Lanes *lanes_of(Arena *arena, int n, int g, uint32_t full)
     return lanes;
 }
 
-/* 2p stages on p lanes, in a V. */
+/* 2p stages on p lanes of two devices, in a V. */
 static const Lanes *lanes_in_v(Arena *arena, int p)
 {
     Lanes *lanes = arena_make(arena, Lanes);
@@ -40,6 +40,10 @@ static const Lanes *lanes_in_v(Arena *arena, int p)
     int32_t *lane = arena_array(arena, int32_t, 2 * p);
     for (int s = 0; s < 2 * p; s++)
         lane[s] = s < p ? s : 2 * p - 1 - s;
+    int32_t *devices = arena_array(arena, int32_t, p);
+    for (int l = 0; l < p; l++)
+        devices[l] = 2;
+    lanes->n_devices = devices;
     lanes->lane = lane;
     return lanes;
 }
@@ -445,8 +449,9 @@ static void schedules_in_a_v_are_valid(void **state)
     for (int p = 1; p <= 5; p++)
         for (int m = 1; m <= SIDE; m++) {
             assert_valid(made(arena, "zbv", 2 * p, lanes_in_v(arena, p), m));
-            if (m >= 2 * p)
-                assert_valid(made(arena, "dualpipev", 2 * p, lanes_in_v(arena, p), m));
+            for (int i = 0; m >= 2 * p && i < 2; i++)
+                assert_valid(
+                    made(arena, i ? "dualpipe" : "dualpipev", 2 * p, lanes_in_v(arena, p), m));
         }
     arena_free(arena);
 }
@@ -497,7 +502,7 @@ static const Lanes *lanes_for(Arena *arena, const char *kind)
 {
     bool turns = strstr(kind, "interleaved") || strcmp(kind, "looped_bfs") == 0;
     bool plus = strcmp(kind, "1f1b_plus") == 0;
-    if (strcmp(kind, "zbv") == 0 || strcmp(kind, "dualpipev") == 0)
+    if (strcmp(kind, "zbv") == 0 || strncmp(kind, "dualpipe", 8) == 0)
         return lanes_in_v(arena, 2);
     return lanes_of(arena, 4, turns ? 2 : plus ? 3 : 4, plus ? 4 : 0);
 }
@@ -567,7 +572,8 @@ static Refused refused[] = {
     {"no name at all", "zero bubble", 2, 2, 0, 2, ERROR_OUT_OF_RANGE,
      "there is no schedule 'zero bubble'",
      "there are 1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
-     "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe; or steps such as \"0f0 "
+     "interleaved_zero_bubble zbv dualpipev dualpipe chimera_direct infer_pipe; or steps such as "
+     "\"0f0 "
      "0f1+1f0 1f1\""},
     {"shared devices", "1f1b", 4, 2, 0, 4, ERROR_CONFLICT, "1f1b: stages 0 and 2 share devices",
      "these stages take turns: 1f1b_interleaved, looped_bfs, interleaved_zero_bubble"},
@@ -638,6 +644,9 @@ static Refused refused[] = {
      "these stages take turns: 1f1b_interleaved, looped_bfs, interleaved_zero_bubble"},
     {"too few for dualpipev", "dualpipev", 4, 2, 0, 3, ERROR_OUT_OF_RANGE,
      "dualpipev: 3 micro-batches are fewer than 4 stages", "micro_batches = 4"},
+    {"no half for a copy", "dualpipe", 2, 1, 0, 2, ERROR_CONFLICT,
+     "dualpipe: stage 0 has a copy on each half of its devices, and there are 1",
+     "an even number; or dualpipev, which has one copy"},
     {"one lane twice", "0f0 1f0+0f1 1f1", 2, 1, 0, 2, ERROR_CONFLICT,
      "in step 1 stage 0's forward of micro-batch 1 and stage 1's forward of micro-batch 0 are on "
      "the same devices",

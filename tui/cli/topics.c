@@ -373,6 +373,8 @@ const Topic cli_topics[] = {
      "zbv               zero bubble; group i runs stages i and n-1-i\n"
      "dualpipev         the same groups, m >= n; the forward of one stage overlaps the\n"
      "                  backward of the other (DeepSeek)\n"
+     "dualpipe          the same, with a copy of each stage on each half of its group: of a\n"
+     "                  micro-batch half enters at stage 0 of either copy, at both ends\n"
      "chimera_direct    4 stages, an even m: two micro-batches in 16 slots, a\n"
      "                  backward takes two slots\n"
      "infer_pipe        forwards only, k on s in slot s + k\n"

@@ -75,12 +75,17 @@ local function with_shared(options)
     return options
 end
 
+-- Devices along an axis, "dp", or a part of one, "pp:(1)2".
+local function axis_size(resource, name)
+    return tonumber(name:match(":%(%d+%)(%d+)$")) or resource.mesh[name] or 1
+end
+
 -- The function SIZES of a policy. batch_axes(resource): the axes that shard the batch.
 local function sizes(batch_axes)
     return function(resource)
         local n = resource.options.micro_batch
         if n < 0 then error("micro_batch is a number of samples, or 0", 0) end
-        for _, name in ipairs(batch_axes(resource)) do n = n * (resource.mesh[name] or 1) end
+        for _, name in ipairs(batch_axes(resource)) do n = n * axis_size(resource, name) end
         return {batch = n > 0 and n or nil}
     end
 end

@@ -138,11 +138,33 @@ local function has_cache(graph)
     return false
 end
 
-local in_a_v = {zbv = true, dualpipev = true}
+local in_a_v = {zbv = true, dualpipev = true, dualpipe = true}
+
+-- Adds to the axes of the batch what shards it if the schedule has two copies of each stage: one on
+-- each half of the axis, which shares its part of every micro-batch.
+local function with_copies(batch_axes, axis, resource)
+    if resource.options.schedule == "dualpipe" and resource.mesh[axis] then
+        if resource.mesh[axis] % 2 ~= 0 then
+            error(("dualpipe has two copies of each stage, but %s has %d coordinates"):format(
+                axis, resource.mesh[axis]), 0)
+        end
+        batch_axes[#batch_axes + 1] = axis .. ":(1)2"
+    end
+    return batch_axes
+end
+
+-- The coordinates of the axis that have stages of their own, and a function from one of them to the
+-- devices that have it.
+local function coordinates(axis, n, schedule)
+    if schedule ~= "dualpipe" then return n, function(at) return {[axis] = at} end end
+    if n == 2 then return 1, function() return {} end end
+    return n // 2, function(at) return {[("%s:(2)%d"):format(axis, n // 2)] = at} end
+end
 
 -- Stages for each coordinate of the axis, if the mesh has it, of layers in a row, equally many or of
 -- nearly equal flops; and the schedule that the options ask for. With `virtual` stages a coordinate, stages take
--- turns; schedules in a V have two, of which the second ones go back.
+-- turns; schedules in a V have two, of which the second ones go back; with two copies of each stage
+-- there are half as many coordinates.
 local function place(graph, axis, resource)
     local n, options = resource.mesh[axis], resource.options
     local name = options.schedule
@@ -152,7 +174,8 @@ local function place(graph, axis, resource)
     if not n then return end
     if options.virtual < 1 then error("virtual is a number of stages, at least 1") end
     local nodes = graph:nodes()
-    local devices, list = n, layers(nodes)
+    local list = layers(nodes)
+    local devices, where = coordinates(axis, n, name)
     n = devices * (in_a_v[name] and 2 or options.virtual)
     local layered = #list >= n
     if not layered then
@@ -175,8 +198,8 @@ local function place(graph, axis, resource)
     for i, segment in ipairs(graph:segments()) do
         local at = (i - 1) % devices
         if in_a_v[name] and i > devices then at = devices - 1 - at end
-        graph:assign(segment, {[axis] = at})
+        graph:assign(segment, where(at))
     end
 end
 
-return {place = place}
+return {place = place, with_copies = with_copies}
