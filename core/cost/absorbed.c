@@ -2,24 +2,17 @@
 
 #include "core/base/str.h"
 #include "core/rules/derivative.h"
+#include "core/rules/registry.h"
+#include "core/space/contraction.h"
 #include "core/space/gradient.h"
 
-typedef enum { SWAPS_MATRIX, KEEPS_LAST } LayoutChange;
+typedef enum { NO_CHANGE, SWAPS_MATRIX, KEEPS_LAST } LayoutChange;
 
-/* Operands are inputs; bit OUTPUT: the first output, too. */
-enum { OUTPUT = 1 << 15 };
-static const struct {
-    const char *operator;
-    unsigned operands;
-    LayoutChange change;
-} absorbers[] = {
-    {"MatMul", 3, SWAPS_MATRIX},
-    {"Gemm", 3, SWAPS_MATRIX},
-    {"com.microsoft::FusedMatMul", 3, SWAPS_MATRIX},
-    {"Attention", 7 | OUTPUT, KEEPS_LAST},
-    {"ScaledDotProductAttention", 7 | OUTPUT, KEEPS_LAST},
-    {"FlashAttention", 7 | OUTPUT, KEEPS_LAST},
-};
+/* An operand of an op: inputs, then outputs. */
+typedef struct {
+    int32_t op;
+    int at;
+} OperandOf;
 
 /* SWAPS_MATRIX: the last two dims change places; KEEPS_LAST: others do, in any way. */
 static bool is_change(const Graph *graph, int32_t op, int64_t n_dims, LayoutChange change)
@@ -36,26 +29,38 @@ static bool is_change(const Graph *graph, int32_t op, int64_t n_dims, LayoutChan
     return true;
 }
 
-/* The operator of the op, of a gradient op that of its forward op. */
-static const char *operator_of(const Inferred *inferred, int32_t op)
+static bool is_summed(const OpSpace *space, int operand)
 {
-    const OpSpace *space = inferred_space(inferred, op);
-    return space && space->gradient ? space->gradient->of : op_operator(inferred->graph, op);
+    const Projection *projection = &space->operand[operand].projection;
+    for (int j = 0; j < space->n_index; j++)
+        for (int d = 0; space->index[j].role == ROLE_REDUCE && d < projection->n_dims; d++)
+            if (projection->row[d].coef[j] != 0)
+                return true;
+    return false;
 }
 
-/* A gradient op has the forward op's operands in other roles: its GEMMs take and make any of them
- * either way. */
-static bool absorbs(const Inferred *inferred, int32_t op, int32_t transpose, unsigned operand)
+/* What the op's kernel takes of the operand as it lies. A gradient op has the forward op's operands
+ * in other roles: its GEMMs make their results either way, too. */
+static LayoutChange change_taken(const Inferred *inferred, OperandOf it)
+{
+    enum { QKV = 3 };
+    const OpSpace *space = inferred_space(inferred, it.op);
+    if (!space)
+        return NO_CHANGE;
+    bool backward = space->gradient != NULL, output = it.at >= space->n_inputs;
+    if (op_space_is_product(space))
+        return (output ? backward : is_summed(space, it.at)) ? SWAPS_MATRIX : NO_CHANGE;
+    const Operator *row = inferred_forward_operator(inferred, it.op);
+    bool attention = row && row->flags & OPERATOR_KEEPS_ROWS;
+    return attention && (backward || output || it.at < QKV) ? KEEPS_LAST : NO_CHANGE;
+}
+
+static bool absorbs(const Inferred *inferred, OperandOf it, int32_t transpose)
 {
     const Graph *graph = inferred->graph;
     const Shape *shape = inferred_shape(inferred, op_outputs(graph, transpose)[0]);
-    const char *name = operator_of(inferred, op);
-    bool backward = name != op_operator(graph, op);
-    for (size_t i = 0; shape && i < sizeof absorbers / sizeof *absorbers; i++)
-        if (strcmp(name, absorbers[i].operator) == 0)
-            return (backward || absorbers[i].operands & operand) &&
-                   is_change(graph, transpose, shape->n_dims, absorbers[i].change);
-    return false;
+    LayoutChange change = shape ? change_taken(inferred, it) : NO_CHANGE;
+    return change != NO_CHANGE && is_change(graph, transpose, shape->n_dims, change);
 }
 
 /* Every operand of every reader has to absorb it. */
@@ -68,7 +73,7 @@ static int32_t absorbing_reader(const Inferred *inferred, int32_t op)
     for (int u = 0; u < n; u++)
         for (int i = 0; i < graph->ops[use[u]].n_inputs; i++)
             if (op_inputs(graph, use[u])[i] == tensor &&
-                (i >= 15 || !absorbs(inferred, use[u], op, 1u << i)))
+                !absorbs(inferred, (OperandOf){use[u], i}, op))
                 return -1;
     return n > 0 && !graph->tensors[tensor].output ? use[0] : -1;
 }
@@ -78,16 +83,30 @@ static int32_t absorbing_maker(const Inferred *inferred, int32_t op)
     const Graph *graph = inferred->graph;
     int32_t tensor = op_inputs(graph, op)[0], maker = graph->tensors[tensor].maker;
     bool alone = tensor_n_uses(graph, tensor) == 1 && !graph->tensors[tensor].output;
-    bool first = maker >= 0 && (op_outputs(graph, maker)[0] == tensor ||
-                                operator_of(inferred, maker) != op_operator(graph, maker));
-    return first && alone && absorbs(inferred, maker, op, OUTPUT) ? maker : -1;
+    if (maker < 0 || !alone)
+        return -1;
+    int output = 0;
+    while (op_outputs(graph, maker)[output] != tensor)
+        output++;
+    const OpSpace *space = inferred_space(inferred, maker);
+    bool first = space && (output == 0 || space->gradient);
+    return first && absorbs(inferred, (OperandOf){maker, space->n_inputs + output}, op) ? maker
+                                                                                        : -1;
+}
+
+/* Itself, or the gradient of one. */
+static bool is_transpose(const Inferred *inferred, int32_t op)
+{
+    const OpSpace *space = inferred_space(inferred, op);
+    bool gradient = space && space->gradient;
+    return strcmp(gradient ? space->gradient->of : op_operator(inferred->graph, op), "Transpose") ==
+           0;
 }
 
 int32_t op_absorbed_by(const Inferred *inferred, int32_t op)
 {
     const Graph *graph = inferred->graph;
-    if (strcmp(operator_of(inferred, op), "Transpose") != 0 || op_inputs(graph, op)[0] < 0 ||
-        op_outputs(graph, op)[0] < 0)
+    if (!is_transpose(inferred, op) || op_inputs(graph, op)[0] < 0 || op_outputs(graph, op)[0] < 0)
         return -1;
     int32_t by = absorbing_reader(inferred, op);
     return by >= 0 ? by : absorbing_maker(inferred, op);

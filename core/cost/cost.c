@@ -65,15 +65,10 @@ static Work work_of_family(const OpSpace *space, const char *family)
     return WORK_VECTOR;
 }
 
-/* The row of an op's operator, of a gradient op that of the operator it is of; NULL if it has none.
- */
+/* NULL for operators of users. */
 static const Operator *row_of(const Inferred *inferred, int32_t op)
 {
-    const OpSpace *space = inferred_space(inferred, op);
-    const char *name =
-        space && space->gradient ? space->gradient->of : op_operator(inferred->graph, op);
-    const Operator *row =
-        inferred->registry ? registry_find(inferred->registry, str_from(name)) : NULL;
+    const Operator *row = inferred_forward_operator(inferred, op);
     return row && row->family ? row : NULL;
 }
 

@@ -129,24 +129,11 @@ static int32_t updated_span(const Account *a, int32_t op, int o, const int32_t *
                                                                                   : -1;
 }
 
-/* What the operator's row says of memory. */
-static unsigned flags_of_memory(Account *a, int32_t op)
-{
-    enum { UNKNOWN = 0, NOTHING = OPERATOR_EARLY };
-    uint16_t *of_space = &a->kept_of_space[a->plan->inferred->space[op]];
-    if (*of_space == UNKNOWN) {
-        const Operator *row = inferred_operator(a->plan->inferred, op);
-        unsigned kept = row ? row->flags & OPERATOR_OF_MEMORY : 0;
-        *of_space = (uint16_t)(kept ? kept : NOTHING);
-    }
-    return *of_space == NOTHING ? 0 : *of_space;
-}
-
 /* The operand of a gradient op in whose place it is written: nobody reads it later. -1. */
 static int32_t overwritten(Account *a, int32_t op, const int32_t *read)
 {
     int32_t of = a->kept_of && a->graph->phase[op] == PHASE_BACKWARD ? a->graph->of[op] : -1;
-    if (of < 0 || !(flags_of_memory(a, of) & OPERATOR_GRADIENT_IN_PLACE))
+    if (of < 0 || !(operator_row_flags(&a->rows, of) & OPERATOR_GRADIENT_IN_PLACE))
         return -1;
     int32_t tensor = op_inputs(a->graph, of)[0];
     const int32_t *use = a->graph->uses + a->graph->tensors[tensor].use;
@@ -231,7 +218,7 @@ static void keep_for_gradient(Account *a, int32_t op)
     }
     int32_t tensor = op_outputs(a->graph, op)[0];
     unsigned kept = tensor >= 0 && a->plan->moved->made[tensor] >= 0
-                        ? flags_of_memory(a, op) & OPERATOR_KEEPS
+                        ? operator_row_flags(&a->rows, op) & OPERATOR_KEEPS
                         : 0;
     if (!kept)
         return;
@@ -317,7 +304,7 @@ Account *account_make(const Plan *plan, bool copies, Progress *progress)
         a->of_tensor[t] = -1;
     a->end = arena_array(arena, int, inferred->n_program);
     if (a->graph->phase && !copies) {
-        a->kept_of_space = arena_array(arena, uint16_t, inferred->n_spaces);
+        a->rows = operator_rows_new(arena, inferred);
         a->kept_of = arena_array(arena, int32_t, a->graph->n_ops);
         memset(a->kept_of, -1, (size_t)a->graph->n_ops * sizeof *a->kept_of);
     }

@@ -43,9 +43,10 @@ typedef struct MemoryAccount {
     int last_backward; /* the last moment of the forward and the backward pass; until then other
                           micro-batches are in flight */
     int *end;          /* per op of the program: its last moment */
-    uint16_t *kept_of_space; /* per op space; NULL: what kernels keep is not counted */
-    int32_t *kept_of;        /* per op of the model: the span of what its kernel keeps, or -1 */
-    bool copies;             /* layout changes that could be absorbed are copies, as in the run */
+    OperatorRows rows;
+    int32_t *kept_of; /* per op of the model: the span of what its kernel keeps, or -1; NULL: that
+                         is not counted */
+    bool copies;      /* layout changes that could be absorbed are copies, as in the run */
     ReshardIndex reshards;
 } Account;
 

@@ -1,5 +1,7 @@
 #include "core/cost/training_cost.h"
 
+#include "core/rules/registry.h"
+
 #include "core/base/str.h"
 #include "core/cost/cost.h"
 #include "core/cost/gradient_reduces.h"
@@ -57,40 +59,39 @@ static double index_points(const OpSpace *space, uint32_t without)
 }
 
 /* The index dims of an operand's last dim. */
-static uint32_t last_index(const OpSpace *space, const Operand *operand)
+static uint32_t last_index(const OpSpace *space, int at)
 {
     uint32_t set = 0;
-    int last = operand->projection.n_dims - 1;
+    const Projection *projection = &space->operand[at].projection;
+    int last = projection->n_dims - 1;
     for (int j = 0; last >= 0 && j < space->n_index; j++)
-        set |= (uint32_t)(operand->projection.row[last].coef[j] != 0) << j;
+        set |= (uint32_t)(projection->row[last].coef[j] != 0) << j;
     return set;
 }
 
-static bool is_attention(const Inferred *inferred, int32_t op)
+/* Of queries, keys and values; not of all three in one operand. */
+static bool is_attention(const OperatorRows *rows, int32_t op)
 {
-    static const char *const names[] = {"Attention", "ScaledDotProductAttention", "FlashAttention"};
-    const OpSpace *space = program_space(inferred, op);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (space->n_inputs > 2 && strcmp(op_operator(inferred->graph, op), names[i]) == 0)
-            return true;
-    return false;
+    const OpSpace *space = program_space(rows->inferred, op);
+    return operator_row_flags(rows, op) & OPERATOR_KEEPS_ROWS && space->n_inputs > 2 &&
+           last_index(space, 1) & last_index(space, 0);
 }
 
 /* FLOPs of a product; of attention on q, k and v without regard to its mask: that of q and k sums
  * over the width of k, that of the scores and v makes the width of v. Its gradient has twice as
  * many. */
-static double product_flops(const Plan *plan, int32_t op)
+static double product_flops(const Plan *plan, const OperatorRows *rows, int32_t op)
 {
     const Inferred *inferred = plan->inferred;
     const Graph *graph = inferred->graph;
     bool backward = graph->phase[op] == PHASE_BACKWARD && graph->of[op] >= 0;
     int32_t of = backward ? graph->of[op] : op;
-    if (!is_attention(inferred, of))
+    if (!is_attention(rows, of))
         return program_space(inferred, op)->flops *
                routed_op_fill(plan->routed, op, NULL, plan->mesh);
     const OpSpace *space = program_space(inferred, of);
-    uint32_t d = last_index(space, &space->operand[0]);
-    uint32_t e = last_index(space, &space->operand[2]);
+    uint32_t q = last_index(space, 0), v = last_index(space, 2), heads = q & v;
+    uint32_t d = q & ~heads, e = v & ~heads;
     return (backward ? 2 : 1) * (2 * index_points(space, e) + 2 * index_points(space, d));
 }
 
@@ -101,8 +102,8 @@ static double peak_of(const Machine *machine, Dtype dtype)
 }
 
 /* Products of one micro-batch, in FLOPs and in seconds at the peak of the machine. */
-static void add_products(Arena *scratch, const Plan *plan, TrainingCost *out, double *model_s,
-                         double *hardware_s)
+static void add_products(Arena *scratch, const Plan *plan, const OperatorRows *rows,
+                         TrainingCost *out, double *model_s, double *hardware_s)
 {
     const Inferred *inferred = plan->inferred;
     int8_t *product = arena_array(scratch, int8_t, inferred->n_spaces); /* 1: yes, 2: no */
@@ -117,7 +118,7 @@ static void add_products(Arena *scratch, const Plan *plan, TrainingCost *out, do
         double n = inferred_repeat(inferred, op);
         double peak =
             peak_of(plan->machine, (Dtype)inferred->dtype[op_outputs(inferred->graph, op)[0]]);
-        double hardware = n * product_flops(plan, op);
+        double hardware = n * product_flops(plan, rows, op);
         double model = phase == PHASE_FORWARD ? 3 * hardware : 0;
         out->model_flops += model;
         out->hardware_flops += hardware;
@@ -186,26 +187,28 @@ static void find_times(const Plan *plan, TrainingCost *out)
         out->exposed_comm_us = exposed_us(plan);
 }
 
-/* The labels of the loss; 0: its operator is not one of these. */
-static double count_labels(const Plan *plan)
+/* The labels of the op if it is a loss: its operand of whole numbers. */
+static double labels_of(const OperatorRows *rows, int32_t op)
 {
-    static const struct {
-        const char *operator;
-        int input;
-    } losses[] = {
-        {"TokenLoss", 3}, {"SoftmaxCrossEntropyLoss", 1}, {"NegativeLogLikelihoodLoss", 1}};
-    const Inferred *inferred = plan->inferred;
-    double n = 0;
-    for (int i = 0; i < inferred->n_program; i++) {
-        int32_t op = inferred->program[i];
-        for (size_t k = 0; k < sizeof losses / sizeof *losses; k++) {
-            if (strcmp(op_operator(inferred->graph, op), losses[k].operator) != 0)
-                continue;
-            const Shape *shape =
-                inferred_shape(inferred, op_inputs(inferred->graph, op)[losses[k].input]);
-            n += shape ? (double)shape_elements(shape) : 0;
-        }
+    const Inferred *inferred = rows->inferred;
+    if (!(operator_row_flags(rows, op) & OPERATOR_LABELS))
+        return 0;
+    for (int i = 0; i < inferred->graph->ops[op].n_inputs; i++) {
+        int32_t tensor = op_inputs(inferred->graph, op)[i];
+        const Shape *shape = tensor < 0 ? NULL : inferred_shape(inferred, tensor);
+        if (shape && !dtype_is_float((Dtype)inferred->dtype[tensor]))
+            return (double)shape_elements(shape);
     }
+    return 0;
+}
+
+/* The labels of the loss; 0: it compares nothing with labels. */
+static double count_labels(const Plan *plan, const OperatorRows *rows)
+{
+    double n = 0;
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        if (phase_of(plan, plan->inferred->program[i]) == PHASE_FORWARD)
+            n += labels_of(rows, plan->inferred->program[i]);
     return n;
 }
 
@@ -329,14 +332,15 @@ TrainingCost training_cost(Arena *arena, const Plan *plan, const Groups *groups)
     Arena *scratch = arena_new();
     double model_s = 0, hardware_s = 0, m = out.micro_batches;
     double n_devices = (double)plan->mesh->n_devices;
-    add_products(scratch, plan, &out, &model_s, &hardware_s);
+    OperatorRows rows = operator_rows_new(scratch, plan->inferred);
+    add_products(scratch, plan, &rows, &out, &model_s, &hardware_s);
     out.model_flops *= m;
     out.hardware_flops *= m;
     find_times(plan, &out);
     out.parameters = count_parameters(plan);
     GradientReduces reduces = gradient_reduces(plan);
     out.gradient_reductions = (int)gradient_reduces_count(&reduces);
-    double step_s = out.step_us / 1e6, labels = m * count_labels(plan);
+    double step_s = out.step_us / 1e6, labels = m * count_labels(plan, &rows);
     out.mfu = m * model_s / step_s / n_devices;
     out.hfu = m * hardware_s / step_s / n_devices;
     out.tokens_per_s_device = labels > 0 ? labels / step_s / n_devices : NAN;

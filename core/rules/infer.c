@@ -1,4 +1,5 @@
 #include "core/rules/infer_state.h"
+#include "core/space/gradient.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -597,8 +598,39 @@ int64_t inferred_params(const Inferred *inferred)
     return n;
 }
 
+static const Operator *find_operator(const Inferred *inferred, const char *name)
+{
+    return inferred->registry ? registry_find(inferred->registry, str_from(name)) : NULL;
+}
+
 const Operator *inferred_operator(const Inferred *inferred, int32_t op)
 {
-    Str name = str_from(op_operator(inferred->graph, op));
-    return inferred->registry ? registry_find(inferred->registry, name) : NULL;
+    return find_operator(inferred, op_operator(inferred->graph, op));
+}
+
+const Operator *inferred_forward_operator(const Inferred *inferred, int32_t op)
+{
+    const OpSpace *space = inferred_space(inferred, op);
+    return space && space->gradient ? find_operator(inferred, space->gradient->of)
+                                    : inferred_operator(inferred, op);
+}
+
+OperatorRows operator_rows_new(Arena *arena, const Inferred *inferred)
+{
+    int n = names_count(inferred->graph->names);
+    return (OperatorRows){inferred, arena_array(arena, const Operator *, n)};
+}
+
+const Operator *operator_row(const OperatorRows *rows, int32_t op)
+{
+    const Operator **row = &rows->row[rows->inferred->graph->ops[op].op_type];
+    if (!*row)
+        *row = inferred_operator(rows->inferred, op);
+    return *row;
+}
+
+unsigned operator_row_flags(const OperatorRows *rows, int32_t op)
+{
+    const Operator *row = operator_row(rows, op);
+    return row ? row->flags : 0;
 }

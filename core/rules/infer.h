@@ -111,6 +111,19 @@ bool inferred_reads(const Inferred *inferred, int32_t op, int input);
 
 /* The row of the op's operator; NULL if it has none. */
 const struct Operator *inferred_operator(const Inferred *inferred, int32_t op);
+/* The same; of a gradient op the row of the operator whose gradient it is. */
+const struct Operator *inferred_forward_operator(const Inferred *inferred, int32_t op);
+
+/* inferred_operator() for all ops of a graph: each operator is looked up once. Lives in the arena.
+ */
+typedef struct {
+    const Inferred *inferred;
+    const struct Operator **row; /* by Names id of the operator; NULL: not looked up, or unknown */
+} OperatorRows;
+OperatorRows operator_rows_new(Arena *arena, const Inferred *inferred);
+const struct Operator *operator_row(const OperatorRows *rows, int32_t op);
+/* Its OperatorFlags; 0 if it has no row. */
+unsigned operator_row_flags(const OperatorRows *rows, int32_t op);
 
 /* For use during inference. */
 void inferred_set_value(Inferred *inferred, int32_t tensor, const Value *value);

@@ -70,7 +70,7 @@ typedef enum {
     /* Compares all elements along a dim, as a router does: softmax, the largest ones. */
     OPERATOR_CHOOSES = 2048,
     OPERATOR_ATTENDS = 4096, /* attention, or the softmax of one that is written out */
-    OPERATOR_OF_MEMORY = OPERATOR_KEEPS | OPERATOR_GRADIENT_IN_PLACE,
+    OPERATOR_LABELS = 8192,  /* a loss that compares scores with labels, its whole numbers */
 } OperatorFlags;
 
 enum {

@@ -57,3 +57,11 @@ bool op_space_in_parts(const OpSpace *space, int index)
             return false;
     return true;
 }
+
+bool op_space_is_product(const OpSpace *space)
+{
+    for (int j = 0; j < space->n_index; j++)
+        if (!op_space_in_parts(space, j))
+            return false;
+    return space->n_index > 0;
+}

@@ -10,6 +10,10 @@
  * one that the other lacks. Returns false if there are none. */
 bool op_space_contracts(const OpSpace *space, uint32_t *left, uint32_t *right);
 
+/* Whether the op is a product of matrices, as MatMul, Gemm and Einsum are and a convolution is not:
+ * each index dim is a dim by itself in every operand that has it. */
+bool op_space_is_product(const OpSpace *space);
+
 /* Whether a product can be computed part by part along this index dim, with the other operands
  * sliced: each operand has it as a dim by itself, or lacks it. Results that have it are made part
  * by part, others are summed up. Never for a frozen dim, nor for operators of users. */

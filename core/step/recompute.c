@@ -2,6 +2,8 @@
 
 #include "core/base/vec.h"
 #include "core/model/group.h"
+#include "core/rules/registry.h"
+#include "core/space/contraction.h"
 
 /* ---- what is made again ---- */
 
@@ -136,31 +138,27 @@ int32_t *recompute_layers(Arena *arena, const Inferred *model)
 
 /* ---- attention ---- */
 
-/* Operators between the two products of an attention. */
-static bool is_between(const char *operator_name)
+static bool is_product(const Inferred *model, int32_t op)
 {
-    static const char *const names[] = {"Add",       "Sub",     "Mul",      "Div",       "Where",
-                                        "Cast",      "Tanh",    "Identity", "Dropout",   "Softmax",
-                                        "IsNaN",     "Clip",    "Max",      "Transpose", "Reshape",
-                                        "Unsqueeze", "Squeeze", "Expand",   "CastLike"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(operator_name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool is_product(const char *operator_name)
-{
-    return strcmp(operator_name, "MatMul") == 0 || strcmp(operator_name, "Einsum") == 0;
+    const OpSpace *space = inferred_space(model, op);
+    return space && op_space_is_product(space);
 }
 
 typedef struct {
     const Inferred *model;
     Arena *scratch;
+    const Shape *scores; /* of queries and keys */
     Vec(int32_t) ops;
 } Core;
 
 enum { CORE_OPS_MAX = 64 };
+
+/* Whether the tensor has an element for each score: it lies between the two products. */
+static bool has_scores(const Core *core, int32_t tensor)
+{
+    const Shape *shape = tensor < 0 ? NULL : inferred_shape(core->model, tensor);
+    return shape && shape_elements(shape) == shape_elements(core->scores);
+}
 
 static bool has_op(const Core *core, int32_t op)
 {
@@ -184,7 +182,7 @@ static bool add_readers(Core *core, int32_t softmax)
     bool found = false;
     for (int at = 0; at < core->ops.n; at++) {
         int32_t op = core->ops.at[at];
-        if (op != softmax && is_product(op_operator(graph, op)))
+        if (op != softmax && is_product(core->model, op))
             continue;
         for (int o = 0; o < graph->ops[op].n_outputs; o++) {
             int32_t t = op_outputs(graph, op)[o];
@@ -192,8 +190,8 @@ static bool add_readers(Core *core, int32_t softmax)
                 int32_t reader = graph->uses[graph->tensors[t].use + u];
                 if (inferred_is_host(core->model, reader))
                     continue;
-                bool product = is_product(op_operator(graph, reader));
-                if ((!product && !is_between(op_operator(graph, reader))) ||
+                bool product = is_product(core->model, reader);
+                if ((!product && !has_scores(core, op_outputs(graph, reader)[0])) ||
                     core->ops.n == CORE_OPS_MAX)
                     return false;
                 found |= product;
@@ -209,26 +207,20 @@ static bool add_readers(Core *core, int32_t softmax)
 static bool add_makers(Core *core, int32_t softmax)
 {
     const Graph *graph = core->model->graph;
-    const Shape *scores = inferred_shape(core->model, op_inputs(graph, softmax)[0]);
     bool found = false;
     int32_t at = softmax;
-    while (scores && at >= 0 && !found && core->ops.n < CORE_OPS_MAX) {
+    while (at >= 0 && !found && core->ops.n < CORE_OPS_MAX) {
         int32_t next = -1;
         for (int i = 0; i < graph->ops[at].n_inputs && next < 0; i++) {
             int32_t t = op_inputs(graph, at)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
-            const Shape *shape = t < 0 ? NULL : inferred_shape(core->model, t);
-            if (maker >= 0 && shape && dtype_is_float((Dtype)core->model->dtype[t]) &&
-                !core->model->on_parameters[maker] && !inferred_is_host(core->model, maker) &&
-                shape_elements(shape) == shape_elements(scores))
+            if (maker >= 0 && has_scores(core, t) && dtype_is_float((Dtype)core->model->dtype[t]) &&
+                !core->model->on_parameters[maker] && !inferred_is_host(core->model, maker))
                 next = maker;
         }
         at = next;
-        if (at < 0)
-            break;
-        found = is_product(op_operator(graph, at));
-        if (!found && !is_between(op_operator(graph, at)))
-            break;
-        add_op(core, at);
+        found = at >= 0 && is_product(core->model, at);
+        if (at >= 0)
+            add_op(core, at);
     }
     return found;
 }
@@ -237,14 +229,16 @@ int32_t *recompute_attention(Arena *arena, const Inferred *model)
 {
     const Graph *graph = model->graph;
     int32_t *group = no_groups(arena, graph), n = 0;
+    OperatorRows rows = operator_rows_new(arena, model);
     for (int p = 0; p < model->n_program; p++) {
         int32_t op = model->program[p];
-        if (strcmp(op_operator(graph, op), "Softmax") != 0)
+        if (!(operator_row_flags(&rows, op) & OPERATOR_ATTENDS) || graph->ops[op].n_inputs != 1)
             continue;
         Arena *scratch = arena_new();
         Core core = {.model = model, .scratch = scratch};
+        core.scores = inferred_shape(model, op_inputs(graph, op)[0]);
         add_op(&core, op);
-        if (add_readers(&core, op) && add_makers(&core, op)) {
+        if (core.scores && add_readers(&core, op) && add_makers(&core, op)) {
             for (int i = 0; i < core.ops.n; i++)
                 group[core.ops.at[i]] = n;
             n++;

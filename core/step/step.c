@@ -3,25 +3,6 @@
 #include "core/rules/derivative.h"
 #include "core/step/update.h"
 
-/* The operators of the model's ops, each looked up once. */
-typedef struct {
-    const Inferred *model;
-    const Operator **row; /* by Names id of the operator; NULL: not looked up yet, or unknown */
-} Rows;
-
-static Rows rows_new(Arena *scratch, const Inferred *model)
-{
-    return (Rows){model, arena_array(scratch, const Operator *, names_count(model->graph->names))};
-}
-
-static const Operator *row_of(const Rows *rows, int32_t op)
-{
-    const Operator **row = &rows->row[rows->model->graph->ops[op].op_type];
-    if (!*row)
-        *row = inferred_operator(rows->model, op);
-    return *row;
-}
-
 /* Running statistics: read beside activations, and updated by the norm itself in training. */
 static bool is_statistic(const Operator *row, int input)
 {
@@ -64,7 +45,7 @@ static bool *find_declared(Arena *scratch, const Inferred *model)
 /* Marks what trains, from the readers back: a value that an op reads beside activations, and what
  * is handed on to make it. Through arithmetic pass numbers and what is declared to train: an
  * initializer of another file may be a constant. */
-static bool *find_trained(Arena *scratch, const Inferred *model, const Rows *rows)
+static bool *find_trained(Arena *scratch, const Inferred *model, const OperatorRows *rows)
 {
     const Graph *graph = model->graph;
     bool *trained = arena_array(scratch, bool, graph->n_tensors);
@@ -76,8 +57,8 @@ static bool *find_trained(Arena *scratch, const Inferred *model, const Rows *row
             reads |= op_outputs(graph, op)[o] >= 0 && trained[op_outputs(graph, op)[o]];
         for (int i = 0; reads && i < graph->ops[op].n_inputs; i++) {
             int32_t t = op_inputs(graph, op)[i];
-            if (t >= 0 && !is_statistic(row_of(rows, op), i) &&
-                (!model->on_parameters[op] || operator_picks(row_of(rows, op), i) ||
+            if (t >= 0 && !is_statistic(operator_row(rows, op), i) &&
+                (!model->on_parameters[op] || operator_picks(operator_row(rows, op), i) ||
                  is_number(model, t) || declared[t]))
                 trained[t] = true;
         }
@@ -104,7 +85,7 @@ static bool becomes_float(const Inferred *model, int32_t tensor, const bool *tra
 int step_integers(const Inferred *model, int32_t *first)
 {
     Arena *scratch = arena_new();
-    Rows rows = rows_new(scratch, model);
+    OperatorRows rows = operator_rows_new(scratch, model);
     const bool *trained = find_trained(scratch, model, &rows);
     int n = 0;
     for (int32_t t = model->graph->n_tensors - 1; t >= 0; t--)
@@ -118,14 +99,14 @@ int step_integers(const Inferred *model, int32_t *first)
 }
 
 /* Whether a gradient passes a reader's operand: running statistics are read, and do not train. */
-static bool has_gradient(const Rows *rows, int32_t tensor)
+static bool has_gradient(const OperatorRows *rows, int32_t tensor)
 {
-    const Inferred *model = rows->model;
+    const Inferred *model = rows->inferred;
     const Graph *graph = model->graph;
     for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
         int32_t op = graph->uses[graph->tensors[tensor].use + u];
         const Derivative *derivative =
-            derivative_find(model->registry, row_of(rows, op), inferred_space(model, op));
+            derivative_find(model->registry, operator_row(rows, op), inferred_space(model, op));
         if (!derivative)
             return true; /* of a user's function, or unknown: refused, when it is reached */
         for (int i = 0; i < graph->ops[op].n_inputs; i++)
@@ -176,7 +157,7 @@ int32_t step_stopped_by(const Inferred *model, int32_t parameter)
 static int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
 {
     Arena *scratch = arena_new();
-    Rows rows = rows_new(scratch, model);
+    OperatorRows rows = operator_rows_new(scratch, model);
     const bool *trained = find_trained(scratch, model, &rows);
     Vec(int32_t) found = {0};
     for (int32_t t = 0; t < model->graph->n_tensors; t++)

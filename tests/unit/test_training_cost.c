@@ -295,13 +295,56 @@ static void json_says_all(void **state)
     arena_free(arena);
 }
 
+/* Two sequences of 64 positions, 4 heads of 32: 4 products of [128, 128] by [128, 128], then scores
+ * and what they weigh, 4 * 2 * 64 * 64 * 128 FLOPs. Heads are a dim, or a part of the last dim. */
+static void attention_counts_heads(void **state)
+{
+    static const char *const ways[] = {"local function heads(v) return v end\n"
+                                       "local at = {q_num_heads = 4, kv_num_heads = 4}\n",
+                                       "local function heads(v)\n"
+                                       "return model:op('Transpose', {model:op('Reshape', {v, {2, "
+                                       "64, 4, 32}})}, {perm = {0, 2, 1, "
+                                       "3}})\n"
+                                       "end\n"
+                                       "local at = {}\n"};
+    (void)state;
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        CostRow row = {.train = "sgd", .mesh = "d=1"};
+        row.body = arena_printf(
+            arena,
+            "local x = model:input('x', 'f32', {2, 64, 128})\n%s"
+            "local function product(v, n) return model:op('MatMul', {v, model:param(n, {128, "
+            "128})}) "
+            "end\n"
+            "local v = model:op('Attention', {heads(product(x, 'q')), heads(product(x, 'k')), "
+            "heads(product(x, 'v'))}, at)\n"
+            "if not at.q_num_heads then\n"
+            "v = model:op('Reshape', {model:op('Transpose', {v}, {perm = {0, 2, 1, 3}}), {2, 64, "
+            "128}})\n"
+            "end\n"
+            "model:output(product(v, 'o'), 'scores')\n",
+            ways[i]);
+        Session *session = open_step(arena, &row, scripts);
+        TrainingCost cost = training_cost(arena, session->plan, session->groups);
+        assert_number("model_flops", cost.model_flops,
+                      3. * (4 * 2 * 128 * 128 * 128 + 4 * 2 * 64 * 64 * 128));
+        session_close(session);
+    }
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows) + 1];
+    struct CMUnitTest tests[COUNT_OF(rows) + 2];
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         tests[i] = (struct CMUnitTest){
             .name = rows[i].title, .test_func = counts_a_step, .initial_state = &rows[i]};
     tests[COUNT_OF(rows)] = (struct CMUnitTest){"JSON has all numbers of the contract",
                                                 json_says_all, NULL, NULL, &rows[0]};
+    tests[COUNT_OF(rows) + 1] = (struct CMUnitTest){.name = "attention counts its heads",
+                                                    .test_func = attention_counts_heads};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static bool token_loss(RuleCall *call, Error *err)
 const Operator operators_cross_entropy[] = {
     {OP("SumExp", sum_exp, 2, 2, 2), GRADIENT("0: zero; 1: zero"), OWN("", "Af Af"),
      .kernel = "SumExp", .examples = "5x6x7,5x6x1"},
-    {OP("TokenLoss", token_loss, 2, 4, 4), .flags = OPERATOR_GRADIENT_IN_PLACE,
+    {OP("TokenLoss", token_loss, 2, 4, 4), .flags = OPERATOR_GRADIENT_IN_PLACE | OPERATOR_LABELS,
      GRADIENT("0: TokenLossGrad(x0 x1 x2 x3); 1: zero; 2: zero"),
      OWN("ignore_index label_smoothing", "Af Af Af .i"), .kernel = "TokenLoss",
      .examples = "5x6x7,5x6x1,5x6x1,5x6:i64"},

@@ -232,7 +232,8 @@ static bool gradient(RuleCall *call, Error *err)
 #define FAMILY "loss"
 
 const Operator operators_loss[] = {
-    {OP("SoftmaxCrossEntropyLoss", softmax_cross_entropy, 8, 2, 3), .flags = OPERATOR_CHOOSES,
+    {OP("SoftmaxCrossEntropyLoss", softmax_cross_entropy, 8, 2, 3),
+     .flags = OPERATOR_CHOOSES | OPERATOR_LABELS,
      GRADIENT("0: SoftmaxCrossEntropyLossBackward(x0 x1 x2); 2: SoftmaxCrossEntropyLossBackward(x0 "
               "x1 x2)"),
      .outputs_max = 2, ONNX("ignore_index reduction", "Af .i Af"),
@@ -240,7 +241,7 @@ const Operator operators_loss[] = {
      .examples = "5x6x4,5x4:i64 reduction=none; 5x6x4,5x4:i64,6 reduction=sum; 5x6x4,5x4:i64,6 "
                  "reduction=mean; 5x6,5:i64 reduction=mean -> 2; 5x6,5:i64 reduction=none -> 2",
      NNSCALER("cross_entropy"), TORCH("cross_entropy cross_entropy_loss")},
-    {OP("NegativeLogLikelihoodLoss", negative_log_likelihood, 1, 2, 3),
+    {OP("NegativeLogLikelihoodLoss", negative_log_likelihood, 1, 2, 3), .flags = OPERATOR_LABELS,
      GRADIENT("0: NegativeLogLikelihoodLossBackward(x0 x1 x2); 2: "
               "NegativeLogLikelihoodLossBackward(x0 x1 x2)"),
      .outputs_max = 2, ONNX("ignore_index reduction", "Af .i Af"),
@@ -249,8 +250,9 @@ const Operator operators_loss[] = {
                  "reduction=mean; 5x6,5:i64 reduction=mean -> 2",
      NNSCALER("nll_loss"), TORCH("nll_loss nll_loss_forward nll_loss2d_forward nll_loss_nd"),
      PADDLE("nll_loss")},
-    {OP("CrossEntropyWithSoftmax", cross_entropy_with_softmax, 8, 2, 3), .flags = OPERATOR_CHOOSES,
-     .outputs_max = 2, OWN("axis ignore_index soft_label", ".f"),
+    {OP("CrossEntropyWithSoftmax", cross_entropy_with_softmax, 8, 2, 3),
+     .flags = OPERATOR_CHOOSES | OPERATOR_LABELS, .outputs_max = 2,
+     OWN("axis ignore_index soft_label", ".f"),
      .examples = "5x6x4,5x1x4:i64 axis=1 -> 2; 5x6,5:i64 -> 2",
      PADDLE("cross_entropy_with_softmax softmax_with_cross_entropy c_softmax_with_cross_entropy "
             "c_softmax_with_multi_label_cross_entropy")},
