@@ -99,74 +99,74 @@ static Piece common_piece(Arena *arena, const Part *taker, const Part *giver, bo
 
 /* ---- rows of a piece ---- */
 
+/* Rows that differ in the last dim only. */
+typedef struct {
+    int64_t first, n;
+    const int64_t *place; /* of each, from `first` on */
+} Rows;
+
 typedef struct {
     const Piece *piece;
     int64_t at[DIMS_MAX];
-    int64_t place; /* place of the row without the last dim */
     bool end;
 } RowScan;
 
-static int64_t outer_place(const RowScan *scan)
-{
-    int64_t place = scan->piece->first;
-    for (int d = 0; d < scan->piece->n_dims - 1; d++)
-        place += scan->piece->place[d][scan->at[d]];
-    return place;
-}
-
 static RowScan rows_scan(const Piece *piece)
 {
-    RowScan scan = {.piece = piece, .end = piece->n_elements == 0};
-    if (!scan.end)
-        scan.place = outer_place(&scan);
-    return scan;
+    return (RowScan){.piece = piece, .end = piece->n_elements == 0};
 }
 
-/* Returns the place of the next row; false at the end. */
-static bool rows_next(RowScan *scan, int64_t *place)
+/* Returns the next rows; false at the end. */
+static bool rows_next(RowScan *scan, Rows *rows)
 {
+    static const int64_t here = 0;
     const Piece *piece = scan->piece;
+    int last = piece->n_dims - 1;
     if (scan->end)
         return false;
-    int d = piece->n_dims - 1;
-    *place = scan->place + (d < 0 ? 0 : piece->place[d][scan->at[d]]);
-    if (d >= 0 && ++scan->at[d] < piece->size[d])
-        return true;
-    while (d >= 0 && scan->at[d] == piece->size[d]) {
+    *rows = (Rows){piece->first, last < 0 ? 1 : piece->size[last],
+                   last < 0 ? &here : piece->place[last]};
+    for (int d = 0; d < last; d++)
+        rows->first += piece->place[d][scan->at[d]];
+    int d = last - 1;
+    while (d >= 0 && ++scan->at[d] == piece->size[d])
         scan->at[d--] = 0;
-        if (d >= 0)
-            scan->at[d]++;
-    }
     scan->end = d < 0;
-    if (!scan->end)
-        scan->place = outer_place(scan);
     return true;
 }
 
 void piece_pack(const Piece *piece, Dtype dtype, const void *part, void *message)
 {
-    int64_t place, n_bytes = element_bytes(dtype);
+    size_t n_bytes = (size_t)element_bytes(dtype), row = (size_t)piece->row * n_bytes;
+    Rows rows;
     char *to = message;
-    for (RowScan scan = rows_scan(piece); rows_next(&scan, &place); to += piece->row * n_bytes)
-        elements_copy(dtype, to, (const char *)part + place * n_bytes, 1, piece->row);
+    for (RowScan scan = rows_scan(piece); rows_next(&scan, &rows);)
+        for (int64_t i = 0; i < rows.n; i++, to += row)
+            memcpy(to, (const char *)part + (size_t)(rows.first + rows.place[i]) * n_bytes, row);
 }
 
 void piece_unpack(const Piece *piece, Dtype dtype, const void *message, void *part)
 {
-    int64_t place, n_bytes = element_bytes(dtype);
+    size_t n_bytes = (size_t)element_bytes(dtype), row = (size_t)piece->row * n_bytes;
+    Rows rows;
     const char *from = message;
-    for (RowScan scan = rows_scan(piece); rows_next(&scan, &place); from += piece->row * n_bytes)
-        elements_copy(dtype, (char *)part + place * n_bytes, from, 1, piece->row);
+    for (RowScan scan = rows_scan(piece); rows_next(&scan, &rows);)
+        for (int64_t i = 0; i < rows.n; i++, from += row)
+            memcpy((char *)part + (size_t)(rows.first + rows.place[i]) * n_bytes, from, row);
 }
 
 bool piece_combine(const Piece *piece, Dtype dtype, ReduceOp reduce, const void *message,
                    void *part)
 {
-    int64_t place, n_bytes = element_bytes(dtype);
+    int64_t n_bytes = element_bytes(dtype);
+    Rows rows;
     const char *from = message;
-    for (RowScan scan = rows_scan(piece); rows_next(&scan, &place); from += piece->row * n_bytes)
-        if (!kernel_combine(reduce, dtype, (char *)part + place * n_bytes, from, 1, piece->row))
-            return false;
+    for (RowScan scan = rows_scan(piece); rows_next(&scan, &rows);)
+        for (int64_t i = 0; i < rows.n; i++, from += piece->row * n_bytes) {
+            char *to = (char *)part + (rows.first + rows.place[i]) * n_bytes;
+            if (!kernel_combine(reduce, dtype, to, from, 1, piece->row))
+                return false;
+        }
     return true;
 }
 

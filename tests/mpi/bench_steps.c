@@ -5,11 +5,12 @@
  * counts. Bytes are those of one rank before the step, of an all-gather after it. Where a dim that
  * is not the first is cut, what MPI moves must be packed or unpacked too, which is part of our
  * time. */
+#include "tests/mpi/halo_by_hand.h"
 #include "tests/mpi/steps_made.h"
 
 #include <math.h>
 
-enum { TURNS = 25 };
+enum { TURNS = 50 };
 
 typedef struct {
     const char *name;
@@ -24,7 +25,9 @@ static const Case cases[] = {
     {"reduce_scatter_rows", STEP_REDUCE_SCATTER, "R,C +x", "R/x,C"},
     {"reduce_scatter_columns", STEP_REDUCE_SCATTER, "R,C +x", "R,C/x"},
     {"all_to_all", STEP_ALL_TO_ALL, "R/x,C", "R,C/x"},
-    {"halo_rows", STEP_HALO, "R/x,C", "R/x,C"}, /* a quarter of a part on each side */
+    {"halo_rows", STEP_HALO, "R/x,C", "R/x,C"}, /* of a quarter of a part on each side */
+    {"halo_columns", STEP_HALO, "R,C/x", "R,C/x"},
+    {"halo_corners", STEP_HALO, "R/x,C/y", "R/x,C/y"},
 };
 
 enum { HALO_SHARE = 4 };
@@ -41,29 +44,12 @@ typedef struct {
     Local *source, *target;
     float *from, *to; /* MPI's own */
     int n, n_ranks;   /* elements of one rank as bytes are counted */
+    HaloByHand halo;
 } Call;
 
 static double now_us(void)
 {
     return MPI_Wtime() * 1e6;
-}
-
-/* Each rank's part, and borders of both neighbours around it. */
-static void exchange_borders(const Call *c)
-{
-    int share = c->n / c->n_ranks, halo = share / HALO_SHARE, me = (int)c->steps->position, n = 0;
-    MPI_Comm comm = c->step->comm;
-    MPI_Request request[4];
-    if (me > 0) {
-        MPI_Irecv(c->to, halo, MPI_FLOAT, me - 1, 0, comm, &request[n++]);
-        MPI_Isend(c->from, halo, MPI_FLOAT, me - 1, 0, comm, &request[n++]);
-    }
-    if (me < c->n_ranks - 1) {
-        MPI_Irecv(c->to + halo + share, halo, MPI_FLOAT, me + 1, 0, comm, &request[n++]);
-        MPI_Isend(c->from + share - halo, halo, MPI_FLOAT, me + 1, 0, comm, &request[n++]);
-    }
-    memcpy(c->to + halo, c->from, (size_t)share * sizeof *c->to);
-    MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
 }
 
 static void by_mpi(const Call *c)
@@ -79,7 +65,7 @@ static void by_mpi(const Call *c)
     if (c->step->kind == STEP_ALL_TO_ALL)
         MPI_Alltoall(c->from, share, MPI_FLOAT, c->to, share, MPI_FLOAT, comm);
     if (c->step->kind == STEP_HALO)
-        exchange_borders(c);
+        halo_by_hand(&c->halo);
 }
 
 static void by_us(const Call *c)
@@ -109,6 +95,23 @@ static void measure(const Call *c, double least[2])
     }
 }
 
+/* Gives the target a border where it is sharded, and the same to the exchange by hand. */
+static void give_halo(const Sharding *from, Sharding *to, Call *c)
+{
+    const MpiSteps *steps = c->steps;
+    HaloByHand *h = &c->halo;
+    *h = (HaloByHand){.comm = steps->world, .me = (int)steps->position};
+    for (int d = 0; d < 2; d++) {
+        h->grid[d] = (int)mesh_atoms_size(steps->mesh, cut_atoms(&from->dim[d]));
+        h->part[d] = (int)c->source->shape.dim[d];
+        h->halo[d] = h->grid[d] > 1 ? h->part[d] / HALO_SHARE : 0;
+        to->dim[d].before = to->dim[d].after = h->halo[d];
+    }
+    h->from = c->from;
+    h->to = c->to;
+    h->packed = c->to + 2 * (size_t)c->n;
+}
+
 /* The sizes for R and C. */
 static Sharding sharding_with(Arena *arena, const Mesh *mesh, const Shape *shape, const char *form)
 {
@@ -133,19 +136,19 @@ static void bench(MpiSteps *steps, const Case *row, int size, int number)
         from = sharding_with(arena, steps->mesh, &shape, row->from);
         to = sharding_with(arena, steps->mesh, &shape, row->to);
     }
-    if (row->kind == STEP_HALO)
-        to.dim[0].before = to.dim[0].after =
-            (int32_t)(shape.dim[0] / steps->mesh->n_devices / HALO_SHARE);
-    MpiStepCall asked = {.kind = row->kind, .dtype = DT_F32, .number = number};
-    asked.collective = (Collective){steps->mesh, &from, &to, mesh_axis_atoms(steps->mesh, 0)};
     Call c = {.steps = steps, .n_ranks = (int)steps->mesh->n_devices};
-    c.step = mpi_step_prepare(steps, &asked, &err);
-    must(c.step != NULL, &err);
-    c.source = local_new(DT_F32, &shape, &from, steps->mesh, steps->position);
-    c.target = local_new(DT_F32, &shape, &to, steps->mesh, steps->position);
     c.n = (int)(sizes[size].n_bytes / (int64_t)sizeof(float));
     c.from = calloc((size_t)c.n, sizeof(float));
-    c.to = calloc(2 * (size_t)c.n, sizeof(float));
+    c.to = calloc(4 * (size_t)c.n, sizeof(float)); /* the second half: what is packed */
+    c.source = local_new(DT_F32, &shape, &from, steps->mesh, steps->position);
+    if (row->kind == STEP_HALO)
+        give_halo(&from, &to, &c);
+    c.target = local_new(DT_F32, &shape, &to, steps->mesh, steps->position);
+    MpiStepCall asked = {.kind = row->kind, .dtype = DT_F32, .number = number};
+    asked.collective =
+        (Collective){steps->mesh, &from, &to, submesh_free(steps->mesh, (SubMesh){0})};
+    c.step = mpi_step_prepare(steps, &asked, &err);
+    must(c.step != NULL, &err);
     double least[2];
     measure(&c, least);
     if (steps->position == 0) {
@@ -162,19 +165,22 @@ static void bench(MpiSteps *steps, const Case *row, int size, int number)
     local_free(c.target);
 }
 
-static void bench_all(bool in_order)
+/* The steps of a row of processes, or of a grid of two rows. */
+static void bench_all(bool grid, bool in_order)
 {
     int n = 0, number = 0;
     Arena *arena = arena_new();
     MPI_Comm_size(MPI_COMM_WORLD, &n);
-    Mesh *mesh = made_mesh(arena, arena_printf(arena, "x=%d", n));
+    Mesh *mesh =
+        made_mesh(arena, arena_printf(arena, grid ? "x=2,y=%d" : "x=%d", grid ? n / 2 : n));
     MpiSteps steps;
     Error err = {0};
     must(mpi_steps_open(arena, mesh, MPI_COMM_WORLD, in_order, &steps, &err), &err);
     for (size_t r = 0; r < sizeof cases / sizeof *cases; r++)
         for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
-            if (!in_order || cases[r].kind == STEP_ALL_REDUCE ||
-                cases[r].kind == STEP_REDUCE_SCATTER)
+            if ((strchr(cases[r].from, 'y') != NULL) == grid &&
+                (!in_order || cases[r].kind == STEP_ALL_REDUCE ||
+                 cases[r].kind == STEP_REDUCE_SCATTER))
                 bench(&steps, &cases[r], size, number++);
     mpi_steps_close(&steps);
     arena_free(arena);
@@ -182,9 +188,13 @@ static void bench_all(bool in_order)
 
 int main(int argc, char **argv)
 {
+    int n = 0;
     MPI_Init(&argc, &argv);
-    bench_all(false);
-    bench_all(true);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    bench_all(false, false);
+    if (n % 2 == 0 && n > 2)
+        bench_all(true, false);
+    bench_all(false, true);
     MPI_Finalize();
     return 0;
 }

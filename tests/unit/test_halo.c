@@ -392,6 +392,46 @@ static void what_is_sent_back_is_what_was_read(void **state)
     planning_close(p);
 }
 
+static void add_bytes(void *sum, int64_t from, int64_t to, double bytes)
+{
+    (void)from;
+    (void)to;
+    *(double *)sum += bytes;
+}
+
+/* What all ranks receive when each value with a halo is gathered instead. */
+static double gathered_bytes(const Planning *p, const Reshard *reshard)
+{
+    const Sharding *from = shardings_at(p->plan->shardings, reshard->from);
+    double n = 0;
+    for (int64_t rank = 0; rank < p->mesh->n_devices; rank++)
+        n += (double)(shape_elements(inferred_shape(p->plan->inferred, reshard->tensor)) -
+                      sharding_local_elements(from, p->mesh, rank));
+    return n * (double)element_bytes((Dtype)p->plan->inferred->dtype[reshard->tensor]);
+}
+
+static void resnet_in_space_moves_a_twentieth_of_what_gathering_moves(void **state)
+{
+    (void)state;
+    Planning *p = planning_open("resnet50", "batch=2", "h=2,w=2");
+    planning_pin(p, "x", 2, "h", 1, false);
+    planning_pin(p, "x", 3, "w", 1, false);
+    planning_make(p);
+    double sent = 0, gathered = 0;
+    int n = 0;
+    for (int r = 0; r < p->plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &p->plan->moved->reshards[r];
+        if (reshard->path->step[0].kind != STEP_HALO)
+            continue;
+        traffic_transfers(p->plan, reshard, 0, add_bytes, &sent);
+        gathered += gathered_bytes(p, reshard);
+        n++;
+    }
+    assert_true(n >= 18); /* 16 convolutions of 3x3, the first of 7x7, the pool */
+    assert_true(sent > 0 && sent < 0.05 * gathered);
+    planning_close(p);
+}
+
 /* Other notations have no word for a halo, and nobody chooses one. */
 static void only_our_notation_says_it(void **state)
 {
@@ -422,6 +462,7 @@ int main(void)
         cmocka_unit_test(only_our_notation_says_it),
         cmocka_unit_test(what_is_sent_back_is_what_was_read),
         cmocka_unit_test(the_reason_names_the_borders),
+        cmocka_unit_test(resnet_in_space_moves_a_twentieth_of_what_gathering_moves),
     };
     struct CMUnitTest steps[sizeof train_rows / sizeof *train_rows];
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)

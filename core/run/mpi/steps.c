@@ -524,26 +524,30 @@ static bool post_sends(Doing *d, Posted *p)
     return ok;
 }
 
-/* Copies the message to itself meanwhile, directly into a contiguous target. */
-static void stage_own(Doing *d, Posted *p)
+/* Copies the message to itself meanwhile; addends wait for their turn. */
+static bool receive_own(Doing *d, Posted *p)
 {
     const Exchange *x = &d->step->exchange;
     const Message *send = x->send, *receive = x->receive;
     if (x->n_sends == 0 || x->n_receives == 0)
-        return;
+        return true;
     while (send < x->send + x->n_sends && send->position != x->position)
         send++;
     while (receive < x->receive + x->n_receives && receive->position != x->position)
         receive++;
     if (send == x->send + x->n_sends || receive == x->receive + x->n_receives)
-        return;
-    if (piece_is_contiguous(&send->piece))
-        p->staged[receive - x->receive] = local_at(d->source, send->piece.first);
-    else if (receive->use == PART_COPIED && piece_is_contiguous(&receive->piece))
+        return true;
+    bool copied = receive->use == PART_COPIED, there = piece_is_contiguous(&send->piece);
+    if (!there && copied && piece_is_contiguous(&receive->piece)) {
         piece_pack(&send->piece, d->step->dtype, d->source->data,
                    local_at(d->target, receive->piece.first));
-    else
-        p->staged[receive - x->receive] = pack_at(d, send, &p->send);
+        return true;
+    }
+    void *own = there ? local_at(d->source, send->piece.first) : pack_at(d, send, &p->send);
+    if (copied)
+        return exchange_receive(x, receive, own, d->target, d->err);
+    p->staged[receive - x->receive] = own;
+    return true;
 }
 
 static bool by_messages(Doing *d)
@@ -554,9 +558,8 @@ static bool by_messages(Doing *d)
     Posted p = {.staged = arena_array(scratch, void *, x->n_receives)};
     p.send = room_for(&d->steps->send, dtype, elements_of(x->send, x->n_sends), d->err);
     p.receive = room_for(&d->steps->receive, dtype, elements_of(x->receive, x->n_receives), d->err);
-    bool ok = p.send && p.receive && post_receives(d, &p) && post_sends(d, &p);
-    if (ok)
-        stage_own(d, &p);
+    bool ok =
+        p.send && p.receive && post_receives(d, &p) && post_sends(d, &p) && receive_own(d, &p);
     ok = ok && MPI_CALL(d->err, MPI_Waitall, p.requests.n, p.requests.at, MPI_STATUSES_IGNORE);
     for (int i = 0; ok && i < x->n_receives; i++)
         ok = !p.staged[i] || exchange_receive(x, &x->receive[i], p.staged[i], d->target, d->err);
