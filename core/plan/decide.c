@@ -182,10 +182,12 @@ static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decisio
                : plan->decided->submeshes[plan_devices(plan, pin->place)].fixed;
 }
 
-/* Whether an op can be computed with that cut of an index dim. */
+/* Whether an op can be computed with that cut of an index dim. A gradient op needs what its forward
+ * op sums up in the ring. */
 static bool obeys_cut(const OpSpace *space, int index, const Cut *cut)
 {
-    return cut_is_ring(cut) ? op_cut_rounds(space, index) > 0
+    bool follows = space->gradient && space->index[index].role == ROLE_FROZEN;
+    return cut_is_ring(cut) ? op_cut_rounds(space, index) > 0 && !follows
                             : space->index[index].role != ROLE_FROZEN;
 }
 
@@ -204,10 +206,12 @@ static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
         !obeys_cut(program_space(inferred, pin->place), pin->dim, decision_cut(pin))) {
         bool rounds = op_cut_rounds(program_space(inferred, pin->place), pin->dim) > 0;
         refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin",
-                   cut_is_ring(decision_cut(pin)) ? "has no parts that can go around a ring"
-                                                  : "is frozen: the op cannot be sharded along it",
-                   rounds ? "let its parts go around a ring: {axis = .., ring = true}"
-                          : "shard another dim of the op",
+                   !cut_is_ring(decision_cut(pin)) ? "is frozen: the op cannot be sharded along it"
+                   : rounds ? "goes around a ring only where it does in the forward op"
+                            : "has no parts that can go around a ring",
+                   cut_is_ring(decision_cut(pin)) && rounds ? "pin the forward op"
+                   : rounds ? "let its parts go around a ring: {axis = .., ring = true}"
+                            : "shard another dim of the op",
                    NULL);
         return false;
     }

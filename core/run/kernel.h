@@ -46,6 +46,14 @@ typedef struct {
     Arena *arena;      /* of the state */
 } KernelRing;
 
+/* What the kernel of a forward op keeps for that of its gradient, such as attention_kept_row(). The
+ * bytes of a run do not count it. */
+typedef struct {
+    double *at; /* NULL: nothing yet */
+    int64_t n;
+    Arena *arena;
+} KernelKept;
+
 typedef struct {
     const Kernel *kernel;
     const Inferred *inferred;
@@ -69,6 +77,7 @@ typedef struct {
     pthread_mutex_t *blas;  /* lock held around calls of BLAS, which is not thread-safe; NULL: plain
                              * loops */
     const KernelRing *ring; /* NULL: all parts at once */
+    KernelKept *kept;       /* shared with the gradient op; NULL: it needs nothing */
     PickSink *sink;         /* NULL: the kernel moves elements itself */
     NumberChange *inner;    /* changes intermediate numbers that a kernel adds up to a result in
                                which they may cancel, whatever the operands are:

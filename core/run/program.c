@@ -4,6 +4,7 @@
 #include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
 #include "core/run/native.h"
+#include "core/run/runner.h"
 
 #include <assert.h>
 
@@ -492,6 +493,30 @@ static void open_arrays(Lowering *l)
     vec_push(l->arena, &l->regions, ((Region){.parent = -1, .next = -1, .back = -1}));
 }
 
+/* Ops whose parts go around a ring, all copies of a forward op, and their gradient ops share what
+ * is kept. */
+static void find_kept(Lowering *l)
+{
+    const Graph *graph = l->graph;
+    Program *out = l->out;
+    out->kept_of = arena_array(l->arena, int32_t, graph->n_ops);
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        out->kept_of[op] = -1;
+    for (int32_t op = 0; graph->of && op < graph->n_ops; op++) {
+        const OpSpace *space = inferred_space(l->plan->inferred, op);
+        int ring = space && space->gradient ? ring_index_of(l->plan, op) : -1;
+        int32_t of = graph->of[op];
+        if (ring < 0 || space->index[ring].role != ROLE_FROZEN || of < 0)
+            continue;
+        if (out->kept_of[of] < 0)
+            out->kept_of[of] = out->n_kept++;
+        out->kept_of[op] = out->kept_of[of];
+    }
+    for (int32_t op = 0; graph->of && op < graph->n_ops; op++)
+        if (graph->of[op] >= 0 && out->kept_of[graph->of[op]] >= 0)
+            out->kept_of[op] = out->kept_of[graph->of[op]];
+}
+
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
 {
     const Graph *graph = plan->inferred->graph;
@@ -499,6 +524,7 @@ bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
     *out = (Program){.copying_op = -1};
     l.reshards = reshard_index(arena, plan);
     open_arrays(&l);
+    find_kept(&l);
     if (!load_sources(&l, err) || !lower_range(&l, 0, graph->n_ops, 0, err))
         return false;
     l.op = -1;

@@ -125,6 +125,8 @@ typedef struct Program {
     int32_t *output;       /* slot of each graph output, not freed by the program */
     const Kernel **kernel; /* per op of the graph; NULL when not in the program */
     int32_t *loop_of;      /* per op: the body whose iteration it sees; -1 */
+    int n_kept;            /* forward ops whose kernels keep something for their gradient's */
+    int32_t *kept_of;      /* per op: the place of what it keeps or reads; -1 */
     int n_views;           /* micro-batches and, if they are several, the update; else 1 */
     bool *shared;          /* per slot: loaded once, with the same value in all views */
     int n_carried;         /* of a training step: */

@@ -97,6 +97,7 @@ void rank_open(Rank *rank, Team *team, int64_t position)
     rank->views = arena_array(arena, Local *, (int64_t)program->n_views * program->n_slots);
     rank->slot = rank->views;
     rank->runtime = arena_array(arena, RuntimeShape, team->program->n_slots);
+    rank->kept = arena_array(arena, KernelKept, (int64_t)program->n_views * program->n_kept);
     rank->iteration = arena_array(arena, int64_t, n_bodies);
     rank->most = arena_array(arena, int64_t, n_bodies);
     rank->result = &team->results->rank[position];
@@ -257,6 +258,11 @@ bool rank_kernel_call(Rank *rank, const Instr *instr, MakeSlot *make, Arena *scr
     out->by_place = draws.by_place;
     out->iteration = loop < 0 ? 0 : rank->iteration[loop];
     out->scratch = scratch;
+    int32_t kept = program->kept_of[op];
+    if (kept >= 0) {
+        out->kept = &rank->kept[(int64_t)instr->view * program->n_kept + kept];
+        out->kept->arena = rank->arena;
+    }
     return store_shapes(rank, out) && make_outputs(rank, out, make, output);
 }
 

@@ -29,6 +29,7 @@ typedef struct {
     Local **slot;          /* by slot of the program, in the current view; NULL: empty */
     Local **views;         /* those of all views, one after another */
     RuntimeShape *runtime; /* by slot of the program */
+    KernelKept *kept;      /* [view][place of Program.kept_of] */
     int64_t *iteration;    /* by body of the graph: current iteration; after the loop the number of
                             * iterations */
     int64_t *most;         /* by body of the graph: most iterations */

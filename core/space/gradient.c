@@ -98,7 +98,7 @@ static void add_index(OpSpace *space, const Gradient *gradient, int to[X_MAX])
         space->index[to[j]].blocked = dim->blocked;
         space->index[to[j]].rule = dim->rule;
         space->index[to[j]].carries = (int8_t)(dim->reduce == REDUCE_NONE ? -dim->carries : 0);
-        space->index[to[j]].rounds = (uint8_t)(2 * dim->rounds);
+        space->index[to[j]].rounds = dim->rounds;
         space->index[to[j]].before = dim->before;
         space->index[to[j]].after = dim->after;
     }

@@ -15,8 +15,8 @@
  * (op_cut_sharding()). The backward pass therefore needs no table of sharding rules: with the
  * forward op's cuts, every saved operand is read as the forward op read it.
  *
- * Parts of a frozen dim that go around a ring go around twice: once for what the forward op summed
- * over all of them, once for the gradients.
+ * Parts of a frozen dim that go around a ring do so in the gradient op too, since its kernel gets
+ * what the forward op summed over all of them (KernelKept, core/run/kernel.h).
  *
  * The space is also right for operators that are not linear in the operand; only what the kernel
  * computes differs.

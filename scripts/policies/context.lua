@@ -8,9 +8,9 @@
 --     style=gather, as Llama 3 was trained: a device holds all keys and values of a layer at once,
 --     and does not begin before all have come. style=ring (Liu et al.): parts of keys and values go
 --     around from device to device, the same bytes on the wire, while attention computes on the one
---     that is there; the backward pass sends them around twice, first for the sums of the softmax,
---     which are not kept. style=ulysses (Jacobs et al.): two all-to-alls give each device some heads at all
---     places. The last two need attention in one op (--fuse attention).
+--     that is there; the backward pass sends them around once more, and their gradients with them.
+--     style=ulysses (Jacobs et al.): two all-to-alls give each device some heads at all places. The
+--     last two need attention in one op (--fuse attention).
 --     A causal mask leaves later parts more to do; with zigzag each device has an early and a late part.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,cp=4 -p context
 --     24 all_gather; step 12.6 ms, moved 216.0 MiB, peak 819.0 MiB

@@ -131,7 +131,7 @@ static TrainRow train_rows[] = {
      "a=4", "a", "q 2,(8|8~)/a,24; k 2,(8|8~)/a,12; v 2,(8|8~)/a,12", true},
 };
 
-/* Keys and values go around twice in the backward pass, their gradients once. */
+/* Keys and values go around once in each pass, their gradients too. */
 static void the_step_is_that_of_one_device(void **state)
 {
     const TrainRow *row = *state;
@@ -146,20 +146,20 @@ static void the_step_is_that_of_one_device(void **state)
         if (p->plan->findings.at[i].level == LEVEL_ERROR)
             fail_msg("%s", p->plan->findings.at[i].text);
     int64_t n = mesh_atoms_size(p->mesh, cut_atoms(&program_cut(p->plan, op)->index[index]));
-    int seen[3] = {0}; /* forward, backward, gradients */
+    int seen[2] = {0}; /* parts, gradients */
     for (int r = 0; r < p->plan->moved->n_reshards; r++) {
         const ReshardPath *path = p->plan->moved->reshards[r].path;
         for (int s = 0; s < path->n_steps; s++) {
             const Step *step = &path->step[s];
             if (step->kind != STEP_RING)
                 continue;
-            seen[step->turns == n - 1 ? 0 : step->turns == 2 * n - 1 ? 1 : 2]++;
-            assert_true(step->turns == n - 1 || step->turns == 2 * n - 1 || step->turns == n);
+            seen[step->turns == n]++;
+            assert_true(step->turns == n - 1 || step->turns == n);
             assert_true(step->wire_bytes == step->turns * step->bytes);
         }
     }
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(seen[i], 2);
+    assert_int_equal(seen[0], 4);
+    assert_int_equal(seen[1], 2);
     run_verified(p);
     planning_close(p);
 }
@@ -194,6 +194,38 @@ static void any_attention_runs_around_a_ring(void **state)
     }
 }
 
+/* The backward pass of the same. */
+static void any_attention_trains_around_a_ring(void **state)
+{
+    (void)state;
+    seed = 23;
+    for (int i = 0; i < 24; i++) {
+        Arena *arena = arena_new();
+        int ranks = 2 + pick(4), keys = ranks + pick(12), queries = ranks + pick(12);
+        int heads = 1 + pick(2), group = 1 + pick(2), d = 1 + pick(5), e = 1 + pick(5),
+            all = heads * group;
+        Buf net = buf_new(arena), pins = buf_new(arena);
+        buf_printf(&net, "q <- Mul f32[2,%d,%d,%d] f32[2,%d,%d,%d]!; ", all, queries, d, all,
+                   queries, d);
+        buf_printf(&net, "k <- Mul f32[2,%d,%d,%d] f32[2,%d,%d,%d]!; ", heads, keys, d, heads, keys,
+                   d);
+        buf_printf(&net, "v <- Mul f32[2,%d,%d,%d] f32[2,%d,%d,%d]!; ", heads, keys, e, heads, keys,
+                   e);
+        buf_printf(&net, "y <- Attention q k v is_causal=%d", pick(2));
+        if (pick(3) == 0)
+            buf_printf(&net, " left_window_size=%d", pick(8));
+        if (pick(3) == 0)
+            buf_puts(&net, " softcap=1.5");
+        buf_puts(&net, LOSS);
+        buf_printf(&pins, "q 2,%d,%d/a,%d; k 2,%d,%d/a,%d; v 2,%d,%d/a,%d", all, queries, d, heads,
+                   keys, d, heads, keys, e);
+        TrainRow row = {"", net.s, arena_printf(arena, "a=%d", ranks), "a", pins.s, false};
+        void *given = &row;
+        the_step_is_that_of_one_device(&given);
+        arena_free(arena);
+    }
+}
+
 /* Liu et al. 2023, section 3: each of n devices sends its block of keys and of values n - 1 times,
  * 2 (n - 1) b (s / n) h d numbers, and where computing on a block takes longer than sending one,
  * all of it is hidden. */
@@ -215,6 +247,34 @@ static void long_contexts_are_planned_with_the_published_bytes(void **state)
     assert_true(totals->comm_us > 0);
     assert_true(totals->step_us - totals->compute_us < 1e-6 * totals->compute_us);
     assert_true(totals->overlap_us - totals->compute_us < 1e-6 * totals->compute_us);
+    planning_close(p);
+}
+
+/* The backward pass sends keys and values as often as the forward pass, and with them their
+ * gradients, which come home: algorithm 1 of that paper. */
+static void their_gradients_go_around_with_keys_and_values(void **state)
+{
+    (void)state;
+    Planning *p = planning_text("q <- Mul bf16[1,32,131072,128] bf16[1,32,131072,128]!; "
+                                "k <- Mul bf16[1,8,131072,128] bf16[1,8,131072,128]!; "
+                                "v <- Mul bf16[1,8,131072,128] bf16[1,8,131072,128]!; "
+                                "y <- Attention q k v is_causal=1" LOSS,
+                                "cp=8");
+    planning_train(p, "", "sgd");
+    planning_each(p, "q 1,32,131072/cp,128; k 1,8,131072/cp,128; v 1,8,131072/cp,128",
+                  planning_pin_text);
+    int index;
+    int32_t op = find_ring_op(p, &index);
+    pin_ring(p, op, index, "cp", false);
+    planning_make(p);
+    const double block = 131072.0 / 8 * 8 * 128 * 2;
+    double bytes = 0;
+    for (int r = 0; r < p->plan->moved->n_reshards; r++) {
+        const ReshardPath *path = p->plan->moved->reshards[r].path;
+        for (int s = 0; s < path->n_steps; s++)
+            bytes += path->step[s].kind == STEP_RING ? (double)path->step[s].wire_bytes : 0;
+    }
+    assert_true(bytes == 2 * 7 * block + 2 * 7 * block + 2 * 8 * block);
     planning_close(p);
 }
 
@@ -314,11 +374,42 @@ static void only_what_can_be_combined_goes_around(void **state)
     planning_close(p);
 }
 
+static void a_gradient_goes_around_only_with_its_forward_op(void **state)
+{
+    (void)state;
+    Planning *p = planning_text(train_rows[0].net, train_rows[0].mesh);
+    planning_train(p, "", "sgd");
+    planning_each(p, train_rows[0].pin, planning_pin_text);
+    int32_t gradient = -1;
+    int index = 0;
+    for (int i = 0; i < p->inferred->n_program; i++) {
+        const OpSpace *space = program_space(p->inferred, p->inferred->program[i]);
+        for (int j = 0; space->gradient && j < space->n_index; j++)
+            if (space->index[j].rounds > 0) {
+                gradient = p->inferred->program[i];
+                index = j;
+            }
+    }
+    assert_true(gradient >= 0);
+    pin_ring(p, gradient, index, "a", false);
+    planning_make(p);
+    assert_false(plan_is_legal(p->plan));
+    bool found = false;
+    for (int i = 0; i < p->plan->findings.n; i++)
+        found |=
+            strstr(p->plan->findings.at[i].text, "only where it does in the forward op") != NULL;
+    assert_true(found);
+    planning_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_attention_runs_around_a_ring),
         cmocka_unit_test(long_contexts_are_planned_with_the_published_bytes),
+        cmocka_unit_test(their_gradients_go_around_with_keys_and_values),
+        cmocka_unit_test(a_gradient_goes_around_only_with_its_forward_op),
+        cmocka_unit_test(any_attention_trains_around_a_ring),
         cmocka_unit_test(what_is_not_hidden_is_waited_for),
         cmocka_unit_test(a_zigzag_balances_a_causal_mask),
         cmocka_unit_test(a_zigzag_deals_mirrored_parts),

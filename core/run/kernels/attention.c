@@ -404,29 +404,8 @@ static void store_scores(const Attention *a, ScoresStage stage, int64_t row, con
         local_store(a->scores_out, row * a->n_keys, a->n_keys, NUMBER_F64, scores);
 }
 
-/* Replaces the scores of a query by their softmax. */
-static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias,
-                      double *x)
-{
-    int64_t row = (b * a->q.h + head) * a->q.s + s;
-    store_scores(a, SCORES_RAW, row, x);
-    for (int64_t t = 0; t < a->n_keys && a->cap > 0; t++)
-        x[t] = a->cap * tanh(x[t] / a->cap);
-    store_scores(a, SCORES_CAPPED, row, x);
-    bool any = attention_bias(a, b, head, s, bias);
-    for (int64_t t = 0; t < a->n_keys; t++)
-        x[t] += bias[t];
-    store_scores(a, SCORES_BIASED, row, x);
-    if (a->sums)
-        attention_join(a->sums, row, x, a->n_keys);
-    else if (any)
-        attention_softmax(x, a->n_keys);
-    else
-        memset(x, 0, (size_t)a->n_keys * sizeof *x);
-    store_scores(a, SCORES_SOFTMAX, row, x);
-}
-
-AttentionSums *attention_sums(const Attention *a, int64_t width)
+/* New ones in the first turn; NULL if all keys are there at once. */
+static AttentionSums *open_sums(const Attention *a, int64_t width)
 {
     const KernelRing *ring = a->call->ring;
     if (!ring)
@@ -445,7 +424,9 @@ AttentionSums *attention_sums(const Attention *a, int64_t width)
     return *ring->state;
 }
 
-void attention_join(AttentionSums *sums, int64_t row, double *x, int64_t n)
+/* Turns the scores x of n keys for row `row` into p, and rescales the sums so far to the new
+ * maximum. */
+static void join_row(AttentionSums *sums, int64_t row, double *x, int64_t n)
 {
     double before = sums->most[row], most = before, *y = sums->y + row * sums->width;
     for (int64_t t = 0; t < n; t++)
@@ -457,6 +438,28 @@ void attention_join(AttentionSums *sums, int64_t row, double *x, int64_t n)
     for (int64_t t = 0; t < n; t++)
         sums->sum[row] += x[t] = most == -INFINITY ? 0 : exp(x[t] - most);
     sums->most[row] = most;
+}
+
+/* Replaces the scores of a query by their softmax. */
+static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias,
+                      double *x)
+{
+    int64_t row = (b * a->q.h + head) * a->q.s + s;
+    store_scores(a, SCORES_RAW, row, x);
+    for (int64_t t = 0; t < a->n_keys && a->cap > 0; t++)
+        x[t] = a->cap * tanh(x[t] / a->cap);
+    store_scores(a, SCORES_CAPPED, row, x);
+    bool any = attention_bias(a, b, head, s, bias);
+    for (int64_t t = 0; t < a->n_keys; t++)
+        x[t] += bias[t];
+    store_scores(a, SCORES_BIASED, row, x);
+    if (a->sums)
+        join_row(a->sums, row, x, a->n_keys);
+    else if (any)
+        attention_softmax(x, a->n_keys);
+    else
+        memset(x, 0, (size_t)a->n_keys * sizeof *x);
+    store_scores(a, SCORES_SOFTMAX, row, x);
 }
 
 /* For the current head. */
@@ -563,12 +566,27 @@ static void store_present(const Attention *a, int64_t b, int64_t head, const Wor
                         a->number, from[i]);
 }
 
+static void keep_rows(const Attention *a)
+{
+    KernelKept *kept = a->call->kept;
+    int64_t n = a->q.b * a->q.h * a->q.s, width = attention_kept_row(a);
+    if (!kept->at || kept->n != n * width)
+        kept->at = arena_array(kept->arena, double, n *width);
+    kept->n = n * width;
+    for (int64_t i = 0; i < n; i++) {
+        double *to = kept->at + i * width, sum = a->sums->sum[i];
+        to[0] = a->sums->most[i] + log(sum);
+        for (int64_t e = 0; e < a->v.d; e++)
+            to[1 + e] = sum > 0 || isnan(sum) ? a->sums->y[i * a->v.d + e] / sum : 0;
+    }
+}
+
 static bool attention(const KernelCall *call, Error *err)
 {
     Attention a;
     if (!attention_open(call, &a, err))
         return false;
-    a.sums = attention_sums(&a, a.v.d);
+    a.sums = open_sums(&a, a.v.d);
     const Work work = {attention_numbers(&a, a.q.s, a.q.d),
                        attention_numbers(&a, a.n_keys, a.k.d),
                        attention_numbers(&a, a.n_keys, a.v.d),
@@ -588,6 +606,8 @@ static bool attention(const KernelCall *call, Error *err)
                 if (a.q.head[head] / a.group == a.k.head[at])
                     attend(&a, b, head, &work);
         }
+    if (a.sums && call->kept && call->ring->turn + 1 == call->ring->n_turns)
+        keep_rows(&a);
     return true;
 }
 

@@ -50,7 +50,8 @@ typedef struct {
     int64_t n_keys;             /* held, with past keys */
     int64_t n_all;              /* of the whole operand, with past keys */
     const int64_t *key;         /* global position of each key held */
-    struct AttentionSums *sums; /* of all turns so far; NULL: all keys are there at once */
+    struct AttentionSums *sums; /* of all turns so far; NULL: all keys are there at once, or it is
+                                 * the backward pass */
     Number number;
     Dtype dtype; /* of numbers of that class */
 } Attention;
@@ -62,17 +63,17 @@ typedef struct {
 typedef struct AttentionSums {
     double *most, *sum, *y;
     int64_t width;
-    void *dq; /* of the backward pass: the gradients of the queries held */
 } AttentionSums;
-
-/* New ones in the first turn; NULL if all keys are there at once. */
-AttentionSums *attention_sums(const Attention *a, int64_t width);
-/* Turns the scores x of n keys for row `row` into p, and rescales the sums so far to the new
- * maximum. */
-void attention_join(AttentionSums *sums, int64_t row, double *x, int64_t n);
 
 /* Number of queries processed at a time; their rows are independent. */
 enum { QUERIES_MAX = 256 };
+
+/* Numbers that attention in a ring keeps of a query for the backward pass: the logarithm of the sum
+ * of exp(score), -INFINITY if it sees no key, and its result. */
+static inline int64_t attention_kept_row(const Attention *a)
+{
+    return 1 + a->v.d;
+}
 
 bool attention_open(const KernelCall *call, Attention *out, Error *err);
 

@@ -8,8 +8,9 @@
  *
  * Five products. A rank that has some of the query heads of a key head, some queries, or some
  * numbers of the values makes addends of the gradients that others add to. Gradients of the
- * outputs that several ranks hold alike enter one of these addends. Source: Dao 2023,
- * FlashAttention-2, algorithm 2.
+ * outputs that several ranks hold alike enter one of these addends. Where keys and values go around
+ * a ring, their gradients go with them, and P comes from what the forward op kept.
+ * Sources: Dao 2023, FlashAttention-2, algorithm 2; Liu et al. 2023, arXiv 2310.01889, algorithm 1.
  */
 #include "core/run/kernels/attention.h"
 #include "core/run/kernels/derivative.h"
@@ -26,14 +27,16 @@ typedef struct {
     Local *made[OPERANDS_HELD]; /* by input of the forward op; NULL: not wanted */
     Local *to[3], *past[2];     /* gradients of queries, keys, values, of past keys and values */
     double *bias, *mask, *angles[2]; /* sums of their gradients; NULL: not wanted */
-    bool first_number;               /* of values; this rank adds what has no dim for them */
-    bool first_query;                /* and for queries */
+    void *dq_all;      /* gradients of the queries held, of all turns of a ring; NULL: none goes */
+    bool first_number; /* of values; this rank adds what has no dim for them */
+    bool first_query;  /* and for queries */
     /* of a head */
     void *q, *k, *v, *dy, *dq, *dk, *dv, *product;
     /* of a tile */
     void *p, *dp;
     double *x, *slope, *row, *dots;
-    double *turned; /* a row of a head before its rotation */
+    void *sizes, *size_of[2]; /* dy v' of magnitudes, and these; NULL: rounding is not measured */
+    double *turned;           /* a row of a head before its rotation */
 } AttentionGradient;
 
 static size_t bytes_of(const AttentionGradient *g, int64_t n)
@@ -73,24 +76,30 @@ static void add_scores(const AttentionGradient *g, ScoresStage stage, int64_t ro
         to[t] += g->row[t];
 }
 
-/* Whether parts go around a ring for the first time, for the sums over all keys. */
-static bool sums_only(const AttentionGradient *g)
+/* What the forward op kept for a query: the logarithm of its sum, and its result. */
+static const double *kept_of(const AttentionGradient *g, int64_t row)
 {
-    return g->a.sums && g->a.call->ring->turn < g->a.call->ring->n;
+    return g->a.call->kept->at + row * attention_kept_row(&g->a);
 }
 
-/* Scores of the keys that are here: in the first round p, with its sum kept, then p over its sum.
- */
+/* Scores of the keys that are here become p, by the sum over all keys that the forward op kept. */
 static void weigh(const AttentionGradient *g, int64_t row, double *x)
 {
-    AttentionSums *sums = g->a.sums;
-    double most = sums->most[row];
-    if (sums_only(g)) {
-        attention_join(sums, row, x, g->a.n_keys);
-        return;
-    }
+    double sum = kept_of(g, row)[0];
     for (int64_t t = 0; t < g->a.n_keys; t++)
-        x[t] = most == -INFINITY ? 0 : exp(x[t] - most) / sums->sum[row];
+        x[t] = sum == -INFINITY ? 0 : exp(x[t] - sum);
+}
+
+/* The sum over all keys of P dP is that of y dy over the numbers of a row, since y = P v. */
+static double kept_sum(const AttentionGradient *g, int64_t row, int64_t s)
+{
+    const Attention *a = &g->a;
+    const double *y = kept_of(g, row) + 1;
+    double sum = 0;
+    elements_load(a->dtype, at_row(g, g->dy, s, a->v.d), 1, a->v.d, NUMBER_F64, a->row);
+    for (int64_t e = 0; e < a->v.d; e++)
+        sum += y[e] * a->row[e];
+    return sum;
 }
 
 /* x: scores, replaced by their softmax; slope of softcap. False if the query sees no key. */
@@ -105,7 +114,7 @@ static bool softmax_row(const AttentionGradient *g, int64_t b, int64_t head, int
     bool any = attention_bias(a, b, head, s, g->row);
     for (int64_t t = 0; t < a->n_keys; t++)
         x[t] += g->row[t];
-    if (a->sums)
+    if (a->call->ring)
         weigh(g, (b * a->q.h + head) * a->q.s + s, x);
     else if (any)
         attention_softmax(x, a->n_keys);
@@ -128,25 +137,35 @@ static void add_mask(const AttentionGradient *g, int64_t b, int64_t head, int64_
             to[a->key[t]] += g->row[t] == -INFINITY ? 0 : dots[t];
 }
 
+/* The sum over the keys of P dP, x: P, dots: dP. It may round otherwise than dP. */
+static double sum_row(const AttentionGradient *g, int64_t row, const double *x, const double *dots,
+                      const void *sizes)
+{
+    int64_t n = g->a.n_keys;
+    double sum = 0;
+    for (int64_t t = 0; t < n; t++)
+        sum += x[t] == 0 ? 0 : x[t] * dots[t];
+    if (!sizes)
+        return sum;
+    elements_load(g->a.dtype, sizes, 1, n, NUMBER_F64, g->row);
+    for (int64_t t = 0; t < n; t++)
+        sum += x[t] == 0 ? 0 : x[t] * (added(g, g->row[t], row * n + t) - g->row[t]);
+    return sum;
+}
+
 /* p: a row of scores becomes their softmax; dp: a row of dy v' becomes the gradient of q k'. */
 static void differentiate_row(const AttentionGradient *g, int64_t b, int64_t head, int64_t s,
-                              char *p, char *dp)
+                              char *p, char *dp, const void *sizes)
 {
     const Attention *a = &g->a;
     int64_t n = a->n_keys, row = (b * a->q.h + head) * a->q.s + s;
-    double *x = g->x, *dots = g->dots, sum = 0;
+    double *x = g->x, *dots = g->dots, sum;
     elements_load(a->dtype, p, 1, n, NUMBER_F64, x);
     elements_load(a->dtype, dp, 1, n, NUMBER_F64, dots);
     softmax_row(g, b, head, s, x);
     add_scores(g, SCORES_SOFTMAX, row, dots);
-    for (int64_t t = 0; t < n; t++)
-        sum += x[t] == 0 ? 0 : x[t] * dots[t];
-    if (sums_only(g)) {
-        a->sums->y[row] += sum;
-        return;
-    }
-    if (a->sums && a->sums->sum[row] > 0)
-        sum = a->sums->y[row] / a->sums->sum[row];
+    sum = a->call->ring ? kept_sum(g, row, s) : sum_row(g, row, x, dots, sizes);
+
     for (int64_t t = 0; t < n; t++)
         dots[t] = x[t] == 0 ? 0 : x[t] * (dots[t] - sum);
     add_scores(g, SCORES_BIASED, row, dots);
@@ -180,7 +199,27 @@ static void add_product(const AttentionGradient *g, const Product *p, const void
 static void *queries_of(const AttentionGradient *g, int64_t b, int64_t head)
 {
     const Attention *a = &g->a;
-    return a->sums ? at_row(g, a->sums->dq, (b * a->q.h + head) * a->q.s, a->q.d) : g->dq;
+    return g->dq_all ? at_row(g, g->dq_all, (b * a->q.h + head) * a->q.s, a->q.d) : g->dq;
+}
+
+static void copy_magnitudes(const AttentionGradient *g, const void *from, int64_t n, void *to)
+{
+    double x[ELEMENT_BLOCK];
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
+        elements_load(g->a.dtype, (const char *)from + bytes_of(g, i), 1, some, NUMBER_F64, x);
+        for (int64_t k = 0; k < some; k++)
+            x[k] = fabs(x[k]);
+        elements_store(g->a.dtype, (char *)to + bytes_of(g, i), some, NUMBER_F64, x);
+    }
+}
+
+/* dy v' of magnitudes. */
+static void multiply_sizes(const AttentionGradient *g, const Product *by_values, const void *dy)
+{
+    copy_magnitudes(g, dy, by_values->m * by_values->k, g->size_of[0]);
+    copy_magnitudes(g, g->v, by_values->n * by_values->k, g->size_of[1]);
+    multiply(g, by_values, g->size_of[0], g->size_of[1], g->sizes);
 }
 
 static void differentiate_tile(const AttentionGradient *g, int64_t b, int64_t head, int64_t first,
@@ -196,16 +235,18 @@ static void differentiate_tile(const AttentionGradient *g, int64_t b, int64_t he
     const Product of_queries = {.m = n, .n = d, .k = keys, .scale = a->scale};
     multiply(g, &scores, q, g->k, g->p);
     multiply(g, &by_values, dy, g->v, g->dp);
+    if (g->sizes)
+        multiply_sizes(g, &by_values, dy);
+
     for (int64_t s = 0; s < n; s++)
         differentiate_row(g, b, head, first + s, at_row(g, g->p, s, keys),
-                          at_row(g, g->dp, s, keys));
-    if (sums_only(g))
-        return;
+                          at_row(g, g->dp, s, keys),
+                          g->sizes ? at_row(g, g->sizes, s, keys) : NULL);
     if (g->dv)
         add_product(g, &of_values, g->p, dy, g->dv);
     if (g->dk)
         add_product(g, &of_keys, g->dp, q, g->dk);
-    if (g->dq && a->sums)
+    if (g->dq && g->dq_all)
         add_product(g, &of_queries, g->dp, g->k, at_row(g, queries_of(g, b, head), first, d));
     else if (g->dq)
         multiply(g, &of_queries, g->dp, g->k, at_row(g, g->dq, first, d));
@@ -256,7 +297,7 @@ static void store_head(const AttentionGradient *g, int operand, int64_t b, int64
     if (!g->to[operand])
         return;
     const HeldHeads to = laid_as(heads, g->to[operand]);
-    if (a->sums && operand != ATTENTION_Q) { /* what other ranks have added */
+    if (a->call->ring && operand != ATTENTION_Q) { /* what other ranks have added */
         held_heads_load(&to, b, head, a->number, g->product);
         kernel_combine(REDUCE_SUM, a->dtype, from, g->product, 1, heads->s * heads->d);
     }
@@ -289,11 +330,12 @@ static void differentiate_head(const AttentionGradient *g, int64_t b, int64_t he
     attention_load_head(a, ATTENTION_Q, b, head, g->q);
     if (a->y.local->data)
         held_heads_load(&a->y, b, head, a->number, g->dy);
+
     for (int64_t first = 0, n; first < a->q.s; first += n) {
         n = a->q.s - first < QUERIES_MAX ? a->q.s - first : QUERIES_MAX;
         differentiate_tile(g, b, head, first, n);
     }
-    if (g->dq && !sums_only(g))
+    if (g->dq)
         store_head(g, ATTENTION_Q, b, head, queries_of(g, b, head));
 }
 
@@ -309,8 +351,6 @@ static void differentiate_keys(const AttentionGradient *g, int64_t b, int64_t at
     for (int64_t head = 0; head < a->q.h; head++)
         if (a->q.head[head] / a->group == a->k.head[at])
             differentiate_head(g, b, head);
-    if (sums_only(g))
-        return;
     if (g->dk)
         store_keys(g, ATTENTION_K, b, at, g->dk);
     if (g->dv)
@@ -347,7 +387,13 @@ static void open_work(AttentionGradient *g)
     g->product = attention_numbers(a, a->n_keys > tile ? a->n_keys : tile, widest);
     g->p = attention_numbers(a, tile, a->n_keys);
     g->dp = attention_numbers(a, tile, a->n_keys);
+    if (a->call->inner) {
+        g->sizes = attention_numbers(a, tile, a->n_keys);
+        g->size_of[0] = attention_numbers(a, tile, a->v.d);
+        g->size_of[1] = attention_numbers(a, a->n_keys, a->v.d);
+    }
     g->turned = arena_array(a->call->scratch, double, a->q.d);
+
     bool all = g->bias || g->angles[0] || g->angles[1];
     if (g->to[ATTENTION_Q] || all)
         g->dq = attention_numbers(a, a->q.s, a->q.d);
@@ -376,13 +422,18 @@ static void store_sums(const AttentionGradient *g, int input, const double *sums
 }
 
 /* What is kept over the turns of a ring. */
-static bool open_sums(AttentionGradient *g, Error *err)
+static bool open_ring(AttentionGradient *g, Error *err)
 {
-    Attention *a = &g->a;
-    a->sums = attention_sums(a, 1);
-    size_t n = bytes_of(g, a->q.b * a->q.h * a->q.s * a->q.d);
-    if (!a->sums->dq)
-        a->sums->dq = memset(arena_alloc(a->call->ring->arena, n + 1), 0, n);
+    const Attention *a = &g->a;
+    const KernelRing *ring = a->call->ring;
+    const KernelKept *kept = a->call->kept;
+    int64_t n = a->q.b * a->q.h * a->q.s;
+    if (!kept || kept->n != n * attention_kept_row(a))
+        return error_kind(err, ERROR_RUN, "the softmax of its queries was taken on other ranks");
+    size_t n_bytes = bytes_of(g, n * a->q.d);
+    if (!*ring->state)
+        *ring->state = memset(arena_alloc(ring->arena, n_bytes + 1), 0, n_bytes);
+    g->dq_all = *ring->state;
     const Gradient *gradient = program_space(a->call->inferred, g->op)->gradient;
     for (int i = 0; i < gradient->n_written; i++)
         if (gradient->written[i] == a->form->mask)
@@ -448,7 +499,7 @@ bool attention_gradient(const KernelCall *call, Error *err)
     for (int64_t head = 0; head < g.a.q.h; head++)
         if (held_heads_find(&g.a.k, g.a.q.head[head] / g.a.group) < 0)
             return error_kind(err, ERROR_RUN, "the keys of a head are on other ranks");
-    if (g.a.call->ring && !open_sums(&g, err))
+    if (call->ring && !open_ring(&g, err))
         return false;
     find_made(call, &g);
     find_firsts(&g);
