@@ -1,6 +1,7 @@
 #include "viz/export.h"
 
 #include "core/base/file.h"
+#include "core/code/values.h"
 #include "core/run/trace/trace_json.h"
 #include "viz/dot.h"
 #include "viz/dot_label.h"
@@ -367,6 +368,14 @@ bool export_write(const ExportFormat *format, const ExportRequest *request, Buf 
         format->code == code_onnx ? code_onnx_dims(out->arena, request->drawing.session) : NULL;
     if (!write_whole(format, request, out, notes, err))
         return false;
+    const char *rings = format->group == EXPORT_CODE && format->code != code_lua
+                            ? values_rings(out->arena, request->drawing.session->plan)
+                            : NULL;
+    if (rings)
+        export_note(notes,
+                    "parts go around a ring in %s: the file does not say so, and its system "
+                    "gathers them",
+                    rings);
     if (dims)
         export_note(notes, "the file has no sizes of free dims: open it with --dim %s", dims);
     return true;

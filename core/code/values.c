@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "core/code/python.h"
+#include "core/plan/op_cut.h"
 #include "core/plan/plan_findings.h"
 #include "core/summary/label.h"
 #include "core/plan/stage.h"
@@ -162,6 +163,25 @@ static bool pins_activation(const Inferred *inferred, const Decision *pin)
     return true;
 }
 
+const char *values_rings(Arena *arena, const Plan *plan)
+{
+    enum { NAMED_MOST = 3 };
+    Buf out = buf_new(arena);
+    int n = 0;
+    for (int i = 0; i < plan->inferred->n_program; i++) {
+        int32_t op = plan->inferred->program[i];
+        const OpSpace *space = inferred_space(plan->inferred, op);
+        const OpCut *cut = plan_cut(plan, op);
+        if (!space || !cut || op_cut_ring(space, cut) < 0 || n++ >= NAMED_MOST)
+            continue;
+        buf_puts(&out, n > 1 ? ", " : "");
+        text_printable(str_from(op_path_or_name(plan->inferred->graph, op)), &out);
+    }
+    if (n > NAMED_MOST)
+        buf_printf(&out, " and %d more", n - NAMED_MOST);
+    return n > 0 ? out.s : NULL;
+}
+
 void values_put_unpinned(const Session *session, const char *comment, Buf *out)
 {
     enum { NAMED_MOST = 3 };
@@ -184,4 +204,8 @@ void values_put_unpinned(const Session *session, const char *comment, Buf *out)
     if (n > NAMED_MOST)
         buf_printf(out, " and %d more", n - NAMED_MOST);
     buf_puts(out, n > 0 ? "\n" : "");
+    const char *rings = values_rings(out->arena, plan);
+    if (rings)
+        buf_printf(out, "%s In the plan parts go around a ring, here they are gathered: %s\n",
+                   comment, rings);
 }

@@ -21,8 +21,12 @@ CodeValues values_of(const Session *session, Arena *arena);
 /* The parts of the mesh that hold a value: indices into plan->submeshes, ascending. */
 int values_parts(const Plan *plan, int32_t tensor, int *part, int room);
 
+/* Names the ops whose parts go around a ring, which other systems have no sharding for: "a, b and 2
+ * more", in the arena. NULL: there are none. */
+const char *values_rings(Arena *arena, const Plan *plan);
+
 /* Writes a comment that names pins of activations, which exports of parameters, inputs and outputs
- * do not have; nothing if there are none. comment: "#" or "//". */
+ * do not have, and one that names rings; nothing if there are none. comment: "#" or "//". */
 void values_put_unpinned(const Session *session, const char *comment, Buf *out);
 
 /* The sharding that all its readers need; -1 if nothing reads it, or if they differ. */

@@ -586,6 +586,8 @@ bool placements_of(const Sharding *sharding, const Mesh *mesh, Placement *placem
         if (!partial_placement(sharding, mesh, axis, &placements[axis], err))
             return false;
     }
+    if (sharding_has_halo(sharding))
+        return error_kind(err, ERROR_UNSUPPORTED, "no placement expresses a halo or a ring");
     for (int dim = 0; dim < sharding->n_dims; dim++)
         if (!dim_placements(&sharding->dim[dim], mesh, dim, placements, err))
             return false;

@@ -53,9 +53,40 @@ Json *json_of_atom_set(AtomSet atoms, const Mesh *mesh)
 static Json *dim_axes(const Cut *cut, const Mesh *mesh, Buf *scratch)
 {
     Sharding one = {.n_dims = 1, .dim = {*cut}};
+    one = sharding_without_halo(&one);
     if (!sharding_format(&one, mesh, VIEW_SHARDY, scratch, NULL))
         return json_null();
     return json_of_atoms(cut->digit[0].atom, cut->n ? cut->digit[0].n : 0, mesh);
+}
+
+/* What a rank holds of a dim beside its part. */
+static Json *halo_of(int64_t dim, const Cut *cut)
+{
+    Json *out = json_object();
+    json_set_int(out, "dim", dim);
+    if (cut_is_ring(cut)) {
+        json_set_int(out, "ring", cut->after);
+        return out;
+    }
+    bool after = cut->after == CUT_CARRY;
+    if (after || cut->before == CUT_CARRY) {
+        json_set_str(out, "carry", after ? "after" : "before");
+        return out;
+    }
+    json_set_int(out, "before", cut->before);
+    json_set_int(out, "after", cut->after);
+    if (cut->around)
+        json_set_bool(out, "around", true);
+    return out;
+}
+
+static Json *halos_of(const Sharding *sharding)
+{
+    Json *out = json_array();
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_has_halo(&sharding->dim[d]))
+            json_add(out, halo_of(d, &sharding->dim[d]));
+    return out;
 }
 
 Json *json_of_sharding(const Sharding *sharding, const Mesh *mesh)
@@ -66,6 +97,8 @@ Json *json_of_sharding(const Sharding *sharding, const Mesh *mesh)
     for (int64_t d = 0; d < sharding->n_dims; d++)
         json_add(dims, dim_axes(&sharding->dim[d], mesh, &unused));
     json_set(out, "dims", dims);
+    if (sharding_has_halo(sharding))
+        json_set(out, "halo", halos_of(sharding));
     AtomSet partials = sharding_partials(sharding);
     if (partials)
         json_set(out, "unreduced", json_of_atom_set(partials, mesh));

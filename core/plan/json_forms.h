@@ -3,11 +3,14 @@
  *     mesh       {"axes": [["dp",2],["tp",4]], "devices": [0,1,..]}
  *     sharding   {"dims": [["dp"],[],["tp:(1)2"]], "unreduced": ["tp"], "text":
  *     "8/dp,4,6/tp:(1)2"}
+ *                "halo": [{"dim": 2, "before": 1, "after": 1}], if a dim has one: "around": true,
+ * it goes on at the other end of the dim; {"dim": 1, "carry": "after"}, a running sum is added to
+ * the parts "after" (or "before") each; {"dim": 1, "ring": 1}, the parts go around a ring so often
  *     step       {"kind": "all_reduce", "axes": ["tp"], "bytes": N, "wire_bytes": N, "us": T}
  *
  * `plan --json`, plan files and eval all use these writers. What a form cannot express is null: a
  * dim in blocks, (3)(768/tp), among "dims"; dims_mapping, partial or placements as a whole. "text"
- * is always complete. The caller owns what is returned.
+ * is always complete. "dims" leaves out halos. The caller owns what is returned.
  */
 #ifndef CORE_PLAN_JSON_FORMS_H
 #define CORE_PLAN_JSON_FORMS_H

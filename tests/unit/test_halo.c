@@ -4,6 +4,7 @@
 
 #include "core/cost/traffic.h"
 #include "core/explain/why_reshard.h"
+#include "core/plan/json_forms.h"
 #include "tests/unit/random.h"
 
 #define IMAGE "x <- Neg f32[2,8,64,64]; "
@@ -432,7 +433,7 @@ static void resnet_in_space_moves_a_twentieth_of_what_gathering_moves(void **sta
     planning_close(p);
 }
 
-/* Other notations have no word for a halo, and nobody chooses one. */
+/* Other notations have no word for a halo, and nobody chooses one; JSON has a field for it. */
 static void only_our_notation_says_it(void **state)
 {
     (void)state;
@@ -443,6 +444,17 @@ static void only_our_notation_says_it(void **state)
         Error err = {0};
         assert_false(sharding_format(read, p->mesh, view, &text, &err));
         assert_non_null(strstr(err.text, "halo"));
+    }
+    Json *forms[] = {json_of_sharding(read, p->mesh), json_of_placements(read, p->mesh)};
+    const char *wants[] = {
+        "{\"dims\":[[],[],[\"a\"],[]],\"halo\":[{\"dim\":2,\"before\":1,\"after\":1}],"
+        "\"text\":\"2,8,64/a[1,1],64\"}",
+        "null"};
+    for (int i = 0; i < 2; i++) {
+        Buf text = buf_new(p->arena);
+        json_write(forms[i], &text);
+        assert_string_equal(text.s, wants[i]);
+        json_free(forms[i]);
     }
     Source source = {.name = "pin", .text = STR("2,8,64/a[1,1],64")};
     Sharding sharding;

@@ -220,9 +220,6 @@ static bool plan_as(Arena *arena, const ReshardQuestion *question, RedistributeP
 {
     Placement from[MESH_AXES_MAX], to[MESH_AXES_MAX];
     const Shardings *shardings = question->shardings;
-    if (sharding_has_halo(shardings_at(shardings, question->from)) ||
-        sharding_has_halo(shardings_at(shardings, question->to)))
-        return error_kind(err, ERROR_UNSUPPORTED, "no placement expresses a halo or a ring");
     if (!placements_of(shardings_at(shardings, question->from), question->mesh, from, err) ||
         !placements_of(shardings_at(shardings, question->to), question->mesh, to, err))
         return false;

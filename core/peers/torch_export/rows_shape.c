@@ -451,29 +451,23 @@ static void make_flip(Call *c)
     call_results(c, &out, 1);
 }
 
-/* Elements go on by so many places, those at the end to the start. */
+/* Elements go on by so many places, those at the end to the start; without dims all in a row. A dim
+ * may be listed twice. */
 static void make_roll(Call *c)
 {
     int64_t dims[DIMS_MAX], shifts[DIMS_MAX];
-    ExportTerm x = call_tensor(c, "self"), out = x;
+    ExportTerm out = call_tensor(c, "self");
     int n = call_ints(c, "shifts", shifts, DIMS_MAX), n_dims = call_ints(c, "dims", dims, DIMS_MAX);
     bool flat = n == 1 && n_dims == 0;
-    if (flat) { /* all elements in a row */
-        out = emit2(c, "Reshape", x, emit_ints(c->e, (int64_t[]){-1}, 1));
-        out.rank = 1;
-        dims[0] = 0;
-    } else if (n != n_dims) {
-        call_fail(c, "it rolls without dims");
+    if (!flat && n != n_dims) {
+        call_fail(c, "it rolls by %d places along %d dims", n, n_dims);
         return;
     }
     for (int i = 0; i < n; i++) {
-        int64_t dim = dims[i] < 0 ? dims[i] + out.rank : dims[i];
-        ExportTerm cut = term_int(-shifts[i]);
-        ExportTerm parts[] = {slice(c, out, dim, cut, no_term(), 1),
-                              slice(c, out, dim, no_term(), cut, 1)};
-        out = shifts[i] == 0 ? out : concat(c, parts, 2, dim);
+        Attr attrs[] = {attr_ints(c->e, "shifts", &shifts[i], 1),
+                        attr_ints(c->e, "axes", &dims[i], 1)};
+        out = emit(c, "Roll", &out, 1, attrs, flat ? 1 : 2);
     }
-    out = flat ? emit2(c, "Reshape", out, emit1(c, "Shape", x)) : out;
     call_results(c, &out, 1);
 }
 
