@@ -259,7 +259,7 @@ static void go_around(const OpSpace *space, const OpCut *cut, int operand, Shard
 }
 
 /* What windows add to overlaps at the borders only: a rank holds addends of what its forward op
- * read, not of the whole dim. */
+ * read, not of the whole dim. Without borders nothing overlaps, and the rank has the sums. */
 static void add_overlaps(const OpSpace *space, const OpCut *cut, int output, const Mesh *mesh,
                          Sharding *sharding)
 {
@@ -270,8 +270,12 @@ static void add_overlaps(const OpSpace *space, const OpCut *cut, int output, con
             op_cut_halo(space->gradient->forward, &of, space->gradient->written[output], d, mesh,
                         &read) &&
             !(cut_atoms(&read) & ~sharding_partials(sharding)) &&
-            !(cut_atoms(&read) & sharding_atoms(sharding)))
+            !(cut_atoms(&read) & sharding_atoms(sharding))) {
             sharding->dim[d] = read;
+            for (int a = 0; a < ATOMS_MAX && !cut_has_halo(&read); a++)
+                if (cut_atoms(&read) >> a & 1)
+                    sharding->partial[a] = REDUCE_NONE;
+        }
     }
 }
 

@@ -97,6 +97,9 @@ static PlanRow more_rows[] = {
      "halo_exchange a 1 x 24"},
     {"rolled back, both dims", "x <- Neg f32[30,16]; y <- Roll x axes=[0,1] shifts=[-3,15]",
      "a=4,b=2", "x 30/a,16/b", "y 30/a,16/b", "halo_exchange a.b 1 x 140"},
+    {"rolled, of a sum that another axis makes",
+     "x <- Neg f32[2,12,8]; y <- MatMul x f32[8,3]!; z <- Roll y axes=[1] shifts=[1]", "a=3,b=2",
+     "x 2,12/a,8/b", "y 2,12/a,3 Σb", NULL},
     {"rolled by more than a part is gathered", LINE "y <- Roll x axes=[1] shifts=[24]", "a=4",
      "x 2,64/a", "y 2,64", "all_gather a 1 x 512"},
     {"shifted by one", LINE "y <- Slice x i64[1]{1} i64[1]{64} i64[1]{1}", "a=4", "x 2,64/a",
@@ -312,6 +315,10 @@ static TrainRow train_rows[] = {
      "n <- Relu m; u <- ConvTranspose n f32[16,8,2,2]! strides=[2,2]; c <- Concat u d axis=1; "
      "e <- Conv c f32[8,16,3,3]! pads=[1,1,1,1]; z <- Conv e f32[4,8,1,1]!" LOSS,
      "a=2,b=2", "x 1,8,32/a,16/b", NULL, NULL, NULL},
+    {"windows that overlap nowhere, stored otherwise",
+     "x <- Mul f32[2,1,4,11] f32[2,1,4,11]!; y <- Conv x f32[5,1,2,3]! strides=[3,2] "
+     "dilations=[2,1] pads=[1,1,1,2]; z <- Mul y y" LOSS,
+     "a=5,b=2", "x 2,1,4,11/a; y 2,5,2/b,6", "x~grad", "2,1,4/b,11", "SL"},
     {"a layer after the other",
      "x <- Mul f32[2,3,16,8] f32[2,3,16,8]!; u <- Conv x f32[4,3,3,3]! pads=[1,1,1,1]; y <- Conv u "
      "f32[4,4,5,5]! "

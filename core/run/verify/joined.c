@@ -220,6 +220,33 @@ int64_t slot_replicas(const Team *team, int32_t slot)
     return sharding ? mesh_atoms_size(team->plan->mesh, replica_atoms(team, slot, sharding)) : 1;
 }
 
+/* The sharding with each element on one rank of those that hold no addends of it: borders that are
+ * copies of the neighbours' do not count. */
+static Sharding without_copies(const Sharding *sharding)
+{
+    Sharding out = *sharding;
+    for (int64_t d = 0; d < out.n_dims; d++) {
+        Cut *cut = &out.dim[d];
+        if (cut_has_halo(cut) && !cut_is_ring(cut) && !(cut_atoms(cut) & sharding_partials(&out)))
+            cut->before = cut->after = cut->around = 0;
+    }
+    return out;
+}
+
+/* Adds what a part holds of those elements. */
+static bool add_own(const Joining *j, const Local *part, const Sharding *own, const Mesh *mesh,
+                    int64_t position, Error *err)
+{
+    Local *local = local_new(part->dtype, &part->whole, own, mesh, position);
+    if (!local)
+        return error_kind(err, ERROR_RUN, "out of memory");
+    Picks picks = picks_between(local->arena, local, part);
+    local_pick(local, part, &picks);
+    add_part(j, local);
+    local_free(local);
+    return true;
+}
+
 /* Joins the parts of a slot with a sharding, those of one replica. */
 static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, int64_t replica,
                        Joined *out, Error *err)
@@ -243,6 +270,8 @@ static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, i
     joining.n_averaged = mesh_atoms_size(mesh, averaged);
     bool any = false;
     int carried = sharding_carried_dim(sharding);
+    Sharding own = without_copies(sharding);
+    bool copies = addends && !sharding_equal(&own, sharding);
     for (int64_t p = 0; p < team->n_ranks; p++) {
         const Local *part;
         Local *received;
@@ -251,8 +280,12 @@ static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, i
         if (!part_of(joiner, slot, p, &part, &received, err))
             return false;
         any = any || part;
-        if (part && !out->unknown)
+        if (part && !out->unknown && !copies)
             add_part(&joining, part);
+        if (part && !out->unknown && copies && !add_own(&joining, part, &own, mesh, p, err)) {
+            local_free(received);
+            return false;
+        }
         if (part && !out->unknown && carried >= 0)
             add_carried(&joining, part, carried, sharding->dim[carried].after == CUT_CARRY);
         local_free(received);
