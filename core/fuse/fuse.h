@@ -33,5 +33,8 @@ bool fuse_attention(const Inferred *inferred, Progress *progress, Findings *note
 /* core/fuse/fuse_tied.c */
 bool fuse_tied(const Inferred *inferred, Progress *progress, Findings *notes, Graph **graph,
                Error *err);
+/* core/fuse/sequences.c */
+bool fuse_sequences(const Inferred *inferred, Progress *progress, Findings *notes, Graph **graph,
+                    Error *err);
 
 #endif

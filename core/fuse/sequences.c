@@ -1,6 +1,7 @@
 #include "core/fuse/sequences.h"
 
 #include "core/base/vec.h"
+#include "core/fuse/fuse.h"
 #include "core/fuse/unroll.h"
 #include "core/model/rewrite.h"
 #include "core/rules/value.h"
@@ -348,10 +349,12 @@ static Graph *rebuilt(Apart *a, Error *err)
     return out;
 }
 
-static bool take_sequences_apart(const Inferred *inferred, Graph **out, Error *err)
+/* *n_apart: the ops that are replaced. */
+static bool take_apart(const Inferred *inferred, Graph **out, int *n_apart, Error *err)
 {
     const Graph *graph = inferred->graph;
     *out = NULL;
+    *n_apart = 0;
     if (!inferred->listed || graph->n_bodies > 0)
         return true;
     Apart a = {.inferred = inferred, .graph = graph, .arena = graph->arena, .scratch = arena_new()};
@@ -363,8 +366,32 @@ static bool take_sequences_apart(const Inferred *inferred, Graph **out, Error *e
     bool any = find(&a);
     if (any)
         *out = rebuilt(&a, err);
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        *n_apart += a.apart[op];
     arena_free(a.scratch);
     return !any || *out;
+}
+
+static bool take_sequences_apart(const Inferred *inferred, Graph **out, Error *err)
+{
+    int n_apart;
+    return take_apart(inferred, out, &n_apart, err);
+}
+
+bool fuse_sequences(const Inferred *inferred, Progress *progress, Findings *notes, Graph **graph,
+                    Error *err)
+{
+    Arena *arena = inferred->graph->arena;
+    int n;
+    (void)progress; /* takes no longer than reading the graph */
+    if (!take_apart(inferred, graph, &n, err))
+        return false;
+    Finding note = {.level = LEVEL_NOTE, .code = "fused", .hint = "", .op = -1, .tensor = -1};
+    note.text = n == 0 ? "sequences: none has a length and positions that are known before the run"
+                       : arena_printf(arena, "sequences: %d op%s on sequences became tensors", n,
+                                      n == 1 ? "" : "s");
+    vec_push(arena, notes, note);
+    return true;
 }
 
 GradientRewrite *const gradient_rewrites[GRADIENT_REWRITES] = {unroll_loops, take_sequences_apart};

@@ -262,7 +262,10 @@ static void find_sequences(InferState *state, int32_t op, int n_ops)
     put_op(state, op, &text);
     buf_printf(&text, ": %d op%s on sequences or optionals %s replicated", n_ops,
                n_ops == 1 ? "" : "s", n_ops == 1 ? "is" : "are");
-    add_finding(state, LEVEL_NOTE, "sequence", op, "", &text);
+    add_finding(state, LEVEL_NOTE, "sequence", op,
+                "--fuse sequences makes tensors of a sequence whose length and positions are known "
+                "before the run; of any other each rank has whole tensors",
+                &text);
 }
 
 static void put_declared(const InferState *state, const GraphTensor *tensor, Buf *text)

@@ -259,6 +259,32 @@ static void what_cannot_be_compared_is_said(void **state)
     planning_close(p);
 }
 
+static void sequences_of_known_length_become_tensors(void **state)
+{
+    static const char *const nets[][3] = {
+        {"x <- Relu f32[8,12]; s <- SplitToSequence x i64[]{4} axis=1; "
+         "a <- SequenceAt s i64[]{1}; y <- Neg a",
+         "Relu Split Identity Neg", "sequences: 2 ops on sequences became tensors"},
+        {"x <- Relu f32[8,12]; s <- SplitToSequence x i64[]{4} axis=1; "
+         "a <- SequenceAt s i64[]; y <- Neg a",
+         "Relu SplitToSequence SequenceAt Neg", "sequences: none has a length and positions that"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(nets); i++) {
+        Arena *arena = arena_new();
+        Graph *graph = graph_from_text(arena, nets[i][0], 17), *fused = NULL;
+        Findings notes = {0};
+        Error err = {0};
+        if (!fuse_sequences(inferred_of(arena, graph, ""), NULL, &notes, &fused, &err))
+            planning_fail(&err);
+        Buf text = buf_new(arena);
+        put_ops(fused ? fused : graph, &text);
+        assert_string_equal(text.s, nets[i][1]);
+        assert_non_null(strstr(notes.at[0].text, nets[i][2]));
+        arena_free(arena);
+    }
+}
+
 static void names_the_nearest_fusion(void **state)
 {
     (void)state;
@@ -273,6 +299,7 @@ static void names_the_nearest_fusion(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_of_an_embedding_are_tied),
     cmocka_unit_test(comparing_shows_its_progress),
+    cmocka_unit_test(sequences_of_known_length_become_tensors),
     cmocka_unit_test(what_cannot_be_compared_is_said),
     cmocka_unit_test(names_the_nearest_fusion),
 };

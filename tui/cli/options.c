@@ -23,7 +23,8 @@ const Option cli_options[] = {
          "set an option of the policy: help policies lists them"),
     LIST("dim", dims, "K=V,...", UINT_MAX, "sizes of free dims: batch=8,seq=1024"),
     TEXT("fuse", 0, fuse, "NAME,...", VERBS_ON_PLANS | VERB_INFO,
-         "fuse attention that is written as plain ops, or tied weights: attention, tied"),
+         "fuse attention that is written as plain ops, tied weights, or sequences into their "
+         "tensors: attention, tied, sequences"),
     {"train", 0, OPTION_TEXT, offsetof(CliOptions, train), "[SPEC]",
      "the whole training step: auto, or adamw,clip=1.0,loss=NAME: help train",
      VERBS_ON_PLANS | VERB_CALIBRATE, "auto"},
