@@ -132,8 +132,8 @@ typedef struct {
 } InstanceOptions;
 
 /* Everything is in the arena but for what the memo keeps, which it needs until costs are added up:
- * afterwards only instance_layouts() asks it. The session must outlive it. Returns NULL with *err:
- * an op has no legal choice, or ERROR_CANCELLED: its time is over. */
+ * afterwards only instance_layouts() asks it. The session must outlive it. Returns NULL with
+ * ERROR_CANCELLED in *err if its time is over. */
 Instance *instance_make(Arena *arena, const Session *session, const InstanceOptions *options,
                         Error *err);
 

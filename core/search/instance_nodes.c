@@ -148,8 +148,8 @@ static bool keeps_pins(const Making *m, int32_t op, const OpCut *cut)
 }
 
 /* Leaves of an op's cuts those that its pins allow. An op whose pins none obeys takes what the
- * session's plan makes of them. */
-static bool obey_pins(Making *m, int32_t op, CutList *cuts, bool *pinned)
+ * session's plan makes of them: so every op has a choice. */
+static void obey_pins(Making *m, int32_t op, CutList *cuts, bool *pinned)
 {
     int n = 0;
     const OpCut **kept = arena_array(m->to->arena, const OpCut *, cuts->n);
@@ -157,10 +157,9 @@ static bool obey_pins(Making *m, int32_t op, CutList *cuts, bool *pinned)
         if (keeps_pins(m, op, cuts->at[i]))
             kept[n++] = cuts->at[i];
     *pinned = n < cuts->n;
-    if (n == 0 && plan_cut(m->to->session->plan, op))
-        kept[n++] = plan_cut(m->to->session->plan, op);
+    if (n == 0)
+        kept[n++] = program_cut(m->to->session->plan, op);
     *cuts = (CutList){n, kept};
-    return n > 0;
 }
 
 /* ---- partial values ---- */
@@ -444,17 +443,14 @@ static int32_t taken_from(const Graph *graph, int32_t op)
     return graph->of[op];
 }
 
-static bool add_op_node(Making *m, int32_t op, Error *err)
+static void add_op_node(Making *m, int32_t op)
 {
     CutList cuts = m->to->cuts[op];
     SearchNode node = {.kind = NODE_OP, .place = op};
-    if (!obey_pins(m, op, &cuts, &node.pinned))
-        return error_kind(err, ERROR_CONFLICT, "%s has no legal choice on this mesh",
-                          op_name(m->to->inferred->graph, op));
+    obey_pins(m, op, &cuts, &node.pinned);
     node.n = cuts.n;
     node.cut = cuts.at;
     m->to->node_of_op[op] = making_add_node(m, node);
-    return true;
 }
 
 bool making_op_nodes(Making *m, Error *err)
@@ -470,8 +466,8 @@ bool making_op_nodes(Making *m, Error *err)
         int32_t lead = of < 0 ? -1 : to->leader[of];
         if (lead < 0 || inferred_is_host(inferred, lead))
             continue;
-        if (to->node_of_op[lead] < 0 && !add_op_node(m, lead, err))
-            return false;
+        if (to->node_of_op[lead] < 0)
+            add_op_node(m, lead);
         to->node_of_op[op] = to->node_of_op[lead];
         to->nodes.at[to->node_of_op[op]].n_ops += op_is_forward(graph, op);
     }

@@ -99,8 +99,9 @@ void search_price_choices(Arena *arena, SearchResult *result, Progress *progress
 /* "otherwise at least +14.6 ms", "otherwise no plan" */
 void search_put_price(const SearchDecision *price, Buf *out);
 
-/* Everything in *result is in the arena. Returns false with *err if the model cannot be searched:
- * stages in the plan, an op without a legal choice (named). */
+/* Everything in *result is in the arena. Pins that no plan keeps are findings of the session's
+ * plan, and are left out; every op has a choice, if only to be whole. Returns false with *err if
+ * the model cannot be searched: ops on parts of the mesh without a schedule, another propagator. */
 bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err);
 
 #endif

@@ -228,6 +228,17 @@ static void adds_up_the_plan_it_finds(void **state)
     }
 }
 
+/* Whether an error among the plan's findings begins with the op's name. */
+static bool is_named(const Plan *plan, int32_t op)
+{
+    const char *name = op_name(plan->inferred->graph, op);
+    bool named = false;
+    for (int i = 0; i < plan->findings.n; i++)
+        named |= plan->findings.at[i].level == LEVEL_ERROR &&
+                 strncmp(plan->findings.at[i].text, name, strlen(name)) == 0;
+    return named;
+}
+
 /* Two dims of one op cannot be sharded by one axis: of two such pins the first holds, as in a plan,
  * and the op keeps a legal choice. */
 static void pins_that_contradict_leave_a_choice(void **state)
@@ -260,6 +271,41 @@ static void pins_that_contradict_leave_a_choice(void **state)
     const OpCut *has = plan_cut(session->plan, op);
     assert_true(cut_equal(&has->index[1], &cut[0]));
     assert_false(cut_equal(&has->index[2], &cut[1]));
+    assert_true(is_named(session->plan, op));
+    session_close(session);
+    hooked_free(&f);
+}
+
+/* A pin on a dim that the op's rule freezes: a finding names the op, and the answer is that without
+ * the pin. */
+static void pins_of_frozen_dims_are_named(void **state)
+{
+    (void)state;
+    Hooked f = hooked_new();
+    Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, NULL);
+    SearchResult open = search(&f, &(SearchRequest){.session = session});
+    const Inferred *inferred = session->inferred;
+    int32_t op = -1;
+    int dim = 0;
+    for (int i = 0; i < inferred->n_program && op < 0; i++)
+        for (int j = 0; j < program_space(inferred, inferred->program[i])->n_index; j++)
+            if (program_space(inferred, inferred->program[i])->index[j].role == ROLE_FROZEN) {
+                op = inferred->program[i];
+                dim = j;
+            }
+    assert_true(op >= 0);
+    Cut cut =
+        cut_by(program_space(inferred, op)->index[dim].size, (uint8_t[]){0}, 1, session->mesh);
+    Decision pin = {.kind = PIN_INDEX_DIM,
+                    .place = op,
+                    .dim = dim,
+                    .cut = &cut,
+                    .origin = {.kind = ORIGIN_USER, .file = "", .text = "pin"}};
+    assert_true(session_apply(session, &pin, 1, NULL));
+    assert_true(is_named(session->plan, op));
+    SearchResult result = search(&f, &(SearchRequest){.session = session});
+    assert_true(result.proven);
+    assert_near(result.cost_us, open.cost_us);
     session_close(session);
     hooked_free(&f);
 }
@@ -543,6 +589,7 @@ int main(void)
         cmocka_unit_test(obeys_pins),
         cmocka_unit_test(is_the_best_of_all),
         cmocka_unit_test(pins_that_contradict_leave_a_choice),
+        cmocka_unit_test(pins_of_frozen_dims_are_named),
         cmocka_unit_test(is_proven_where_moves_split_axes),
         cmocka_unit_test(adds_up_the_plan_it_finds),
         cmocka_unit_test(prices_other_choices),

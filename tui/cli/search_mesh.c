@@ -4,10 +4,12 @@
 #include "core/base/file.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
+#include "core/plan/json_forms.h"
 #include "core/search/frontier.h"
 #include "core/search/pin_prices.h"
 #include "core/search/policy.h"
 #include "core/session/planfile.h"
+#include "tui/cli/plan_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -249,6 +251,24 @@ static bool answer_frontier(Cli *cli, const SearchRequest *request, SearchResult
 
 /* ---- the verb ---- */
 
+/* Decisions that no plan can keep, each with the op or tensor: the search goes on without them. */
+static Findings left_out(Arena *arena, const Plan *plan)
+{
+    Findings out = {0};
+    for (int i = 0; i < plan->findings.n; i++)
+        if (plan->findings.at[i].level == LEVEL_ERROR)
+            vec_push(arena, &out, plan->findings.at[i]);
+    return out;
+}
+
+static Json *left_out_json(const Findings *findings)
+{
+    Json *out = json_array();
+    for (int i = 0; i < findings->n; i++)
+        json_add(out, json_of_finding(&findings->at[i]));
+    return out;
+}
+
 static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *result)
 {
     PinPrices prices = {0};
@@ -263,14 +283,17 @@ static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *re
     if (!conflict && priced && !search_price_pins(cli->arena, request, &prices, &cli->err))
         return false;
     double now_us = conflict ? 0 : result->cost_us;
+    Findings findings = left_out(cli->arena, request->session->plan);
     if (cli->options.json) {
         Json *root = result_json(request->session, result);
+        json_set(root, "findings", left_out_json(&findings));
         if (priced)
             json_set(root, conflict ? "conflict_of" : "pins",
                      pins_json(cli->arena, request, &prices, conflict));
         cli_write_json(cli, root);
         return true;
     }
+    plan_text_findings(&findings, &cli->out);
     put_text(request->session, result, &cli->out);
     if (priced && prices.n > 0)
         put_pins(cli->arena, request, &prices, conflict, now_us, &cli->out);
