@@ -13,11 +13,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char *const families[] = {
-    "bert",   "clip",         "deepseek_v2", "deepseek_v3", "falcon",  "gemma",     "gemma2",
-    "gemma3", "gemma3_text",  "gpt2",        "gpt_neox",    "gpt_oss", "llama",     "mamba",
-    "mamba2", "megatron_gpt", "mistral",     "mixtral",     "mpt",     "olmo2",     "opt",
-    "phi",    "phi3",         "qwen2",       "qwen2_moe",   "qwen3",   "qwen3_moe", "swin",
-    "t5",     "vit",          "whisper",     "none such"};
+    "bert",        "bloom",    "clip",       "cohere",       "cohere2", "deepseek_v2",
+    "deepseek_v3", "falcon",   "gemma",      "gemma2",       "gemma3",  "gemma3_text",
+    "glm4",        "gpt2",     "gpt_neox",   "gpt_oss",      "gptj",    "granite",
+    "llama",       "mamba",    "mamba2",     "megatron_gpt", "mistral", "mixtral",
+    "mpt",         "nemotron", "olmo",       "olmo2",        "olmoe",   "opt",
+    "phi",         "phi3",     "qwen2",      "qwen2_moe",    "qwen3",   "qwen3_moe",
+    "smollm3",     "stablelm", "starcoder2", "swin",         "t5",      "vit",
+    "whisper",     "none such"};
 
 /* Small models: fields of all families, each of which reads its own. */
 static const struct {
@@ -124,6 +127,19 @@ static const struct {
     {"auto_map", "null"},
     {"quantization_config", "null"},
     {"is_encoder_decoder", "false"},
+    {"rotary_dim", "4"},
+    {"norm_epsilon", "1e-5"},
+    {"use_bias", "true"},
+    {"use_parallel_residual", "false"},
+    {"qk_layernorm", "false"},
+    {"use_qk_norm", "false"},
+    {"clip_qkv", "null"},
+    {"no_rope_layer_interval", "4"},
+    {"no_rope_layers", "null"},
+    {"logits_scaling", "1.0"},
+    {"residual_multiplier", "1.0"},
+    {"mlp_bias", "false"},
+    {"n_embed", "null"},
 };
 
 static const char *const values[] = {

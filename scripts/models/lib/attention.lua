@@ -173,18 +173,24 @@ function attention.alibi(model, positions, n_heads, scale)
 end
 
 -- The tables of rotary positions (Su et al. 2021): cosine and sine of position * frequency, times
--- scale, each [s, d]. positions: [s]; frequencies: d / 2 numbers.
-function attention.rope_tables(model, positions, frequencies, scale)
+-- scale, each [s, d]. positions: [s]; frequencies: d / 2 numbers. Numbers that rotate together are
+-- d / 2 apart, or neighbours with pairs.
+function attention.rope_tables(model, positions, frequencies, scale, pairs)
     local half = model:constant("inv_freq", "f32", {1, #frequencies}, frequencies)
     local at = model:op("Cast", {model:op("Unsqueeze", {positions, {1}})}, {to = 1})
     local angle = model:op("Mul", {at, half})
-    angle = model:op("Concat", {angle, angle}, {axis = -1})
+    if pairs then
+        angle = model:op("Unsqueeze", {angle, {2}})
+        angle = model:op("Reshape", {model:op("Concat", {angle, angle}, {axis = -1}), {0, -1}})
+    else
+        angle = model:op("Concat", {angle, angle}, {axis = -1})
+    end
     local function finish(x)
         if model.dtype ~= "f32" then x = attention.cast(model, x, model.dtype) end
         return scale and scale ~= 1 and model:op("Mul", {x, scale}) or x
     end
     return {cos = finish(model:op("Cos", {angle})), sin = finish(model:op("Sin", {angle})),
-            d = 2 * #frequencies}
+            d = 2 * #frequencies, pairs = pairs}
 end
 
 local onnx_types = {f32 = 1, f16 = 10, f64 = 11, bf16 = 16, i64 = 7}
@@ -200,8 +206,10 @@ function attention.rope(model, x, tables, d)
     if d and d > tables.d then
         x, rest = model:op("Split", {x, {tables.d, d - tables.d}}, {axis = -1}, 2)
     end
-    local first, second = model:op("Split", {x}, {axis = -1, num_outputs = 2}, 2)
+    local halves = tables.pairs and model:op("Reshape", {x, {0, 0, 0, -1, 2}}) or x
+    local first, second = model:op("Split", {halves}, {axis = -1, num_outputs = 2}, 2)
     local rotated = model:op("Concat", {model:op("Neg", {second}), first}, {axis = -1})
+    if tables.pairs then rotated = model:op("Reshape", {rotated, {0, 0, 0, -1}}) end
     x = model:op("Add",
         {model:op("Mul", {x, tables.cos}), model:op("Mul", {rotated, tables.sin})})
     return rest and model:op("Concat", {x, rest}, {axis = -1}) or x
@@ -327,13 +335,17 @@ function attention.attend(model, q, k, v, options)
     return model:op("MatMul", {scores, v})
 end
 
+local function clipped(model, y, o)
+    return o.clip and model:op("Clip", {y, -o.clip, o.clip + 0.0}) or y
+end
+
 -- q, k and v of one linear layer; o.packed says how they lie in it:
 --     "row"    all of q, all of k, all of v
 --     "group"  for each group of heads: its queries, its key, its value (Falcon, GPT-NeoX, Megatron)
 local function packed(model, x, o)
     local h, g, d = o.heads, o.kv_heads, o.head_dim
     local y = layers.linear(model, o.names[1], x, o.width, (h + 2 * g) * d, {bias = o.bias})
-    if o.clip then y = model:op("Clip", {y, -o.clip, o.clip + 0.0}) end
+    y = clipped(model, y, o)
     if o.packed == "row" and h == g then
         return model:op("Split", {y}, {axis = -1, num_outputs = 3}, 3)
     elseif o.packed == "row" then
@@ -367,6 +379,7 @@ end
 --     sinks                               whether each head has a sink
 --     norm                                norm(part, x, n) of each head of q and k, parts "q", "k"
 --     norm_all                            the same of all heads together
+--     clip                                the largest number of q, k and v
 function attention.grouped(model, name, x, options)
     local o = setmetatable({}, {__index = options})
     o.names = options.names or {"q_proj", "k_proj", "v_proj", "o_proj"}
@@ -375,13 +388,16 @@ function attention.grouped(model, name, x, options)
     local h, g, d = o.heads, o.kv_heads, o.head_dim
     local function split(part, y, n)
         if o.norm_all then y = o.norm_all(part, y, n * d) end
+        if not o.packed then y = clipped(model, y, o) end
         local norm = o.norm and function(y) return o.norm(part, y, d) end
         y = attention.split_heads(model, y, n, d, norm)
         return o.rope and attention.rope(model, y, o.rope, d) or y
     end
     return model:module(name, function()
         local q, k, v = projections(model, x, o)
-        q, k, v = split("q", q, h), split("k", k, g), attention.split_heads(model, v, g, d)
+        q, k = split("q", q, h), split("k", k, g)
+        if not o.packed then v = clipped(model, v, o) end
+        v = attention.split_heads(model, v, g, d)
         local y = attention.attend(model, q, k, v, {
             scale = o.scale or d ^ -0.5, mask = o.mask, cap = o.cap, dropout = o.dropout,
             sinks = o.sinks and model:param("sinks", {h}), heads = h, kv_heads = g,

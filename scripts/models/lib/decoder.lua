@@ -84,12 +84,14 @@ local function tables_of(model, config, n, positions, family)
     local function made(window)
         if family.rope then return family.rope(positions, window) end
         return rope.tables(model, config, positions, family.rotated or n.head_dim,
-            {theta = family.theta})
+            {theta = family.theta, pairs = family.pairs})
     end
     for i = 0, n.n_layers - 1 do
         local window = family.rope_by_window and family.window(i) or 0
-        of_window[window] = of_window[window] or family.rotated ~= 0 and made(window)
-        tables[i] = of_window[window] or nil
+        if family.rotated ~= 0 and (not family.rotates or family.rotates(i)) then
+            of_window[window] = of_window[window] or made(window)
+            tables[i] = of_window[window]
+        end
     end
     return tables
 end
@@ -105,7 +107,10 @@ local function block(model, n, family, x, i, tables, mask)
     local names = family.norms or {{before = "input_layernorm"},
                                    {before = "post_attention_layernorm"}}
     local function norm(name, y) return family.norm(model, name, y, n.width, n.epsilon) end
-    local function dropped(y) return layers.dropout(model, y, family.dropout) end
+    local function dropped(y)
+        y = layers.dropout(model, y, family.dropout)
+        return family.part_scale and model:op("Mul", {y, family.part_scale + 0.0}) or y
+    end
     local function attend(y)
         if family.attention then return family.attention(y, tables, mask, i) end
         local options = {width = n.width, heads = n.heads, kv_heads = n.kv_heads,
@@ -145,6 +150,8 @@ local names = {__index = {root = "model", embed = "embed_tokens", layers = "laye
 --     window      of keys that are seen, or window(i)
 --     rotated     numbers of a head that rotate; 0: none. theta: their base, if the config has no
 --                 rope_theta
+--     rotates     whether heads of layer i rotate; all do
+--     pairs       neighbours rotate together, not numbers half a head apart
 --     rope        rope(positions, window), in place of the tables that the config says; with
 --                 rope_by_window of the window of a layer, 0 if it sees all keys
 --     alibi       the scale of ALiBi, added to scores
@@ -152,7 +159,8 @@ local names = {__index = {root = "model", embed = "embed_tokens", layers = "laye
 --     dropout     of the embeddings and of what attention and MLP add to x, in training; by
 --                 default the setting of that name
 --     weight_dropout    of the weights of attention, in training; the same
---     head_bias, cap    of the logits
+--     part_scale    what attention and MLP make is multiplied by, before it is added to x
+--     head_bias, cap, logit_scale    of the logits
 --     tied        whether the head is the embedding, if the config does not say; false
 function decoder.build(model, config, family)
     local n = family.sizes or decoder.sizes(model, config)
@@ -190,6 +198,7 @@ function decoder.build(model, config, family)
     local tied = model:flag("tie_word_embeddings", family.tied or false)
     local logits = layers.linear(model, name.head, x, n.width, n.vocabulary,
         {weight = tied and table or nil, bias = family.head_bias})
+    if family.logit_scale then logits = model:op("Mul", {logits, family.logit_scale + 0.0}) end
     if family.cap then logits = layers.soft_cap(model, logits, family.cap) end
     model:output(logits, "logits")
 end

@@ -49,12 +49,23 @@ function layers.embedding(model, name, ids, n_rows, width, dtype)
     end)
 end
 
--- options: dtype; bias = false: it has none, and 0 stands in its place.
+-- options: dtype; bias = false: it has none, and 0 stands in its place; weight = false: it has
+-- neither; plus_one: the factor is 1 + weight (Nemotron).
 function layers.layer_norm(model, name, x, width, epsilon, options)
     options = options or {}
+    local function factor()
+        if options.weight == false then
+            local one = model:constant("one", options.dtype or model.dtype, {}, {1})
+            return model:op("Expand", {one, {width}})
+        end
+        local weight = model:param("weight", {width}, options.dtype)
+        return options.plus_one and model:op("Add", {weight, 1.0}) or weight
+    end
     return model:module(name, function()
-        local inputs = {x, model:param("weight", {width}, options.dtype)}
-        if options.bias ~= false then inputs[3] = model:param("bias", {width}, options.dtype) end
+        local inputs = {x, factor()}
+        if options.bias ~= false and options.weight ~= false then
+            inputs[3] = model:param("bias", {width}, options.dtype)
+        end
         return model:op("LayerNormalization", inputs,
             {axis = -1, epsilon = (epsilon or 1e-5) + 0.0})
     end)
@@ -105,6 +116,7 @@ local activations = {
     gelu_new = {"Gelu", {approximate = "tanh"}},
     gelu_pytorch_tanh = {"Gelu", {approximate = "tanh"}},
     gelu_fast = {"Gelu", {approximate = "tanh"}},
+    relu2 = {"Relu", squared = true},
 }
 
 -- By the name that configs use: "silu", "gelu_new".
@@ -116,7 +128,8 @@ function layers.activation(model, name, x)
         model:refuse(tostring(name), "is no activation that is known",
             "known: " .. table.concat(known, " "))
     end
-    return model:op(found[1], {x}, found[2])
+    local y = model:op(found[1], {x}, found[2])
+    return found.squared and model:op("Mul", {y, y}) or y
 end
 
 -- The gated MLP of Llama: down(act(gate(x)) * up(x)) (Shazeer 2020). options: act, bias.

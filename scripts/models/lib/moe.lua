@@ -238,9 +238,9 @@ end
 moe.capacity_options = capacity_options
 
 -- What Qwen's configs and their kin say of experts.
-function moe.options(model, config, experts)
+function moe.options(model, config, experts, hidden)
     return capacity_options(model, config, {
-        width = model:size("hidden_size"), hidden = model:size("moe_intermediate_size"),
+        width = model:size("hidden_size"), hidden = model:size(hidden or "moe_intermediate_size"),
         experts = model:size(experts), top_k = model:size("num_experts_per_tok"),
         act = model:text("hidden_act", "silu"), normed = model:flag("norm_topk_prob", false),
         choose = moe.softmax_then_choose})

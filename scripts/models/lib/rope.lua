@@ -79,7 +79,8 @@ local kinds = {default = function() return 1.0 end, llama3 = llama3, yarn = yarn
 
 -- Tables of cosines and sines for heads of which d numbers rotate; the config says how.
 -- positions: [s]. given: theta, the base where the config names none; field, the one that has the
--- parameters, "rope_parameters.full_attention", in place of those of all layers.
+-- parameters, "rope_parameters.full_attention", in place of those of all layers; pairs: neighbours
+-- rotate together.
 function rope.tables(model, config, positions, d, given)
     given = given or {}
     local n = {model = model, config = config, field = given.field or
@@ -96,7 +97,7 @@ function rope.tables(model, config, positions, d, given)
     else
         print("rope_scaling of type " .. kind .. " is left out: it changes numbers, not shapes")
     end
-    return attention.rope_tables(model, positions, frequencies, scale)
+    return attention.rope_tables(model, positions, frequencies, scale, given.pairs)
 end
 
 -- What scores are scaled by beside d^-0.5 where DeepSeek's configs stretch positions by YaRN.
