@@ -322,6 +322,33 @@ static bool read_sequence_map(OnnxReader *reader, const InlinedCall *call)
     return true;
 }
 
+/* ---- FlexAttention ---- */
+
+bool read_modifier(OnnxReader *reader, const InlinedCall *call, const Subgraph *graph,
+                   const char *name, int32_t *x)
+{
+    OnnxScope scope;
+    if (!scope_open(reader, &scope, call, graph->wire, name))
+        return false;
+    define_inside(reader, graph->wire, x);
+    read_inside(reader, graph->wire, x);
+    scope_close(reader);
+    return !graph->wire.file->failed;
+}
+
+static bool read_flex(OnnxReader *reader, const InlinedCall *call)
+{
+    static const char *const names[] = {"score_mod", "prob_mod"};
+    const Subgraph *graph[2];
+    for (int i = 0; i < 2; i++) {
+        graph[i] = find_subgraph(call, names[i]);
+        if (graph[i] && (count_fields(graph[i]->wire, FIELD_INPUT) != 1 ||
+                         count_fields(graph[i]->wire, FIELD_OUTPUT) != 1))
+            return false;
+    }
+    return read_flex_attention(reader, call, graph[0], graph[1]);
+}
+
 bool read_control(OnnxReader *reader, const InlinedCall *call)
 {
     static const struct {
@@ -330,9 +357,10 @@ bool read_control(OnnxReader *reader, const InlinedCall *call)
     } rows[] = {{"If", read_if},
                 {"Loop", read_loop},
                 {"Scan", read_scan},
-                {"SequenceMap", read_sequence_map}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && is_plain_domain(call->node.domain); i++)
-        if (str_eq(call->node.op_type, str_from(rows[i].op_type)))
+                {"SequenceMap", read_sequence_map},
+                {"ai.onnx.preview::FlexAttention", read_flex}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (str_eq(operator_name(reader, &call->node), str_from(rows[i].op_type)))
             return rows[i].read(reader, call);
     return false;
 }

@@ -146,6 +146,15 @@ void inline_function(OnnxReader *reader, const InlinedCall *call, Function *func
 
 /* ---- branches and loops: onnx_control.c ---- */
 bool read_control(OnnxReader *reader, const InlinedCall *call); /* false: an op like others */
+/* Reads the ops of a graph of one input and one output; *x: the input, then the output. Returns
+ * false, with a fault. */
+bool read_modifier(OnnxReader *reader, const InlinedCall *call, const Subgraph *graph,
+                   const char *name, int32_t *x);
+
+/* ---- onnx_flex.c ---- */
+/* Graphs of one input and one output, or NULL. Returns false if it is an op like others. */
+bool read_flex_attention(OnnxReader *reader, const InlinedCall *call, const Subgraph *score_mod,
+                         const Subgraph *prob_mod);
 
 static inline bool is_plain_domain(Str domain)
 {

@@ -117,7 +117,13 @@ static bool cast_like(RuleCall *call, Error *err)
 {
     call->out_shape[0] = *call->shape[0];
     call->out_dtype[0] = call->dtype[1];
-    return dims_space(call, call->shape[0], NULL, NULL, err) != NULL;
+    OpSpace *space = dims_space(call, call->shape[0], NULL, NULL, err);
+    if (!space || call->shape[0]->n_dims != call->shape[1]->n_dims)
+        return space != NULL;
+    for (int d = 0; d < call->shape[0]->n_dims; d++) /* its elements are not read */
+        if (call->shape[0]->dim[d] == call->shape[1]->dim[d])
+            space->operand[1].projection.row[d] = space->operand[0].projection.row[d];
+    return true;
 }
 
 static bool bit_cast(RuleCall *call, Error *err)
