@@ -122,13 +122,14 @@ local function choose_by_softmax(model, x, options)
 end
 
 -- V3: sigmoid; a bias that evens the load out takes part in the choice, not in the weights; a group
--- is as good as its best two experts.
-local function choose_by_sigmoid(model, x, options)
+-- is as good as its best two experts. options.bias_outside: the bias is beside the gate, not in it.
+function deepseek.choose_by_sigmoid(model, x, options)
     local scores = model:op("Sigmoid", {moe.scores(model, x, options)})
-    local even = model:module("gate", function()
+    local function add_bias()
         local bias = model:param("e_score_correction_bias", {options.experts}, "f32")
         return model:op("Add", {scores, bias})
-    end)
+    end
+    local even = options.bias_outside and add_bias() or model:module("gate", add_bias)
     local limited = limit_groups(model, even, options, function(parts)
         local best = model:op("TopK", {parts, {2}}, {axis = -1}, 2)
         return model:op("ReduceSum", {best, {3}}, {keepdims = 0})
@@ -154,12 +155,12 @@ local function groups_of(model, n_experts, top_k, sigmoid)
     return groups, kept
 end
 
-local function moe_options(model, config)
-    local sigmoid = model:text("scoring_func", "softmax") == "sigmoid"
+local function moe_options(model, config, scoring)
+    local sigmoid = model:text("scoring_func", scoring or "softmax") == "sigmoid"
     local options = moe.options(model, config, "n_routed_experts")
     options.groups, options.top_groups = groups_of(model, options.experts, options.top_k, sigmoid)
     options.scale = model:number("routed_scaling_factor", 1)
-    options.choose = sigmoid and choose_by_sigmoid or choose_by_softmax
+    options.choose = sigmoid and deepseek.choose_by_sigmoid or choose_by_softmax
     local shared = config.n_shared_experts == 0 and 0 or model:size("n_shared_experts", 0)
     options.shared = shared > 0 and function(x)
         return layers.gated_mlp(model, "shared_experts", x, options.width, shared * options.hidden,
@@ -168,9 +169,20 @@ local function moe_options(model, config)
     return options
 end
 
-function deepseek.build(model, config)
-    local options = moe_options(model, config)
+-- The function that builds the MLP of a layer, experts behind the first layers, and the options of
+-- these. scoring: "sigmoid" where the config does not say it.
+function deepseek.experts_or_mlp(model, config, scoring)
+    local options = moe_options(model, config, scoring)
     local n_dense, every = model:number("first_k_dense_replace", 0), model:size("moe_layer_freq", 1)
+    return function(x, i)
+        if i >= n_dense and i % every == 0 then return moe.mixture(model, "mlp", x, options) end
+        return layers.gated_mlp(model, "mlp", x, options.width, model:size("intermediate_size"),
+            {act = options.act})
+    end, options
+end
+
+function deepseek.build(model, config)
+    local mlp, options = deepseek.experts_or_mlp(model, config)
     local n = {
         width = options.width, heads = model:size("num_attention_heads"),
         q_rank = config.q_lora_rank and model:size("q_lora_rank"),
@@ -190,11 +202,7 @@ function deepseek.build(model, config)
         attention = function(x, tables, mask)
             return deepseek.attention(model, x, n, tables, scale, mask)
         end,
-        mlp = function(x, i)
-            if i >= n_dense and i % every == 0 then return moe.mixture(model, "mlp", x, options) end
-            return layers.gated_mlp(model, "mlp", x, n.width, model:size("intermediate_size"),
-                {act = options.act})
-        end})
+        mlp = mlp})
 end
 
 return deepseek

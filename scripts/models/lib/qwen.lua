@@ -11,8 +11,9 @@ function qwen.window(model)
 end
 
 -- Options of attention in Qwen 3: an rms norm of each head of q and k.
-function qwen.heads_with_norms(model)
-    local bias, epsilon = model:flag("attention_bias", false), model:number("rms_norm_eps", 1e-6)
+function qwen.heads_with_norms(model, epsilon)
+    local bias = model:flag("attention_bias", false)
+    epsilon = epsilon or model:number("rms_norm_eps", 1e-6)
     return {bias = bias, out_bias = bias, norm = function(part, y, d)
         return layers.rms_norm(model, part .. "_norm", y, d, epsilon)
     end}
