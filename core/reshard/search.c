@@ -620,8 +620,8 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
     bool found = n_avoid == 0 && straight < most;
     if (found)
         route_of(&search, arena, searcher->nodes.n - 1, out);
-    bool ended = false;
-    for (int i = 0; i < RUNS && !ended && (i < RUNS - 1 || !found); i++) {
+    bool ended = false, has_path = found || most < INFINITY;
+    for (int i = 0; i < RUNS && !ended && (i < RUNS - 1 || !has_path); i++) {
         search.weight = runs[i].weight;
         search.most_offers = space->most_offers / runs[i].part;
         ended = run(&search);
@@ -629,7 +629,7 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
         if (search.goal < 0)
             continue;
         route_of(&search, arena, search.goal, out);
-        found = true;
+        found = has_path = true;
     }
     out->bound_us = layout_measure(space, &space->from).bound;
     return found;
