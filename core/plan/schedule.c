@@ -73,7 +73,7 @@ bool schedule_refuse(Str name, Error *err)
     }
     int shown = name.n < 40 ? (int)name.n : 40;
     error_kind(err, ERROR_OUT_OF_RANGE, "there is no schedule '%.*s'", shown, name.s);
-    if (best <= 3)
+    if (best <= 3 && best * 2 < shown)
         return error_hint(err, "did you mean %s?", nearest);
     return error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());
 }

@@ -115,7 +115,11 @@ static void read_graph(const Session *session, PublishedSizes *out)
     const Shape *ids =
         graph->n_inputs > 0 ? inferred_shape(session->inferred, graph->inputs[0]) : NULL;
     out->seq = ids && ids->n_dims > 1 ? (double)ids->dim[1] : 0;
-    out->micro_batch = ids && ids->n_dims > 0 ? (double)ids->dim[0] / (out->d * out->e) : 0;
+    if (!ids || ids->n_dims == 0)
+        return;
+    Shape local;
+    sharding_local_shape(plan_sharding(session->plan, graph->inputs[0]), session->mesh, 0, &local);
+    out->micro_batch = (double)local.dim[0];
 }
 
 static bool sizes_from(const Json *config, const Session *session, PublishedSizes *out)

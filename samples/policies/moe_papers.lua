@@ -7,9 +7,9 @@
 --         --set capacity=dropless
 --
 -- DeepSeek-V3 (DeepSeek-AI 2024, arXiv 2412.19437, section 3.2): 2048 devices as 16 stages, experts
--- by 64 over 8 nodes, ZeRO-1; no token is dropped. A device has two stages, one of each end, as in
--- its DualPipe; here each is there once (dualpipev). What the paper computes again (norms, up
--- projections) is its memory plan's; recompute=full is what fits without it.
+-- by 64 over 8 nodes, ZeRO-1; no token is dropped. A device has two stages, one of each end, and
+-- each stage is there twice (dualpipe). What the paper computes again (norms, up projections) is its
+-- memory plan's; recompute=full is what fits without it.
 -- Mixtral (Jiang et al. 2024, arXiv 2401.04088, section 2.1): experts by themselves on devices, and
 -- no token dropped, by MegaBlocks' kernels (Gale et al. 2022, arXiv 2211.15841).
 -- The same with tensor parallelism inside of experts: hybrid3d on dp, tp and ep.
@@ -22,7 +22,7 @@ local zero = include "lib/zero"
 OPTIONS = common.options{
     {"micro_batch", 1, "samples of a micro-batch on each rank of the batch"},
     {"micro_batches", 32, "micro-batches a step"},
-    {"schedule", "dualpipev", "auto: 1f1b, or infer_pipe without training; or any of 'help schedules'"},
+    {"schedule", "dualpipe", "auto: 1f1b, or infer_pipe without training; or any of 'help schedules'"},
     {"virtual", 2, "stages a device"},
     {"training", true, "false: inference, whose stages run forward alone"},
     {"balance", "layers", "what stages have equally much of: layers, or flops"},
@@ -31,7 +31,9 @@ OPTIONS = common.options{
     zero.options(1)
 }
 
-local function batch_axes(resource) return zero.batch_axes(resource, {"pp"}, {"ep"}) end
+local function batch_axes(resource)
+    return stages.with_copies(zero.batch_axes(resource, {"pp"}, {"ep"}), "pp", resource)
+end
 
 SIZES = common.sizes(batch_axes)
 
@@ -40,7 +42,8 @@ function PAS(graph, resource)
     common.use_axes("moe_papers.lua", resource, {{"ep", "the experts stay whole"}},
         {"pp", "dp", table.unpack((zero.axes(resource)))})
     common.cut_batch(graph, batch_axes(resource))
-    if mesh.ep and roles.shard_experts(graph, mesh.dp and {"dp"} or {}) == 0 then
+    local others = stages.with_copies(mesh.dp and {"dp"} or {}, "pp", resource)
+    if mesh.ep and roles.shard_experts(graph, others) == 0 then
         print("no matmul of stacked experts was found: ep shards the batch alone")
     end
     zero.store(graph, resource, nil, {"ep"})

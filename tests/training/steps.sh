@@ -43,6 +43,7 @@ zbv                      2 -m pp=2,tp=2 -p hybrid3d
 dualpipev                2 -m pp=2,dp=2 -p pipeline
 dualpipe                 1 -m pp=4 -p pipeline
 dualpipe                 1 -m pp=4,tp=2 -p hybrid3d
+dualpipe                 1 -m pp=2,dp=2 -p pipeline --set micro_batch=1
 ROWS
 
 # One weight on every stage: each updates its own, by the sum of the gradients of all.

@@ -148,9 +148,21 @@ local function with_copies(batch_axes, axis, resource)
             error(("dualpipe has two copies of each stage, but %s has %d coordinates"):format(
                 axis, resource.mesh[axis]), 0)
         end
-        batch_axes[#batch_axes + 1] = axis .. ":(1)2"
+        table.insert(batch_axes, 1, axis .. ":(1)2")
     end
     return batch_axes
+end
+
+-- The micro-batches of the schedule. With two copies of each stage it runs two of the options at a
+-- time, one from each end, or halves of one that is the model's batch.
+local function micro_batches(options, name, n)
+    local m = options.micro_batches
+    if name ~= "dualpipe" or options.micro_batch == 0 then return m end
+    if m % 2 ~= 0 or m < 2 * n then
+        error(("dualpipe runs micro-batches from both ends: micro_batches is an even number of at "
+            .. "least %d for %d stages, not %d"):format(2 * n, n, m), 0)
+    end
+    return m // 2
 end
 
 -- The coordinates of the axis that have stages of their own, and a function from one of them to the
@@ -169,7 +181,7 @@ local function place(graph, axis, resource)
     local n, options = resource.mesh[axis], resource.options
     local name = options.schedule
     if name == "auto" then name = options.training and not has_cache(graph) and "1f1b" or "infer_pipe" end
-    graph:schedule(name, {micro_batches = options.micro_batches,
+    graph:schedule(name, {micro_batches = micro_batches(options, name, n or 1),
         overlap = resource.trains and options.overlap or nil})
     if not n then return end
     if options.virtual < 1 then error("virtual is a number of stages, at least 1") end
