@@ -1,6 +1,7 @@
 /* nearest.h - finds the name most like a given text, for "did you mean".
  *
- *     Nearest nearest = {given, 3, NULL};      names at a distance of 3 or more are no hint
+ *     Nearest nearest = {given, 3, NULL};      names at a distance of 3 or more are no hint, nor
+ *                                              those of which half of a short text is different
  *     for (..)
  *         nearest_try(&nearest, name);
  *     if (nearest.name) ..
@@ -19,7 +20,7 @@ typedef struct {
 static inline void nearest_try(Nearest *nearest, const char *name)
 {
     int distance = str_distance(nearest->given, str_from(name));
-    if (distance >= nearest->distance)
+    if (distance >= nearest->distance || (size_t)distance > (nearest->given.n + 1) / 2)
         return;
     nearest->distance = distance;
     nearest->name = name;

@@ -1,6 +1,6 @@
 #include "core/plan/schedule_orders.h"
 
-#include <limits.h>
+#include "core/base/nearest.h"
 
 /* ---- the table ---- */
 
@@ -62,19 +62,13 @@ const char *schedule_names(void)
 
 bool schedule_refuse(Str name, Error *err)
 {
-    int best = INT_MAX;
-    const char *nearest = "";
-    for (int i = 0; i < N_KINDS; i++) {
-        int distance = str_distance(name, str_from(kinds[i].name));
-        if (distance < best) {
-            best = distance;
-            nearest = kinds[i].name;
-        }
-    }
+    Nearest nearest = {name, 4, NULL};
+    for (int i = 0; i < N_KINDS; i++)
+        nearest_try(&nearest, kinds[i].name);
     int shown = name.n < 40 ? (int)name.n : 40;
     error_kind(err, ERROR_OUT_OF_RANGE, "there is no schedule '%.*s'", shown, name.s);
-    if (best <= 3 && best * 2 < shown)
-        return error_hint(err, "did you mean %s?", nearest);
+    if (nearest.name)
+        return error_hint(err, "did you mean %s?", nearest.name);
     return error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());
 }
 

@@ -122,7 +122,11 @@ static bool read_hyper(Arena *arena, Str key, Str text, UpdateSpec *out, bool *k
         if (!(out->optimizer->takes >> i & 1) || !str_eq(key, str_from(hyper_name((Hyper)i))))
             continue;
         *known = true;
-        return read_number(arena, key, text, &out->hyper[i], err);
+        bool decays = i == HYPER_BETA1 || i == HYPER_BETA2;
+        return read_number(arena, key, text, &out->hyper[i], err) &&
+               (!decays || out->hyper[i] < 1 ||
+                error_kind(err, ERROR_USAGE, "--train: %.*s must be less than 1, not %.*s",
+                           STR_ARG(key), STR_ARG(text)));
     }
     *known = false;
     return true;

@@ -68,6 +68,9 @@ static Refused refused[] = {
      "precision, grads, clip, scale, loss, freeze, ignore_index, label_smoothing, or a "
      "hyper-parameter of sgd"},
     {"ignore_index=none", "--train: ignore_index is not a whole number: 'none'", ""},
+    {"adam,beta2=1", "--train: beta2 must be less than 1, not 1", ""},
+    {"foo", "--train: there is no optimizer 'foo'",
+     "sgd momentum nesterov adam adamw adagrad rmsprop adamax nadam radam"},
     {"label_smoothing=2", "--train: label_smoothing must be between 0 and 1", ""},
     {"scale=dynamical", "--train: scale is not a number of at least 0: 'dynamical'", ""},
     {"weight_decya=0.1", "--train: there is no option 'weight_decya'",
