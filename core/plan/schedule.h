@@ -21,21 +21,21 @@
  *     1f1b              forward k of stage s at step s + 2k, its backward at s + 2(k+n-1-s) + 1
  *     1f1b_interleaved  stages take turns on g lanes, stage s on lane s % g; v = n/g chunks each.
  *                       Lane i does min(q(v-1) + 2(g-1-i), mv) forwards, then a forward and a
- *                       backward in turn, then the remaining backwards; q micro-batches of a
- *                       chunk, then of the next: m in max(1, m/g) equal rounds of q (Narayanan et
- *                       al. 2021, arXiv 2104.04473, where g divides m)
+ *                       backward in turn, then the rest; q micro-batches of a chunk, then of the
+ *                       next: m in max(1, m/g) equal rounds of q (arXiv 2104.04473, if g divides m)
  *     eager_1f1b        the same with v = 1: more forwards ahead than 1f1b, to hide sends
  *     interleaved_zero_bubble  the same with half as many forwards ahead (g-1-i), backwards split;
  *                       lane i begins with those of weights i backwards later
- *     zb1p, zb2p        zero bubble H1 and H2 (Qi et al. 2024, arXiv 2401.10241): as before with v
- * = 1; zb2p with 2(g-1-i) forwards ahead and weights 2i backwards later looped_bfs        stages
- * take turns; all forwards, chunk by chunk, then all backwards, in descending order (Lamy-Poirier
- * 2022, arXiv 2211.05953) zbv               stages lie in a V, s and n-1-s on one lane; the V
- * schedule of zero bubble dualpipev         in a V too, m >= n; forwards and backwards of the two
- * in pairs (DeepSeek) 1f1b_plus         1f1b of the stages with lanes of their own; those on all
- * lanes have steps between, before the next stage and after its backward gpipe             forward
- * k of s at s + k; backward at m+n-1 + n-1-s + k chimera_direct    four stages, two micro-batches
- * in 16 steps; a backward spans 2 infer_pipe        forwards alone, k of s at s + k
+ *     zb1p, zb2p        that with v = 1 (arXiv 2401.10241); zb2p 2(g-1-i) ahead, weights 2i later
+ *     looped_bfs        in turns; all forwards by chunk, all backwards descending (2211.05953)
+ *     zbv               stages lie in a V, s and n-1-s on one lane; the V of zero bubble
+ *     dualpipev         in a V too, m >= n; forwards and backwards of the two in pairs (DeepSeek)
+ *     dualpipe          the same; a lane is two halves of devices, each with a copy of both stages
+ *     1f1b_plus         1f1b of stages with lanes of their own; those on all lanes run between,
+ *                       before the next stage and after its backward
+ *     gpipe             forward k of s at s + k; backward at m+n-1 + n-1-s + k
+ *     chimera_direct    four stages, two micro-batches in 16 steps; a backward spans 2
+ *     infer_pipe        forwards alone, k of s at s + k
  *
  * A schedule may also be written out as steps, separated by blanks: a step is blocks joined by
  * '+', or '-' if nothing begins. A block is STAGE, a letter, MICRO-BATCH, and *SPAN: "0f0 0f1+1f0
