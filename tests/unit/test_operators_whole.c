@@ -33,13 +33,12 @@ static const struct {
     {LACKS_KERNEL,
      "StringConcat StringSplit StringNormalizer RegexFullMatch "
      "com.microsoft::Tokenizer ai.onnx.ml::CastMap ai.onnx.ml::CategoryMapper "
-     "ai.onnx.ml::DictVectorizer ai.onnx.ml::LabelEncoder ai.onnx.ml::ZipMap",
+     "ai.onnx.ml::DictVectorizer ai.onnx.ml::ZipMap",
      "strings and maps, with which no kernel computes"},
     {LACKS_KERNEL, "sdy.manual_input sdy.manual_output",
      "around what each rank computes of its own part: planned, not run"},
     {LACKS_KERNEL, "ImageDecoder", "decodes the formats of image files"},
     {LACKS_KERNEL,
-     "ai.onnx.ml::FeatureVectorizer ai.onnx.ml::Imputer "
      "ai.onnx.ml::LinearClassifier "
      "ai.onnx.ml::SVMClassifier ai.onnx.ml::SVMRegressor "
      "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleClassifier "
@@ -105,7 +104,8 @@ static const struct {
      "asked for by the rules of torch, Paddle and nnScaler; models have what they are made of"},
     {LACKS_GRADIENT,
      "ai.onnx.ml::LinearRegressor ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder "
-     "ai.onnx.ml::ArrayFeatureExtractor",
+     "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::FeatureVectorizer "
+     "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder",
      "of tables, whose models are not trained by gradients"},
     {LACKS_GRADIENT,
      "MatMulInteger QLinearMatMul ConvInteger QLinearConv "

@@ -1,5 +1,5 @@
 /* classical.c - operators of ai.onnx.ml on tables of numbers: a norm of each row, a linear model,
- * one-hot columns, chosen columns.
+ * one-hot columns, chosen columns, tables joined, values for others.
  *
  * A table is [rows, columns], or one row; columns are whole on every rank, rows are those of its
  * part. What needs strings, and transforms behind a model, are refused by name.
@@ -161,7 +161,107 @@ static bool extract(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- Imputer ---- */
+
+static const Attr *list_of(const KernelCall *call, const char *ints, const char *floats)
+{
+    const Attr *list = op_attr(kernel_graph(call), call->op, ints);
+    return list_length(list) > 0 ? list : op_attr(kernel_graph(call), call->op, floats);
+}
+
+/* Equal, or both no number. */
+static bool is_same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* One value for all columns, or one for each. */
+static bool impute(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    const Attr *value = list_of(call, "imputed_value_int64s", "imputed_value_floats");
+    if (!kernel_needs(call, 1, err))
+        return false;
+    const Local *in = call->input[0];
+    int64_t n = row_length(in);
+    bool whole = value && value->type == ATTR_INTS;
+    double replaced = whole ? (double)op_attr_int(graph, call->op, "replaced_value_int64", 0)
+                            : op_attr_float(graph, call->op, "replaced_value_float", 0);
+    if (list_length(value) != 1 && list_length(value) != n)
+        return error_kind(err, ERROR_RUN,
+                          "%" PRId64 " columns need as many imputed values, or one, not %d", n,
+                          list_length(value));
+    double *row = arena_array(call->scratch, double, n);
+    for (int64_t r = 0; r < row_count(in, n); r++) {
+        local_load(in, r * n, 1, n, NUMBER_F64, row);
+        for (int64_t i = 0; i < n; i++)
+            if (is_same(row[i], replaced))
+                row[i] = number_at(value, value->n == 1 ? 0 : i);
+        local_store(call->output[0], r * n, n, NUMBER_F64, row);
+    }
+    return true;
+}
+
+/* ---- FeatureVectorizer ---- */
+
+static bool join_features(const KernelCall *call, Error *err)
+{
+    Local *out = call->output[0];
+    int64_t n_out = row_length(out), at = 0;
+    if (!kernel_needs(call, call->n_inputs, err))
+        return false;
+    for (int i = 0; i < call->n_inputs; i++) {
+        const Local *in = call->input[i];
+        int64_t n = row_length(in);
+        double *row = arena_array(call->scratch, double, n);
+        if (at + n > n_out || row_count(in, n) != row_count(out, n_out))
+            return error_kind(err, ERROR_RUN, "its tables differ in rows");
+        for (int64_t r = 0; r < row_count(in, n); r++) {
+            local_load(in, r * n, 1, n, NUMBER_F64, row);
+            local_store(out, r * n_out + at, n, NUMBER_F64, row);
+        }
+        at += n;
+    }
+    return true;
+}
+
+/* ---- LabelEncoder ---- */
+
+static double value_or(const KernelCall *call, const Attr *list, int found)
+{
+    const Graph *graph = kernel_graph(call);
+    if (found >= 0)
+        return number_at(list, found);
+    return list->type == ATTR_INTS ? (double)op_attr_int(graph, call->op, "default_int64", -1)
+                                   : op_attr_float(graph, call->op, "default_float", -0.0);
+}
+
+/* Whole numbers and floats; keys and values that are strings, or tensors, are refused. */
+static bool encode_labels(const KernelCall *call, Error *err)
+{
+    const Attr *key = list_of(call, "keys_int64s", "keys_floats"),
+               *value = list_of(call, "values_int64s", "values_floats");
+    if (!kernel_needs(call, 1, err))
+        return false;
+    if (list_length(key) == 0 || list_length(key) != list_length(value))
+        return error_kind(err, ERROR_RUN, "its keys or values are strings or tensors");
+    const Local *in = call->input[0];
+    for (int64_t i = 0; i < shape_elements(&in->shape); i++) {
+        double x, y;
+        int at = -1;
+        local_load(in, i, 1, 1, NUMBER_F64, &x);
+        for (int k = 0; k < key->n && at < 0; k++)
+            at = is_same(number_at(key, k), x) ? k : -1;
+        y = value_or(call, value, at);
+        local_store(call->output[0], i, 1, NUMBER_F64, &y);
+    }
+    return true;
+}
+
 const Kernel kernels_classical[] = {
+    {"ai.onnx.ml::Imputer", impute, NULL, 0, ROUNDING_EXACT},
+    {"ai.onnx.ml::FeatureVectorizer", join_features, NULL, 0, ROUNDING_EXACT},
+    {"ai.onnx.ml::LabelEncoder", encode_labels, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::Normalizer", normalize, NULL, 0, ROUNDING_SENSITIVE},
     {"ai.onnx.ml::LinearRegressor", regress, NULL, 0, ROUNDING_SENSITIVE},
     {"ai.onnx.ml::OneHotEncoder", encode, NULL, 0, ROUNDING_EXACT},
