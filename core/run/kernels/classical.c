@@ -187,7 +187,7 @@ static bool impute(const KernelCall *call, Error *err)
     bool whole = value && value->type == ATTR_INTS;
     double replaced = whole ? (double)op_attr_int(graph, call->op, "replaced_value_int64", 0)
                             : op_attr_float(graph, call->op, "replaced_value_float", 0);
-    if (list_length(value) != 1 && list_length(value) != n)
+    if (!value || (list_length(value) != 1 && list_length(value) != n))
         return error_kind(err, ERROR_RUN,
                           "%" PRId64 " columns need as many imputed values, or one, not %d", n,
                           list_length(value));
