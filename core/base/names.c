@@ -24,7 +24,7 @@ enum {
 
 /* Texts of names that are a stem with an affix, and which name has which: made when somebody asks,
  * by any thread. */
-enum { LATE_PAGE = 256 };
+enum { LATE_PAGE = 256, SHORT_TEXT = 256 };
 typedef struct {
     pthread_mutex_t lock;
     Arena *arena;
@@ -605,8 +605,6 @@ int32_t names_intern(Names *names, Str text)
     note_text(names, text, hash, (int32_t)id);
     return (int32_t)id;
 }
-
-enum { SHORT_TEXT = 256 };
 
 /* Both texts, one after the other: in `shorter` if there is room for it, else in the arena. */
 static Str join(Arena *arena, Str first, Str second, char shorter[SHORT_TEXT])

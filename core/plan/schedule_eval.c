@@ -170,9 +170,12 @@ static RankWork *work_of(Arena *arena, const Asked *asked, const Schedule *sched
         work[r] = (RankWork){.arena = arena, .order = json_array()};
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
-        int lane = lane_of(asked, block->stage), ranks[] = {lane, asked->p - 1 - lane};
-        for (int k = 0; k < asked->copies && (block->pair < 0 || block->pair > i); k++)
-            add_block(asked, ranks[k], schedule, block, &work[ranks[k]]);
+        if (block->pair >= 0 && block->pair < i)
+            continue;
+        int rank = lane_of(asked, block->stage), other = asked->p - 1 - rank;
+        add_block(asked, rank, schedule, block, &work[rank]);
+        if (asked->copies > 1)
+            add_block(asked, other, schedule, block, &work[other]);
     }
     return work;
 }

@@ -207,9 +207,8 @@ static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *ask
         best.proven = proven && (at == space || done);
         if (at == space || done)
             break;
+        space->most_offers = of ? PART_OFFERS : OFFERS;
         at = of ? parted_space(scratch, space, at->n_atoms + 1) : space;
-        if (at == space)
-            at->most_offers = of ? PART_OFFERS : OFFERS;
     }
     const ReshardPath *path = of ? make_path(resharder, asked, of, &best) : NULL;
     arena_free(scratch);

@@ -30,6 +30,7 @@ typedef struct {
     bool gated, rms, tied;                 /* of the model */
     bool sequence_parallel, flash, drops;  /* as the configuration says */
     bool selective, full, short_gradients; /* recomputation; gradients of 16 bits */
+    bool two_copies;                       /* of each stage, as dualpipe has them */
 } PublishedSizes;
 
 /* ORDER PUBLISHED_PART */

@@ -28,7 +28,8 @@ enum {
     SHORT_GRADIENTS = 1 << 20,
     SHARDED_SEQUENCE = 1 << 21,
     NOT_SELECTIVE = 1 << 22,
-    NO_ZERO = 1 << 23
+    NO_ZERO = 1 << 23,
+    COPIES = 1 << 24 /* of each stage there are two */
 };
 
 static unsigned holds(const PublishedSizes *n)
@@ -44,7 +45,7 @@ static unsigned holds(const PublishedSizes *n)
            (n->drops ? 0u : NO_DROPOUT) | (n->tied ? 0u : UNTIED) |
            (n->experts > 0 ? EXPERTS : 0u) | (n->c > 1 ? CONTEXT : 0u) |
            (n->short_gradients ? SHORT_GRADIENTS : 0u) | (n->selective ? 0u : NOT_SELECTIVE) |
-           (n->zero == 0 ? NO_ZERO : 0u);
+           (n->zero == 0 ? NO_ZERO : 0u) | (n->two_copies ? COPIES : 0u);
 }
 
 /* needs: bits that all have to hold; 0: it always does. */
@@ -57,6 +58,7 @@ typedef struct {
 
 static const Reason reasons[] = {
     {"megatron", PUBLISHED_STATES, UNEVEN, "layers / pp: stages are not even here"},
+    {"megatron", PUBLISHED_STATES, COPIES, "knows one copy of each stage"},
     {"megatron", PUBLISHED_STATES, ZERO_2, "knows ZeRO-1 alone"},
     {"megatron", PUBLISHED_STATES, SHORT_GRADIENTS, "gradients are of 32 bits always"},
     {"megatron", PUBLISHED_STATES, EXPERTS, "experts are not divided by ep"},
@@ -78,6 +80,7 @@ static const Reason reasons[] = {
     {"deepspeed", PUBLISHED_STATES, CUT, "tp and pp do not shard what every device holds"},
     {"deepspeed", PUBLISHED_STATES, 0, "4 bytes held and 16 shared, where ZeRO has 2 and 14"},
     {"deepspeed", PUBLISHED_TOTAL, 0, "has no activations"},
+    {"calculon", PUBLISHED_PARAMETER, COPIES, "knows one copy of each stage"},
     {"calculon", PUBLISHED_PARAMETER, 0, "leaves out embedding and head"},
     {"calculon", PUBLISHED_PARAMETER, GATED, "an MLP of two matmuls: the gate is left out"},
     {"calculon", PUBLISHED_PARAMETER, GROUPED, "keys and values as wide as queries"},
@@ -93,10 +96,13 @@ static const Reason reasons[] = {
      "counts masks of dropout, which drops nothing here"},
     {"calculon", PUBLISHED_ACTIVATION, GATED, "the gate is left out"},
     {"calculon", PUBLISHED_ACTIVATION, CONTEXT, "is not divided by cp"},
+    {"llm-analysis", PUBLISHED_PARAMETER, COPIES, "knows one copy of each stage"},
     {"llm-analysis", PUBLISHED_PARAMETER, UNEVEN, "rounds layers / pp down"},
     {"llm-analysis", PUBLISHED_PARAMETER, UNTIED, "one embedding, also where the head is another"},
     {"llm-analysis", PUBLISHED_PARAMETER, STAGES, "the last norm, which is on the last stage"},
     {"llm-analysis", PUBLISHED_GRADIENT, SHORT_GRADIENTS, "gradients are of 32 bits always"},
+    {"llm-analysis", PUBLISHED_GRADIENT, COPIES, "knows one copy of each stage"},
+    {"llm-analysis", PUBLISHED_OPTIMIZER, COPIES, "knows one copy of each stage"},
     {"llm-analysis", PUBLISHED_GRADIENT, UNTIED, "as of the parameters"},
     {"llm-analysis", PUBLISHED_OPTIMIZER, UNTIED, "as of the parameters"},
     {"llm-analysis", PUBLISHED_ACTIVATION, 0, "inputs of norms are kept once more, in 32 bits"},
@@ -114,6 +120,7 @@ static const Reason reasons[] = {
     {"llm-analysis", PUBLISHED_TIME, 0, "matmuls at the peak of the device: no collectives"},
     {"llm-analysis", PUBLISHED_TIME, STAGES, "no bubble"},
     {"cookbook", PUBLISHED_PARAMETER, ZERO_3 | CUT, "ZeRO-3 divides by tp and pp a second time"},
+    {"cookbook", PUBLISHED_PARAMETER, COPIES, "knows one copy of each stage"},
     {"cookbook", PUBLISHED_PARAMETER, STAGES, "embedding and head are spread over all stages"},
     {"cookbook", PUBLISHED_PARAMETER, 0,
      "has learned positions, and eight vectors of norms a layer"},
