@@ -187,13 +187,15 @@ static void make_edges(Instance *instance)
     }
 }
 
-static double move_us(const Prices *prices, const MoveTable *table, int32_t move, InstanceCost kind)
+double instance_move_us(const Instance *instance, const MoveTable *table, int32_t move,
+                        InstanceCost kind)
 {
+    const Prices *prices = instance->memo->prices;
     if (move == FORBIDDEN)
         return INFINITY;
     if (table->joined)
         return prices_joined_us(prices, move);
-    return kind == COST_LEAST ? prices_least_us(prices, move) : prices_us(prices, move);
+    return kind == COST_FOUND ? prices_us(prices, move) : prices_least_us(prices, move);
 }
 
 /* The entries of a table, paid for as often as at its place. */
@@ -206,7 +208,7 @@ static void price_entries(const Instance *instance, const PlacedTable *placed, I
     for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++) {
         double us = 0;
         for (; m < table->end[i]; m++)
-            us += move_us(instance->memo->prices, table, table->move[m], kind);
+            us += instance_move_us(instance, table, table->move[m], kind);
         entry[i] = us < INFINITY ? times * us : INFINITY;
     }
 }

@@ -143,6 +143,10 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
 typedef enum { COST_FOUND, COST_LEAST, COST_ON_PATHS } InstanceCost;
 void instance_weigh(Instance *instance, InstanceCost kind);
 
+/* What a move of a table's entry costs once; INFINITY: it is forbidden. */
+double instance_move_us(const Instance *instance, const MoveTable *table, int32_t move,
+                        InstanceCost kind);
+
 /* What a choice of all nodes costs. */
 double instance_cost_us(const Instance *instance, const int32_t *choice);
 

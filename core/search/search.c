@@ -376,24 +376,26 @@ static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
 }
 
 /* Bounds by moves that cost no more than those of any plan, and settles the moves of each answer,
- * until it costs no less than the best plan or all its moves are settled: then it is one. */
+ * until it costs no less than the best plan or all its moves are settled: then it is one, but for
+ * what a schedule hides. */
 static bool settle(Search *s, SolveAnswer *answer, Error *err)
 {
     bool fits;
+    InstanceCost kind = s->paths ? COST_ON_PATHS : COST_LEAST;
     s->gap = GAP_FIRST;
     for (bool ends = false; !ends; ends |= search_is_over(s)) {
-        instance_weigh(s->instance, COST_LEAST);
+        instance_weigh(s->instance, kind);
         if (!solve_now(s, false, answer, err))
             return false;
         ends = answer->outcome != SOLVE_CHOICE ||
                answer->bound >= s->best_us * (1 - fmax(SAME, s->request->gap));
         s->gap = fmin(s->gap, fmax(GAP_LAST, (1 - answer->bound / s->best_us) / 2));
-        if (ends || instance_tighten_near(s->instance, answer->choice, s->allowed) > 0 ||
+        if (ends || instance_tighten_near(s->instance, kind, answer->choice, s->allowed) > 0 ||
             instance_settle(s->instance, answer->choice) > 0)
             continue;
         ends = s->gap <= 0 || answer->proven;
         s->gap = s->gap > GAP_LAST ? s->gap / 10 : 0;
-        if (ends && !try_answer(s, answer, &fits, err))
+        if (ends && !s->paths && !try_answer(s, answer, &fits, err))
             return false;
     }
     s->gap = 0;
@@ -442,11 +444,9 @@ static bool settle_plan(Search *s, SolveAnswer *answer, Error *err)
  * schedule the cost too. */
 static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
 {
-    if (s->paths) {
+    if (s->paths)
         add_up_plan(s);
-        instance_weigh(s->instance, COST_ON_PATHS);
-    }
-    if (!(s->paths ? solve_now(s, false, answer, err) : settle_plan(s, answer, err)))
+    if (!(s->paths ? settle(s, answer, err) : settle_plan(s, answer, err)))
         return false;
     if (answer->outcome != SOLVE_INFEASIBLE) {
         s->result->bound_us = fmax(s->result->bound_us, answer->bound);

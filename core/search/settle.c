@@ -39,6 +39,7 @@ int instance_settle(Instance *instance, const int32_t *choice)
 
 typedef struct {
     Instance *instance;
+    InstanceCost kind;
     const bool *const *allowed;
     int32_t *first, *table; /* tables of node n: table[first[n]] up to table[first[n + 1]] */
     int32_t *choice;
@@ -66,18 +67,13 @@ static void count_tables(Descent *d, Arena *arena)
     }
 }
 
-/* What an entry costs at least. */
 static double entry_us(const Descent *d, const PlacedTable *placed, int32_t a, int32_t b)
 {
     int32_t m, end = entry_moves(placed->table, a, b, &m);
     double us = 0;
-    for (; m < end; m++) {
-        if (placed->table->move[m] == FORBIDDEN)
-            return INFINITY;
-        if (!placed->table->joined)
-            us += prices_least_us(d->instance->memo->prices, placed->table->move[m]);
-    }
-    return placed->weight * us;
+    for (; m < end; m++)
+        us += instance_move_us(d->instance, placed->table, placed->table->move[m], d->kind);
+    return us < INFINITY ? us * (d->kind == COST_ON_PATHS ? placed->least : placed->weight) : us;
 }
 
 static void add_table(const Descent *d, const PlacedTable *placed, int32_t node)
@@ -110,7 +106,8 @@ static bool descend(Descent *d, int32_t node)
     int32_t had = d->choice[node], best = had;
     if (at->n == 1)
         return false;
-    memcpy(d->cost, at->compute, sizeof *d->cost * (size_t)at->n);
+    memcpy(d->cost, d->kind == COST_ON_PATHS ? at->least : at->compute,
+           sizeof *d->cost * (size_t)at->n);
     for (int32_t i = d->first[node]; i < d->first[node + 1]; i++)
         add_table(d, &d->instance->tables.at[d->table[i]], node);
     for (int32_t c = 0; c < at->n; c++)
@@ -120,10 +117,11 @@ static bool descend(Descent *d, int32_t node)
     return d->choice[node] != had;
 }
 
-int instance_tighten_near(Instance *instance, const int32_t *choice, const bool *const *allowed)
+int instance_tighten_near(Instance *instance, InstanceCost kind, const int32_t *choice,
+                          const bool *const *allowed)
 {
     Arena *scratch = arena_new();
-    Descent d = {.instance = instance, .allowed = allowed};
+    Descent d = {.instance = instance, .kind = kind, .allowed = allowed};
     int32_t most = 1;
     int n, all = 0;
     for (int32_t i = 0; i < instance->nodes.n; i++)

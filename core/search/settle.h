@@ -11,9 +11,10 @@
 int instance_settle(Instance *instance, const int32_t *choice);
 
 /* Tightens the bounds of the moves of the choice, and of cheaper ones near it: of one node after
- * another the choice is changed for one that costs less by the least costs of moves, until none
- * does. Returns the number of bounds tightened. allowed[node]: choices that may be taken; NULL:
- * all. */
-int instance_tighten_near(Instance *instance, const int32_t *choice, const bool *const *allowed);
+ * another the choice is changed for one that costs less, until none does. kind: COST_LEAST or
+ * COST_ON_PATHS. allowed[node]: choices that may be taken; NULL: all. Returns the number of bounds
+ * tightened. */
+int instance_tighten_near(Instance *instance, InstanceCost kind, const int32_t *choice,
+                          const bool *const *allowed);
 
 #endif
