@@ -376,9 +376,9 @@ static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
 }
 
 /* Bounds by moves that cost no more than those of any plan, and settles the moves of each answer,
- * until it costs no less than the best plan or all its moves are settled: then it is one, but for
- * what a schedule hides. */
-static bool settle(Search *s, SolveAnswer *answer, Error *err)
+ * until it costs no less than the best plan or all its moves are settled. is_plan: then it is one.
+ */
+static bool settle(Search *s, bool is_plan, SolveAnswer *answer, Error *err)
 {
     bool fits;
     InstanceCost kind = s->paths ? COST_ON_PATHS : COST_LEAST;
@@ -395,7 +395,7 @@ static bool settle(Search *s, SolveAnswer *answer, Error *err)
             continue;
         ends = s->gap <= 0 || answer->proven;
         s->gap = s->gap > GAP_LAST ? s->gap / 10 : 0;
-        if (ends && !s->paths && !try_answer(s, answer, &fits, err))
+        if (ends && is_plan && !try_answer(s, answer, &fits, err))
             return false;
     }
     s->gap = 0;
@@ -410,6 +410,17 @@ static void add_up_plan(Search *s)
     instance_weigh(s->instance, COST_FOUND);
     if (s->choice)
         s->result->model_us = instance_cost_us(s->instance, s->choice);
+}
+
+/* Most of the moves that matter under a limit do so without one, where solving takes a fraction of
+ * the time. */
+static bool settle_unlimited(Search *s, SolveAnswer *answer, Error *err)
+{
+    int n = s->n_points;
+    s->n_points = 0;
+    bool ok = settle(s, false, answer, err);
+    s->n_points = n;
+    return ok;
 }
 
 /* Where moves are not settled, those of each answer's plan are taken until they are known. */
@@ -427,17 +438,22 @@ static bool follow_plans(Search *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
-/* The same from the best plan so far. Where a limit of memory is felt, moves that are cheaper than
- * their bounds tell too little of what keeps it: there the bound is that of the moves found. */
+/* The same from the best plan so far. Where a limit of memory is felt, which takes longer, first by
+ * the moves found; if a gap remains then, that is the bound. */
 static bool settle_plan(Search *s, SolveAnswer *answer, Error *err)
 {
-    bool limited = s->n_points > 0;
+    bool limited = s->n_points > 0, settles = prices_settle_moves(s->memo->prices);
     add_up_plan(s);
-    bool settles = prices_settle_moves(s->memo->prices);
-    if (!limited && !(settles ? settle(s, answer, err) : follow_plans(s, answer, err)))
+    if (limited && !solve_now(s, false, answer, err))
         return false;
+    bool gap_remains = limited && answer->bound < s->best_us * (1 - SAME);
+    bool ok = true;
+    if (!settles)
+        ok = limited || follow_plans(s, answer, err);
+    else if (!gap_remains)
+        ok = (!limited || settle_unlimited(s, answer, err)) && settle(s, true, answer, err);
     add_up_plan(s);
-    return !limited || solve_now(s, false, answer, err);
+    return ok;
 }
 
 /* What no plan within the limit is below: the limit counts only what every plan holds, under a
@@ -446,7 +462,7 @@ static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
 {
     if (s->paths)
         add_up_plan(s);
-    if (!(s->paths ? settle(s, answer, err) : settle_plan(s, answer, err)))
+    if (!(s->paths ? settle(s, false, answer, err) : settle_plan(s, answer, err)))
         return false;
     if (answer->outcome != SOLVE_INFEASIBLE) {
         s->result->bound_us = fmax(s->result->bound_us, answer->bound);
