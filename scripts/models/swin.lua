@@ -14,16 +14,10 @@ local function square(n) return n * n end
 
 -- ---- windows ----
 
--- [b, side side, c] -> [b, side, side, c], moved by `shift` places down and right: the last `shift`
--- rows and columns go to the front.
-local function roll(model, x, side, shift)
-    for axis = 1, 2 do
-        local border = (side - shift) % side
-        local first = model:op("Slice", {x, {0}, {border}, {axis}})
-        local last = model:op("Slice", {x, {border}, {side}, {axis}})
-        x = model:op("Concat", {last, first}, {axis = axis})
-    end
-    return x
+-- [b, side, side, c] moved by `shift` places down and right: the last `shift` rows and columns go to
+-- the front.
+local function roll(model, x, shift)
+    return model:op("Roll", {x}, {axes = {1, 2}, shifts = {shift, shift}})
 end
 
 -- [b, side, side, c] -> [b, windows, t, c]
@@ -105,7 +99,7 @@ local function block(model, x, n, shift)
     local side, w, c = n.side, n.window, n.width
     local y = layers.layer_norm(model, "layernorm_before", x, c, n.epsilon)
     y = model:op("Reshape", {y, {0, side, side, c}})
-    if shift > 0 then y = roll(model, y, side, -shift) end
+    if shift > 0 then y = roll(model, y, -shift) end
     y = to_windows(model, y, side, w, c)
     y = model:module("attention", function()
         local mask = shift > 0 and shift_mask(model, side, w, shift)
@@ -113,7 +107,7 @@ local function block(model, x, n, shift)
         return encoder.dense(model, "output", y, c, c)
     end)
     y = from_windows(model, y, side, w, c)
-    if shift > 0 then y = roll(model, y, side, shift) end
+    if shift > 0 then y = roll(model, y, shift) end
     x = model:op("Add", {x, model:op("Reshape", {y, {0, side * side, c}})})
     y = layers.layer_norm(model, "layernorm_after", x, c, n.epsilon)
     y = encoder.dense(model, "output", encoder.intermediate(model, y, n), n.hidden, c)
