@@ -140,6 +140,15 @@ static inline Attr read_attr(GraphText *made, Str text)
     if (text.s[0] == '"') {
         attr.type = ATTR_STRING;
         attr.s = (Str){text.s + 1, text.n - 2};
+    } else if (text.s[0] == '[' && text.n > 1 && text.s[1] == '"') {
+        Str *strings = arena_array(made->arena, Str, text.n);
+        attr.type = ATTR_STRINGS;
+        attr.n = 0;
+        for (Str list = inside(&text, '[', ']'); list.n > 0;) {
+            Str quoted = next_token(&list, ",");
+            strings[attr.n++] = (Str){quoted.s + 1, quoted.n - 2};
+        }
+        attr.strings = strings;
     } else if (text.s[0] == '[' && memchr(text.s, '.', text.n)) {
         double *floats = arena_array(made->arena, double, text.n);
         attr.type = ATTR_FLOATS;

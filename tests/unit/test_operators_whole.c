@@ -41,8 +41,7 @@ static const struct {
     {LACKS_KERNEL,
      "ai.onnx.ml::LinearClassifier "
      "ai.onnx.ml::SVMClassifier ai.onnx.ml::SVMRegressor "
-     "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleClassifier "
-     "ai.onnx.ml::TreeEnsembleRegressor",
+     "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleClassifier",
      "trained by other methods than gradients, and small: planned, not run"},
     {LACKS_KERNEL,
      "com.microsoft::NhwcConv com.microsoft::NhwcFusedConv "
@@ -105,7 +104,7 @@ static const struct {
     {LACKS_GRADIENT,
      "ai.onnx.ml::LinearRegressor ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder "
      "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::FeatureVectorizer "
-     "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder",
+     "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::TreeEnsembleRegressor",
      "of tables, whose models are not trained by gradients"},
     {LACKS_GRADIENT,
      "MatMulInteger QLinearMatMul ConvInteger QLinearConv "

@@ -383,7 +383,13 @@ const Operator operators_text[] = {
           "nodes_truenodeids nodes_values nodes_values_as_tensor post_transform target_ids "
           "target_nodeids target_treeids target_weights target_weights_as_tensor",
           ".fi"),
-     .examples = "5x6 n_targets=3"},
+     .kernel = "ai.onnx.ml::TreeEnsembleRegressor",
+     .examples = "5x6 n_targets=2 nodes_treeids=[0,0,0,1] nodes_nodeids=[0,1,2,0] "
+                 "nodes_featureids=[3,0,0,0] nodes_values=[1,0,0,0] "
+                 "nodes_modes=[\"BRANCH_LEQ\",\"LEAF\",\"LEAF\",\"LEAF\"] "
+                 "nodes_truenodeids=[1,0,0,0] nodes_falsenodeids=[2,0,0,0] "
+                 "target_treeids=[0,0,1] target_nodeids=[1,2,0] target_ids=[0,1,1] "
+                 "target_weights=[1,2,4]"},
     {OP("ai.onnx.ml::ZipMap", zip_map, 1, 1, 1),
      ONNX("classlabels_int64s classlabels_strings", ".f"),
      .examples = "5x3 classlabels_int64s=[1,2,3]"},

@@ -1,9 +1,11 @@
 /* classical.c - operators of ai.onnx.ml on tables of numbers: a norm of each row, a linear model,
- * one-hot columns, chosen columns, tables joined, values for others.
+ * one-hot columns, chosen columns, tables joined, values for others,
+ * regression by trees.
  *
  * A table is [rows, columns], or one row; columns are whole on every rank, rows are those of its
  * part. What needs strings, and transforms behind a model, are refused by name.
  */
+#include "core/base/intern.h"
 #include "core/run/kernel.h"
 
 #include <inttypes.h>
@@ -258,7 +260,202 @@ static bool encode_labels(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- TreeEnsembleRegressor ---- */
+
+/* Each row goes down every tree, and what the leaves that it ends in weigh is put together by
+ * target. Weights that are tensors are refused. */
+typedef enum { PUT_SUM, PUT_AVERAGE, PUT_MIN, PUT_MAX } Aggregate;
+
+typedef struct {
+    int n_nodes, n_leaves; /* leaves: pairs of a leaf and a target */
+    const Attr *tree, *node, *feature, *mode, *value, *when_true, *when_false, *missing;
+    const Attr *leaf_tree, *leaf_node, *target, *weight, *base;
+    Intern *places; /* (tree, node) by place */
+    int n_trees, *root;
+    int32_t *leaf; /* per node: the first of its leaves, or -1; *next: of the same node */
+    int32_t *next;
+    Aggregate aggregate;
+    int64_t n_columns, n_targets;
+} Trees;
+
+/* The list if it has n elements of that type, or whole numbers for floats; else *err is set, unless
+ * it is not needed. */
+static const Attr *list_named(const KernelCall *call, const char *name, AttrType type, int n,
+                              bool needed, Error *err)
+{
+    const Attr *attr = op_attr(kernel_graph(call), call->op, name);
+    bool whole = attr && type == ATTR_FLOATS && attr->type == ATTR_INTS;
+    if (attr && (attr->type == type || whole) && attr->n == n)
+        return attr;
+    if (needed || (attr && attr->n > 0))
+        error_kind(err, ERROR_RUN, "%s does not have %d elements", name, n);
+    return NULL;
+}
+
+static int length_of(const KernelCall *call, const char *name)
+{
+    const Attr *attr = op_attr(kernel_graph(call), call->op, name);
+    return attr && attr->type == ATTR_INTS ? attr->n : 0;
+}
+
+static bool read_lists(const KernelCall *call, Trees *t, Error *err)
+{
+    int n = t->n_nodes = length_of(call, "nodes_nodeids");
+    int m = t->n_leaves = length_of(call, "target_nodeids");
+    t->tree = list_named(call, "nodes_treeids", ATTR_INTS, n, true, err);
+    t->node = list_named(call, "nodes_nodeids", ATTR_INTS, n, true, err);
+    t->feature = list_named(call, "nodes_featureids", ATTR_INTS, n, true, err);
+    t->mode = list_named(call, "nodes_modes", ATTR_STRINGS, n, true, err);
+    t->value = list_named(call, "nodes_values", ATTR_FLOATS, n, true, err);
+    t->when_true = list_named(call, "nodes_truenodeids", ATTR_INTS, n, true, err);
+    t->when_false = list_named(call, "nodes_falsenodeids", ATTR_INTS, n, true, err);
+    t->missing = list_named(call, "nodes_missing_value_tracks_true", ATTR_INTS, n, false, err);
+    t->leaf_tree = list_named(call, "target_treeids", ATTR_INTS, m, true, err);
+    t->leaf_node = list_named(call, "target_nodeids", ATTR_INTS, m, true, err);
+    t->target = list_named(call, "target_ids", ATTR_INTS, m, true, err);
+    t->weight = list_named(call, "target_weights", ATTR_FLOATS, m, true, err);
+    t->base = list_named(call, "base_values", ATTR_FLOATS, (int)t->n_targets, false, err);
+    return !error_is_set(err);
+}
+
+static bool read_words(const KernelCall *call, Trees *t, Error *err)
+{
+    static const char *const names[] = {/* ORDER Aggregate */ "SUM", "AVERAGE", "MIN", "MAX"};
+    const Attr *how = op_attr(kernel_graph(call), call->op, "aggregate_function"),
+               *post = op_attr(kernel_graph(call), call->op, "post_transform");
+    Str word = how && how->type == ATTR_STRING ? how->s : STR("SUM");
+    int i = 0;
+    while (i < 4 && !str_eq(word, str_from(names[i])))
+        i++;
+    t->aggregate = (Aggregate)i;
+    if (i == 4)
+        return error_kind(err, ERROR_RUN, "aggregate_function %.*s is not known", STR_ARG(word));
+    if (post && post->type == ATTR_STRING && !str_eq(post->s, STR("NONE")))
+        return error_kind(err, ERROR_RUN, "post_transform %.*s is not computed", STR_ARG(post->s));
+    return true;
+}
+
+/* -1: there is no such node. */
+static int place_of(const Trees *t, int64_t tree, int64_t node)
+{
+    const int64_t key[2] = {tree, node};
+    return intern_find(t->places, key, sizeof key);
+}
+
+/* Where the nodes are, and which leaves have which targets. */
+static bool index_nodes(const KernelCall *call, Trees *t, Error *err)
+{
+    Arena *arena = call->scratch;
+    Intern *trees = intern_new(arena);
+    t->places = intern_new(arena);
+    t->root = arena_array(arena, int, t->n_nodes);
+    t->leaf = arena_array(arena, int32_t, t->n_nodes);
+    t->next = arena_array(arena, int32_t, t->n_leaves);
+    for (int i = 0; i < t->n_nodes; i++) {
+        const int64_t key[2] = {t->tree->ints[i], t->node->ints[i]};
+        if (intern_put(t->places, key, sizeof key) != i)
+            return error_kind(err, ERROR_RUN, "node %" PRId64 " of tree %" PRId64 " is there twice",
+                              key[1], key[0]);
+        if (intern_put(trees, key, sizeof *key) == t->n_trees)
+            t->root[t->n_trees++] = i;
+        t->leaf[i] = -1;
+    }
+    for (int i = t->n_leaves - 1; i >= 0; i--) {
+        int at = place_of(t, t->leaf_tree->ints[i], t->leaf_node->ints[i]);
+        if (at < 0 || t->target->ints[i] < 0 || t->target->ints[i] >= t->n_targets)
+            return error_kind(err, ERROR_RUN, "its leaf %d has no node or no target", i);
+        t->next[i] = t->leaf[at];
+        t->leaf[at] = i;
+    }
+    return true;
+}
+
+/* Whether the row goes to the true branch of node i; *known: its mode is one of a branch. */
+static bool branches(const Trees *t, int i, const double *row, bool *known)
+{
+    static const char *const modes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                        "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+    double x = row[t->feature->ints[i]], at = number_at(t->value, i);
+    const bool is[] = {x <= at, x<at, x >= at, x> at, x == at, x != at};
+    int mode = 0;
+    while (mode < 6 && !str_eq(t->mode->strings[i], str_from(modes[mode])))
+        mode++;
+    *known = mode < 6;
+    if (isnan(x))
+        return t->missing && t->missing->ints[i] != 0;
+    return mode < 6 && is[mode];
+}
+
+/* The leaf of a tree where the row ends. -1 with *err: the nodes are no tree. */
+static int leaf_of(const Trees *t, int root, const double *row, Error *err)
+{
+    int at = root;
+    for (int steps = 0; steps <= t->n_nodes && at >= 0; steps++) {
+        bool known;
+        if (str_eq(t->mode->strings[at], STR("LEAF")))
+            return at;
+        if (t->feature->ints[at] < 0 || t->feature->ints[at] >= t->n_columns)
+            break;
+        bool is = branches(t, at, row, &known);
+        if (!known) {
+            error_kind(err, ERROR_RUN, "mode %.*s is not known", STR_ARG(t->mode->strings[at]));
+            return -1;
+        }
+        at = place_of(t, t->tree->ints[at], (is ? t->when_true : t->when_false)->ints[at]);
+    }
+    error_kind(err, ERROR_RUN, "the nodes of tree %" PRId64 " do not lead to a leaf",
+               t->tree->ints[root]);
+    return -1;
+}
+
+static void put(const Trees *t, double weight, double *to)
+{
+    if (t->aggregate == PUT_MIN || t->aggregate == PUT_MAX)
+        *to = t->aggregate == PUT_MIN ? fmin(*to, weight) : fmax(*to, weight);
+    else
+        *to += weight;
+}
+
+static bool regress_row(const Trees *t, const double *row, double *out, Error *err)
+{
+    for (int64_t k = 0; k < t->n_targets; k++)
+        out[k] = t->aggregate == PUT_MIN ? INFINITY : t->aggregate == PUT_MAX ? -INFINITY : 0;
+    for (int i = 0; i < t->n_trees; i++) {
+        int at = leaf_of(t, t->root[i], row, err);
+        if (at < 0)
+            return false;
+        for (int32_t leaf = t->leaf[at]; leaf >= 0; leaf = t->next[leaf])
+            put(t, number_at(t->weight, leaf), &out[t->target->ints[leaf]]);
+    }
+    for (int64_t k = 0; k < t->n_targets; k++) {
+        out[k] /= t->aggregate == PUT_AVERAGE && t->n_trees > 0 ? t->n_trees : 1;
+        out[k] += t->base ? number_at(t->base, k) : 0;
+    }
+    return true;
+}
+
+static bool regress_trees(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    Trees t = {.n_columns = in->shape.dim[in->shape.n_dims - 1], .n_targets = out->shape.dim[1]};
+    if (!read_lists(call, &t, err) || !read_words(call, &t, err) || !index_nodes(call, &t, err))
+        return false;
+    double *row = arena_array(call->scratch, double, t.n_columns);
+    double *sums = arena_array(call->scratch, double, t.n_targets);
+    for (int64_t r = 0; r < out->shape.dim[0]; r++) {
+        local_load(in, r * t.n_columns, 1, t.n_columns, NUMBER_F64, row);
+        if (!regress_row(&t, row, sums, err))
+            return false;
+        local_store(out, r * t.n_targets, t.n_targets, NUMBER_F64, sums);
+    }
+    return true;
+}
+
 const Kernel kernels_classical[] = {
+    {"ai.onnx.ml::TreeEnsembleRegressor", regress_trees, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::Imputer", impute, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::FeatureVectorizer", join_features, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::LabelEncoder", encode_labels, NULL, 0, ROUNDING_EXACT},
