@@ -51,7 +51,7 @@ end
 function PAS(graph, resource)
     local mesh, batch = resource.mesh, batch_axes(resource)
     common.use_axes("hybrid3d.lua", resource, {
-        {"dp", "the batch stays whole"},
+        {"dp", #batch == 0 and "the batch stays whole" or nil},
         {"tp", "the weights stay whole"},
         {"pp", "there is one stage"},
     }, {"cp", "ep", table.unpack((zero.axes(resource)))})

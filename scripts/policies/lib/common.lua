@@ -6,12 +6,15 @@ local function join(names)
     return #names > 1 and all_but_last .. " and " .. names[#names] or names[1]
 end
 
--- axes: a list of {name, what it means that the mesh has none}. A mesh without any of them is an
--- error; one that it lacks, and one that nobody uses, a note. An axis of size 1 needs none.
--- others: names of axes that are used if the mesh has them.
+-- axes: a list of {name, what it means that the mesh has none; nil: nothing}. A mesh without any of
+-- them and of the others is an error; one that it lacks, and one that nobody uses, a note. An axis of
+-- size 1 needs none. others: names of axes that are used if the mesh has them.
 local function use_axes(policy, resource, axes, others)
     local names, used, n = {}, {}, 0
-    for _, name in ipairs(others or {}) do used[name] = true end
+    for _, name in ipairs(others or {}) do
+        used[name] = true
+        if resource.mesh[name] then n = n + 1 end
+    end
     for i, axis in ipairs(axes) do
         names[i], used[axis[1]] = axis[1], true
         if resource.mesh[axis[1]] then n = n + 1 end
@@ -26,7 +29,7 @@ local function use_axes(policy, resource, axes, others)
         end
     end
     for _, axis in ipairs(axes) do
-        if not resource.mesh[axis[1]] then print(("no axis %s: %s"):format(axis[1], axis[2])) end
+        if not resource.mesh[axis[1]] and axis[2] then print(("no axis %s: %s"):format(axis[1], axis[2])) end
     end
 end
 
