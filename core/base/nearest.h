@@ -1,6 +1,6 @@
 /* nearest.h - finds the name most like a given text, for "did you mean".
  *
- *     Nearest nearest = {given, 3, NULL};      names at a distance of 3 or more are no hint, nor
+ *     Nearest nearest = nearest_to(given, 3);  names at a distance of 3 or more are no hint, nor
  *                                              those of which half of a short text is different
  *     for (..)
  *         nearest_try(&nearest, name);
@@ -17,10 +17,16 @@ typedef struct {
     const char *name; /* NULL if no name was near enough */
 } Nearest;
 
+static inline Nearest nearest_to(Str given, int distance)
+{
+    int half = (int)(given.n < INT32_MAX ? (given.n + 1) / 2 + 1 : INT32_MAX);
+    return (Nearest){given, half < distance ? half : distance, NULL};
+}
+
 static inline void nearest_try(Nearest *nearest, const char *name)
 {
     int distance = str_distance(nearest->given, str_from(name));
-    if (distance >= nearest->distance || (size_t)distance > (nearest->given.n + 1) / 2)
+    if (distance >= nearest->distance)
         return;
     nearest->distance = distance;
     nearest->name = name;

@@ -18,7 +18,7 @@ bool fusions_parse(Str list, unsigned *out, Error *err)
     while (list.n > 0) {
         Str name = str_take(&list, ',');
         int i = 0;
-        Nearest nearest = {name, 4, NULL};
+        Nearest nearest = nearest_to(name, 4);
         for (; fusions[i].name && !str_eq(name, str_from(fusions[i].name)); i++)
             nearest_try(&nearest, fusions[i].name);
         if (!fusions[i].name) {

@@ -62,7 +62,7 @@ const char *schedule_names(void)
 
 bool schedule_refuse(Str name, Error *err)
 {
-    Nearest nearest = {name, 4, NULL};
+    Nearest nearest = nearest_to(name, 4);
     for (int i = 0; i < N_KINDS; i++)
         nearest_try(&nearest, kinds[i].name);
     int shown = name.n < 40 ? (int)name.n : 40;

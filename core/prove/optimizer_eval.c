@@ -38,7 +38,7 @@ static bool read_hyper(Training *t, Error *err)
     const Json *hyper = json_get(t->request, "hyper");
     memcpy(t->hyper, t->row->fallback, sizeof t->hyper);
     for (const char *key = json_key_after(hyper, NULL); key; key = json_key_after(hyper, key)) {
-        Nearest nearest = {str_from(key), 4, NULL};
+        Nearest nearest = nearest_to(str_from(key), 4);
         int found = -1;
         for (int i = 0; i < HYPER_COUNT && found < 0; i++) {
             if (!(t->row->takes >> i & 1))

@@ -164,7 +164,7 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 const RateKind *rate_kind(Str name, Error *err)
 {
-    Nearest nearest = {name, 4, NULL};
+    Nearest nearest = nearest_to(name, 4);
     for (int i = 0; i < N_KINDS; i++) {
         if (str_eq(str_from(kinds[i].name), name))
             return &kinds[i];

@@ -33,7 +33,7 @@ static bool refuse(Error *err, Nearest nearest, const char *what)
 
 static bool read_dtype(Str text, const char *what, Dtype *out, Error *err)
 {
-    Nearest nearest = {text, 3, NULL};
+    Nearest nearest = nearest_to(text, 3);
     for (int i = 0; i < N_DTYPES; i++) {
         nearest_try(&nearest, dtypes[i]);
         *out = dtype_from_name(text);
@@ -134,7 +134,7 @@ static bool read_hyper(Arena *arena, Str key, Str text, UpdateSpec *out, bool *k
 
 static bool refuse_key(const UpdateSpec *spec, Str key, Error *err)
 {
-    Nearest nearest = {key, 4, NULL};
+    Nearest nearest = nearest_to(key, 4);
     for (int i = 0; i < N_KEYS; i++)
         nearest_try(&nearest, key_names[i]);
     for (int i = 0; i < HYPER_COUNT; i++)
@@ -176,7 +176,7 @@ static bool read_optimizer(Str text, UpdateSpec *out, Error *err)
             continue;
         int n;
         const Optimizer *rows = optimizers(&n);
-        Nearest nearest = {word, 4, NULL};
+        Nearest nearest = nearest_to(word, 4);
         for (int i = 0; i < n; i++)
             nearest_try(&nearest, rows[i].name);
         refuse(err, nearest, "there is no optimizer");

@@ -15,7 +15,7 @@ static const Published *find(Str name, Error *err)
 {
     int n;
     const Published *all = published_all(&n);
-    Nearest nearest = {name, 3, NULL};
+    Nearest nearest = nearest_to(name, 3);
     for (int i = 0; i < n; i++) {
         if (str_eq(name, str_from(all[i].name)))
             return &all[i];

@@ -296,7 +296,7 @@ static Str asked_name(const Cli *cli)
 /* Names the words of the glossary, else the topic, that are most like the name. */
 static int refuse_name(Cli *cli, Str name)
 {
-    Nearest nearest = {name, 3, NULL};
+    Nearest nearest = nearest_to(name, 3);
     Buf near = buf_new(cli->arena);
     glossary_near(name, &near);
     for (const Topic *topic = cli_topics; topic->name; topic++)

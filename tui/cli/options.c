@@ -263,7 +263,7 @@ static bool unknown_option(Cli *cli, const char *given)
     Str name = str_from(given);
     while (name.n > 0 && name.s[0] == '-')
         name = (Str){name.s + 1, name.n - 1};
-    Nearest nearest = {name, 3, NULL};
+    Nearest nearest = nearest_to(name, 3);
     for (const Option *option = cli_options; option->name; option++)
         nearest_try(&nearest, option->name);
     return error_hint(&cli->err, "%s%s", nearest.name ? "did you mean --" : "see dimscope help",

@@ -241,7 +241,7 @@ const Verb *verb_find(Str name)
 
 const char *verb_nearest(Str name)
 {
-    Nearest nearest = {name, 3, NULL};
+    Nearest nearest = nearest_to(name, 3);
     for (const Verb *verb = verbs + 1; verb->run; verb++)
         nearest_try(&nearest, verb->action.name);
     return nearest.name;
