@@ -1,6 +1,7 @@
 /* The solver against all choices of small random problems, and what it says of bad ones. */
 #include "tests/unit/unit.h"
 
+#include "core/solve/classes.h"
 #include "core/solve/read.h"
 #include "core/solve/solve.h"
 
@@ -316,9 +317,45 @@ static void files_are_read(void **state)
     arena_free(arena);
 }
 
+/* ---- classes of an edge ---- */
+
+/* The least costs of both ends, by classes, are those over all pairs; equal rows and columns are
+ * one class. */
+static void classes_cost_what_values_cost(void **state)
+{
+    (void)state;
+    enum { ROWS = 9, COLUMNS = 7, DISTINCT = 3 };
+    Random random = {7};
+    for (int time = 0; time < TIMES; time++) {
+        Arena *arena = arena_new();
+        double cost[ROWS * COLUMNS], kind[DISTINCT * DISTINCT], less[ROWS], least[ROWS], room[16];
+        for (int i = 0; i < DISTINCT * DISTINCT; i++)
+            kind[i] = between(&random, 0, 9) ? (double)between(&random, 0, 99) : INFINITY;
+        for (int x = 0; x < ROWS; x++)
+            for (int y = 0; y < COLUMNS; y++)
+                cost[x * COLUMNS + y] = kind[x % DISTINCT * DISTINCT + y * y % DISTINCT];
+        EdgeClasses classes = edge_classes(arena, cost, ROWS, COLUMNS);
+        assert_true(classes.n_a <= DISTINCT && classes.n_b <= DISTINCT - 1);
+        for (int of_a = 0; of_a < 2; of_a++) {
+            int n_x = of_a ? ROWS : COLUMNS, n_y = of_a ? COLUMNS : ROWS;
+            for (int y = 0; y < n_y; y++)
+                less[y] = between(&random, 0, 9);
+            edge_classes_least(&classes, of_a, n_x, n_y, less, room, least);
+            for (int x = 0; x < n_x; x++) {
+                double want = INFINITY;
+                for (int y = 0; y < n_y; y++)
+                    want = fmin(want, cost[of_a ? x * COLUMNS + y : y * COLUMNS + x] - less[y]);
+                assert_true(want == least[x]);
+            }
+        }
+        arena_free(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes_cost_what_values_cost),
         cmocka_unit_test(long_chains_are_solved),
         cmocka_unit_test(a_stop_leaves_the_best_so_far_and_a_bound),
         cmocka_unit_test(a_limit_that_cannot_be_met_is_named),
