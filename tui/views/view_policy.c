@@ -500,9 +500,7 @@ static void note(Ui *ui, Buf *out)
     if (number > 0 && policy_lines(ui)->line[number - 1].finding)
         buf_printf(out, "%s", policy_lines(ui)->line[number - 1].finding->text);
     else
-        buf_puts(
-            out,
-            "hits: its decisions that hold; reshards: time of the reshards they cause");
+        buf_puts(out, "hits: its decisions that hold; reshards: time of the reshards they cause");
 }
 
 static void table(Ui *ui, Sheet *out)
