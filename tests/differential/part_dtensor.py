@@ -283,6 +283,19 @@ def apply_rank(rank, path, linear, address, results):
 # ---- models of transformers
 
 
+class Pooled(torch.nn.Module):
+    """BERT as the plan has it: classes are what it makes of the first token."""
+
+    def __init__(self, config):
+        import transformers
+
+        super().__init__()
+        self.bert, self.config = transformers.AutoModel.from_config(config), config
+
+    def forward(self, input_ids, **kwargs):
+        return self.bert(input_ids).pooler_output
+
+
 def make_transformer(kind):
     import transformers
 
@@ -305,6 +318,8 @@ def make_transformer(kind):
         config = transformers.AutoConfig.from_pretrained(kind)
         if config.model_type == "vit":
             return transformers.ViTForImageClassification._from_config(config)
+        if config.model_type == "bert":
+            return Pooled(config)
         return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     config = transformers.GPT2Config(
         n_embd=64, n_layer=2, n_head=4, vocab_size=256, n_positions=64, bos_token_id=0,
@@ -367,6 +382,9 @@ def batches_of(config):
         pixels = torch.randn(2, 4, 3, config.image_size, config.image_size, generator=generator)
         classes = torch.randint(0, config.num_labels, (2, 4), generator=generator)
         return list(zip(pixels, classes))
+    if config.model_type == "bert":
+        ids = torch.randint(0, config.vocab_size, (2, 4, 16), generator=generator)
+        return list(zip(ids, torch.randint(0, config.hidden_size, (2, 4), generator=generator)))
     shape = (2, 2, 4, 16)  # steps, inputs and labels, batch, sequence
     ids = torch.randint(0, config.vocab_size, shape, generator=generator)
     return [tuple(step) for step in ids]

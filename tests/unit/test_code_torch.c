@@ -275,7 +275,8 @@ static const char stubs[] =
     "class Style:\n"
     "    def __init__(self, **layouts): self.layouts = layouts\n"
     "for name in ('ColwiseParallel', 'RowwiseParallel', 'SequenceParallel',\n"
-    "             'PrepareModuleInput', 'PrepareModuleInputOutput', 'ParallelStyle'):\n"
+    "             'PrepareModuleInput', 'PrepareModuleInputOutput', 'PrepareModuleOutput',\n"
+    "             'ParallelStyle'):\n"
     "    setattr(stub('torch.distributed.tensor.parallel'), name, type(name, (Style,), {}))\n"
     "def hexed(text): return text.encode().hex()\n"
     "def said(lies):\n"
@@ -416,7 +417,7 @@ static StyleRow style_rows[] = {
     {{"sequence", "llama-tiny.onnx", "tp=2", "megatron_sp"},
      "ColwiseParallel=6 PrepareModuleInput=2 RowwiseParallel=3 SequenceParallel=3"},
     {{"sequence_of_gpt", "gpt2.onnx", "tp=2", "megatron_sp"},
-     "ColwiseParallel=1 Placed=5 RowwiseParallel=1 SequenceParallel=3"},
+     "ColwiseParallel=1 Placed=4 PrepareModuleOutput=1 RowwiseParallel=1 SequenceParallel=3"},
     {{"tied", "gpt2-dynamo.onnx", "dp=2,tp=2", "megatron"},
      "ColwiseParallel=1 Placed=4 RowwiseParallel=1"},
     {{"interleaved", "tiny-gpt.onnx", "tp=2", "tests/policies/megatron.lua"}, "Placed=4"},
@@ -432,6 +433,17 @@ static StyleRow style_rows[] = {
      ""},
     {{"images", "../../tests/differential/configs/vit.json", "dp=2,tp=2", "megatron"},
      "ColwiseParallel=4 PrepareModuleInput=1 RowwiseParallel=2"},
+    {{"embeddings_of_images_run_in_full", "../../tests/differential/configs/vit.json", "dp=2,tp=2",
+      "megatron_sp"},
+     "ColwiseParallel=4 Placed=1 PrepareModuleInput=1 PrepareModuleOutput=1 RowwiseParallel=2 "
+     "SequenceParallel=2"},
+    {{"first_tokens_are_gathered", "../../tests/differential/configs/bert.json", "dp=2,tp=2",
+      "megatron_sp"},
+     "ColwiseParallel=4 Placed=1 PrepareModuleInput=1 PrepareModuleOutput=2 RowwiseParallel=3 "
+     "SequenceParallel=3"},
+    {{"numbers_of_heads", "../../tests/differential/configs/opt.json", "tp=2", "megatron_sp"},
+     "ColwiseParallel=5 PrepareModuleInput=1 PrepareModuleOutput=1 RowwiseParallel=3 "
+     "SequenceParallel=3"},
     {{"stages_share_the_embedding", "../../tests/differential/configs/gemma.json", "pp=2,tp=2",
       "hybrid3d"},
      ""},

@@ -18,7 +18,7 @@ static const struct {
       {"nn.", "from torch import nn\n"},
 };
 
-enum { NAMES_MAX = 8 };
+enum { NAMES_MAX = 9 };
 
 static const char pipelining[] = "torch.distributed.pipelining"; /* has the schedule too */
 
@@ -35,7 +35,7 @@ static const struct {
      {"DTensor", "Partial", "Replicate", "Shard", "distribute_module", "distribute_tensor"}},
     {"torch.distributed.tensor.parallel",
      {"ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput",
-      "RowwiseParallel", "SequenceParallel", "parallelize_module"}},
+      "PrepareModuleOutput", "RowwiseParallel", "SequenceParallel", "parallelize_module"}},
     {"torch.distributed.tensor.placement_types", {"_StridedShard"}},
 };
 
@@ -58,7 +58,7 @@ static bool says(Str text, const char *word)
     return false;
 }
 
-/* On one line, or between brackets where that is too long. */
+/* On one line, or between brackets where that is too long, on as many lines as it takes. */
 static void put_import(const char *module, const char *const *names, int n, Buf *out)
 {
     size_t width = strlen("from  import ") + strlen(module);
@@ -66,8 +66,12 @@ static void put_import(const char *module, const char *const *names, int n, Buf 
         width += strlen(names[i]) + (i ? 2 : 0);
     bool wide = width > TORCH_COLUMNS;
     buf_printf(out, "from %s import %s", module, wide ? "(\n    " : "");
-    for (int i = 0; i < n; i++)
-        buf_printf(out, "%s%s", i ? ", " : "", names[i]);
+    size_t column = 4;
+    for (int i = 0; i < n; i++) {
+        bool folds = wide && i > 0 && column + 2 + strlen(names[i]) > TORCH_COLUMNS;
+        buf_printf(out, "%s%s", folds ? ",\n    " : i ? ", " : "", names[i]);
+        column = strlen(names[i]) + (folds ? 4 : column + 2);
+    }
     buf_puts(out, wide ? "\n)\n" : "\n");
 }
 

@@ -162,6 +162,15 @@ static void write_usage(Writer *it)
     buf_puts(it->out, ".\n");
     if (gives_logits(it))
         buf_puts(it->out, "# Logits are a DTensor: use loss_parallel(), or their full_tensor().\n");
+    for (int a = 0; a < mesh->n_axes; a++) {
+        if (it->styles.stem[a].n == 0)
+            continue;
+        const char *text = arena_printf(
+            it->notes->arena, "each rank of %s runs %.*s in full, which the plan shards",
+            mesh->axes[a].name, STR_ARG(torch_module_name(it->w->arena, it->styles.stem[a])));
+        buf_printf(it->out, "# E%s.\n", text + 1);
+        export_note(it->notes, "%s: no style of torch says how", text);
+    }
     torch_write_views(it->w, &it->styles, it->out, it->notes);
     if (it->n_experts > 0)
         buf_puts(it->out,
@@ -218,31 +227,6 @@ static bool all_alike(const Writer *it, Str pattern, int axis, const char *style
     return true;
 }
 
-/* "Style(a, b)", its arguments on a line of their own where it is too long for one, each on one
- * where they still are. */
-static const char *folded(Writer *it, Str key, const char *style)
-{
-    Buf out = buf_new(it->w->arena);
-    int depth = 0;
-    size_t n = strlen(style), name = strcspn(style, "(") + 1;
-    if (key.n + n <= TORCH_COLUMNS - 9)
-        return style;
-    if (n - name <= TORCH_COLUMNS - 7)
-        return arena_printf(it->w->arena, "%.*s\n    %.*s\n)", (int)name, style,
-                            (int)(n - name - 1), style + name);
-    for (const char *c = style; *c; c++) {
-        depth += (*c == '(' || *c == '{') - (*c == ')' || *c == '}');
-        if (depth == 0 && *c == ')')
-            buf_puts(&out, ",\n");
-        buf_putc(&out, *c);
-        if (depth == 1 && (*c == '(' || (*c == ',' && c[1] == ' '))) {
-            buf_puts(&out, "\n    ");
-            c += *c == ',';
-        }
-    }
-    return out.s;
-}
-
 typedef struct {
     int axis;
     PythonEntries plan;
@@ -259,7 +243,8 @@ static void add_style(Writer *it, AxisPlan *plan, const StyledModule *m)
     Str key = alike ? m->pattern : layers ? m->layer : m->name;
     int n = intern_count(plan->seen);
     if (intern_put(plan->seen, key.s, key.n) == n)
-        vec_push(it->w->arena, &plan->plan, (PythonEntry){key, folded(it, key, style), NULL});
+        vec_push(it->w->arena, &plan->plan,
+                 (PythonEntry){key, torch_folded_style(it->w->arena, key, style), NULL});
 }
 
 /* "TP": the plan of an axis. */
@@ -339,6 +324,18 @@ static void write_ties(Writer *it)
                           "        model.tie_weights()  # each style makes its own parameter\n");
 }
 
+/* An attribute that the model's code has as a number though the axis shards what it counts. */
+static void write_divided(Writer *it, const char *axis, const char *attribute, const char *of)
+{
+    buf_printf(it->out,
+               "    for module in model.modules():\n"
+               "        if hasattr(module, \"%s\")%s\n"
+               "            module.%s //= ",
+               attribute, of, attribute);
+    put_mesh(it, &axis, 1);
+    buf_puts(it->out, ".size()\n");
+}
+
 static void write_tensor_axes(Writer *it)
 {
     if (it->stage_axis < 0)
@@ -351,13 +348,10 @@ static void write_tensor_axes(Writer *it)
         put_mesh(it, &axis, 1);
         buf_printf(it->out, it->stage_axis >= 0 ? ", present(model, %s))\n" : ", %s)\n",
                    axis_name(it, a));
-        if (it->styles.splits) {
-            buf_puts(it->out, "    for module in model.modules():\n"
-                              "        if hasattr(module, \"split_size\"):  # of fused q, k and v\n"
-                              "            module.split_size //= ");
-            put_mesh(it, &axis, 1);
-            buf_puts(it->out, ".size()\n");
-        }
+        if (it->styles.splits)
+            write_divided(it, axis, "split_size", ":  # of fused q, k and v");
+        if (torch_styles_count_heads(&it->styles, a))
+            write_divided(it, axis, "num_heads", " and hasattr(module, \"out_proj\"):");
     }
     if (it->n_planned > 0 && it->stage_axis < 0)
         write_ties(it);

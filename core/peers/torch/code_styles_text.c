@@ -220,3 +220,26 @@ const char torch_stages_text[] =
     "        part = parallelize(part_of(model, stage), mesh)\n"
     "        device = next(part.parameters()).device\n"
     "        stages.append(PipelineStage(part, stage, n_stages, device, group=pp.get_group()))\n";
+
+const char *torch_folded_style(Arena *arena, Str key, const char *style)
+{
+    Buf out = buf_new(arena);
+    int depth = 0;
+    size_t n = strlen(style), name = strcspn(style, "(") + 1;
+    if (key.n + n <= TORCH_COLUMNS - 9)
+        return style;
+    if (n - name <= TORCH_COLUMNS - 7)
+        return arena_printf(arena, "%.*s\n    %.*s\n)", (int)name, style, (int)(n - name - 1),
+                            style + name);
+    for (const char *c = style; *c; c++) {
+        depth += (*c == '(' || *c == '{') - (*c == ')' || *c == '}');
+        if (depth == 0 && *c == ')')
+            buf_puts(&out, ",\n");
+        buf_putc(&out, *c);
+        if (depth == 1 && (*c == '(' || (*c == ',' && c[1] == ' '))) {
+            buf_puts(&out, "\n    ");
+            c += *c == ',';
+        }
+    }
+    return out.s;
+}

@@ -36,4 +36,8 @@ extern const char torch_stage_text[];   /* a part of the model, up to its call *
 extern const char torch_stage_ids_text[], torch_stage_plain_text[];
 extern const char torch_pipeline_text[], torch_stages_text[]; /* up to the axis; inside its loop */
 
+/* "Style(a, b)" as the value of a key: its arguments are on a line of their own if it is too long
+ * for one line, each on one if they still are. Text in the arena. */
+const char *torch_folded_style(Arena *arena, Str key, const char *style);
+
 #endif

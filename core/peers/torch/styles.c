@@ -258,7 +258,7 @@ static bool find_modules(Styling *s)
 
 /* ---- text of styles ---- */
 
-static void put_place(const Styling *s, Placement it, Buf *out)
+void styling_put_place(const Styling *s, Placement it, Buf *out)
 {
     if (styling_is_whole(it))
         buf_puts(out, "Replicate()");
@@ -270,7 +270,7 @@ void styling_put_argument(const Styling *s, const char *name, Placement it, Buf 
 {
     buf_puts(out, out->s[out->n - 1] == '(' ? "" : ", ");
     buf_printf(out, "%s=", name);
-    put_place(s, it, out);
+    styling_put_place(s, it, out);
 }
 
 static void put_flag(const char *text, Buf *out)
@@ -296,6 +296,8 @@ bool styling_passage(Styling *s, const StyledModule *m, StylePassage *out)
     if (at->reads >= 0) {
         out->reads = styling_lies(s, at->reads);
         out->arrives = styling_lies(s, s->w->plan->moved->sharding[at->in]);
+        if (s->w->graph->tensors[at->in].maker < 0 && !is_shard(out->arrives, 0))
+            out->arrives = (Placement){0}; /* ranks of a tensor's axis get an input whole */
         if (is_sum(out->arrives) && !reduced_as(s, at->in, &out->arrives))
             return false;
         if (is_sum(out->reads)) /* it casts the sum before it is reduced */
@@ -334,6 +336,8 @@ static bool looks_up(const Styling *s, const StyledModule *m)
 {
     const Graph *graph = s->w->graph;
     int32_t weight = m->parameter[0];
+    if (!str_ends(torch_parameter_name(s->w, weight), STR(".weight")))
+        return false; /* a table in a module that does more, as of relative positions */
     for (int32_t u = graph->tensors[weight].use; u < graph->tensors[weight + 1].use; u++)
         if (styling_is_read(s, graph->uses[u]) &&
             styling_within(m->path, str_from(op_path(graph, graph->uses[u]))) &&
@@ -431,6 +435,17 @@ static const char *placed_style(Styling *s, const StyledModule *m, const StylePa
     return closed(out);
 }
 
+/* Whether no module reads its result, but the code around it: one picks the first token. */
+static bool is_read_between(const Styling *s, const StyledModule *m)
+{
+    if (m->at.out < 0 || read_as(s, m->at.out) < 0)
+        return false;
+    for (int i = 0; i < s->out->modules.n; i++)
+        if (s->out->modules.at[i].at.in == m->at.out)
+            return false;
+    return true;
+}
+
 /* Parameters are whole, what is read and made may be sharded. */
 static const char *whole_style(Styling *s, const StyledModule *m, const StylePassage *p, Buf *out)
 {
@@ -445,6 +460,12 @@ static const char *whole_style(Styling *s, const StyledModule *m, const StylePas
     }
     if (p->reads.kind != PLACE_SHARD || !placement_equal(&p->reads, &p->arrives))
         return NULL;
+    if (placement_is_shard(&p->makes) && styling_is_whole(next) && is_read_between(s, m)) {
+        StylePassage given = *p;
+        given.gives = next, given.last = true, given.is_output = false;
+        s->explained[m->at.out] = true;
+        return placed_style(s, m, &given, false, true, out);
+    }
     buf_puts(out, "SequenceParallel(");
     if (p->reads.dim != 1)
         put_flag(arena_printf(s->w->arena, "sequence_dim=%d", p->reads.dim), out);
@@ -462,12 +483,13 @@ static bool is_positions(const StyledModule *m, const StylePassage *p)
     return sliced && p->makes.kind == PLACE_SHARD && !p->last;
 }
 
-static const char *positions_style(Styling *s, const StyledModule *m, const StylePassage *p,
-                                   Buf *out)
+const char *styling_output(const Styling *s, Placement it)
 {
-    StylePassage whole = *p;
-    whole.reads = whole.arrives, whole.parts = false;
-    return placed_style(s, m, &whole, false, true, out);
+    Buf out = buf_new(s->w->arena);
+    buf_puts(&out, "PrepareModuleOutput(output_layouts=Replicate()");
+    styling_put_argument(s, "desired_output_layouts", it, &out);
+    put_flag("use_local_output=False", &out);
+    return closed(&out);
 }
 
 /* The style of a module on the axis; "" for none; NULL if torch has none that says it. */
@@ -483,7 +505,7 @@ static const char *style_of(Styling *s, const StyledModule *m)
     if (!styling_passage(s, m, &p))
         return NULL;
     if (is_positions(m, &p) && looks_up(s, m))
-        return positions_style(s, m, &p, &out);
+        return styling_output(s, p.makes);
     if (cut < 0)
         return whole_style(s, m, &p, &out);
     Placement weight = styling_used(s, m->parameter[cut]);
@@ -503,94 +525,6 @@ static const char *style_of(Styling *s, const StyledModule *m)
     if ((rows && is_sum(p.gives)) || (!rows && !p.last))
         return NULL;
     return placed_style(s, m, &p, turned, rows, &out);
-}
-
-/* ---- values that several modules read ---- */
-
-/* Whether it reads a whole value and is sharded by columns, or gathers one: then its gradient is a
- * sum over the axis, or is scattered. */
-static bool gathers(const Styling *s, const StyledModule *m)
-{
-    bool cut = false;
-    if (m->at.reads < 0 || !styling_is_whole(styling_lies(s, m->at.reads)))
-        return false;
-    for (int i = 0; i < m->n_parameters; i++)
-        cut |= !styling_is_whole(styling_used(s, m->parameter[i]));
-    Placement arrives = styling_lies(s, s->w->plan->moved->sharding[m->at.in]);
-    return arrives.kind == PLACE_SHARD || (cut && styling_is_whole(arrives));
-}
-
-/* Whether ops in the module read another value that is made outside: it has several arguments. */
-static bool reads_another(const Styling *s, Str around, int32_t tensor)
-{
-    const Graph *graph = s->w->graph;
-    for (int32_t op = 0; op < s->out->n_forward; op++) {
-        if (!styling_is_read(s, op) || !styling_within(str_from(op_path(graph, op)), around))
-            continue;
-        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
-            int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
-            if (t >= 0 && t != tensor && torch_has_shape(s->w, t) &&
-                !tensor_is_parameter(s->w->session->inferred, t) &&
-                !tensor_is_known(s->w->session->inferred, t) &&
-                (maker < 0 || !styling_within(str_from(op_path(graph, maker)), around)))
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool is_attention(Str around)
-{
-    Str leaf = {around.s + styling_parent(around).n, around.n - styling_parent(around).n};
-    return str_find(leaf, STR("attn")) >= 0 || str_find(leaf, STR("attention")) >= 0;
-}
-
-/* PrepareModuleInput at the module around those that read the same value: it is gathered once, and
- * their gradients add up before one reduction. As in transformers an attention gets it by name, one
- * of images as the first of two arguments; another module has no other argument. */
-static void add_inputs(Styling *s, Str around, int32_t tensor)
-{
-    Buf out = buf_new(s->w->arena), from = buf_new(s->w->arena);
-    bool attention = is_attention(around);
-    bool image = styling_within(around, STR("vit")) || styling_within(around, STR("swin"));
-    put_place(s, styling_lies(s, s->w->plan->moved->sharding[tensor]), &from);
-    if (attention && image)
-        buf_printf(&out,
-                   "PrepareModuleInput(input_layouts=(%s, None), "
-                   "desired_input_layouts=(Replicate(), None))",
-                   from.s);
-    else if (attention)
-        buf_printf(&out,
-                   "PrepareModuleInput(input_kwarg_layouts={\"hidden_states\": %s}, "
-                   "desired_input_kwarg_layouts={\"hidden_states\": Replicate()})",
-                   from.s);
-    else
-        buf_printf(&out, "PrepareModuleInput(input_layouts=%s, desired_input_layouts=Replicate())",
-                   from.s);
-    styling_module(s, around)->inputs[s->axis] = out.s;
-}
-
-static void find_gathered(Styling *s)
-{
-    Str *around = arena_array(s->w->arena, Str, s->out->n_values);
-    int n = s->out->modules.n;
-    for (int i = 0; i < n; i++) {
-        const StyledModule *m = &s->out->modules.at[i];
-        if (!gathers(s, m))
-            continue;
-        s->group[m->at.in]++;
-        around[m->at.in] =
-            around[m->at.in].n ? code_common_path(around[m->at.in], m->path) : m->path;
-    }
-    for (int32_t t = 0; t < s->out->n_values; t++) {
-        if (s->group[t] < 2 || around[t].n == 0 ||
-            (!is_attention(around[t]) && reads_another(s, around[t], t))) {
-            s->group[t] = 0;
-            continue;
-        }
-        s->explained[t] = true;
-        add_inputs(s, around[t], t);
-    }
 }
 
 /* ---- all ---- */
@@ -657,13 +591,15 @@ static bool style_axis(Styling *s)
     if (!shards_modules_alone(s) || !styling_experts(s))
         return false;
     if (s->out->use[s->axis] == AXIS_TENSOR)
-        find_gathered(s);
+        styling_gather(s);
     styling_attentions(s);
     for (int i = 0; i < s->out->modules.n; i++) {
         StyledModule *m = &s->out->modules.at[i];
         if (m->style[s->axis] || m->within)
             continue;
         const char *style = stays_whole(s, m) ? "" : style_of(s, m);
+        if (!style && styling_stem(s, m->path))
+            continue;
         if (!style)
             return fail_style(s, m);
         m->style[s->axis] = style[0] ? style : NULL;

@@ -53,6 +53,8 @@ typedef struct {
     AxisUse use[MESH_AXES_MAX];
     uint8_t stored[MESH_AXES_MAX]; /* for axes of the batch: the values that they shard in
                                       storage, a set of Stored */
+    Str stem[MESH_AXES_MAX];       /* per axis: the module before the blocks that each rank runs in
+                                      full, though the plan shards it; empty if there is none */
     bool keep;                     /* gathered parameters stay gathered */
     bool places;                   /* some style is Placed */
     bool splits; /* a fused q, k, v is sharded within each part: these are narrower than the
@@ -74,6 +76,10 @@ Str torch_pattern(Arena *arena, Str path, bool first);
  * torch_styles_give(): whether some module has a style of this name, "Placed(". */
 bool torch_styles_change(const TorchStyles *styles, int32_t parameter);
 bool torch_styles_give(const TorchStyles *styles, const char *name);
+
+/* Whether the axis shards an attention whose code in transformers has its number of heads in a
+ * view(): those that name their last matrix out_proj, as OPT's and Whisper's. */
+bool torch_styles_count_heads(const TorchStyles *styles, int axis);
 
 /* torch_styles_pass_parts(): whether a module that is Placed may read or give a DTensor.
  * torch_styles_may_tie(): whether the model may have a parameter under two names that the styles

@@ -8,6 +8,10 @@
  * Everything between router and sum is in one style, PartsOfExperts, SharedExperts or
  * DispatchedExperts, which the exported file defines.
  *
+ * What comes before the blocks, as the convolution of an image into patches: where no style says
+ * how the axis shards it, each rank runs it in full, and its one result is sharded
+ * (styling_stem()).
+ *
  * And values between modules whose gradients no style would reduce. A value that all ranks of an
  * axis have, read by an op that the axis cuts, has a gradient that is a sum over the axis: the one
  * key of all heads, of which each rank has some. torch's styles reduce gradients where a module
@@ -210,6 +214,177 @@ bool styling_experts(Styling *s)
     return true;
 }
 
+/* ---- values that several modules read ---- */
+
+/* Whether it reads a whole value and is sharded by columns, or gathers one: then its gradient is a
+ * sum over the axis, or is scattered. */
+static bool gathers(const Styling *s, const StyledModule *m)
+{
+    bool cut = false;
+    if (m->at.reads < 0 || !styling_is_whole(styling_lies(s, m->at.reads)))
+        return false;
+    for (int i = 0; i < m->n_parameters; i++)
+        cut |= !styling_is_whole(styling_used(s, m->parameter[i]));
+    Placement arrives = styling_lies(s, s->w->plan->moved->sharding[m->at.in]);
+    return arrives.kind == PLACE_SHARD || (cut && styling_is_whole(arrives));
+}
+
+/* Whether ops in the module read another value that is made outside: it has several arguments. */
+static bool reads_another(const Styling *s, Str around, int32_t tensor)
+{
+    const Graph *graph = s->w->graph;
+    for (int32_t op = 0; op < s->out->n_forward; op++) {
+        if (!styling_is_read(s, op) || !styling_within(str_from(op_path(graph, op)), around))
+            continue;
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
+            if (t >= 0 && t != tensor && torch_has_shape(s->w, t) &&
+                !tensor_is_parameter(s->w->session->inferred, t) &&
+                !tensor_is_known(s->w->session->inferred, t) &&
+                (maker < 0 || !styling_within(str_from(op_path(graph, maker)), around)))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_attention(Str around)
+{
+    Str leaf = {around.s + styling_parent(around).n, around.n - styling_parent(around).n};
+    return str_find(leaf, STR("attn")) >= 0 || str_find(leaf, STR("attention")) >= 0;
+}
+
+/* PrepareModuleInput at the module around those that read the same value: it is gathered once, and
+ * their gradients add up before one reduction. As in transformers an attention gets it by name, one
+ * of images as the first of two arguments; another module has no other argument. */
+static void add_inputs(Styling *s, Str around, int32_t tensor)
+{
+    Buf out = buf_new(s->w->arena), from = buf_new(s->w->arena);
+    bool attention = is_attention(around);
+    bool image = styling_within(around, STR("vit")) || styling_within(around, STR("swin"));
+    styling_put_place(s, styling_lies(s, s->w->plan->moved->sharding[tensor]), &from);
+    if (attention && image)
+        buf_printf(&out,
+                   "PrepareModuleInput(input_layouts=(%s, None), "
+                   "desired_input_layouts=(Replicate(), None))",
+                   from.s);
+    else if (attention)
+        buf_printf(&out,
+                   "PrepareModuleInput(input_kwarg_layouts={\"hidden_states\": %s}, "
+                   "desired_input_kwarg_layouts={\"hidden_states\": Replicate()})",
+                   from.s);
+    else
+        buf_printf(&out, "PrepareModuleInput(input_layouts=%s, desired_input_layouts=Replicate())",
+                   from.s);
+    styling_module(s, around)->inputs[s->axis] = out.s;
+}
+
+void styling_gather(Styling *s)
+{
+    Str *around = arena_array(s->w->arena, Str, s->out->n_values);
+    int n = s->out->modules.n;
+    for (int i = 0; i < n; i++) {
+        const StyledModule *m = &s->out->modules.at[i];
+        if (!gathers(s, m))
+            continue;
+        s->group[m->at.in]++;
+        around[m->at.in] =
+            around[m->at.in].n ? code_common_path(around[m->at.in], m->path) : m->path;
+    }
+    for (int32_t t = 0; t < s->out->n_values; t++) {
+        if (s->group[t] < 2 || around[t].n == 0 ||
+            (!is_attention(around[t]) && reads_another(s, around[t], t))) {
+            s->group[t] = 0;
+            continue;
+        }
+        s->explained[t] = true;
+        add_inputs(s, around[t], t);
+    }
+}
+
+/* ---- what comes before the blocks ---- */
+
+/* The tensor that ops outside read of what ops inside make; -1: none, or several. False if ops
+ * inside read what is made outside. */
+static bool leaves_once(const Styling *s, Str around, int32_t *out)
+{
+    const Graph *graph = s->w->graph;
+    *out = -1;
+    for (int32_t op = 0; op < s->out->n_forward; op++) {
+        bool inside = styling_within(str_from(op_path(graph, op)), around);
+        for (int i = 0; styling_is_read(s, op) && i < graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
+            if (maker < 0 || !styling_is_read(s, maker) ||
+                styling_within(str_from(op_path(graph, maker)), around) == inside)
+                continue;
+            if (inside || (*out >= 0 && *out != t))
+                return false;
+            *out = t;
+        }
+    }
+    return *out >= 0;
+}
+
+/* The placement in which all readers outside need the value; whole if they differ. */
+static Placement needed_outside(const Styling *s, Str around, int32_t tensor)
+{
+    const Graph *graph = s->w->graph;
+    Placement all = {0};
+    bool any = false;
+    for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
+        int32_t op = graph->uses[u];
+        if (!styling_is_read(s, op) || styling_within(str_from(op_path(graph, op)), around))
+            continue;
+        Placement it = styling_lies(s, code_read_as(s->w->plan, tensor, op));
+        if (any && !placement_equal(&it, &all))
+            return (Placement){0};
+        all = it;
+        any = true;
+    }
+    return all;
+}
+
+static bool has_layers(const Styling *s, Str around)
+{
+    for (int i = 0; i < s->out->modules.n; i++)
+        if (styling_within(s->out->modules.at[i].path, around) &&
+            str_find(s->out->modules.at[i].pattern, STR("*")) >= 0)
+            return true;
+    return false;
+}
+
+/* Whether the module has one result: a sequence, of which each rank needs a part. */
+static bool gives_sequence(const Styling *s, Str path, Placement *part)
+{
+    int32_t given = -1;
+    if (!leaves_once(s, path, &given) || styling_rank(s, given) != 3)
+        return false;
+    *part = needed_outside(s, path, given);
+    return part->kind == PLACE_SHARD && part->dim == 1;
+}
+
+bool styling_stem(Styling *s, Str path)
+{
+    Placement it;
+    while (path.n > 0 && !gives_sequence(s, path, &it))
+        path = styling_parent(path);
+    if (path.n == 0 || has_layers(s, path))
+        return false;
+    styling_module(s, path)->inputs[s->axis] = styling_output(s, it);
+    s->out->stem[s->axis] = path;
+    for (int i = 0; i < s->out->modules.n; i++) {
+        StyledModule *m = &s->out->modules.at[i];
+        if (styling_within(m->path, path))
+            m->style[s->axis] = NULL, m->within = true;
+    }
+    for (int32_t op = 0; op < s->out->n_forward; op++)
+        for (int i = 0; i < s->w->graph->ops[op].n_outputs; i++)
+            if (op_outputs(s->w->graph, op)[i] >= 0 &&
+                styling_within(str_from(op_path(s->w->graph, op)), path))
+                s->explained[op_outputs(s->w->graph, op)[i]] = true;
+    return true;
+}
+
 /* ---- gradients ---- */
 
 /* Per tensor: whether it is made of what a matmul or a lookup with a weight gives, so that it has a
@@ -240,7 +415,9 @@ static bool is_of_module(const Styling *s, int32_t op)
 {
     Str path = str_from(op_path(s->w->graph, op));
     int32_t id = intern_find(s->paths, path.s, path.n);
-    return styling_block(s, path) || (id >= 0 && s->out->modules.at[id].n_parameters > 0);
+    Str stem = s->out->stem[s->axis];
+    return styling_block(s, path) || (stem.n > 0 && styling_within(path, stem)) ||
+           (id >= 0 && s->out->modules.at[id].n_parameters > 0);
 }
 
 bool styling_reduces_gradients(const Styling *s)

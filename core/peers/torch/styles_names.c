@@ -106,6 +106,16 @@ bool torch_styles_give(const TorchStyles *styles, const char *name)
     return false;
 }
 
+bool torch_styles_count_heads(const TorchStyles *styles, int axis)
+{
+    for (int i = 0; i < styles->modules.n; i++) {
+        const StyledModule *m = &styles->modules.at[i];
+        if (m->style[axis] && str_ends(m->name, STR("attn.out_proj")))
+            return true;
+    }
+    return false;
+}
+
 bool torch_styles_pass_parts(const TorchStyles *styles, const Graph *graph)
 {
     static const char *const words[] = {"local=False", "reads=", "SequenceParallel(", "Prepare",

@@ -52,8 +52,12 @@ typedef struct {
  * values that it moves as explained. */
 bool styling_passage(Styling *s, const StyledModule *m, StylePassage *out);
 
-/* Adds "name=Shard(0)" to the arguments of a style. */
+/* "Shard(0)"; and "name=Shard(0)", added to the arguments of a style. */
+void styling_put_place(const Styling *s, Placement it, Buf *out);
 void styling_put_argument(const Styling *s, const char *name, Placement it, Buf *out);
+
+/* The style of a module that runs in full on each rank, and whose result is sharded. */
+const char *styling_output(const Styling *s, Placement it);
 
 /* The module of the path; it is created if needed. */
 StyledModule *styling_module(Styling *s, Str path);
@@ -67,6 +71,14 @@ bool styling_is_expert(const Styling *s, int32_t parameter);
 /* Gives each block its style on the axis; returns false with the reason if no style expresses it.
  */
 bool styling_experts(Styling *s);
+
+/* Finds values that several modules read, which the module around these gathers once. */
+void styling_gather(Styling *s);
+
+/* Makes a module around `path` that reads only inputs of the model, contains no layers and has one
+ * result, a sequence, run in full on each rank of the axis, and shards this result; returns false
+ * if there is none. */
+bool styling_stem(Styling *s, Str path);
 
 /* Gives a style to each nn.MultiheadAttention that the axis shards by heads. */
 void styling_attentions(Styling *s);
