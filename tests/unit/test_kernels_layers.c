@@ -63,6 +63,8 @@ static OpRow rows[] = {
     {"a column a category", "y <- ai.onnx.ml::OneHotEncoder i64[3] cats_int64s=[7,3]", {"3 7 5"}, "f32[3,2] 0 1 1 0 0 0", 0},
     {"a number for what is missing", "y <- ai.onnx.ml::Imputer f32[2,2] imputed_value_floats=[5.0,6.0] replaced_value_float=-1.0", {"-1 2 3 -1"}, "f32[2,2] 5 2 3 6", 0},
     {"tables side by side", "y <- ai.onnx.ml::FeatureVectorizer f32[2,1] f32[2,2]", {"1 2", "3 4 5 6"}, "f32[2,3] 1 3 4 2 5 6", 0},
+    {"linear classes", "l s <- ai.onnx.ml::LinearClassifier f32[2,2] classlabels_ints=[7,8,9] coefficients=[1.0,0.0,0.0,1.0,-1.0,-1.0] intercepts=[0.5,0.0,0.0]", {"1 2 -3 1"}, "i64[2] 8 9; f32[2,3] 1.5 2 -3 -2.5 1 2", 0},
+    {"two classes of one row of coefficients", "l s <- ai.onnx.ml::LinearClassifier f32[2,1] classlabels_ints=[7,8] coefficients=[2.0]", {"1 -1"}, "i64[2] 8 7; f32[2,2] -2 2 2 -2", 0},
     {"trees", "y <- ai.onnx.ml::TreeEnsembleRegressor f32[3,2] n_targets=2 nodes_treeids=[0,0,0,1] nodes_nodeids=[0,1,2,0] nodes_featureids=[1,0,0,0] nodes_values=[0.5,0.0,0.0,0.0] nodes_modes=[\"BRANCH_LEQ\",\"LEAF\",\"LEAF\",\"LEAF\"] nodes_truenodeids=[1,0,0,0] nodes_falsenodeids=[2,0,0,0] target_treeids=[0,0,1] target_nodeids=[1,2,0] target_ids=[0,1,1] target_weights=[1.5,2.5,0.25] base_values=[10.0,20.0]", {"9 0.5 9 0.75 9 nan"}, "f32[3,2] 11.5 20.25 10 22.75 10 22.75", 0},
     {"numbers for numbers", "y <- ai.onnx.ml::LabelEncoder i64[3] keys_int64s=[7,3] values_floats=[0.5,1.5] default_float=9.0", {"3 7 5"}, "f32[3] 1.5 0.5 9", 0},
     {"chosen columns", "y <- ai.onnx.ml::ArrayFeatureExtractor f32[2,3] i64[2]", {"1 2 3 4 5 6", "2 0"}, "f32[2,2] 3 1 6 4", 0},

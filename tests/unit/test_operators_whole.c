@@ -39,7 +39,6 @@ static const struct {
      "around what each rank computes of its own part: planned, not run"},
     {LACKS_KERNEL, "ImageDecoder", "decodes the formats of image files"},
     {LACKS_KERNEL,
-     "ai.onnx.ml::LinearClassifier "
      "ai.onnx.ml::SVMClassifier ai.onnx.ml::SVMRegressor "
      "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleClassifier",
      "trained by other methods than gradients, and small: planned, not run"},
@@ -102,7 +101,8 @@ static const struct {
      "Bucketize SearchSorted BinCount MaskedSelect NonZeroRows Unique2",
      "asked for by the rules of torch, Paddle and nnScaler; models have what they are made of"},
     {LACKS_GRADIENT,
-     "ai.onnx.ml::LinearRegressor ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder "
+     "ai.onnx.ml::LinearClassifier ai.onnx.ml::LinearRegressor ai.onnx.ml::Normalizer "
+     "ai.onnx.ml::OneHotEncoder "
      "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::FeatureVectorizer "
      "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::TreeEnsembleRegressor",
      "of tables, whose models are not trained by gradients"},

@@ -338,7 +338,9 @@ const Operator operators_text[] = {
     {OP("ai.onnx.ml::LinearClassifier", classify_table, 1, 1, 1), .outputs_max = 2,
      ONNX("classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform",
           ".fi"),
-     .examples = "5x6 classlabels_ints=[1,2,3] -> 2"},
+     .kernel = "ai.onnx.ml::LinearClassifier",
+     .examples = "5x2 classlabels_ints=[1,2,3] coefficients=[1,2,-3,4,5,6] intercepts=[1,0,-1] "
+                 "-> 2"},
     {OP("ai.onnx.ml::LinearRegressor", regress, 1, 1, 1),
      ONNX("coefficients intercepts post_transform targets", ".fi"),
      .kernel = "ai.onnx.ml::LinearRegressor",

@@ -1,6 +1,6 @@
 /* classical.c - operators of ai.onnx.ml on tables of numbers: a norm of each row, a linear model,
  * one-hot columns, chosen columns, tables joined, values for others,
- * regression by trees.
+ * linear classes, regression by trees.
  *
  * A table is [rows, columns], or one row; columns are whole on every rank, rows are those of its
  * part. What needs strings, and transforms behind a model, are refused by name.
@@ -83,6 +83,17 @@ static double number_at(const Attr *list, int64_t i)
     return list->type == ATTR_FLOATS ? list->floats[i] : (double)list->ints[i];
 }
 
+/* The sums over n columns, one for each of n_sums. */
+static void add_weighted(const Attr *weight, const Attr *shift, const double *row, int64_t n,
+                         double *sum, int64_t n_sums)
+{
+    for (int64_t t = 0; t < n_sums; t++) {
+        sum[t] = list_length(shift) > 0 ? number_at(shift, t) : 0;
+        for (int64_t i = 0; i < n; i++)
+            sum[t] += row[i] * number_at(weight, t * n + i);
+    }
+}
+
 /* out[row, target] = intercept[target] + the sum over columns of x times coefficient. */
 static bool regress(const KernelCall *call, Error *err)
 {
@@ -104,12 +115,79 @@ static bool regress(const KernelCall *call, Error *err)
            *sum = arena_array(call->scratch, double, n_targets);
     for (int64_t r = 0; r < row_count(in, n); r++) {
         local_load(in, r * n, 1, n, NUMBER_F64, row);
-        for (int64_t t = 0; t < n_targets; t++) {
-            sum[t] = list_length(shift) > 0 ? number_at(shift, t) : 0;
-            for (int64_t i = 0; i < n; i++)
-                sum[t] += row[i] * number_at(weight, t * n + i);
-        }
+        add_weighted(weight, shift, row, n, sum, n_targets);
         local_store(call->output[0], r * n_targets, n_targets, NUMBER_F64, sum);
+    }
+    return true;
+}
+
+/* ---- LinearClassifier ---- */
+
+typedef enum { LINK_NONE, LINK_LOGISTIC, LINK_SOFTMAX, LINK_COUNT } Link;
+
+static bool read_link(const KernelCall *call, Link *out, Error *err)
+{
+    static const char *const names[] = {/* ORDER Link */ "NONE", "LOGISTIC", "SOFTMAX"};
+    const Attr *attr = op_attr(kernel_graph(call), call->op, "post_transform");
+    Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("NONE");
+    for (*out = LINK_NONE; *out < LINK_COUNT; ++*out)
+        if (str_eq(word, str_from(names[*out])))
+            return true;
+    return error_kind(err, ERROR_RUN, "post_transform %.*s is not computed", STR_ARG(word));
+}
+
+static void transform(Link kind, double *x, int n)
+{
+    double most = -INFINITY, sum = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, x[i]);
+    for (int i = 0; i < n && kind != LINK_NONE; i++)
+        sum += x[i] = kind == LINK_SOFTMAX ? exp(x[i] - most) : 1 / (1 + exp(-x[i]));
+    for (int i = 0; i < n && kind == LINK_SOFTMAX; i++)
+        x[i] /= sum;
+}
+
+/* One row of coefficients for two classes gives the score of the second, whose negative is that of
+ * the first. */
+static bool classify(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    const Attr *weight = op_attr(graph, call->op, "coefficients"),
+               *shift = op_attr(graph, call->op, "intercepts"),
+               *label = op_attr(graph, call->op, "classlabels_ints");
+    int n_classes = list_length(label);
+    Link kind;
+    if (n_classes < 2)
+        return error_kind(err, ERROR_RUN, "its labels are strings, or fewer than two");
+    if (!kernel_needs(call, 1, err) || !read_link(call, &kind, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *labels = call->output[0], *scores = kernel_output(call, 1);
+    int64_t n = row_length(in), n_rows = n > 0 ? list_length(weight) / n : 0;
+    if (list_length(weight) != n * n_rows ||
+        (n_rows != n_classes && (n_rows != 1 || n_classes > 2)) ||
+        (list_length(shift) != 0 && list_length(shift) != n_rows))
+        return error_kind(err, ERROR_RUN,
+                          "its coefficients do not fit %" PRId64 " columns and %d labels", n,
+                          n_classes);
+    double *row = arena_array(call->scratch, double, n),
+           *score = arena_array(call->scratch, double, n_classes);
+    for (int64_t r = 0; r < row_count(in, n); r++) {
+        local_load(in, r * n, 1, n, NUMBER_F64, row);
+        add_weighted(weight, shift, row, n, score, n_rows);
+        if (n_rows == 1) {
+            score[1] = score[0];
+            score[0] = -score[1];
+        }
+        transform(kind, score, n_classes);
+        int best = 0;
+        for (int i = 1; i < n_classes; i++)
+            best = score[i] > score[best] ? i : best;
+        double chosen = number_at(label, best);
+        if (labels)
+            local_store(labels, r, 1, NUMBER_F64, &chosen);
+        if (scores)
+            local_store(scores, r * n_classes, n_classes, NUMBER_F64, score);
     }
     return true;
 }
@@ -460,6 +538,7 @@ const Kernel kernels_classical[] = {
     {"ai.onnx.ml::FeatureVectorizer", join_features, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::LabelEncoder", encode_labels, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::Normalizer", normalize, NULL, 0, ROUNDING_SENSITIVE},
+    {"ai.onnx.ml::LinearClassifier", classify, NULL, 0, ROUNDING_SENSITIVE},
     {"ai.onnx.ml::LinearRegressor", regress, NULL, 0, ROUNDING_SENSITIVE},
     {"ai.onnx.ml::OneHotEncoder", encode, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::ArrayFeatureExtractor", extract, NULL, 0, ROUNDING_EXACT},
