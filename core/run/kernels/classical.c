@@ -123,11 +123,11 @@ static bool regress(const KernelCall *call, Error *err)
 
 /* ---- LinearClassifier ---- */
 
-typedef enum { LINK_NONE, LINK_LOGISTIC, LINK_SOFTMAX, LINK_COUNT } Link;
+typedef enum { LINK_NONE, LINK_LOGISTIC, LINK_SOFTMAX, LINK_COUNT } ScoreLink;
 
-static bool read_link(const KernelCall *call, Link *out, Error *err)
+static bool read_link(const KernelCall *call, ScoreLink *out, Error *err)
 {
-    static const char *const names[] = {/* ORDER Link */ "NONE", "LOGISTIC", "SOFTMAX"};
+    static const char *const names[] = {/* ORDER ScoreLink */ "NONE", "LOGISTIC", "SOFTMAX"};
     const Attr *attr = op_attr(kernel_graph(call), call->op, "post_transform");
     Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("NONE");
     for (*out = LINK_NONE; *out < LINK_COUNT; ++*out)
@@ -136,7 +136,7 @@ static bool read_link(const KernelCall *call, Link *out, Error *err)
     return error_kind(err, ERROR_RUN, "post_transform %.*s is not computed", STR_ARG(word));
 }
 
-static void transform(Link kind, double *x, int n)
+static void transform(ScoreLink kind, double *x, int n)
 {
     double most = -INFINITY, sum = 0;
     for (int i = 0; i < n; i++)
@@ -156,7 +156,7 @@ static bool classify(const KernelCall *call, Error *err)
                *shift = op_attr(graph, call->op, "intercepts"),
                *label = op_attr(graph, call->op, "classlabels_ints");
     int n_classes = list_length(label);
-    Link kind;
+    ScoreLink kind;
     if (n_classes < 2)
         return error_kind(err, ERROR_RUN, "its labels are strings, or fewer than two");
     if (!kernel_needs(call, 1, err) || !read_link(call, &kind, err))
