@@ -35,9 +35,11 @@ static bool is_included(const lua_Debug *at)
 static int line_from_level(lua_State *L, int level)
 {
     lua_Debug at;
-    for (; lua_getstack(L, level, &at); level++)
-        if (lua_getinfo(L, "Sl", &at) && at.currentline > 0 && !is_included(&at))
+    for (; lua_getstack(L, level, &at); level++) {
+        bool own = lua_getinfo(L, "S", &at) && at.what[0] != 'C' && !is_included(&at);
+        if (own && lua_getinfo(L, "l", &at) && at.currentline > 0)
             return at.currentline;
+    }
     return 0;
 }
 
