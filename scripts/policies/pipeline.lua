@@ -36,11 +36,12 @@ end
 SIZES = common.sizes(batch_axes)
 
 function PAS(graph, resource)
+    local batch = batch_axes(resource)
     common.use_axes("pipeline.lua", resource, {
-        {"dp", "the batch stays whole"},
+        {"dp", #batch == 0 and "the batch stays whole" or nil},
         {"pp", "there is one stage"},
     }, zero.axes(resource))
-    common.cut_batch(graph, batch_axes(resource))
+    common.cut_batch(graph, batch)
     stages.place(graph, "pp", resource)
     zero.store(graph, resource)
     common.recompute(graph, resource)
