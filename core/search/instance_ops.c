@@ -27,7 +27,7 @@ static int32_t cost_key(Making *m, int32_t op)
     int32_t *key = arena_array(m->scratch, int32_t, 5 + n);
     key[0] = instance_set(m->to, m->to->node_of_op[op]);
     key[1] = inferred->space[op];
-    key[2] = op_absorbed_by(inferred, op) >= 0;
+    key[2] = op_absorbed_by(inferred, op) >= 0 || op_made_by(inferred, op) >= 0;
     key[3] = at->op_type;
     key[4] = routed_op_code(m->to->as->routed, op);
     for (int o = 0; o < n; o++) {

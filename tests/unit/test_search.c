@@ -416,6 +416,33 @@ static void is_the_best_of_all(void **state)
     }
 }
 
+#define NORM(y, x, n)                                                                              \
+    "local " y " = model:op('LayerNormalization', {" x ", model:param('s" n "', {256}, 'f32'), "   \
+    "model:param('b" n "', {256}, 'f32')})\n"
+
+/* Two norms whose gradients have one index space each. The first norms an input: no gradient of it
+ * is made, and with it those of its scale and bias, which then take time of their own. */
+static void gradients_alike_may_cost_differently(void **state)
+{
+    (void)state;
+    static const char model[] = MODEL_OF("local x = model:input('x', 'f32', {64, 256})\n" NORM(
+        "y", "x", "1") "local z = model:op('MatMul', {y, model:param('w', {256, 256}, "
+                       "'f32')})\n" NORM("n", "z", "2") "model:output(n, 'out')\n");
+    Hooked f = hooked_new();
+    char path[] = "/tmp/dimscope_search_XXXXXX.lua";
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    close(file);
+    assert_true(file_write(path, str_from(model), NULL));
+    Session *session = open_session(&f, path, "dp=2,tp=2", NULL, "sgd");
+    SearchResult result = search(&f, &(SearchRequest){.session = session});
+    assert_true(result.proven);
+    assert_near(result.model_us, result.cost_us);
+    session_close(session);
+    unlink(path);
+    hooked_free(&f);
+}
+
 /* ---- prices of other choices ---- */
 
 /* With the op cut as it was decided forbidden, no plan is nearer than the price. */
@@ -592,6 +619,7 @@ int main(void)
         cmocka_unit_test(pins_of_frozen_dims_are_named),
         cmocka_unit_test(is_proven_where_moves_split_axes),
         cmocka_unit_test(adds_up_the_plan_it_finds),
+        cmocka_unit_test(gradients_alike_may_cost_differently),
         cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
         cmocka_unit_test(prices_of_memory_bound_unfolded_layers),
