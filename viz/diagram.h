@@ -64,6 +64,7 @@ bool diagram_kind_find(Str name, DiagramKind *out,
 typedef struct {
     const char *op;       /* "Gemm"; "38 ops"; of a moved value "all_reduce" */
     const char *path;     /* of the module; of a value: its name */
+    const char *first;    /* "Reshape_5": of ops that are not a whole module, the first one; NULL */
     const char *layer;    /* "3", "0-11": the numbers of the repeated layers that contain it */
     const char *sharding; /* of an op's result or of a value; if it is moved: "8/dp,768 +tp ->
                              8/dp,768" */

@@ -73,6 +73,8 @@ static const char *box_id(Ids *ids, const DiagramBox *box)
         buf_add(&text, box->cells[0].text.str);
     if (box->look == BOX_POINT || text.n == 0)
         buf_printf(&text, " %s", looks[box->look] ? looks[box->look] : "box");
+    else if (facts && facts->first)
+        buf_printf(&text, " %s", facts->first);
     else if (facts && facts->op && isalpha((unsigned char)*facts->op))
         buf_printf(&text, " %s", facts->op);
     return id_of(ids, "", buf_str(&text));

@@ -104,6 +104,31 @@ static const char *common_path(const Draw *draw, const int32_t *op, int n)
     return same > 0 ? arena_str(draw->arena, (Str){first, same}) : NULL;
 }
 
+static bool is_within(const Draw *draw, int32_t op, const char *path)
+{
+    size_t n = strlen(path);
+    const char *own = op < 0 || op >= draw->graph->n_ops ? "" : op_path(draw->graph, op);
+    return strncmp(own, path, n) == 0 && (own[n] == '\0' || own[n] == '.' || n == 0);
+}
+
+/* The name of the first op in its module, if the ops are not all of the module `path`, as far as
+ * ops beside them say; NULL if they are. A box that begins at the same op has the same name in the
+ * drawings of two plans. */
+static const char *first_name(const Draw *draw, const int32_t *op, int n, const char *path)
+{
+    Str label = label_op(draw->session, draw->arena, op[0]);
+    size_t n_path = strlen(path), start = 0;
+    bool whole = !is_within(draw, op[0] - 1, path) && !is_within(draw, op[n - 1] + 1, path);
+
+    for (size_t i = 0; i < label.n; i++)
+        start = label.s[i] == '/' ? i + 1 : start;
+    if (start == 0 && n > 1 && str_starts(label, str_from(path)) && n_path > 0)
+        start = n_path + 1; /* the name of its module in this one */
+    return start == 0 || start >= label.n || (n > 1 && whole)
+               ? NULL
+               : arena_str(draw->arena, (Str){label.s + start, label.n - start});
+}
+
 const DiagramFacts *facts_of_ops(const Draw *draw, const int32_t *op, int n)
 {
     const Graph *graph = draw->graph;
@@ -124,6 +149,7 @@ const DiagramFacts *facts_of_ops(const Draw *draw, const int32_t *op, int n)
     }
     facts->op = n == 1 ? label_operator(graph, op[0]) : arena_printf(draw->arena, "%d ops", n);
     facts->path = common_path(draw, op, n);
+    facts->first = first_name(draw, op, n, facts->path ? facts->path : "");
     facts->layer = layer_text(draw, least < 0 ? most : least, most);
     facts->axes = or_none(&axes);
     facts->cause = or_none(&cause);
