@@ -43,13 +43,12 @@ static bool is_a_dim_of(const Operand *operand, int index)
     return true;
 }
 
-bool op_space_in_parts(const OpSpace *space, int index)
+/* Whether the index dim can be sharded at will, and is a dim by itself where an operand has it. */
+static bool is_by_itself(const OpSpace *space, int index)
 {
-    uint32_t left, right;
     const IndexDim *dim = &space->index[index];
-    if (space->own || space->no_rule || dim->rule || dim->role == ROLE_FROZEN ||
-        (dim->role == ROLE_REDUCE && dim->reduce != REDUCE_SUM) ||
-        !op_space_contracts(space, &left, &right))
+    if (dim->rule || dim->role == ROLE_FROZEN ||
+        (dim->role == ROLE_REDUCE && dim->reduce != REDUCE_SUM))
         return false;
     for (int i = 0; i < space->n_inputs + space->n_outputs; i++)
         if (!space->operand[i].absent &&
@@ -58,10 +57,23 @@ bool op_space_in_parts(const OpSpace *space, int index)
     return true;
 }
 
+static bool is_known_product(const OpSpace *space)
+{
+    uint32_t left, right;
+    return !space->own && !space->no_rule && op_space_contracts(space, &left, &right);
+}
+
+bool op_space_in_parts(const OpSpace *space, int index)
+{
+    return is_known_product(space) && is_by_itself(space, index);
+}
+
 bool op_space_is_product(const OpSpace *space)
 {
+    if (!is_known_product(space))
+        return false;
     for (int j = 0; j < space->n_index; j++)
-        if (!op_space_in_parts(space, j))
+        if (!is_by_itself(space, j))
             return false;
-    return space->n_index > 0;
+    return true;
 }
