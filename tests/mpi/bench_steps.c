@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { TURNS = 50 };
+enum { TURNS = 25 };
 
 typedef struct {
     const char *name;
