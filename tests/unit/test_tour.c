@@ -68,6 +68,25 @@ static void one_key_does_a_step(void **state)
     stop(&f);
 }
 
+/* A menu that a step opens and leaves stays until Esc is pressed. */
+static void what_a_step_opens_is_seen(void **state)
+{
+    (void)state;
+    Fixture f = start(80, 24);
+    int at = 0;
+    while (!strstr(tour_steps[at].keys, "x<Esc>"))
+        at++;
+    for (int i = 0; i <= at; i++)
+        app_type(f.app, STR("<C-n>"));
+    assert_int_equal(f.app->tour.step, at);
+    assert_non_null(strstr(screen(&f), "as now"));
+    assert_null(strstr(screen(&f), "C-n does it"));
+    app_type(f.app, STR("<Esc>"));
+    assert_int_equal(f.app->tour.step, at + 1);
+    assert_null(strstr(screen(&f), "as now"));
+    stop(&f);
+}
+
 /* What is typed beside the steps does what it always does, and the step waits. */
 static void one_may_look_about(void **state)
 {
@@ -98,9 +117,8 @@ static void its_box_hides_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_step_brings_its_fact),
-        cmocka_unit_test(one_key_does_a_step),
-        cmocka_unit_test(one_may_look_about),
+        cmocka_unit_test(every_step_brings_its_fact), cmocka_unit_test(one_key_does_a_step),
+        cmocka_unit_test(what_a_step_opens_is_seen),  cmocka_unit_test(one_may_look_about),
         cmocka_unit_test(its_box_hides_nothing),
     };
     return cmocka_run_group_tests_name("tour", tests, NULL, NULL);

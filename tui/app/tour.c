@@ -39,9 +39,8 @@ const TourStep tour_steps[] = {
      "you can decide more; :write saves it.",
      "8", "[8 Policy]"},
     {"Training, in five steps. So far the plan covers only the forward pass. :train derives the "
-     "rest of "
-     "the "
-     "step: the loss, the backward pass, the update by AdamW. Your pins and the policy stay.",
+     "rest of the step: the loss, the backward pass, the update by AdamW. Your pins and the policy "
+     "stay.",
      "1:train auto<Enter>", "BWD ms"},
     {"A row has both passes now: ms forward, BWD ms for its backward ops. A square "
      "on the left marks what is kept for the backward pass. What is that, in bytes?",
@@ -49,13 +48,13 @@ const TourStep tour_steps[] = {
     {"By layer, the largest first; AGAIN is the time to recompute it. What would recomputation or "
      "ZeRO change? Each setting of the policy is planned. Look, and leave with Esc.",
      "x<Esc>", "KEPT OUTPUT OF"},
-    {"Back to communication: each row now shows its pass. Gradients are reduced in the update, "
-     "once "
-     "a step; the rest is paid for every micro-batch.",
-     "5", "backward"},
+    {"Back to communication: each row now has its pass. Gradients are reduced in the update, once "
+     "a step; the rest is paid for every micro-batch. f shows those of the update alone.",
+     "5fpass:update<Enter>", "update   AR dp"},
     {"Last, a weight and its gradient: how each is sharded, where the gradient is reduced, and "
-     "where the states of the optimizer are stored. gb goes from one to the other.",
-     "1gg/h.3.mlp.c_fc.weight<Enter>3", "once a step"},
+     "where the states of the optimizer are stored. gb goes from one to the other. F drops the "
+     "filter.",
+     "F1gg/h.3.mlp.c_fc.weight<Enter>3", "once a step"},
     {"The keys are at the bottom of each screen, and ? lists them all. q leaves. Now your own "
      "model: dimscope MODEL.onnx -m dp=2,tp=4 -p megatron.",
      "", ""},
@@ -76,7 +75,13 @@ static Str keys_left(const TourStep *step, int n_typed)
 
 Str tour_rest(const Tour *tour)
 {
-    return keys_left(&tour_steps[tour->step], tour->n_typed);
+    static const char leave[] = "<Esc>";
+    enum { LEAVE = sizeof leave - 1 };
+    Str rest = keys_left(&tour_steps[tour->step], tour->n_typed);
+
+    if (rest.n > LEAVE && str_ends(rest, str_from(leave)))
+        rest.n -= LEAVE;
+    return rest;
 }
 
 void tour_key(Tour *tour, Key pressed)
@@ -120,18 +125,21 @@ int tour_lines(const Tour *tour, int w, int h)
     return h - n < LAYOUT_MIN_H ? 0 : n;
 }
 
-/* Typed words stand together, named keys apart: "/c_fc Enter". */
+/* Typed words stand together, named keys apart: "/c_fc Enter 3", ":train auto Enter". */
 static void draw_keys(const TourStep *step, int n_typed, Arena *scratch, Pen *pen)
 {
     Str rest = str_from(step->keys);
     Key key;
 
     pen_puts(pen, ROLE_HEAD, *step->keys ? "  press " : "  the end");
+    bool apart = false;
     for (int i = 0; key_script_next(&rest, &key); i++) {
         Buf name = buf_new(scratch);
         key_format(key, &name);
-        pen_printf(pen, i < n_typed ? ROLE_DIM : ROLE_FOCUS, name.n > 1 && i > 0 ? " %s" : "%s",
-                   name.s);
+        bool named = name.n > 1 && key != ' ';
+        pen_printf(pen, i < n_typed ? ROLE_DIM : ROLE_FOCUS,
+                   (named || apart) && i > 0 ? " %s" : "%s", key == ' ' ? " " : name.s);
+        apart = named;
     }
 }
 
@@ -145,7 +153,8 @@ void tour_draw(const Tour *tour, Arena *scratch, Pen *pen)
         n++;
     pen_printf(pen, ROLE_FOCUS, "══ tour %d of %d ══", tour->step + 1, n);
     draw_keys(step, tour->n_typed, scratch, pen);
-    pen_puts(pen, ROLE_DIM, *step->keys ? "   C-n does it" : "");
+    bool leaves = str_eq(tour_rest(tour), STR("<Esc>")); /* a menu takes the keys */
+    pen_puts(pen, ROLE_DIM, *step->keys && !leaves ? "   C-n does it" : "");
     while (rest.n > 0) {
         pen_line(pen);
         pen_rune(pen, ROLE_TEXT, ' ');

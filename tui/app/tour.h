@@ -31,7 +31,8 @@ typedef struct {
 int tour_lines(const Tour *tour, int w, int h); /* lines of the screen that it takes; 0 when off */
 void tour_draw(const Tour *tour, Arena *scratch, Pen *pen);
 void tour_key(Tour *tour, Key key); /* pressed by the user */
-Str tour_rest(const Tour *tour);    /* keys of the step that are still to be pressed */
+Str tour_rest(const Tour *tour);    /* keys of the step that are still to be pressed; what they
+                                       open is left by a last Esc, once it has been seen */
 
 void tour_format(Buf *out); /* all steps, to be read */
 
