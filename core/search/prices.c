@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "core/base/vec.h"
+#include "core/plan/routed.h"
 #include "core/reshard/alike.h"
 #include "core/reshard/measured.h"
 
@@ -245,16 +246,28 @@ bool prices_settle(Prices *prices, int32_t id)
     return true;
 }
 
-bool prices_take(Prices *prices, Dtype dtype, const Sharding *from, const Sharding *to, double fill,
-                 const ReshardPath *path)
+static bool take(Prices *prices, const Asked *move, const ReshardPath *path)
 {
-    Asked move = {(int32_t)dtype, shardings_put(prices->shardings, from),
-                  shardings_put(prices->shardings, to), (float)fill};
-    int32_t id = intern_find(prices->asked->moves, &move, sizeof move);
+    int32_t id = intern_find(prices->asked->moves, move, sizeof *move);
     if (id < 0 || path->us >= price_at(prices, id)->us * (1 - SAME))
         return false;
     settle_on(prices, id, path);
     return true;
+}
+
+bool prices_take(Prices *prices, const Plan *plan)
+{
+    bool taken = false;
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *move = &plan->moved->reshards[i];
+        const Sharding *from = shardings_at(plan->shardings, move->from);
+        const Sharding *to = shardings_at(plan->shardings, move->to);
+        double fill = routed_move_fill(plan->routed, move->tensor, from, to, plan->mesh);
+        Asked asked = {plan->inferred->dtype[move->tensor], shardings_put(prices->shardings, from),
+                       shardings_put(prices->shardings, to), (float)fill};
+        taken |= move->from_devices == move->to_devices && take(prices, &asked, move->path);
+    }
+    return taken;
 }
 
 double prices_us(const Prices *prices, int32_t id)

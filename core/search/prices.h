@@ -12,7 +12,7 @@
 #ifndef CORE_SEARCH_PRICES_H
 #define CORE_SEARCH_PRICES_H
 
-#include "core/reshard/reshard.h"
+#include "core/plan/plan.h"
 
 enum { SETTLED_ATOMS_MAX = 6 }; /* 64 devices */
 
@@ -48,10 +48,9 @@ bool prices_tighten(Prices *prices, int32_t id);
 /* Finds the move that a plan makes, or first that bound. False: the move is settled, and nothing
  * changes. */
 bool prices_settle(Prices *prices, int32_t id);
-/* Takes the price of a move that a plan makes on that path, if it was asked for and costs less;
- * returns whether it does. */
-bool prices_take(Prices *prices, Dtype dtype, const Sharding *from, const Sharding *to, double fill,
-                 const ReshardPath *path);
+/* Takes the prices of moves that a plan makes for less than was found; returns whether there are
+ * any. */
+bool prices_take(Prices *prices, const Plan *plan);
 /* The least that the move can cost as a part of larger collectives: its bytes, each at the time of
  * a byte in the collective of the size that serves it best. */
 double prices_joined_us(const Prices *prices, int32_t id);

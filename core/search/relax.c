@@ -31,20 +31,30 @@ static double amount_at(const RelaxedInstance *relaxed, int point, const int32_t
     return sum;
 }
 
+/* Solves without limits, with prices. */
+static bool solve_priced(Arena *arena, const RelaxedInstance *relaxed, const double *price,
+                         SolveAnswer *answer)
+{
+    SolveProblem problem = instance_problem(arena, relaxed->instance);
+    const double **cost = arena_array(arena, const double *, problem.n_nodes);
+    for (int32_t i = 0; i < problem.n_nodes; i++)
+        cost[i] = priced(arena, relaxed, price, i);
+    problem.cost = cost;
+    return solve(arena, &problem, relaxed->how, answer, NULL) && answer->outcome == SOLVE_CHOICE;
+}
+
+const int32_t *relaxed_choice(Arena *arena, const RelaxedInstance *relaxed, const double *price)
+{
+    SolveAnswer answer;
+    return solve_priced(arena, relaxed, price, &answer) ? answer.choice : NULL;
+}
+
 double relaxed_bound(const RelaxedInstance *relaxed, const double *price, double *over)
 {
     Arena *scratch = arena_new();
-    SolveProblem problem = instance_problem(scratch, relaxed->instance);
-    const double **cost = arena_array(scratch, const double *, problem.n_nodes);
     SolveAnswer answer;
-    double bound = 0;
-    for (int32_t i = 0; i < problem.n_nodes; i++)
-        cost[i] = priced(scratch, relaxed, price, i);
-    problem.cost = cost;
-    bool found =
-        solve(scratch, &problem, relaxed->how, &answer, NULL) && answer.outcome == SOLVE_CHOICE;
-    if (found)
-        bound = answer.bound;
+    bool found = solve_priced(scratch, relaxed, price, &answer);
+    double bound = found ? answer.bound : 0;
     for (int p = 0; p < relaxed->n; p++) {
         bound -= price[p] * relaxed->limit;
         if (over)

@@ -28,6 +28,9 @@ typedef struct {
  * over: [n], by how many bytes the choice that it leads to passes the limit; may be NULL. */
 double relaxed_bound(const RelaxedInstance *relaxed, const double *price, double *over);
 
+/* The choice that prices [n] lead to, in the arena; NULL if it was stopped before there was one. */
+const int32_t *relaxed_choice(Arena *arena, const RelaxedInstance *relaxed, const double *price);
+
 /* Raises prices [n] to where the bound is greatest, one after another. */
 void relaxed_prices(const RelaxedInstance *relaxed, double *price);
 

@@ -2,7 +2,6 @@
 
 #include "core/base/units.h"
 #include "core/cost/pipeline.h"
-#include "core/plan/routed.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 #include "core/search/choice_prices.h"
@@ -26,7 +25,10 @@ enum { POINTS_MAX = 48 };
 #define SAME 1e-9     /* costs that differ by no more are one */
 #define GAP_FIRST .05 /* of answers whose moves are to be settled, then smaller ones */
 #define GAP_LAST 1e-5
+#define SIDE 1e-3         /* of the price of memory: what is not on its other side */
 #define LEAST_GAIN 1e-4   /* for which another path is searched */
+#define PART_OF_MIXED 0.2 /* of the time left: to mix the choices of equal layers; or: */
+#define MIXED_S 5.0
 #define PART_OF_PLANS 0.6 /* of the time left: to find a plan, before the bound is sought */
 
 typedef struct {
@@ -48,6 +50,7 @@ typedef struct {
     double relaxed_us;      /* a bound of unfolded layers; 0: none */
     double best_us;         /* of plans within the limit so far */
     const int32_t *choice;  /* [nodes] of that plan; NULL: it is the session's */
+    bool mixes;             /* plans of both sides of a price: find_mixed() */
     bool taken;             /* prices of moves from plans since the last solution */
     double gap;             /* to which answers are found whose moves are to be settled */
     StageWeights *paths;    /* of the plans so far; NULL: no schedule */
@@ -138,7 +141,9 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
                         .context = s};
     double before = clock_s();
     if (s->deadline_s > 0) /* what proves the answer wants its part */
-        how.seconds = seconds_left(s) * (rest ? PART_OF_PLANS : 1);
+        how.seconds = seconds_left(s) * (s->mixes ? PART_OF_MIXED : rest ? PART_OF_PLANS : 1);
+    else if (s->mixes)
+        how.seconds = MIXED_S;
     progress_stage(s->request->progress, "searching", 0);
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
@@ -180,19 +185,13 @@ static void close_others(Search *s)
 
 /* ---- plans ---- */
 
-/* What the search minimises: search.h. */
-static double cost_us(const Plan *plan)
-{
-    return plan_step_us(plan);
-}
-
 /* Takes the plan of these decisions if it is the best so far that keeps the limit. */
 static void offer(Search *s, const Plan *plan, const Decision *decisions, int n, double model_us,
                   const int32_t *choice)
 {
     SearchResult *result = s->result;
     int64_t most = s->request->max_peak_bytes, peak = plan->priced->totals.peak_bytes;
-    double us = cost_us(plan);
+    double us = plan_step_us(plan);
     if ((most > 0 && peak > most) || us >= s->best_us)
         return;
     s->best_us = us;
@@ -214,7 +213,7 @@ static bool offer_own_plan(Search *s)
     const Plan *own = s->session.plan;
     if (plan_is_legal(own))
         offer(s, own, s->lifted.at, s->lifted.n,
-              own->decided->stages && own->decided->stages->n > 1 ? cost_us(own)
+              own->decided->stages && own->decided->stages->n > 1 ? plan_step_us(own)
                                                                   : own->priced->totals.step_us,
               NULL);
     return true;
@@ -244,21 +243,6 @@ static void keep_decision(Arena *arena, Journal *kept, const Decision *decision)
     journal_add(kept, arena, &own);
 }
 
-/* Takes the prices of moves that the plan makes for less than was found. */
-static void take_moves(Search *s, const Plan *plan)
-{
-    for (int i = 0; i < plan->moved->n_reshards; i++) {
-        const Reshard *move = &plan->moved->reshards[i];
-        const Sharding *from = shardings_at(plan->shardings, move->from);
-        const Sharding *to = shardings_at(plan->shardings, move->to);
-        Dtype dtype = (Dtype)plan->inferred->dtype[move->tensor];
-        if (move->from_devices == move->to_devices)
-            s->taken |= prices_take(
-                s->memo->prices, dtype, from, to,
-                routed_move_fill(plan->routed, move->tensor, from, to, plan->mesh), move->path);
-    }
-}
-
 /* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
 static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *err)
 {
@@ -272,7 +256,7 @@ static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *
         keep_decision(s->arena, &all, &s->lifted.at[i]);
     for (int i = 0; i < decisions.n; i++)
         keep_decision(s->arena, &all, &decisions.at[i]);
-    take_moves(s, plan);
+    s->taken |= prices_take(s->memo->prices, plan);
     offer(s, plan, all.decisions.at, all.n_done, answer->objective, answer->choice);
     if (s->paths && plan_is_legal(plan))
         stage_weights_add(s->paths, plan);
@@ -500,8 +484,7 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
             *err = why;
         return *over;
     }
-    take_moves(s, s->session.plan);
-    if (s->taken)
+    if (prices_take(s->memo->prices, s->session.plan))
         instance_weigh(s->instance, COST_FOUND);
     s->taken = false;
     if (request->holes)
@@ -509,18 +492,72 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
     return true;
 }
 
+/* The best plan is near enough to the bound of unfolded layers. */
+static bool is_near(const Search *s)
+{
+    return s->relaxed_us > 0 && s->best_us - s->relaxed_us <= s->request->gap * s->best_us;
+}
+
+/* Folded choices on both sides of the prices of memory: a few layers take one, the others the
+ * other. */
+typedef struct {
+    Instance *folded;
+    const int32_t *choice[3]; /* at less, at more, of the best plan; NULL: none */
+} Sides;
+
+static Sides sides_of(Search *s, const RelaxedInstance *relaxed, const double *price)
+{
+    Sides sides = {s->instance, {NULL, NULL, s->choice}};
+    double near[POINTS_MAX];
+    for (int i = 0; i < 2; i++) {
+        for (int p = 0; p < relaxed->n; p++)
+            near[p] = price[p] * (i == 0 ? 1 - SIDE : 1 + SIDE);
+        sides.choice[i] = relaxed_choice(s->arena, relaxed, near);
+    }
+    return sides;
+}
+
+/* Searches plans in which every layer takes a choice of one of the sides. */
+static bool find_mixed(Search *s, const Sides *sides, SolveAnswer *answer, Error *err)
+{
+    int32_t n_nodes = s->instance->nodes.n;
+    bool **may = arena_array(s->arena, bool *, n_nodes);
+    const bool **allowed = arena_array(s->arena, const bool *, n_nodes);
+    for (int32_t n = 0; n < n_nodes; n++) {
+        may[n] = arena_array(s->arena, bool, s->instance->nodes.at[n].n);
+        allowed[n] = s->instance->nodes.at[n].kind == NODE_SHARED ? NULL : may[n];
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!sides->choice[i])
+            continue;
+        start_keep(sides->folded, sides->choice[i]);
+        const int32_t *choice = start_of(s->arena, s->instance);
+        for (int32_t n = 0; choice && n < n_nodes; n++)
+            may[n][choice[n]] = true;
+    }
+    s->allowed = allowed;
+    s->mixes = true;
+    bool ok = find_plan(s, answer, err);
+    s->mixes = false;
+    s->allowed = NULL;
+    return ok;
+}
+
 /* Lays out unfolded choices behind folded ones. Where those felt the limit, their plans tell where
  * these do, and the prices of memory under which they are bounded. */
-static bool unfold_choices(Search *s, bool *over, Error *err)
+static bool unfold_choices(Search *s, SolveAnswer *answer, bool *over, Error *err)
 {
     Plan *felt[POINTS_MAX];
+    Sides sides = {0};
     double price[POINTS_MAX] = {0};
     int n = s->n_points;
     SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
     RelaxedInstance relaxed = {s->instance, s->point, n, (double)s->request->max_peak_bytes, &how};
     bool relax = n > 0 && !s->paths && !s->allowed;
-    if (relax)
+    if (relax) {
         relaxed_prices(&relaxed, price);
+        sides = sides_of(s, &relaxed, price);
+    }
     memcpy(felt, s->felt, sizeof felt);
     s->n_points = 0;
     bool ok = lay_choices(s, true, over, err);
@@ -534,13 +571,7 @@ static bool unfold_choices(Search *s, bool *over, Error *err)
     how.seconds = seconds_left(s);
     relaxed.instance = s->instance;
     s->relaxed_us = relaxed_bound(&relaxed, price, NULL);
-    return true;
-}
-
-/* The plan of equal layers is near enough to the bound of unfolded ones. */
-static bool is_near(const Search *s)
-{
-    return s->relaxed_us > 0 && s->best_us - s->relaxed_us <= s->request->gap * s->best_us;
+    return is_near(s) || find_mixed(s, &sides, answer, err);
 }
 
 /* Where layers are searched each by itself, the plan of equal ones comes first: it is a start from
@@ -557,7 +588,7 @@ static bool find_all(Search *s, Error *err)
             add_up_plan(s);
         bool settled = s->paths || limited || settle_plan(s, &answer, err);
         answer = (SolveAnswer){.outcome = SOLVE_UNKNOWN};
-        if (!settled || !unfold_choices(s, &over, err))
+        if (!settled || !unfold_choices(s, &answer, &over, err))
             return false;
         if (!over && is_near(s)) {
             s->result->bound_us = s->relaxed_us;
@@ -601,7 +632,7 @@ static bool search_all(Search *s, Error *err)
     SearchResult *result = s->result;
     if (!check(&s->session, err))
         return false;
-    result->before_us = cost_us(s->session.plan);
+    result->before_us = plan_step_us(s->session.plan);
     result->before_bytes = s->session.plan->priced->totals.peak_bytes;
     offer_own_plan(s);
     if (!find_on_paths(s, err))
