@@ -110,6 +110,20 @@ def check_dot(run, check):
     check("a step's boxes have phases and causes", {"forward", "backward", "update"} <= phases and causes > 10, (phases, causes))
 
 
+def check_ids(run, check):
+    """A box of several ops has the name of the first: one id is one box under each policy."""
+    def boxes(policy):
+        made = run("export", "samples/models/gpt2.onnx", "-m", "dp=2,tp=4", "-p", policy, "--dot", "--kind", "overview").stdout
+        read = subprocess.run(["gvpr", 'N[path != ""] {print(id, "|", path)}'], input=made, capture_output=True)
+        return dict(line.split("|") for line in read.stdout.decode().splitlines())
+    of = {policy: boxes(policy) for policy in ("megatron", "megatron_sp", "fsdp")}
+    for policy, rows in of.items():
+        same = {name: (path, of["megatron"][name]) for name, path in rows.items() if name in of["megatron"]}
+        numbered = [name for name in rows if re.search(r"-\d+$", name)]
+        check(f"ids of boxes under {policy} are names", len(same) > 4 and not numbered, (same, numbered))
+        check(f"and one id is one box under {policy}", all(one == other for one, other in same.values()), same)
+
+
 def check_onnx(run, check, scratch):
     """The model of a step opens by itself, with the sizes beside it, and is sharded as it was."""
     path = os.path.join(scratch, "step.onnx")
@@ -147,4 +161,5 @@ def measure(run, check, scratch):
     check_shardy(run, check)
     check_nnscaler(run, check)
     check_dot(run, check)
+    check_ids(run, check)
     check_onnx(run, check, scratch)

@@ -98,12 +98,11 @@ static Str long_cause(const Ui *ui, const Reshard *reshard, int width)
     int32_t op = reshard->n_uses > 0 ? ui_plan(ui)->moved->reshard_uses[reshard->use] : -1;
     if (op < 0)
         return line;
-    Str reader = str_from(
-        arena_printf(ui->frame, "%.*s for %s", STR_ARG(line), label_operator(ui_graph(ui), op)));
+    const char *name = label_operator(ui_graph(ui), op);
+    Str reader = str_from(arena_printf(ui->frame, "%.*s for %s", STR_ARG(line), name));
     int need = text_columns(reader);
-    const Decision *pin = need + SOURCE_LEAST > width || !reasons_ready(ui, ui_plan(ui))
-                              ? NULL
-                              : comm_cause(ui->frame, ui->session, reshard);
+    bool roomy = need + SOURCE_LEAST <= width && reasons_ready(ui, ui_plan(ui));
+    const Decision *pin = roomy ? comm_cause(ui->frame, ui->session, reshard) : NULL;
     if (!pin || pin->origin.kind != ORIGIN_POLICY)
         return need <= width ? reader : line;
     Buf text = buf_marked(ui->frame);
