@@ -122,8 +122,8 @@ static const char *first_name(const Draw *draw, const int32_t *op, int n, const 
 
     for (size_t i = 0; i < label.n; i++)
         start = label.s[i] == '/' ? i + 1 : start;
-    if (start == 0 && n > 1 && str_starts(label, str_from(path)) && n_path > 0)
-        start = n_path + 1; /* the name of its module in this one */
+    if (n > 1 && n_path > 0 && str_starts(label, str_from(path)))
+        start = n_path + 1; /* with the name of its module in this one */
     return start == 0 || start >= label.n || (n > 1 && whole)
                ? NULL
                : arena_str(draw->arena, (Str){label.s + start, label.n - start});
