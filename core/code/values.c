@@ -189,7 +189,7 @@ void values_put_unpinned(const Session *session, const char *comment, Buf *out)
     Intern *places = intern_new(out->arena);
     for (int i = 0; i < plan->decided->n_pins; i++) {
         const Decision *pin = plan->decided->pins[i];
-        int32_t place[2] = {pin->kind, pin->place}, n = intern_count(places) + 1;
+        int32_t place[2] = {(int32_t)pin->kind, pin->place}, n = intern_count(places) + 1;
         if (!pins_activation(plan->inferred, pin) ||
             intern_put(places, place, sizeof place) < n - 1 || n > NAMED_MOST)
             continue;

@@ -78,7 +78,7 @@ const Operator *operator_find(const char *name)
     const Operator *table;
     for (int t = 0; (table = table_at(t)); t++)
         for (const Operator *row = table; row->name; row++)
-            if (strcmp(row->name, name) == 0)
+            if (row->name[0] == name[0] && strcmp(row->name, name) == 0)
                 return row;
     return NULL;
 }

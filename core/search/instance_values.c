@@ -35,7 +35,7 @@ static InstanceRead read_of(const Making *m, int32_t op, int operand)
                          .slot = -1};
     if (making_may_pass(m, op, operand, &leaf)) {
         read.slot = slot_of(node, making_slot(inferred, op));
-        read.linear = program_space(inferred, op)->operand[operand].linear;
+        read.linear = (int32_t)program_space(inferred, op)->operand[operand].linear;
         read.leaf = leaf;
         read.sum = node->kind == NODE_SUM && read.linear == LINEAR_TOGETHER;
     }

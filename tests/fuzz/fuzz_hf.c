@@ -265,7 +265,7 @@ static void open_model(const SessionHooks *hooks, int what)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-    enum { RAW = 255, OPENED_OF = 8 };
+    enum { RAW = 255, OPENED_OF = 16 };
     static Arena *kept;
     static Scripts *scripts;
     if (n_bytes < 2)

@@ -132,7 +132,8 @@ static Json *numbers_json(const PublishedNumbers *said)
 {
     Json *out = json_object();
     for (int part = 0; part < PUBLISHED_PARTS; part++)
-        json_set_real(out, part == PUBLISHED_TIME ? "step_us" : published_part_name(part),
+        json_set_real(out,
+                      part == PUBLISHED_TIME ? "step_us" : published_part_name((PublishedPart)part),
                       said->part[part]);
     return out;
 }

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-static void put(Ui *ui, bool is_error, const char *format, va_list args)
+static void __attribute__((format(printf, 3, 0)))
+put(Ui *ui, bool is_error, const char *format, va_list args)
 {
     vsnprintf(ui->messages.text, sizeof ui->messages.text, format, args);
     ui->messages.is_error = is_error;

@@ -566,9 +566,9 @@ static Text column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fac
     if (column == COL_TIME)
         return text_of(fixed(ui, facts->us / time_unit(ui)->scale, time_unit(ui)->decimals));
     if (column == COL_PARAMS || column == COL_FLOPS)
-        return text_of(counted(ui, graph_row_sum(ui, row, sum_of(column))));
+        return text_of(counted(ui, graph_row_sum(ui, row, sum_of((int)column))));
     if (column == COL_BACKWARD || column == COL_WEIGHTS)
-        return text_of(fixed(ui, graph_row_sum(ui, row, sum_of(column)) / time_unit(ui)->scale,
+        return text_of(fixed(ui, graph_row_sum(ui, row, sum_of((int)column)) / time_unit(ui)->scale,
                              time_unit(ui)->decimals));
     if (column == COL_SAVED)
         return text_of(fixed(ui, graph_row_sum(ui, row, SUM_SAVED) / (1 << 20), 1));
