@@ -51,17 +51,22 @@ static int32_t add2(Flex *f, const char *op_type, int32_t x, int32_t y)
     return add(f, op_type, (int32_t[]){x, y}, 2, NULL, 0, -1);
 }
 
-/* i64[1] */
-static int32_t constant(Flex *f, const char *what, int64_t value)
+/* A number of 8 or 4 bytes, little-endian, like all data here. */
+static int32_t constant(Flex *f, const char *what, Dtype dtype, Shape shape, const void *value)
 {
-    const Shape one = {.n_dims = 1, .dim = {1}};
-    char *bytes = arena_alloc(f->reader->arena, sizeof value);
-    memcpy(bytes, &value, sizeof value); /* little-endian, like all data here */
+    size_t n = dtype == DT_I64 ? sizeof(int64_t) : sizeof(float);
+    char *bytes = memcpy(arena_alloc(f->reader->arena, n), value, n);
     int32_t tensor = new_tensor(f, what);
     if (tensor >= 0)
-        graph_add_initializer(f->reader->builder, tensor, DT_I64, &one,
-                              (TensorData){.form = DATA_RAW, .bytes = {bytes, sizeof value}});
+        graph_add_initializer(f->reader->builder, tensor, dtype, &shape,
+                              (TensorData){.form = DATA_RAW, .bytes = {bytes, n}});
     return tensor;
+}
+
+/* i64[1] */
+static int32_t size_constant(Flex *f, const char *what, int64_t value)
+{
+    return constant(f, what, DT_I64, (Shape){.n_dims = 1, .dim = {1}}, &value);
 }
 
 /* Dims [start, end) of the shape. */
@@ -116,14 +121,8 @@ static int32_t scale_of(Flex *f)
     const Attr *given = attr_of(f, "scale");
     int32_t scale;
     if (given && given->type == ATTR_FLOAT && given->f != 0) {
-        const Shape scalar = {0};
         float value = (float)given->f;
-        char *bytes = arena_alloc(f->reader->arena, sizeof value);
-        memcpy(bytes, &value, sizeof value);
-        scale = new_tensor(f, "scale");
-        if (scale >= 0)
-            graph_add_initializer(f->reader->builder, scale, DT_F32, &scalar,
-                                  (TensorData){.form = DATA_RAW, .bytes = {bytes, sizeof value}});
+        scale = constant(f, "scale", DT_F32, (Shape){0}, &value);
         return cast(f, scale);
     }
     scale = sizes(f, f->q, 3, 4);
@@ -181,19 +180,18 @@ static void weigh_values(Flex *f, int32_t x, int32_t group)
     add(f, "CastLike", (int32_t[]){x, f->q}, 2, NULL, 0, f->call->outputs[0]);
 }
 
-static bool attend(Flex *f, const Subgraph *score_mod, const Subgraph *prob_mod)
+/* Where a graph cannot be read, the reader has the fault. */
+static void attend(Flex *f, const Subgraph *score_mod, const Subgraph *prob_mod)
 {
     const Attr axis = int_attr(f, "axis", -1);
     f->precision = precision_of(f, score_mod ? score_mod : prob_mod);
-    f->rest = constant(f, "rest", -1);
-    int32_t group = constant(f, "group", 2), x = scores_of(f, group);
+    f->rest = size_constant(f, "rest", -1);
+    int32_t group = size_constant(f, "group", 2), x = scores_of(f, group);
     if (!change(f, score_mod, "score_mod", &x))
-        return false;
+        return;
     x = add(f, "Softmax", &x, 1, &axis, 1, -1);
-    if (!change(f, prob_mod, "prob_mod", &x))
-        return false;
-    weigh_values(f, x, group);
-    return true;
+    if (change(f, prob_mod, "prob_mod", &x))
+        weigh_values(f, x, group);
 }
 
 bool read_flex_attention(OnnxReader *reader, const InlinedCall *call, const Subgraph *score_mod,

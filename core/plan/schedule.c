@@ -5,22 +5,26 @@
 /* ---- the table ---- */
 
 /* ORDER SCHEDULE: with schedule_names(). */
+#define KIND(name_, says_, bubble_) .name = (name_), .says = (says_), .bubble = (bubble_)
 static const ScheduleKind kinds[] = {
-    {"1f1b", "a forward and a backward in turn: few micro-batches are held", "(n-1)/(m+n-1)"},
-    {"1f1b_interleaved", "the same where stages take turns on devices, v on each of g",
-     "(g-1)/(mv+g-1)"},
-    {"1f1b_plus", "1f1b with stages on all devices between", ""},
-    {"eager_1f1b", "1f1b with twice as many forwards ahead, to hide sends", "(n-1)/(m+n-1)"},
-    {"gpipe", "all forwards, then all backwards", "(n-1)/(m+n-1)"},
-    {"looped_bfs", "gpipe where stages take turns on devices, a chunk at a time", "(g-1)/(mv+g-1)"},
-    {"zb1p", "1f1b; gradients of weights fill the bubble, as many micro-batches held", ""},
-    {"zb2p", "zb1p with twice as many micro-batches held and less bubble", ""},
-    {"interleaved_zero_bubble", "zb1p where stages take turns on devices", ""},
-    {"zbv", "zero bubble where two stages of each device lie in a V", ""},
-    {"dualpipev", "two stages in a V, one's forward overlaps the other's backward", ""},
-    {"dualpipe", "the same on two copies of each stage: micro-batches enter at both ends", ""},
-    {"chimera_direct", "two micro-batches at a time through 4 stages", ""},
-    {"infer_pipe", "forwards alone", "(n-1)/(m+n-1)"},
+    {KIND("1f1b", "a forward and a backward in turn: few micro-batches are held", "(n-1)/(m+n-1)")},
+    {KIND("1f1b_interleaved", "the same where stages take turns on devices, v on each of g",
+          "(g-1)/(mv+g-1)")},
+    {KIND("1f1b_plus", "1f1b with stages on all devices between", "")},
+    {KIND("eager_1f1b", "1f1b with twice as many forwards ahead, to hide sends", "(n-1)/(m+n-1)")},
+    {KIND("gpipe", "all forwards, then all backwards", "(n-1)/(m+n-1)")},
+    {KIND("looped_bfs", "gpipe where stages take turns on devices, a chunk at a time",
+          "(g-1)/(mv+g-1)")},
+    {KIND("zb1p", "1f1b; gradients of weights fill the bubble, as many micro-batches held", "")},
+    {KIND("zb2p", "zb1p with twice as many micro-batches held and less bubble", "")},
+    {KIND("interleaved_zero_bubble", "zb1p where stages take turns on devices", "")},
+    {KIND("zbv", "zero bubble where two stages of each device lie in a V", ""), .in_a_v = true},
+    {KIND("dualpipev", "two stages in a V, one's forward overlaps the other's backward", ""),
+     .in_a_v = true},
+    {KIND("dualpipe", "the same on two copies of each stage: micro-batches enter at both ends", ""),
+     .in_a_v = true, .two_copies = true},
+    {KIND("chimera_direct", "two micro-batches at a time through 4 stages", "")},
+    {KIND("infer_pipe", "forwards alone", "(n-1)/(m+n-1)")},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 static bool (*const orders[N_KINDS])(ScheduleMaking *making) = {

@@ -134,6 +134,8 @@ typedef struct {
     const char *says;   /* in half a line */
     const char *bubble; /* formula of the bubble if all stages take equally long; "" if there is
                            none */
+    bool in_a_v;        /* stages s and n-1-s lie on one lane */
+    bool two_copies;    /* of each stage, on two halves of the devices of its lane */
 } ScheduleKind;
 
 const ScheduleKind *schedule_kinds(int *n);

@@ -7,6 +7,7 @@
 typedef struct {
     Str kind;
     int p, n, m; /* ranks, stages, micro-batches */
+    bool in_a_v; /* stages s and n-1-s are of one rank */
     int copies;  /* of each stage: with two, the ranks behind the first half hold the second ones,
                     and micro-batches behind the first half enter there */
     StageTime *stage;
@@ -46,18 +47,16 @@ static int n_lanes(const Asked *asked)
 
 static int lane_of(const Asked *asked, int stage)
 {
-    static const char *const in_a_v[] = {"zbv", "dualpipev", "dualpipe"};
-    bool v = false;
-    for (size_t i = 0; i < sizeof in_a_v / sizeof *in_a_v; i++)
-        v |= str_eq(asked->kind, str_from(in_a_v[i]));
-    return v && stage >= n_lanes(asked) ? asked->n - 1 - stage : stage % n_lanes(asked);
+    return asked->in_a_v && stage >= n_lanes(asked) ? asked->n - 1 - stage : stage % n_lanes(asked);
 }
 
 static bool read_request(Arena *arena, const Json *request, Asked *out, Error *err)
 {
     const Json *times = json_get(request, "times");
     *out = (Asked){.kind = json_str(json_get(request, "kind"), "")};
-    out->copies = str_eq(out->kind, STR("dualpipe")) ? 2 : 1;
+    const ScheduleKind *kind = schedule_kind(out->kind);
+    out->in_a_v = kind && kind->in_a_v;
+    out->copies = kind && kind->two_copies ? 2 : 1;
     if (!read_count(request, "ranks", STAGES_MAX, &out->p, err) ||
         !read_count(request, "stages", STAGES_MAX, &out->n, err) ||
         !read_count(request, "micro_batches", MICRO_BATCHES_MAX, &out->m, err))

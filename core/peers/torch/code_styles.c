@@ -591,7 +591,8 @@ static bool write_pipeline(Writer *it, Error *err)
     const char *class = it->schedule = schedule_class(it->w->arena, stages->schedule);
     if (!class)
         return error_set(err, "torch has no schedule '%s'", stages->schedule);
-    bool bent = strcmp(stages->schedule, "zbv") == 0 || strcmp(stages->schedule, "dualpipev") == 0;
+    const ScheduleKind *kind = schedule_kind(str_from(stages->schedule));
+    bool bent = kind && kind->in_a_v;
     if (!stages_lie_as(it, bent))
         return error_set(err, "its stages are on other ranks than those of %s", class);
     bool ids =
