@@ -17,7 +17,7 @@ export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 
 # They measure time, or drive terminals, whose programs answer in time.
 ALONE="test_beside test_clipboard test_hostile test_job test_progress test_term test_term_jobs test_watch shell python mpi"
-PARTS="golden docs seeds shell faults open exports python families training broken mpi conformance onnx stablehlo cuda"
+PARTS="golden docs seeds shell faults open exports python families training broken mpi conformance onnx contributed stablehlo cuda"
 
 # A crash hides the tests behind it: those planned ("1..N") that did not pass have failed.
 run_unit()

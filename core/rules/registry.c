@@ -1,4 +1,5 @@
 #include "core/rules/registry.h"
+#include "core/rules/written/written.h"
 
 #include "core/base/arena_child.h"
 #include "core/base/peer.h"
@@ -47,6 +48,7 @@ static const Operator *const families[] = {
     operators_order,
     operators_variants,
     operators_contributed,
+    operators_written,
     operators_hlo,
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };

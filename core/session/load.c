@@ -1,4 +1,5 @@
 #include "core/session/load.h"
+#include "core/session/load_infer.h"
 #include "core/session/model_settings.h"
 #include "core/session/session_parts.h"
 
@@ -257,15 +258,6 @@ static bool find_parameters(Session *session, Error *err)
     return true;
 }
 
-static bool infer_model(Session *session, bool allow_free, Error *err)
-{
-    const SessionOptions *options = &session->options;
-    session->inferred =
-        infer_watched(session->model_arena, session->graph, session->rules.registry, &options->dims,
-                      options->given, allow_free, session->progress, err);
-    return session->inferred != NULL;
-}
-
 /* Fusion depends on shapes, so the graph is inferred before and after it. */
 static bool fuse(Session *session, unsigned set, bool allow_free, Error *err)
 {
@@ -278,7 +270,7 @@ static bool fuse(Session *session, unsigned set, bool allow_free, Error *err)
             return false;
         if (graph) {
             session->graph = graph;
-            if (!infer_model(session, allow_free, err))
+            if (!load_infer(session, allow_free, err))
                 return false;
         }
         for (int n = 0; n < notes.n; n++)
@@ -309,7 +301,7 @@ static bool add_loss(Session *session, const UpdateSpec *spec, Loss *out, Error 
     if (!loss_add(session->model_arena, session->inferred, spec, out, err))
         return false;
     session->graph = out->graph;
-    return infer_model(session, false, err);
+    return load_infer(session, false, err);
 }
 
 typedef Vec(int32_t) TensorList;
@@ -396,7 +388,7 @@ static bool rewrite_for_gradients(Session *session, Error *err)
         if (!graph)
             continue;
         session->graph = graph;
-        if (!infer_model(session, false, err))
+        if (!load_infer(session, false, err))
             return false;
     }
     return true;
@@ -651,7 +643,7 @@ bool load_model(Session *session, bool allow_free, Error *err)
         return false;
     match_policy_sizes(session, &dims);
     session->options.dims = dims;
-    if (!infer_model(session, allow_free, err) ||
+    if (!load_infer_written(session, allow_free, err) ||
         !fuse(session, session->options.fuse, allow_free, err) ||
         !add_step(session, allow_free, err))
         return false;

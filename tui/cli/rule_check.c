@@ -2,6 +2,7 @@
  * systems' rules, or a file's, say of dims_mappings and placements. */
 #include "tui/cli/rule.h"
 
+#include "core/rules/written/written.h"
 #include "core/prove/gradient_check.h"
 #include "core/prove/rule_check.h"
 #include "core/prove/rule_report.h"
@@ -257,7 +258,7 @@ static const char *why_left_out(const Operator *row)
 {
     const Kernel *kernel = kernel_find(NULL, row->name);
     if (!kernel)
-        return "no kernel";
+        return written_text(row->name) ? "written out as others" : "no kernel";
     if (example_next(row->name, NULL) && rule_check_runs_alone(row->name))
         return NULL;
     return kernel->first_value == KERNEL_LISTS || !rule_check_runs_alone(row->name)

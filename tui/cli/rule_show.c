@@ -5,6 +5,7 @@
 #include "core/rules/schema.h"
 #include "core/rules/example.h"
 #include "core/rules/notation.h"
+#include "core/rules/written/written.h"
 #include "core/space/factor_type.h"
 #include "core/run/kernel.h"
 #include "core/base/table.h"
@@ -61,7 +62,21 @@ RuleSample cli_rule_sample(Cli *cli, const Registry *registry, const Operator *r
 
 bool cli_rule_has_kernel(const OpSpace *space, const Operator *row)
 {
-    return kernel_find(space, row->name) != NULL;
+    return kernel_find(space, row->name) != NULL || written_text(row->name) != NULL;
+}
+
+/* A line for each statement. */
+static void put_written(Cli *cli, const Operator *row)
+{
+    Str rest = str_from(written_text(row->name));
+    const char *first = "made of";
+    str_take(&rest, ':');
+    while ((rest = str_trim(rest)).n > 0) {
+        Str statement = str_trim(str_take(&rest, ';'));
+        buf_printf(&cli->out, "  %-10s  %.*s\n", first, STR_ARG(statement));
+        first = "";
+    }
+    buf_putc(&cli->out, '\n');
 }
 
 /* ---- as text ---- */
@@ -316,6 +331,8 @@ static void show_row(Cli *cli, const Operator *row, const OpSpace *space)
     show_user(cli, row);
     if (row->user && row->user->kernel)
         buf_printf(&cli->out, "  %-10s  %s\n\n", "kernel", row->user->kernel);
+    else if (!row->kernel && written_text(row->name))
+        put_written(cli, row);
     else
         buf_printf(&cli->out, "  %-10s  %s\n\n", "kernel",
                    cli_rule_has_kernel(space, row) ? "yes: it can run"

@@ -358,7 +358,7 @@ static bool unique_1d(RuleCall *call, Error *err)
 
 FORMS(restore_padding, {.in = {"t^ d", "b^ s^"}, .out = {"b^ s^ d"}})
 
-FORMS(repeat_block, {.in = {"b s^", "b v^"}, .out = {"b v^"}})
+FORMS(repeat_block, {.in = {"b s^", "b v^"}, .out = {"b v^"}, .dtype = {DT_F32}})
 
 /* One of each order of n-grams, from 2 on, for each of its heads. */
 static bool hash_sizes(const RuleCall *call, FormSizes *out, Error *err)
@@ -531,9 +531,9 @@ const Operator operators_contributed[] = {
     {OP("com.microsoft::SampleOp", same_places, 0, 1, 1), OWN("", ""), EARLY, .examples = "3x4"},
     {OP("com.microsoft::MurmurHash3", hashed_places, 8, 1, 1), OWN("positive seed", ""), EARLY,
      .examples = "3x4:i64"},
-    {OP("com.microsoft::GatedAdd", gated_add, 2, 3, 3), OWN("", ""), EARLY,
+    {OP("com.microsoft::GatedAdd", gated_add, 2, 3, 4), OWN("", ""), EARLY,
      .examples = "3x4x5,3x4x5,3x4x1"},
-    {OP("com.microsoft::GatedRMSNorm", gated_norm, 8, 3, 3), OWN("epsilon", ""), EARLY,
+    {OP("com.microsoft::GatedRMSNorm", gated_norm, 8, 3, 3), OWN("activation epsilon", ""), EARLY,
      .examples = "3x5x8,4,3x5x8"},
     {OP("com.microsoft::EngramGate", engram_gate, 10, 5, 6), OWN("epsilon", ""), EARLY,
      .outputs_max = 2, .examples = "3x5x2x6,3x5x2x6,3x5x6,2x6,2x6,2x6 -> 2"},

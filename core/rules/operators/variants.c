@@ -596,15 +596,15 @@ const Operator operators_variants[] = {
      .examples = "3x8x5x4,8,8,3x8x5x4,8 groups=4 channels_last=0 -> 2"},
     {OP("com.microsoft::MoE", experts, 4, 3, 8),
      OWN("activation_alpha activation_beta activation_type k normalize_routing_weights "
-         "swiglu_fusion swiglu_limit use_sparse_mixer",
+         "swiglu_fusion swiglu_limit swiglu_limit_after_activation use_sparse_mixer",
          ""),
-     .examples = "3x5x6,15x4,4x6x8,4x8,4x8x6,4x6"},
+     .examples = "3x5x6,15x4,4x8x6,4x8,4x6x8,4x6 k=2"},
     {OP("com.microsoft::QMoE", experts, 4, 3, 14),
      OWN("accuracy_level activation_alpha activation_beta activation_type block_size "
          "expert_weight_bits k normalize_routing_weights quant_type swiglu_fusion swiglu_limit "
          "use_sparse_mixer weights_prepacked",
          ""),
-     .examples = "3x5x6,15x4,4x6x8,4x8,4x8x6,4x6"},
+     .examples = "3x5x6,15x4,4x8x3:u8,4x8,4x8,4x6x4:u8,4x6,4x6 k=2"},
     {OP("com.microsoft.nchwc::Conv", fused_conv, 2, 1, 4),
      OWN("activation activation_params auto_pad dilations group kernel_shape pads strides",
          ".f .f .f .f"),

@@ -1,0 +1,51 @@
+/* written.c - operators of onnxruntime that are always written out as others
+ * (core/rules/written/written.h); those with a rule of their own are in variants.c and
+ * contributed.c. */
+#include "core/rules/written/written.h"
+
+#define FAMILY "written"
+
+/* A row: name, least and most inputs, attributes. */
+#define WRITTEN(name_, min, max, attrs_)                                                           \
+    OP("com.microsoft::" name_, written_rule, 0, min, max), OWN(attrs_, "")
+
+const Operator operators_written[] = {
+    {WRITTEN("MatMulNBitsMlp", 1, 9, "K N accuracy_level activation bits block_size epsilon"),
+     .outputs_max = 2,
+     .examples = "3x5x32,-,32,8x1x16:u8,8,8,8x1x16:u8,8,8 K=32 N=8 bits=4 block_size=32"},
+    {WRITTEN("MatMulNBitsQkv", 1, 12, "K Nkv Nq accuracy_level bits block_size epsilon"),
+     .outputs_max = 4,
+     .examples = "3x5x32,-,32,8x1x16:u8,8,-,4x1x16:u8,4,-,4x1x16:u8,4,- K=32 Nq=8 Nkv=4 bits=4 "
+                 "block_size=32 -> 3"},
+    {WRITTEN("MatMulBlockQuantizedFp8Weight", 3, 5, "block_size"),
+     .examples = "3x8:f16,6x8:f8e4m3fn,6x2,-,6:f16 block_size=4"},
+    {WRITTEN("MatMulBlockQuantizedFp4Weight", 4, 6, "block_size"),
+     .examples = "3x8:f16,6x4:u8,6x2:u8,scalar block_size=4"},
+    {WRITTEN("QEmbedLayerNormalization", 1, 18, "epsilon"), .outputs_max = 2,
+     .examples = "3x5:i32,-,9x8:u8,7x8:u8,-,8:u8,8:u8,-,scalar,scalar,-,scalar,scalar,scalar:u8,"
+                 "scalar:u8,-,scalar:u8,scalar:u8"},
+    {WRITTEN("BitmaskDropout", 1, 3, "seed"), .outputs_max = 2, .examples = "3x5"},
+    {WRITTEN("BitmaskBiasDropout", 2, 5, "seed"), .outputs_max = 2, .examples = "3x5,5,3x5"},
+    {WRITTEN("ScaledSiLU", 1, 2, "alpha"), .examples = "3x5 alpha=1.5"},
+    {WRITTEN("LinearAttentionGate", 3, 4, ""), .outputs_max = 2,
+     .examples = "3x5x4,4,4,3x5x4 -> 2"},
+    {WRITTEN("BranchwiseRMSNorm", 1, 2, "epsilon num_branches"),
+     .examples = "3x5x8,8 num_branches=2"},
+    {WRITTEN("HyperConnectionPreMix", 2, 2, "num_branches reduction_scale"),
+     .examples = "3x5x8,3x5x2 num_branches=2"},
+    {WRITTEN("HyperConnectionPostMix", 3, 4, "num_branches"),
+     .examples = "3x5x8,3x5x4,3x5x2,3x5x2x2 num_branches=2"},
+    {WRITTEN("HyperConnectionLowRankMix", 5, 7,
+             "epsilon gate_div gate_mul num_branches reduction_scale silu_alpha"),
+     .outputs_max = 3, .examples = "3x5x8,8,8x3,3x8,8x2,3x5x4,3x5x2 num_branches=2 -> 3"},
+    {WRITTEN("RouterGateUpProj", 2, 2,
+             "activation activation_alpha activation_beta limit router_size"),
+     .outputs_max = 2, .examples = "3x5x6,6x14 router_size=4 -> 2"},
+    {WRITTEN("MRotaryEmbedding", 4, 4,
+             "interleaved is_packed_batching mrope_layout mrope_section num_heads "
+             "rotary_embedding_dim scale"),
+     .examples = "2x4x5x8,3x2x5:i64,9x4,9x4 mrope_section=[2,1,1]"},
+    {WRITTEN("IsAllFinite", 1, OPERATOR_ANY, "isinf_only isnan_only"), .examples = "3x5,4"},
+    {WRITTEN("UnfoldTensor", 1, 1, "dim size step"), .examples = "3x8 size=3 step=2"},
+    {0},
+};

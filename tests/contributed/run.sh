@@ -1,0 +1,25 @@
+#!/bin/sh
+# run.sh [NAME] - runs $DIMSCOPE on calls of onnxruntime's contributed operators (cases.jsonl): on one
+# device, then under every cut of their ops on a mesh of 2 devices, each against the case's outputs.
+cd "$(dirname "$0")/../.." || exit 1
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+case contributed in
+*"$1"*) wanted= ;;
+*) wanted=$1 ;;
+esac
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+python3 tests/contributed/write_cases.py "$work" "$wanted" || exit 1
+for folder in "$work"/*/; do
+    [ -d "$folder" ] || continue
+    "$DIMSCOPE" run --onnx-test "${folder%/}" -m x=2 --cuts all </dev/null >"$work/said" 2>&1
+    if grep -qx '1 passed, 0 failed' "$work/said"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        head -n 3 "$work/said" | sed "s,$work/,,"
+    fi
+done
+echo "${passed:-0} passed, ${failed:-0} failed"
+[ -z "$failed" ]

@@ -1,0 +1,119 @@
+/* Ops that are written out as others: what comes out has the shapes and types that the operator's
+ * own rule says, for every example that has a form; what they compute is in tests/contributed. */
+#include "tests/unit/unit.h"
+
+#include "core/fuse/write_out.h"
+#include "core/rules/example.h"
+#include "core/rules/written/written.h"
+
+enum { DEPTH_MAX = 4 };
+
+/* Examples that stay whole, and why. */
+static const struct {
+    const char *operator, * part;
+} kept[] = {
+    {"com.microsoft::PackedAttention", "a bias of its scores"},
+    {"com.microsoft::GatherBlockQuantized", "other than rows"},
+};
+
+static const Inferred *inferred_of(Arena *arena, const Graph *graph)
+{
+    const DimBindings none = {0};
+    Error err = {0};
+    const Inferred *inferred = infer(arena, graph, registry_new(arena), &none, true, &err);
+    if (!inferred)
+        fail_msg("%s", err.text);
+    return inferred;
+}
+
+/* Until nothing changes. *kept_by: the note of what stays. */
+static const Inferred *written(Arena *arena, const Inferred *inferred, const char **kept_by)
+{
+    Error err = {0};
+    Graph *graph = NULL;
+    for (int i = 0; i < DEPTH_MAX; i++) {
+        Findings notes = {0};
+        if (!write_out(inferred, &notes, &graph, &err))
+            fail_msg("%s", err.text);
+        *kept_by = notes.n > 0 ? notes.at[0].text : NULL;
+        if (!graph)
+            return inferred;
+        inferred = inferred_of(arena, graph);
+    }
+    return inferred;
+}
+
+static bool is_kept(const char *name, const char *note)
+{
+    for (size_t i = 0; i < COUNT_OF(kept); i++)
+        if (strcmp(kept[i].operator, name) == 0 && strstr(note, kept[i].part))
+            return true;
+    return false;
+}
+
+static int n_differences(Arena *arena, const Inferred *one, const Inferred *all)
+{
+    int n = 0;
+    for (int o = 0; o < one->graph->ops[0].n_outputs; o++) {
+        int32_t t = op_outputs(one->graph, 0)[o];
+        int32_t now = graph_find_tensor(all->graph, str_from(tensor_name(one->graph, t)));
+        Buf want = buf_new(arena), got = buf_new(arena);
+        assert_true(now >= 0);
+        const Shape *shape = inferred_shape(one, t), *made = inferred_shape(all, now);
+        buf_puts(&want, dtype_name((Dtype)one->dtype[t]));
+        buf_puts(&got, dtype_name((Dtype)all->dtype[now]));
+        if (shape)
+            shape_format(shape, &want);
+        if (made)
+            shape_format(made, &got);
+        if (strcmp(want.s, got.s) != 0) {
+            print_error("output %d: the rule says %s, and it becomes %s\n", o, want.s, got.s);
+            n++;
+        }
+    }
+    return n;
+}
+
+static void what_comes_out_is_what_the_rule_says(void **state)
+{
+    int n_wrong = 0, n_written = 0;
+    (void)state;
+    for (const Operator *row = operator_next(NULL); row; row = operator_next(row)) {
+        if (!written_text(row->name))
+            continue;
+        for (const char *e = example_next(row->name, NULL); e; e = example_next(row->name, e)) {
+            Arena *arena = arena_new();
+            Error err = {0};
+            const char *note;
+            Graph *graph = example_graph(arena, row->name, e, &err);
+            if (!graph)
+                fail_msg("%s: %s", row->name, err.text);
+            const Inferred *one = inferred_of(arena, graph), *all = written(arena, one, &note);
+            bool wrong = note ? !is_kept(row->name, note) : n_differences(arena, one, all) > 0;
+            if (wrong)
+                print_error("%s: %s\n", row->name, note ? note : e);
+            n_written += !note;
+            n_wrong += wrong;
+            arena_free(arena);
+        }
+    }
+    assert_int_equal(n_wrong, 0);
+    assert_true(n_written > 60);
+}
+
+static void texts_are_of_operators_without_a_kernel(void **state)
+{
+    (void)state;
+    for (const Operator *row = operator_next(NULL); row; row = operator_next(row))
+        if (written_text(row->name) && row->kernel)
+            fail_msg("%s has a kernel and is written out, too", row->name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_comes_out_is_what_the_rule_says),
+        cmocka_unit_test(texts_are_of_operators_without_a_kernel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
