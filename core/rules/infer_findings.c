@@ -1,6 +1,7 @@
 #include "core/rules/infer_state.h"
 
 #include "core/rules/schema.h"
+#include "core/rules/written/written.h"
 
 #include <inttypes.h>
 
@@ -198,7 +199,10 @@ static void find_no_rule(InferState *state, int32_t op, int n_ops)
 {
     Buf text = buf_new(state->arena), hint = buf_new(state->arena);
     Str name = str_from(op_operator(state->graph, op));
+    const char *why = written_reason(op_operator(state->graph, op));
     text_printable(name, &text);
+    if (why)
+        buf_printf(&text, ", %s,", why);
     buf_printf(&text, " has no rule: %d op%s replicated, the first is '", n_ops,
                n_ops == 1 ? " is" : "s are");
     text_printable(str_from(op_name(state->graph, op)), &text);

@@ -2,7 +2,7 @@
 """Writes the cases of cases.jsonl as ONNX's tests are stored, a folder each: write_cases.py FOLDER [NAME]
 
 A case is a call of one operator: {"name", "op": "com.microsoft::MoE", "source", "attrs", "inputs",
-"outputs"}; an input may be null. `source` is what made the outputs: onnxruntime on a processor, or
+"outputs", "trains"}; an input may be null. `source` is what made the outputs: onnxruntime on a processor, or
 numpy for operators that it has no such kernel of, from their published schemas. No packages needed."""
 import json
 import os
@@ -87,6 +87,8 @@ def main():
             folder = os.path.join(sys.argv[1], case["name"])
             os.makedirs(os.path.join(folder, "test_data_set_0"))
             write(os.path.join(folder, "model.onnx"), model(case))
+            if case.get("trains"):
+                write(os.path.join(folder, "trains"), b"")
             for kind, letter in (("input", "x"), ("output", "y")):
                 given = [(n, t) for n, t in zip(names(letter, case[kind + "s"]), case[kind + "s"]) if n]
                 for i, (name, t) in enumerate(given):

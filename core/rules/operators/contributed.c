@@ -530,7 +530,7 @@ const Operator operators_contributed[] = {
      .examples = "3x4x2,3x4x2"},
     {OP("com.microsoft::SampleOp", same_places, 0, 1, 1), OWN("", ""), EARLY, .examples = "3x4"},
     {OP("com.microsoft::MurmurHash3", hashed_places, 8, 1, 1), OWN("positive seed", ""), EARLY,
-     .examples = "3x4:i64"},
+     .examples = "3x4:i32"},
     {OP("com.microsoft::GatedAdd", gated_add, 2, 3, 4), OWN("", ""), EARLY,
      .examples = "3x4x5,3x4x5,3x4x1"},
     {OP("com.microsoft::GatedRMSNorm", gated_norm, 8, 3, 3), OWN("activation epsilon", ""), EARLY,

@@ -17,6 +17,9 @@ const Operator operators_written[] = {
      .outputs_max = 4,
      .examples = "3x5x32,-,32,8x1x16:u8,8,-,4x1x16:u8,4,-,4x1x16:u8,4,- K=32 Nq=8 Nkv=4 bits=4 "
                  "block_size=32 -> 3"},
+    {WRITTEN("MatMulNBitsQLoRA", 7, 7,
+             "K N accuracy_level bits block_size lora_bits lora_block_size"),
+     .examples = "3x5x32,8x1x16:u8,8,3x1x32:u8,3,8x1x32:u8,8 K=32 N=8"},
     {WRITTEN("MatMulBlockQuantizedFp8Weight", 3, 5, "block_size"),
      .examples = "3x8:f16,6x8:f8e4m3fn,6x2,-,6:f16 block_size=4"},
     {WRITTEN("MatMulBlockQuantizedFp4Weight", 4, 6, "block_size"),
@@ -41,6 +44,8 @@ const Operator operators_written[] = {
     {WRITTEN("RouterGateUpProj", 2, 2,
              "activation activation_alpha activation_beta limit router_size"),
      .outputs_max = 2, .examples = "3x5x6,6x14 router_size=4 -> 2"},
+    {WRITTEN("MoEGroupRouter", 2, 3, "group_topk n_group router_sentinel top_k topk_group"),
+     .outputs_max = 3, .examples = "5x8,8 n_group=4 topk_group=2 top_k=3"},
     {WRITTEN("MRotaryEmbedding", 4, 4,
              "interleaved is_packed_batching mrope_layout mrope_section num_heads "
              "rotary_embedding_dim scale"),

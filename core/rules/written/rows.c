@@ -72,6 +72,23 @@ typedef struct {
     "[" w "] r = Mul r " s "; [" w "] r = Cast{to=:x} r; "                                         \
     "[" w "] " w " = Reshape r [" w ".0 " w ".1 -1]; "
 
+/* For each pair of a head the angle of one of three positions, by sections, or in turns. */
+#define SECTIONS(of)                                                                               \
+    "[!@mrope_layout] a b d = Split{axis=-1} " of " [@mrope_section]; "                            \
+    "[!@mrope_layout] a = Gather{axis=0} a #0; [!@mrope_layout] b = Gather{axis=0} b #1; "         \
+    "[!@mrope_layout] d = Gather{axis=0} d #2; [!@mrope_layout] " of " = Concat{axis=-1} a b d; "  \
+    "[@mrope_layout] r = Range 0 #cos.1 1; [@mrope_layout] m = Mod r 3; "                          \
+    "[@mrope_layout] r = Div r 3; [@mrope_layout] h w = Split{axis=0} [@mrope_section] [2 1]; "    \
+    "[@mrope_layout] h = Slice h [1] [2] [0]; [@mrope_layout] h = Less r h; "                      \
+    "[@mrope_layout] w = Less r w; [@mrope_layout] a = Equal m 1; [@mrope_layout] h = And h a; "   \
+    "[@mrope_layout] a = Equal m 2; [@mrope_layout] w = And w a; "                                 \
+    "[@mrope_layout] a = Gather{axis=0} " of " #0; [@mrope_layout] b = Gather{axis=0} " of " #1; " \
+    "[@mrope_layout] d = Gather{axis=0} " of " #2; [@mrope_layout] a = Where h b a; "              \
+    "[@mrope_layout] " of " = Where w d a; "
+
+/* Keys and values are written into the buffer that holds those before them. */
+#define SHARES "@past_present_share_buffer key.n=3"
+
 #define NORM_BEFORE                                                                                \
     "[skip] n _ _ sum = com.microsoft::SkipSimplifiedLayerNormalization{epsilon=@epsilon|1e-5} a " \
     "skip norm; [!skip norm] n = SimplifiedLayerNormalization{axis=-1 epsilon=@epsilon|1e-5} a "   \
@@ -152,6 +169,13 @@ static const WrittenRow rows[] = {
      "a skip norm qb qs qbias kb ks kbias vb vs vbias -> q k v sum: " NORM_BEFORE
      "q = " BITS("@Nq") " n qb qs _ _ qbias; k = " BITS("@Nkv") " n kb ks _ _ kbias; v = " BITS(
          "@Nkv") " n vb vs _ _ vbias"},
+    {"com.microsoft::MatMulNBitsQLoRA",
+     "x w s a as b bs -> y: m = " BITS(
+         "@N") " x w s; "
+               "d = com.microsoft::MatMulNBits{K=@K N=a.0 bits=@lora_bits|8 "
+               "block_size=@lora_block_size|32} "
+               "x a as; u = com.microsoft::MatMulNBits{K=a.0 N=@N bits=@lora_bits|8 "
+               "block_size=@lora_block_size|32} d b bs; y = Add m u"},
     {"com.microsoft::MatMulBlockQuantizedFp8Weight",
      "a b bs as bias -> y: w = Cast{to=f32} b; w = Reshape w [0 bs.1 -1]; s = Unsqueeze bs [2]; "
      "w = Mul w s; w = Reshape w [b.0 b.1]; w = Cast{to=:a} w; w = Transpose{perm=[1 0]} w; "
@@ -317,14 +341,10 @@ static const WrittenRow rows[] = {
      "a = Mul k c; b = Mul kr s; z = Add a b"},
     {"com.microsoft::MRotaryEmbedding",
      "x places cos sin -> y: [@is_packed_batching] refuse a packed batch; "
-     "[!@scale|1=1] refuse its scale; [@mrope_layout=1] refuse interleaved sections; "
-     "c = Gather{axis=0} cos places; s = Gather{axis=0} sin places; "
-     "a b d = Split{axis=-1} c [@mrope_section]; a = Gather{axis=0} a #0; b = Gather{axis=0} b #1; "
-     "d = Gather{axis=0} d #2; c = Concat{axis=-1} a b d; "
-     "a b d = Split{axis=-1} s [@mrope_section]; a = Gather{axis=0} a #0; b = Gather{axis=0} b #1; "
-     "d = Gather{axis=0} d #2; s = Concat{axis=-1} a b d; "
-     "y = RotaryEmbedding{interleaved=@interleaved num_heads=@num_heads "
-     "rotary_embedding_dim=@rotary_embedding_dim} x c s"},
+     "[!@scale|1=1] refuse its scale; "
+     "c = Gather{axis=0} cos places; s = Gather{axis=0} sin places; " SECTIONS("c")
+         SECTIONS("s") "y = RotaryEmbedding{interleaved=@interleaved num_heads=@num_heads "
+                       "rotary_embedding_dim=@rotary_embedding_dim} x c s"},
     /* attention */
     {"com.microsoft::PackedAttention",
      "x w bias offsets starts score -> y: [score] refuse a bias of its scores; "
@@ -350,9 +370,22 @@ static const WrittenRow rows[] = {
      "y present = com.microsoft::Attention{*} x w bias mask past score"},
     {"com.microsoft::DecoderMaskedMultiHeadAttention",
      "q key value mask score pk pv length width cache bias -> y k v qk: "
-     "[@past_present_share_buffer] refuse a buffer that it shares; [@output_qk] refuse an output "
-     "of its scores; [cache] refuse a search with several beams; [!key] refuse packed operands; "
-     "y k v = com.microsoft::MultiHeadAttention{*} q key value bias mask score pk pv"},
+     "[@output_qk] refuse an output of its scores; [cache] refuse a search with several beams; "
+     "[!key] refuse packed operands; "
+     "[!@past_present_share_buffer] y k v = com.microsoft::MultiHeadAttention{*} q key value bias "
+     "mask score pk pv; [@past_present_share_buffer key.n=4] y = "
+     "com.microsoft::MultiHeadAttention{*} q key value bias mask score; "
+     "[" SHARES " score] refuse a bias of its scores; [" SHARES " bias] refuse a bias; "
+     "[" SHARES "] a = Reshape key [0 0 @num_heads -1]; "
+     "[" SHARES "] a = Transpose{perm=[0 2 1 3]} a; "
+     "[" SHARES "] b = Reshape value [0 0 @num_heads -1]; "
+     "[" SHARES "] b = Transpose{perm=[0 2 1 3]} b; [" SHARES "] n = Cast{to=i64} length; "
+     "[" SHARES "] n = Reshape n [1]; [" SHARES "] w = Expand n [q.0]; "
+     "[" SHARES "] k = TensorScatter{axis=2} pk a w; [" SHARES
+     "] v = TensorScatter{axis=2} pv b w; "
+     "[" SHARES "] j = Range 0 #pk.2 1; [" SHARES "] j = LessOrEqual j n; "
+     "[" SHARES "] j = Where j 0.0 -1e30; [" SHARES "] j = Expand j [q.0 @num_heads 1 pk.2]; "
+     "[" SHARES "] y = com.microsoft::MultiHeadAttention{*} q k v _ mask j"},
     {"com.microsoft::LongformerAttention",
      "x w bias mask gw gbias global -> y: p = MatMul x w; p = Add p bias; "
      "q k v = Split{axis=2 num_outputs=3} p; g = MatMul x gw; g = Add g gbias; "
@@ -392,6 +425,23 @@ static const WrittenRow rows[] = {
      "x offsets -> y: o = Reshape offsets [-1]; o = Slice o [0] [x.0] [0]; o = Cast{to=i64} o; "
      "o = Unsqueeze o [1]; z = Expand 0.0 [offsets.0*offsets.1 x.1]; z = ScatterND z o x; "
      "y = Reshape z [offsets.0 offsets.1 x.1]"},
+    {"com.microsoft::RemovePadding",
+     "x n -> y offsets starts most: r = Range 0 #x.1 1; r = Unsqueeze r [0]; l = Cast{to=i64} n; "
+     "l = Unsqueeze l [1]; m = Less r l; m = Reshape m [-1]; i = NonZero m; i = Reshape i [-1]; "
+     "f = Reshape x [x.0*x.1 x.2]; y = Gather{axis=0} f i; m = Not m; j = NonZero m; "
+     "j = Reshape j [-1]; o = Concat{axis=0} i j; o = Cast{to=i32} o; "
+     "offsets = Reshape o [x.0 x.1]; c = CumSum n 0; z = Cast{to=i32} [0]; "
+     "starts = Concat{axis=0} z c; most = ReduceMax{keepdims=1} n [0]"},
+    {"com.microsoft::MurmurHash3",
+     "x -> y: [!x:i32 !x:u32 !x:f32] refuse other than numbers of 4 bytes; k = BitCast{to=u32} x; "
+     "k = Mul k 3432918353:u32; a = BitShift{direction=LEFT} k 15:u32; "
+     "b = BitShift{direction=RIGHT} k 17:u32; k = BitwiseOr a b; k = Mul k 461845907:u32; "
+     "h = BitwiseXor k #@seed|0:u32; a = BitShift{direction=LEFT} h 13:u32; "
+     "b = BitShift{direction=RIGHT} h 19:u32; h = BitwiseOr a b; h = Mul h 5:u32; "
+     "h = Add h 3864292196:u32; h = BitwiseXor h 4:u32; b = BitShift{direction=RIGHT} h 16:u32; "
+     "h = BitwiseXor h b; h = Mul h 2246822507:u32; b = BitShift{direction=RIGHT} h 13:u32; "
+     "h = BitwiseXor h b; h = Mul h 3266489909:u32; b = BitShift{direction=RIGHT} h 16:u32; "
+     "h = BitwiseXor h b; [@positive|1] y = Identity h; [!@positive|1] y = BitCast{to=i32} h"},
     {"com.microsoft::Unique", "x -> y places counts: y _ places counts = Unique{sorted=0} x"},
     {"com.microsoft::NGramRepeatBlock",
      "ids scores -> y: w = Range 0 #ids.1-@ngram_size+1 1; w = Unsqueeze w [1]; "
@@ -451,6 +501,17 @@ static const WrittenRow rows[] = {
      "c = GridSample{align_corners=1 mode=linear padding_mode=border} c g; "
      "y = Where a c @extrapolation_value|0.0"},
     /* experts */
+    {"com.microsoft::MoEGroupRouter",
+     "x bias weight -> y scores weights: [scores] refuse full scores; [weight] refuse a "
+     "projection; "
+     "x = Reshape x [-1 x.-1]; f = Cast{to=f32} x; s = Sigmoid f; t = Add s bias; "
+     "g = Reshape t [0 @n_group|1 -1]; v _ = TopK{axis=-1} g [@group_topk|2]; "
+     "v = ReduceSum{keepdims=0} v [-1]; a i = TopK{axis=-1} v [@topk_group|1]; a = Mul a 0.0; "
+     "a = Add a 1.0; z = Mul v 0.0; m = ScatterElements{axis=-1} z i a; m = Cast{to=bool} m; "
+     "m = Unsqueeze m [-1]; g = Where m g -1e30; g = Reshape g [0 -1]; "
+     "u i = TopK{axis=-1} g [@top_k]; p = GatherElements{axis=-1} s i; p = Max p 1e-20; p = Log p; "
+     "n = Mul s 0.0; n = Add n @router_sentinel|-10000.0; p = ScatterElements{axis=-1} n i p; "
+     "y = Cast{to=:x} p"},
     {"com.microsoft::MoE",
      "x router w1 b1 w2 b2 w3 b3 -> y: " ROUTED
      "h = Einsum{equation=besh,enh->besn} rows w1; [b1] b1 = Unsqueeze b1 [0 2]; "
@@ -489,5 +550,44 @@ const char *written_text(const char *operator_name)
     for (const WrittenRow *row = rows; row->name; row++)
         if (strcmp(row->name, operator_name) == 0)
             return row->text;
+    return NULL;
+}
+
+/* Of com.microsoft, in onnxruntime 1.32. */
+static const struct {
+    const char *operators, *why;
+} unwritten[] = {
+    {"BeamSearch GreedySearch Sampling WhisperBeamSearch",
+     "a search, which runs a model of its own again and again"},
+    {"EPContext Snpe", "a model that was compiled for one kind of device"},
+    {"QOrderedAttention QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention "
+     "QOrderedMatMul QuantizeWithOrder DequantizeWithOrder",
+     "in layouts of one library, which its schema does not define"},
+    {"QuantizeBFP DequantizeBFP MatMulFpQ4 GatherPacked MatMulPacked MoEPacked",
+     "with numbers in blocks of bytes, which its schema does not define"},
+    {"SparsePagedAttention SparseAttentionIndexer PackedSparseAttentionIndexer "
+     "PackedSparseAttentionIndexerMerge DynamicSparseAttention",
+     "attention over the pages of a server's cache"},
+    {"ConvStateReplay GatedDeltaNet GatedDeltaNetStateReplay Mamba2Verify SpeculativePrefixCommit "
+     "VarlenCausalConvWithState",
+     "over the states of a server that decodes several tokens ahead"},
+    {"VarlenNGramHashMapping BifurcationDetector DynamicTimeWarping WordConvEmbedding",
+     "of tokens, before or behind a model"},
+    {"SparseToDenseMatMul", "of a sparse tensor"},
+    {"ConvTransposeWithDynamicPads DecoderAttention",
+     "whose shapes depend on the elements of its inputs"},
+    {"AttnLSTM RMSNormRotary", "whose schema leaves open what its kernel computes"},
+    {NULL, NULL},
+};
+
+const char *written_reason(const char *operator_name)
+{
+    static const char domain[] = "com.microsoft::";
+    if (strncmp(operator_name, domain, sizeof domain - 1) != 0)
+        return NULL;
+    for (int i = 0; unwritten[i].operators; i++)
+        if (str_has_word(str_from(unwritten[i].operators),
+                         str_from(operator_name + sizeof domain - 1)))
+            return unwritten[i].why;
     return NULL;
 }

@@ -38,6 +38,10 @@
 /* Of the operator, by its name in ONNX; NULL: it is not written out. */
 const char *written_text(const char *operator_name);
 
+/* Why an operator of onnxruntime has neither a row nor a text: "of a sparse tensor"; NULL if it has
+ * one, or is not known. */
+const char *written_reason(const char *operator_name);
+
 /* An op that is to be written out: operands as inference knows them. */
 typedef struct {
     const Graph *graph; /* has its attributes */
