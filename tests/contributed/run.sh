@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh [NAME] - runs $DIMSCOPE on calls of onnxruntime's contributed operators (cases.jsonl): on one
-# device, then under every cut of their ops on a mesh of 2 devices, each against the case's outputs; and
-# cases that say so as training steps, whose gradients are those of one device.
+# run.sh [NAME] - runs $DIMSCOPE on calls of operators of onnxruntime and of ai.onnx.ml (cases.jsonl): on
+# one device, then under every cut of their ops on a mesh of 2 devices, each against the outputs of the
+# case; and those that say so as training steps, whose gradients are those of one device.
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 case $1 in

@@ -359,7 +359,9 @@ const Operator operators_text[] = {
      ONNX("coefficients kernel_params kernel_type n_supports one_class post_transform rho "
           "support_vectors",
           ".fi"),
-     .examples = "5x6"},
+     .kernel = "ai.onnx.ml::SVMRegressor",
+     .examples = "5x2 kernel_type=RBF kernel_params=[1,2,3] n_supports=3 rho=[1] "
+                 "coefficients=[1,-2,3] support_vectors=[1,2,-3,4,5,6]"},
     {OP("ai.onnx.ml::Scaler", scale, 1, 1, 1), GRADIENT("0: ScalerBackward"),
      ONNX("offset scale", ".fi"), .kernel = "ai.onnx.ml::Scaler",
      .examples = "5x6 scale=[2] offset=[1]; 5x6 scale=[1,2,3,4,5,6]"},
@@ -377,7 +379,13 @@ const Operator operators_text[] = {
           "nodes_missing_value_tracks_true nodes_modes nodes_nodeids nodes_treeids "
           "nodes_truenodeids nodes_values nodes_values_as_tensor post_transform",
           ".fi"),
-     .examples = "5x6 classlabels_int64s=[1,2,3] -> 2"},
+     .kernel = "ai.onnx.ml::TreeEnsembleClassifier",
+     .examples = "5x6 classlabels_int64s=[1,2,3] nodes_treeids=[0,0,0,1] nodes_nodeids=[0,1,2,0] "
+                 "nodes_featureids=[3,0,0,0] nodes_values=[1,0,0,0] "
+                 "nodes_modes=[\"BRANCH_LEQ\",\"LEAF\",\"LEAF\",\"LEAF\"] "
+                 "nodes_truenodeids=[1,0,0,0] nodes_falsenodeids=[2,0,0,0] "
+                 "class_treeids=[0,0,1] class_nodeids=[1,2,0] class_ids=[0,1,2] "
+                 "class_weights=[1,2,4] -> 2"},
     {OP("ai.onnx.ml::TreeEnsembleRegressor", regress_tree, 1, 1, 1),
      ONNX("aggregate_function base_values base_values_as_tensor n_targets nodes_falsenodeids "
           "nodes_featureids nodes_hitrates nodes_hitrates_as_tensor "

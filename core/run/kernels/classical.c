@@ -1,6 +1,6 @@
 /* classical.c - operators of ai.onnx.ml on tables of numbers: a norm of each row, a linear model,
  * one-hot columns, chosen columns, tables joined, values for others,
- * linear classes, regression by trees.
+ * linear classes, regression by support vectors, regression and classes by trees.
  *
  * A table is [rows, columns], or one row; columns are whole on every rank, rows are those of its
  * part. What needs strings, and transforms behind a model, are refused by name.
@@ -338,7 +338,89 @@ static bool encode_labels(const KernelCall *call, Error *err)
     return true;
 }
 
-/* ---- TreeEnsembleRegressor ---- */
+/* ---- SVMRegressor ---- */
+
+typedef enum { SVM_LINEAR, SVM_POLY, SVM_RBF, SVM_SIGMOID, SVM_COUNT } SvmKind;
+
+typedef struct {
+    SvmKind kind;
+    double gamma, offset, degree;
+} SvmKernel;
+
+static bool read_svm_kernel(const KernelCall *call, SvmKernel *out, Error *err)
+{
+    static const char *const names[] = {/* ORDER SvmKind */ "LINEAR", "POLY", "RBF", "SIGMOID"};
+    const Graph *graph = kernel_graph(call);
+    const Attr *attr = op_attr(graph, call->op, "kernel_type"),
+               *params = op_attr(graph, call->op, "kernel_params");
+    Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("LINEAR");
+    *out = (SvmKernel){.kind = SVM_LINEAR};
+    while (out->kind < SVM_COUNT && !str_eq(word, str_from(names[out->kind])))
+        out->kind++;
+    if (out->kind == SVM_COUNT)
+        return error_kind(err, ERROR_RUN, "kernel_type %.*s is not known", STR_ARG(word));
+    if (list_length(params) >= 3) {
+        out->gamma = number_at(params, 0);
+        out->offset = number_at(params, 1);
+        out->degree = number_at(params, 2);
+    }
+    return out->kind == SVM_LINEAR || list_length(params) >= 3 ||
+           error_kind(err, ERROR_RUN, "its kernel needs three parameters");
+}
+
+/* K(x, the support vector that begins at `at` of the list). */
+static double svm_product(const SvmKernel *kernel, const double *x, const Attr *vectors, int64_t at,
+                          int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v = number_at(vectors, at + i);
+        sum += kernel->kind == SVM_RBF ? (x[i] - v) * (x[i] - v) : x[i] * v;
+    }
+    if (kernel->kind == SVM_RBF)
+        return exp(-kernel->gamma * sum);
+    if (kernel->kind == SVM_LINEAR)
+        return sum;
+    sum = kernel->gamma * sum + kernel->offset;
+    return kernel->kind == SVM_POLY ? pow(sum, kernel->degree) : tanh(sum);
+}
+
+/* Without support vectors the coefficients are one, whose kernel is with 1. */
+static bool regress_vectors(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    const Attr *vectors = op_attr(graph, call->op, "support_vectors"),
+               *weight = op_attr(graph, call->op, "coefficients"),
+               *rho = op_attr(graph, call->op, "rho");
+    int64_t n_supports = op_attr_int(graph, call->op, "n_supports", 0);
+    bool signs = op_attr_int(graph, call->op, "one_class", 0) != 0;
+    SvmKernel kernel;
+    if (!kernel_needs(call, 1, err) || !no_transform(call, err) ||
+        !read_svm_kernel(call, &kernel, err))
+        return false;
+    const Local *in = call->input[0];
+    int64_t n = row_length(in), n_weights = n_supports > 0 ? n_supports : n;
+    if (list_length(weight) != n_weights || list_length(rho) < 1 ||
+        (n_supports > 0 && list_length(vectors) != n_supports * n))
+        return error_kind(err, ERROR_RUN,
+                          "its coefficients, vectors or rho do not fit %" PRId64
+                          " supports of %" PRId64 " columns",
+                          n_supports, n);
+    double *row = arena_array(call->scratch, double, n);
+    for (int64_t r = 0; r < row_count(in, n); r++) {
+        double sum = number_at(rho, 0);
+        local_load(in, r * n, 1, n, NUMBER_F64, row);
+        for (int64_t i = 0; i < n_supports; i++)
+            sum += number_at(weight, i) * svm_product(&kernel, row, vectors, i * n, n);
+        if (n_supports == 0)
+            sum += svm_product(&kernel, row, weight, 0, n);
+        sum = !signs ? sum : sum > 0 ? 1 : -1;
+        local_store(call->output[0], r, 1, NUMBER_F64, &sum);
+    }
+    return true;
+}
+
+/* ---- TreeEnsembleRegressor, TreeEnsembleClassifier ---- */
 
 /* Each row goes down every tree, and what the leaves that it ends in weigh is put together by
  * target. Weights that are tensors are refused. */
@@ -348,7 +430,8 @@ typedef struct {
     int n_nodes, n_leaves; /* leaves: pairs of a leaf and a target */
     const Attr *tree, *node, *feature, *mode, *value, *when_true, *when_false, *missing;
     const Attr *leaf_tree, *leaf_node, *target, *weight, *base;
-    Intern *places; /* (tree, node) by place */
+    Intern *places;     /* (tree, node) by place */
+    const char *prefix; /* of the attributes of leaves: "target", "class" */
     int n_trees, *root;
     int32_t *leaf; /* per node: the first of its leaves, or -1; *next: of the same node */
     int32_t *next;
@@ -376,10 +459,15 @@ static int length_of(const KernelCall *call, const char *name)
     return attr && attr->type == ATTR_INTS ? attr->n : 0;
 }
 
+static const char *leaf_attr(const KernelCall *call, const Trees *t, const char *ending)
+{
+    return arena_printf(call->scratch, "%s_%s", t->prefix, ending);
+}
+
 static bool read_lists(const KernelCall *call, Trees *t, Error *err)
 {
     int n = t->n_nodes = length_of(call, "nodes_nodeids");
-    int m = t->n_leaves = length_of(call, "target_nodeids");
+    int m = t->n_leaves = length_of(call, leaf_attr(call, t, "nodeids"));
     t->tree = list_named(call, "nodes_treeids", ATTR_INTS, n, true, err);
     t->node = list_named(call, "nodes_nodeids", ATTR_INTS, n, true, err);
     t->feature = list_named(call, "nodes_featureids", ATTR_INTS, n, true, err);
@@ -388,29 +476,25 @@ static bool read_lists(const KernelCall *call, Trees *t, Error *err)
     t->when_true = list_named(call, "nodes_truenodeids", ATTR_INTS, n, true, err);
     t->when_false = list_named(call, "nodes_falsenodeids", ATTR_INTS, n, true, err);
     t->missing = list_named(call, "nodes_missing_value_tracks_true", ATTR_INTS, n, false, err);
-    t->leaf_tree = list_named(call, "target_treeids", ATTR_INTS, m, true, err);
-    t->leaf_node = list_named(call, "target_nodeids", ATTR_INTS, m, true, err);
-    t->target = list_named(call, "target_ids", ATTR_INTS, m, true, err);
-    t->weight = list_named(call, "target_weights", ATTR_FLOATS, m, true, err);
+    t->leaf_tree = list_named(call, leaf_attr(call, t, "treeids"), ATTR_INTS, m, true, err);
+    t->leaf_node = list_named(call, leaf_attr(call, t, "nodeids"), ATTR_INTS, m, true, err);
+    t->target = list_named(call, leaf_attr(call, t, "ids"), ATTR_INTS, m, true, err);
+    t->weight = list_named(call, leaf_attr(call, t, "weights"), ATTR_FLOATS, m, true, err);
     t->base = list_named(call, "base_values", ATTR_FLOATS, (int)t->n_targets, false, err);
     return !error_is_set(err);
 }
 
-static bool read_words(const KernelCall *call, Trees *t, Error *err)
+static bool read_aggregate(const KernelCall *call, Trees *t, Error *err)
 {
     static const char *const names[] = {/* ORDER Aggregate */ "SUM", "AVERAGE", "MIN", "MAX"};
-    const Attr *how = op_attr(kernel_graph(call), call->op, "aggregate_function"),
-               *post = op_attr(kernel_graph(call), call->op, "post_transform");
+    const Attr *how = op_attr(kernel_graph(call), call->op, "aggregate_function");
     Str word = how && how->type == ATTR_STRING ? how->s : STR("SUM");
     int i = 0;
     while (i < 4 && !str_eq(word, str_from(names[i])))
         i++;
     t->aggregate = (Aggregate)i;
-    if (i == 4)
-        return error_kind(err, ERROR_RUN, "aggregate_function %.*s is not known", STR_ARG(word));
-    if (post && post->type == ATTR_STRING && !str_eq(post->s, STR("NONE")))
-        return error_kind(err, ERROR_RUN, "post_transform %.*s is not computed", STR_ARG(post->s));
-    return true;
+    return i < 4 ||
+           error_kind(err, ERROR_RUN, "aggregate_function %.*s is not known", STR_ARG(word));
 }
 
 /* -1: there is no such node. */
@@ -518,8 +602,9 @@ static bool regress_trees(const KernelCall *call, Error *err)
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];
-    Trees t = {.n_columns = in->shape.dim[in->shape.n_dims - 1], .n_targets = out->shape.dim[1]};
-    if (!read_lists(call, &t, err) || !read_words(call, &t, err) || !index_nodes(call, &t, err))
+    Trees t = {.prefix = "target", .n_columns = row_length(in), .n_targets = out->shape.dim[1]};
+    if (!no_transform(call, err) || !read_lists(call, &t, err) || !read_aggregate(call, &t, err) ||
+        !index_nodes(call, &t, err))
         return false;
     double *row = arena_array(call->scratch, double, t.n_columns);
     double *sums = arena_array(call->scratch, double, t.n_targets);
@@ -532,7 +617,72 @@ static bool regress_trees(const KernelCall *call, Error *err)
     return true;
 }
 
+/* Whether the leaves of two classes all weigh one of them, whose score is then that of both: *one.
+ * *share: no weight is negative, so that the score is a share of 1. */
+static bool weighs_one(const Trees *t, int64_t *one, bool *share)
+{
+    *one = t->n_leaves > 0 ? t->target->ints[0] : 0;
+    *share = true;
+    for (int i = 0; i < t->n_leaves; i++) {
+        if (t->target->ints[i] != *one)
+            return false;
+        *share &= number_at(t->weight, i) >= 0;
+    }
+    return t->n_targets == 2;
+}
+
+/* As onnxruntime's kernel has it: the label, and both scores of the one that the trees give. */
+static int choose_of_two(double x, bool share, ScoreLink link, double *score)
+{
+    bool second = share ? x > 0.5 : x > 0;
+    score[0] = share && link == LINK_NONE ? 1 - x : -x;
+    score[1] = x;
+    if (link == LINK_LOGISTIC)
+        transform(link, score, 2);
+    return second;
+}
+
+static bool classify_trees(const KernelCall *call, Error *err)
+{
+    const Attr *label = op_attr(kernel_graph(call), call->op, "classlabels_int64s");
+    ScoreLink link;
+    if (list_length(label) < 2)
+        return error_kind(err, ERROR_RUN, "its labels are strings, or fewer than two");
+    if (!kernel_needs(call, 1, err) || !read_link(call, &link, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *labels = call->output[0], *scores = kernel_output(call, 1);
+    Trees t = {.prefix = "class", .n_columns = row_length(in), .n_targets = list_length(label)};
+    int64_t one;
+    bool share;
+    if (!read_lists(call, &t, err) || !index_nodes(call, &t, err))
+        return false;
+    bool two = weighs_one(&t, &one, &share);
+    double *row = arena_array(call->scratch, double, t.n_columns);
+    double *score = arena_array(call->scratch, double, t.n_targets);
+    for (int64_t r = 0; r < row_count(in, t.n_columns); r++) {
+        int best = 0;
+        local_load(in, r * t.n_columns, 1, t.n_columns, NUMBER_F64, row);
+        if (!regress_row(&t, row, score, err))
+            return false;
+        for (int k = 1; k < t.n_targets && !two; k++)
+            best = score[k] > score[best] ? k : best;
+        if (two)
+            best = choose_of_two(score[one], share, link, score);
+        else
+            transform(link, score, (int)t.n_targets);
+        double chosen = number_at(label, best);
+        if (labels)
+            local_store(labels, r, 1, NUMBER_F64, &chosen);
+        if (scores)
+            local_store(scores, r * t.n_targets, t.n_targets, NUMBER_F64, score);
+    }
+    return true;
+}
+
 const Kernel kernels_classical[] = {
+    {"ai.onnx.ml::SVMRegressor", regress_vectors, NULL, 0, ROUNDING_SENSITIVE},
+    {"ai.onnx.ml::TreeEnsembleClassifier", classify_trees, NULL, 0, ROUNDING_SENSITIVE},
     {"ai.onnx.ml::TreeEnsembleRegressor", regress_trees, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::Imputer", impute, NULL, 0, ROUNDING_EXACT},
     {"ai.onnx.ml::FeatureVectorizer", join_features, NULL, 0, ROUNDING_EXACT},
