@@ -633,7 +633,7 @@ ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Erro
     if (!config_pins_take(arena, &search->options, &search->space, err) ||
         !request->hooks->machine(request->hooks->context, arena, search->options.machine,
                                  &search->machine, err) ||
-        !cluster_refuse(&search->machine, "the search", err) ||
+        !cluster_refuse(&search->machine, "search --devices", err) ||
         !config_model_read(arena, &search->options, request->hooks, &search->space, &alike, err))
         return NULL;
     search->space.devices_per_node = search->machine.devices_per_node;

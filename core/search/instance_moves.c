@@ -317,7 +317,7 @@ static void put_move(Moves *s, int32_t from, int32_t to)
     Prices *prices = s->m->to->memo->prices;
     if (from == to || solve_stopped(&s->m->clock))
         return;
-    int32_t id = prices_ask(prices, s->dtype, from, to, move_fill(s, from, to));
+    int32_t id = prices_ask(prices, s->value->machine, s->dtype, from, to, move_fill(s, from, to));
     if (prices_us(prices, id) > 0)
         vec_push(s->m->scratch, &s->moves, id);
 }
@@ -420,8 +420,8 @@ static void add_targets(Moves *s, int32_t has)
         }
     for (int32_t id = 0; id < n_asking.n; id++) {
         int32_t target = *(const int32_t *)intern_key(targets, id, NULL);
-        if (n_asking.at[id] < 2 ||
-            prices_free(s->m->to->memo->prices, s->dtype, has, target, move_fill(s, has, target)))
+        if (n_asking.at[id] < 2 || prices_free(s->m->to->memo->prices, s->value->machine, s->dtype,
+                                               has, target, move_fill(s, has, target)))
             continue;
         unsigned all = phases.at[id], first = all & (~all + 1);
         vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, target, all});

@@ -18,23 +18,30 @@ static void operands_as(Making *m, int32_t op, int32_t node, int32_t choice, int
     }
 }
 
+int32_t making_machine(Making *m, int32_t op)
+{
+    const Plan *plan = m->to->session->plan;
+    return prices_machine(m->to->memo->prices, plan_machine_of(plan, plan_devices(plan, op)));
+}
+
 /* What makes two ops cost the same under every choice: a number in the memo. */
 static int32_t cost_key(Making *m, int32_t op)
 {
     const Inferred *inferred = m->to->inferred;
     const GraphOp *at = &inferred->graph->ops[op];
     int n = at->n_inputs + at->n_outputs;
-    int32_t *key = arena_array(m->scratch, int32_t, 5 + n);
+    int32_t *key = arena_array(m->scratch, int32_t, 6 + n);
     key[0] = instance_set(m->to, m->to->node_of_op[op]);
     key[1] = inferred->space[op];
     key[2] = op_absorbed_by(inferred, op) >= 0 || op_made_by(inferred, op) >= 0;
     key[3] = at->op_type;
     key[4] = routed_op_code(m->to->as->routed, op);
+    key[5] = making_machine(m, op);
     for (int o = 0; o < n; o++) {
         int32_t t = inferred->graph->operands[at->input + o];
-        key[5 + o] = t < 0 || inferred->shape[t] < 0 ? -1 : inferred->dtype[t];
+        key[6 + o] = t < 0 || inferred->shape[t] < 0 ? -1 : inferred->dtype[t];
     }
-    return intern_put(m->to->memo->costs, key, sizeof *key * (size_t)(5 + n));
+    return intern_put(m->to->memo->costs, key, sizeof *key * (size_t)(6 + n));
 }
 
 static const double *price_op(Making *m, const OpPricer *pricer, int32_t op)

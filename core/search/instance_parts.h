@@ -59,6 +59,7 @@ typedef struct {
     int32_t pins; /* how it is pinned, a number in the memo */
     int n_reads;
     const InstanceRead *reads;
+    int32_t machine;      /* on which it is moved: a number of the prices */
     double weight, least; /* as in PlacedTable */
     bool joins;           /* the least is that of moves joined with others */
 } Carried;
@@ -78,6 +79,8 @@ const Decision *making_use_pin(const Making *m, int32_t tensor, int dim);
 
 /* A number that equally pinned tensors share; 0: no pin says how it lies or is used. */
 int32_t making_pins_of(const Making *m, Intern *pins, int32_t tensor);
+/* On which machine of the prices an op runs; of several kinds where its devices are. */
+int32_t making_machine(Making *m, int32_t op);
 /* Whether an op may pass on that input partial, whatever the cuts are. */
 bool making_may_pass(const Making *m, int32_t op, int operand, bool *leaf);
 

@@ -113,6 +113,20 @@ static void weigh(const Making *m, Carried *value)
     value->joins = stage_weights_joins(plan, value->tensor);
 }
 
+/* Where the value is made; what no op makes is where it is read first. */
+static int32_t machine_of(Making *m, int32_t tensor)
+{
+    const Graph *graph = m->to->inferred->graph;
+    const int32_t *use = graph->uses + graph->tensors[tensor].use;
+    int32_t maker = graph->tensors[tensor].maker;
+    if (maker >= 0 && !inferred_is_host(m->to->inferred, maker))
+        return making_machine(m, maker);
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++)
+        if (!inferred_is_host(m->to->inferred, use[u]))
+            return making_machine(m, use[u]);
+    return 0;
+}
+
 static void find_values(Values *v)
 {
     Making *m = v->m;
@@ -125,6 +139,7 @@ static void find_values(Values *v)
         value.reads = reads_of(m, t, &value.n_reads);
         if (value.how != AS_STORED && pins && is_pinned_in_use(m, t))
             value.how = PINNED;
+        value.machine = machine_of(m, t);
         value.pins = pins ? making_pins_of(m, m->to->memo->pins, t) : 0;
         int32_t head[] = {value.node,
                           value.space,
@@ -135,6 +150,7 @@ static void find_values(Values *v)
                           inferred->shape[t],
                           value.pins,
                           (int32_t)value.weight,
+                          value.machine,
                           routed_tensor_code(m->to->as->routed, t)};
         enum { HEAD = sizeof head / sizeof *head };
         int32_t *key = arena_array(m->scratch, int32_t, HEAD + READ_WORDS * value.n_reads);
@@ -186,6 +202,7 @@ static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes,
                       m->to->inferred->dtype[value->tensor],
                       m->to->inferred->shape[value->tensor],
                       joined,
+                      value->machine,
                       routed_tensor_code(m->to->as->routed, value->tensor)};
     enum { HEAD = sizeof head / sizeof *head };
     int32_t *key = arena_array(m->scratch, int32_t, HEAD + (READ_WORDS + 1) * value->n_reads);

@@ -9,9 +9,15 @@
 #include <math.h>
 
 typedef struct {
-    int32_t dtype, from, to;
+    int32_t machine, dtype, from, to;
     float fill;
 } Asked;
+
+/* A machine, with what finds moves on it: by whole axes, and as plans have them. */
+typedef struct {
+    const Machine *machine;
+    Resharder *resharder, *settler;
+} PricedMachine;
 
 /* Of moves that are alike (core/reshard/alike.h), or of one. */
 typedef struct {
@@ -22,6 +28,7 @@ typedef struct {
 enum { UNKNOWN = -1 };
 
 struct PricesAsked {
+    Vec(PricedMachine) on; /* by the number of a machine */
     Intern *moves;
     Vec(int32_t) price_of; /* by id of a move: in `price` */
     Intern *alike;
@@ -60,9 +67,9 @@ static const Machine *copy_machine(Arena *arena, const Machine *machine)
     return out;
 }
 
-/* The number of a machine among those asked about; 0: the one of the prices. Names are compared as
+/* What tells machines apart: 0 is the one of the prices. Names are compared as
  * pointers: those of a file that was read again count as others. */
-static int32_t machine_number(const Prices *prices, const Machine *machine)
+static int32_t machine_key(const Prices *prices, const Machine *machine)
 {
     Machine plain = *machine;
     int32_t key[2] = {0};
@@ -73,6 +80,17 @@ static int32_t machine_number(const Prices *prices, const Machine *machine)
     return intern_put(prices->asked->both, key, sizeof key);
 }
 
+static void add_machine(Prices *prices, const Machine *machine)
+{
+    ReshardOptions options = reshard_defaults();
+    PricedMachine on = {.machine = machine};
+    options.whole_axes = true;
+    on.resharder = resharder_new(prices->arena, prices->mesh, machine, prices->shardings);
+    resharder_options(on.resharder, &options);
+    on.settler = resharder_new(prices->arena, prices->mesh, machine, prices->shardings);
+    vec_push(prices->arena, &prices->asked->on, on);
+}
+
 Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine, AtomSet fixed)
 {
     Prices *prices = arena_make(arena, Prices);
@@ -81,11 +99,6 @@ Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine, AtomS
                        .machine = copy_machine(arena, machine),
                        .fixed = fixed,
                        .shardings = shardings_new(arena)};
-    prices->resharder = resharder_new(arena, prices->mesh, prices->machine, prices->shardings);
-    ReshardOptions options = reshard_defaults();
-    options.whole_axes = true;
-    resharder_options(prices->resharder, &options);
-    prices->settler = resharder_new(arena, prices->mesh, prices->machine, prices->shardings);
     prices->asked = arena_make(arena, struct PricesAsked);
     *prices->asked = (struct PricesAsked){.moves = intern_new(arena),
                                           .alike = intern_new(arena),
@@ -93,8 +106,18 @@ Prices *prices_new(Arena *arena, const Mesh *mesh, const Machine *machine, AtomS
                                           .tunings = intern_new(arena),
                                           .both = intern_new(arena),
                                           .collectives = intern_new(arena)};
-    machine_number(prices, machine);
+    machine_key(prices, machine);
+    add_machine(prices, prices->machine);
+    prices->resharder = prices->asked->on.at[0].resharder;
     return prices;
+}
+
+int32_t prices_machine(Prices *prices, const Machine *machine)
+{
+    int32_t id = machine_key(prices, machine);
+    for (int32_t i = prices->asked->on.n; i <= id; i++)
+        add_machine(prices, copy_machine(prices->arena, machine));
+    return id;
 }
 
 static bool same_mesh(const Mesh *a, const Mesh *b)
@@ -115,7 +138,7 @@ bool prices_settle_moves(const Prices *prices)
 bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine, AtomSet fixed)
 {
     return prices->fixed == fixed && same_mesh(prices->mesh, mesh) &&
-           machine_number(prices, machine) == 0;
+           machine_key(prices, machine) == 0;
 }
 
 #define SAME 1e-9 /* a path is proven that exceeds its bound by no more than this part */
@@ -125,15 +148,16 @@ enum { SIZES = 480 }; /* from 64 bytes to a TiB, each GROWTH times the one befor
 
 /* The least time of a byte in a collective of any size. A price does not fall with the bytes, so
  * that sizes GROWTH apart tell those between. */
-static double byte_us(Prices *prices, StepKind kind, AtomSet atoms)
+static double byte_us(Prices *prices, int32_t machine, StepKind kind, AtomSet atoms)
 {
     struct PricesAsked *asked = prices->asked;
-    int32_t key[2] = {(int32_t)kind, (int32_t)atoms};
+    int32_t key[3] = {machine, (int32_t)kind, (int32_t)atoms};
     int32_t id = intern_put(asked->collectives, key, sizeof key);
     if (id == asked->byte_us.n) {
         double least = INFINITY, bytes = 64;
         for (int i = 0; i < SIZES; i++, bytes *= GROWTH) {
-            Price price = price_step(prices->machine, prices->mesh, kind, atoms, (int64_t)bytes);
+            Price price = price_step(asked->on.at[machine].machine, prices->mesh, kind, atoms,
+                                     (int64_t)bytes);
             least = fmin(least, price.us / (GROWTH * bytes));
         }
         vec_push(prices->arena, &asked->byte_us, least);
@@ -141,25 +165,27 @@ static double byte_us(Prices *prices, StepKind kind, AtomSet atoms)
     return asked->byte_us.at[id];
 }
 
-static double joined_us(Prices *prices, const ReshardPath *path)
+static double joined_us(Prices *prices, int32_t machine, const ReshardPath *path)
 {
     double us = 0;
     for (int i = 0; i < path->n_steps; i++) {
         const Step *step = &path->step[i];
         bool joins = step->kind == STEP_ALL_GATHER || step->kind == STEP_ALL_REDUCE ||
                      step->kind == STEP_REDUCE_SCATTER;
-        us += joins ? fmin(step->us, (double)step->bytes * byte_us(prices, step->kind, step->atoms))
+        us += joins ? fmin(step->us,
+                           (double)step->bytes * byte_us(prices, machine, step->kind, step->atoms))
                     : step->us;
     }
     return us;
 }
 
-static MovePrice price_of_path(Prices *prices, const ReshardPath *path, bool settled, bool shared)
+static MovePrice price_of_path(Prices *prices, int32_t machine, const ReshardPath *path,
+                               bool settled, bool shared)
 {
     settled |= path->bound_us >= path->us * (1 - SAME) || !prices_settle_moves(prices);
     return (MovePrice){.us = path->us,
                        .least_us = settled ? path->us : path->bound_us,
-                       .joined_us = joined_us(prices, path),
+                       .joined_us = joined_us(prices, machine, path),
                        .settled = settled,
                        .shared = shared};
 }
@@ -175,26 +201,29 @@ static int32_t add_price(Prices *prices, MovePrice price)
 static int32_t find_price(Prices *prices, const Asked *move)
 {
     struct PricesAsked *asked = prices->asked;
-    uint64_t key[ALIKE_WORDS];
+    uint64_t key[ALIKE_WORDS + 1];
     double element_bytes = (double)dtype_bytes((Dtype)move->dtype, 8) / 8 * (double)move->fill;
     int n = reshard_alike(shardings_at(prices->shardings, move->from),
                           shardings_at(prices->shardings, move->to), prices->mesh, prices->fixed,
                           element_bytes, key);
-    int32_t alike = n > 0 ? intern_put(asked->alike, key, sizeof *key * (size_t)n) : UNKNOWN;
+    key[n] = (uint64_t)move->machine;
+    int32_t alike = n > 0 ? intern_put(asked->alike, key, sizeof *key * (size_t)(n + 1)) : UNKNOWN;
     if (alike >= 0 && alike < asked->price_of_alike.n && asked->price_of_alike.at[alike] != UNKNOWN)
         return asked->price_of_alike.at[alike];
-    const ReshardPath *path = reshard_filled(prices->resharder, (Dtype)move->dtype, move->from,
-                                             move->to, prices->fixed, (double)move->fill);
+    const ReshardPath *path =
+        reshard_filled(asked->on.at[move->machine].resharder, (Dtype)move->dtype, move->from,
+                       move->to, prices->fixed, (double)move->fill);
     bool shared = alike >= 0 && alike == asked->price_of_alike.n && path->proven;
-    int32_t price = add_price(prices, price_of_path(prices, path, false, shared));
+    int32_t price = add_price(prices, price_of_path(prices, move->machine, path, false, shared));
     if (alike >= 0 && alike == asked->price_of_alike.n)
         vec_push(prices->arena, &asked->price_of_alike, shared ? price : UNKNOWN);
     return price;
 }
 
-int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill)
+int32_t prices_ask(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
+                   double fill)
 {
-    Asked move = {(int32_t)dtype, from, to, (float)fill};
+    Asked move = {machine, (int32_t)dtype, from, to, (float)fill};
     int32_t id = intern_put(prices->asked->moves, &move, sizeof move);
     if (id == prices->asked->price_of.n) {
         int32_t price = find_price(prices, &move);
@@ -214,8 +243,8 @@ bool prices_tighten(Prices *prices, int32_t id)
     if (price->settled || price->tightened || !price->shared)
         return false;
     const Asked *move = intern_key(prices->asked->moves, id, NULL);
-    double least = reshard_least_us(prices->settler, (Dtype)move->dtype, move->from, move->to,
-                                    prices->fixed, (double)move->fill);
+    double least = reshard_least_us(prices->asked->on.at[move->machine].settler, (Dtype)move->dtype,
+                                    move->from, move->to, prices->fixed, (double)move->fill);
     price->tightened = true;
     price->least_us = fmin(fmax(price->least_us, least), price->us);
     price->settled = price->least_us >= price->us * (1 - SAME);
@@ -226,7 +255,9 @@ bool prices_tighten(Prices *prices, int32_t id)
 static void settle_on(Prices *prices, int32_t id, const ReshardPath *path)
 {
     MovePrice *price = price_at(prices, id);
-    MovePrice settled = price_of_path(prices, path, true, price->shared && path->proven);
+    const Asked *move = intern_key(prices->asked->moves, id, NULL);
+    MovePrice settled =
+        price_of_path(prices, move->machine, path, true, price->shared && path->proven);
     if (price->shared && !settled.shared) /* those alike stay as they are */
         prices->asked->price_of.at[id] = add_price(prices, settled);
     else
@@ -241,8 +272,8 @@ bool prices_settle(Prices *prices, int32_t id)
         return true;
     const Asked *move = intern_key(prices->asked->moves, id, NULL);
     settle_on(prices, id,
-              reshard_filled(prices->settler, (Dtype)move->dtype, move->from, move->to,
-                             prices->fixed, (double)move->fill));
+              reshard_filled(prices->asked->on.at[move->machine].settler, (Dtype)move->dtype,
+                             move->from, move->to, prices->fixed, (double)move->fill));
     return true;
 }
 
@@ -263,7 +294,8 @@ bool prices_take(Prices *prices, const Plan *plan)
         const Sharding *from = shardings_at(plan->shardings, move->from);
         const Sharding *to = shardings_at(plan->shardings, move->to);
         double fill = routed_move_fill(plan->routed, move->tensor, from, to, plan->mesh);
-        Asked asked = {plan->inferred->dtype[move->tensor], shardings_put(prices->shardings, from),
+        Asked asked = {prices_machine(prices, plan_machine_of(plan, move->to_devices)),
+                       plan->inferred->dtype[move->tensor], shardings_put(prices->shardings, from),
                        shardings_put(prices->shardings, to), (float)fill};
         taken |= move->from_devices == move->to_devices && take(prices, &asked, move->path);
     }
@@ -285,7 +317,8 @@ double prices_joined_us(const Prices *prices, int32_t id)
     return price_at(prices, id)->joined_us;
 }
 
-bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill)
+bool prices_free(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
+                 double fill)
 {
-    return from == to || prices_us(prices, prices_ask(prices, dtype, from, to, fill)) <= 0;
+    return from == to || prices_us(prices, prices_ask(prices, machine, dtype, from, to, fill)) <= 0;
 }

@@ -23,7 +23,6 @@ typedef struct {
     AtomSet fixed; /* of stages: no move is over them */
     Shardings *shardings;
     Resharder *resharder;      /* of whole axes */
-    Resharder *settler;        /* as plans have it */
     struct PricesAsked *asked; /* private */
 } Prices;
 
@@ -36,9 +35,14 @@ bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machin
 /* Whether moves may have to be settled on that mesh. */
 bool prices_settle_moves(const Prices *prices);
 
-/* The id of a move; the shardings differ. fill: the share of the elements that is there
- * (reshard_filled()). */
-int32_t prices_ask(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill);
+/* The number of a machine that part of the mesh is: 0 is the one of the prices, others are of a
+ * cluster (core/reshard/cluster.h), whose parts have links of their own. */
+int32_t prices_machine(Prices *prices, const Machine *machine);
+
+/* The id of a move on the machine of that number; the shardings differ. fill: the share of the
+ * elements that is there (reshard_filled()). */
+int32_t prices_ask(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
+                   double fill);
 double prices_us(const Prices *prices, int32_t id);
 /* No plan makes the move for less. */
 double prices_least_us(const Prices *prices, int32_t id);
@@ -55,6 +59,7 @@ bool prices_take(Prices *prices, const Plan *plan);
  * a byte in the collective of the size that serves it best. */
 double prices_joined_us(const Prices *prices, int32_t id);
 /* It costs nothing. */
-bool prices_free(Prices *prices, Dtype dtype, int32_t from, int32_t to, double fill);
+bool prices_free(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
+                 double fill);
 
 #endif

@@ -14,7 +14,6 @@
 #include "core/session/make.h"
 #include "core/solve/clock.h"
 #include "core/solve/solve.h"
-#include "core/reshard/cluster.h"
 
 #include <math.h>
 
@@ -326,8 +325,6 @@ static bool has_parts_alone(const Plan *plan)
 
 static bool check(const Session *session, Error *err)
 {
-    if (!cluster_refuse(session->machine, "the search", err))
-        return false;
     if (has_parts_alone(session->plan))
         return error_kind(err, ERROR_UNSUPPORTED,
                           "a plan with ops on parts of the mesh, and no schedule that fits its "

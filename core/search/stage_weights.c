@@ -81,10 +81,15 @@ double stage_weights_of_value(const StageWeights *weights, const Plan *plan, int
     int n = 0;
     if (least && stage_weights_joins(plan, tensor) && plan->decided->stages->overlap != PASS_NONE)
         return 0;
+    const Machine *machine = NULL;
     for (int u = 0; u < tensor_n_uses(inferred->graph, tensor); u++) {
         if (inferred_is_host(inferred, use[u]))
             continue;
         double weight = stage_weights_of_op(weights, plan, use[u]);
+        const Machine *on = plan_machine_of(plan, plan_devices(plan, use[u]));
+        if (maker < 0 && machine && on != machine)
+            low = 0; /* read on devices of two kinds, of which one tells the price */
+        machine = on;
         bool sent = maker >= 0 && stage_of(plan, maker) != stage_of(plan, use[u]);
         low = fmin(low, sent ? 0 : weight);
         sum += weight;

@@ -7,7 +7,9 @@
 #include "core/cost/pipeline.h"
 #include "core/plan/plan_machine.h"
 #include "core/reshard/cluster.h"
+#include "core/search/decide.h"
 #include "core/search/search.h"
+#include "core/session/make.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,6 +65,16 @@ static void assert_same(double got, double want)
 {
     if (fabs(got - want) > 1e-9 * (1 + fabs(want)))
         fail_msg("%.12g, not %.12g", got, want);
+}
+
+static SearchResult search(Arena *arena, const Session *session)
+{
+    SearchResult found;
+    Error err = {0};
+    if (!search_plan(arena, &(SearchRequest){.session = session, .unfold = true}, &found, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(found.outcome, SEARCH_PLAN);
+    return found;
 }
 
 /* The whole step against the steps of the same plan on each kind alone. */
@@ -127,11 +139,92 @@ static void the_slowest_kind_counts(void **state)
                 shipped_machine(arena, "a100x8", &a100, &err));
     int64_t least = h100.memory_bytes < a100.memory_bytes ? h100.memory_bytes : a100.memory_bytes;
     assert_int_equal(plan_memory(both->plan), least);
-    SearchResult found;
-    assert_false(search_plan(arena, &(SearchRequest){.session = both}, &found, &err));
-    assert_non_null(strstr(err.text, "devices that are alike"));
+    SearchResult found = search(arena, both), least_found = search(arena, slow);
+    assert_true(found.proven);
+    assert_same(found.cost_us, least_found.cost_us);
     close_all((Session *[]){both, slow}, 2);
     remove(path);
+    arena_free(arena);
+}
+
+/* ---- the search, against every combination of cuts ---- */
+
+static const char two_stages_model[] =
+    "function MODEL(model)\n"
+    "local x = model:input('x', 'f32', {64, 512})\n"
+    "local y = model:op('MatMul', {x, model:param('w', {512, 2048}, 'f32')})\n"
+    "local z = model:op('MatMul', {y, model:param('v', {2048, 512}, 'f32')})\n"
+    "model:output(z, 'out')\nend\n"
+    "function PAS(graph)\n"
+    "graph:staging{graph:node(0), graph:node(1)}\n"
+    "for i, stage in ipairs(graph:segments()) do graph:assign(stage, {pp = i - 1}) end\n"
+    "graph:schedule('1f1b', {micro_batches = 2})\nreturn graph\nend\n";
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    const Instance *instance;
+    Decisions pins;
+    double best_us;
+    int n_plans;
+} Brute;
+
+/* Plans every combination of cuts of the ops from number `at` on. */
+static void try_all(Brute *b, int at)
+{
+    const Inferred *inferred = b->instance->inferred;
+    if (at == inferred->n_program) {
+        Journal journal = session_journal_with(b->session, b->arena, b->pins.at, b->pins.n);
+        PlanRequest request = session_request(b->session, &journal);
+        Plan *plan = plan_make(&request, NULL);
+        assert_non_null(plan);
+        b->best_us = fmin(b->best_us, plan_step_us(plan));
+        b->n_plans++;
+        plan_free(plan);
+        return;
+    }
+    int32_t op = inferred->program[at];
+    const CutList *cuts = &b->instance->cuts[op];
+    for (int c = 0; c < cuts->n; c++) {
+        int n = b->pins.n;
+        for (int j = 0; j < cuts->at[c]->n; j++)
+            vec_push(b->arena, &b->pins,
+                     (Decision){.kind = PIN_INDEX_DIM,
+                                .place = op,
+                                .dim = j,
+                                .cut = &cuts->at[c]->index[j],
+                                .origin = {.kind = ORIGIN_USER, .file = "", .text = ""}});
+        try_all(b, at + 1);
+        b->pins.n = n;
+    }
+}
+
+/* One stage on each kind. */
+static void a_search_prices_each_stage_on_its_own_devices(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const char *machine = write_machine(arena, mixed), *model = "/tmp/dimscope-two-stages.lua";
+    assert_true(file_write(model, str_from(two_stages_model), NULL));
+    SessionHooks hooks = scripts_hooks(scripts_of_tests[n_scripts++] = scripts_new(arena, "."));
+    SessionOptions options = {
+        .model = model, .mesh = "pp=2,dp=2,tp=4", .policy = model, .machine = machine};
+    Error err = {0};
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+    SearchMemo *memo = search_memo_new();
+    InstanceOptions how = {.unfold = true, .memo = memo};
+    Brute brute = {arena, session, instance_make(arena, session, &how, NULL), {0}, INFINITY, 0};
+    try_all(&brute, 0);
+    assert_true(brute.n_plans > 100);
+    SearchResult found = search(arena, session);
+    assert_true(found.bound_us <= brute.best_us * (1 + 1e-9));
+    assert_true(found.cost_us <= brute.best_us * (1 + 1e-6));
+    search_memo_free(memo);
+    close_all(&session, 1);
+    remove(model);
+    remove(machine);
     arena_free(arena);
 }
 
@@ -211,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stage_is_priced_on_its_own_devices),
         cmocka_unit_test(the_slowest_kind_counts),
+        cmocka_unit_test(a_search_prices_each_stage_on_its_own_devices),
         cmocka_unit_test(memory_is_that_of_the_rank_s_device),
         cmocka_unit_test(bad_kinds_are_refused),
         cmocka_unit_test(more_devices_than_the_machine_has_are_a_warning),

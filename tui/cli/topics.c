@@ -91,7 +91,9 @@ const Topic cli_topics[] = {
      "the first stage on the H100s, the second on the A100s; the option stage_layers of\n"
      "hybrid3d gives the faster ones more layers. Where ops or collectives have\n"
      "devices of several kinds, the slowest kind and the slowest links count. Nodes of all\n"
-     "kinds have equally many devices. Search and calibrate need devices that are alike.",
+     "kinds have equally many devices. A search prices each stage on its own devices, but\n"
+     "search --devices needs devices that are alike, as its bounds do. calibrate measures\n"
+     "one kind, on a host of it: calibrate --machine h100x8 -o mine.lua.",
      NULL},
     {"models", "what can be opened as a model", true,
      "NAME.onnx     an ONNX file; a plan does not need its weights\n"
