@@ -90,6 +90,18 @@ static const Workspace workspaces[] = {
               {SHOW_RUN, 50, 0, 50, 50},
               {SHOW_CHECK, 50, 50, 50, 50}},
      .only = ONLY_WIDE},
+    {.n = 4,
+     .pane = {{SHOW_POLICY, 0, 0, 60, 74},
+              {SHOW_CONSOLE, 0, 74, 60, 26},
+              {SHOW_TRY, 60, 0, 40, 56},
+              {SHOW_FINDINGS, 60, 56, 40, 44}},
+     .only = ONLY_LESS | ONLY_TRIES},
+    {.n = 4,
+     .pane = {{SHOW_POLICY, 0, 0, 60, 74},
+              {SHOW_CONSOLE, 0, 74, 60, 26},
+              {SHOW_FINDINGS, 60, 0, 40, 50},
+              {SHOW_RUN, 60, 50, 40, 50}},
+     .only = ONLY_LESS},
     {.n = 2, .pane = {{SHOW_RUN, 0, 0, 60, 100}, {SHOW_CHECK, 60, 0, 40, 100}}, .only = ONLY_LESS},
     {.n = 4,
      .pane = {{SHOW_WHY, 0, 0, 61, 38},
@@ -125,9 +137,10 @@ static const Workspace workspaces[] = {
               {SHOW_GRAPH, 0, 66, 56, 34},
               {SHOW_RUN, 56, 66, 44, 34}},
      .only = ONLY_WHOLE},
-    {.n = 4,
-     .pane = {{SHOW_NEAR, 0, 0, 56, 68},
-              {SHOW_WHY, 0, 68, 56, 32},
+    {.n = 5,
+     .pane = {{SHOW_NEAR, 0, 0, 56, 46},
+              {SHOW_GRAPH, 0, 46, 56, 32},
+              {SHOW_WHY, 0, 78, 56, 22},
               {SHOW_OP, 56, 0, 44, 50},
               {SHOW_TENSOR, 56, 50, 44, 50}},
      .only = ONLY_WIDE | ONLY_HIGH},
@@ -197,13 +210,6 @@ static const Workspace *workspace_of(ShowId show, unsigned have)
     return beside;
 }
 
-static const Workspace *workspace_for(ShowId show, const LayoutLook *look, unsigned have)
-{
-    const Workspace *led = workspace_of(look->lead, have);
-
-    return led && has_pane(led, show) ? led : workspace_of(show, have);
-}
-
 static const Stack *stack_of(ShowId show, ShowId lead, unsigned have)
 {
     for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
@@ -216,6 +222,19 @@ static const Stack *stack_of(ShowId show, ShowId lead, unsigned have)
                 return stack;
     }
     return NULL;
+}
+
+/* Beside it are other views on a narrow screen too; but where the view that leads has it below, it
+ * stays there. */
+static const Workspace *workspace_for(ShowId show, const LayoutLook *look, unsigned have)
+{
+    const Workspace *led = workspace_of(look->lead, have), *own = workspace_of(show, have);
+    const Stack *stack = stack_of(show, look->lead, have);
+    bool below = stack && stack->only & (ONLY_TALL | ONLY_SPARE) && look->lead != show;
+
+    if (led && has_pane(led, show))
+        return led;
+    return own && own->only & ONLY_LESS && below ? NULL : own;
 }
 
 /* Where it was moved to, in percent; -1 if it was not. */

@@ -32,7 +32,7 @@ enum {
     LAYOUT_HIGH = 56,       /* from here on some workspaces have an additional pane */
     LAYOUT_STACK_H = 14,    /* height of the body from which views are stacked */
     LAYOUT_STACK_TALL = 36, /* from here on pages and details have what explains them below */
-    LAYOUT_PANES = 4,
+    LAYOUT_PANES = 5,
     LAYOUT_BORDERS = 24 /* of all workspaces */
 };
 
