@@ -320,6 +320,8 @@ def make_transformer(kind):
             return transformers.ViTForImageClassification._from_config(config)
         if config.model_type == "bert":
             return Pooled(config)
+        if config.is_encoder_decoder:
+            return transformers.AutoModelForSeq2SeqLM.from_config(config, dtype=torch.float32)
         return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     config = transformers.GPT2Config(
         n_embd=64, n_layer=2, n_head=4, vocab_size=256, n_positions=64, bos_token_id=0,
@@ -341,12 +343,19 @@ def optimizer_of(parameters):
     return torch.optim.SGD(parameters, lr=0.3, momentum=0.9)
 
 
+def options_of(config, ids):
+    """Arguments beside the first; a decoder that has an encoder reads other tokens."""
+    if ids.is_floating_point():
+        return {}
+    return {"use_cache": False, **({"decoder_input_ids": ids.flip(1)} if config.is_encoder_decoder else {})}
+
+
 def train_plain(model, batches):
     from torch.distributed.tensor.parallel import loss_parallel
 
     optimizer, losses = optimizer_of(model.parameters()), []
     for ids, labels in batches:
-        out = model(ids, **({} if ids.is_floating_point() else {"use_cache": False}))
+        out = model(ids, **options_of(model.config, ids))
         logits = getattr(out, "logits", out)
         with loss_parallel() if isinstance(logits, DTensor) else contextlib.nullcontext():
             loss = loss_of(logits, labels)

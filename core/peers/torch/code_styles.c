@@ -144,6 +144,18 @@ static bool gives_logits(const Writer *it)
     return false;
 }
 
+/* Two all-reduces of torch in place of one of the plan. */
+static void write_added(Writer *it, int axis)
+{
+    Str path = str_from(op_path(it->w->graph, it->styles.added[axis]));
+    const char *text = arena_printf(
+        it->notes->arena,
+        "in %.*s the plan adds two sums over %s and reduces them once; torch reduces each",
+        STR_ARG(torch_pattern(it->w->arena, path, true)), it->w->mesh->axes[axis].name);
+    buf_printf(it->out, "# I%s.\n", text + 1);
+    export_note(it->notes, "%s", text);
+}
+
 static void write_usage(Writer *it)
 {
     const Mesh *mesh = it->w->mesh;
@@ -171,6 +183,9 @@ static void write_usage(Writer *it)
         buf_printf(it->out, "# E%s.\n", text + 1);
         export_note(it->notes, "%s: no style of torch says how", text);
     }
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (it->styles.added[a] >= 0)
+            write_added(it, a);
     torch_write_views(it->w, &it->styles, it->out, it->notes);
     if (it->n_experts > 0)
         buf_puts(it->out,
@@ -206,12 +221,15 @@ static bool has_pattern(const StyledModule *m, Str pattern)
  * mlp is a block of experts has one of the same name. */
 static bool has_others(const Writer *it, Str pattern)
 {
-    int n = 0, n_paths = 0;
-    for (int i = 0; i < it->styles.modules.n; i++)
-        n += has_pattern(&it->styles.modules.at[i], pattern);
-    for (int i = 0; i < it->styles.blocks.n; i++)
-        n_paths += str_eq(it->styles.blocks.at[i].pattern, pattern);
-    return n_paths > 0 && n != n_paths;
+    for (int i = 0; i < it->styles.blocks.n; i++) {
+        const ExpertBlock *block = &it->styles.blocks.at[i];
+        bool found = !str_eq(block->pattern, pattern);
+        for (int k = 0; k < it->styles.modules.n && !found; k++)
+            found = str_eq(it->styles.modules.at[k].path, block->path);
+        if (!found)
+            return true;
+    }
+    return false;
 }
 
 static bool all_alike(const Writer *it, Str pattern, int axis, const char *style)
@@ -325,13 +343,11 @@ static void write_ties(Writer *it)
 }
 
 /* An attribute that the model's code has as a number though the axis shards what it counts. */
-static void write_divided(Writer *it, const char *axis, const char *attribute, const char *of)
+static void write_split_size(Writer *it, const char *axis)
 {
-    buf_printf(it->out,
-               "    for module in model.modules():\n"
-               "        if hasattr(module, \"%s\")%s\n"
-               "            module.%s //= ",
-               attribute, of, attribute);
+    buf_puts(it->out, "    for module in model.modules():\n"
+                      "        if hasattr(module, \"split_size\"):  # of fused q, k and v\n"
+                      "            module.split_size //= ");
     put_mesh(it, &axis, 1);
     buf_puts(it->out, ".size()\n");
 }
@@ -349,9 +365,9 @@ static void write_tensor_axes(Writer *it)
         buf_printf(it->out, it->stage_axis >= 0 ? ", present(model, %s))\n" : ", %s)\n",
                    axis_name(it, a));
         if (it->styles.splits)
-            write_divided(it, axis, "split_size", ":  # of fused q, k and v");
-        if (torch_styles_count_heads(&it->styles, a))
-            write_divided(it, axis, "num_heads", " and hasattr(module, \"out_proj\"):");
+            write_split_size(it, axis);
+        torch_write_counts(it->w, &it->styles, a, it->out);
+        torch_write_copies(it->w, &it->styles, a, it->out);
     }
     if (it->n_planned > 0 && it->stage_axis < 0)
         write_ties(it);
@@ -627,6 +643,8 @@ static void write_classes(Writer *it)
                               : torch_placed_local_text);
     if (torch_styles_give(&it->styles, "SplitAttention("))
         buf_puts(it->out, torch_attention_text);
+    if (torch_styles_give(&it->styles, "PartOfHeads("))
+        buf_puts(it->out, torch_heads_text);
     if (torch_styles_give(&it->styles, "PartsOfExperts("))
         buf_puts(it->out, torch_parts_text);
     if (shared || sent)

@@ -66,12 +66,6 @@ Placement styling_used(const Styling *s, int32_t parameter)
     return id == -2 ? (Placement){.kind = OTHER} : styling_lies(s, id);
 }
 
-static bool moves(const Styling *s, const Reshard *reshard)
-{
-    Placement from = styling_lies(s, reshard->from), to = styling_lies(s, reshard->to);
-    return !placement_equal(&from, &to);
-}
-
 /* A reshard of a value that the model computes, for an op of the model or for nobody. */
 static bool is_forward(const Styling *s, const Reshard *reshard)
 {
@@ -109,7 +103,7 @@ static bool reduced_as(const Styling *s, int32_t tensor, Placement *to)
         for (int i = 0; i < graph->ops[next].n_inputs; i++)
             if (op_inputs(graph, next)[i] != tensor &&
                 is_sum(styling_made(s, op_inputs(graph, next)[i])))
-                return false; /* one reduction of both, which no module does */
+                s->out->added[s->axis] = next; /* of two modules, each of which reduces its own */
         tensor = op_outputs(graph, next)[0];
         if (!is_sum(styling_made(s, tensor)))
             return false;
@@ -128,7 +122,8 @@ static AxisUse use_of(const Styling *s)
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         const Reshard *it = &plan->moved->reshards[i];
         /* What is sliced for the batch, a mask, each rank makes of its own part of the inputs. */
-        if (is_forward(s, it) && moves(s, it) && !styling_is_whole(styling_lies(s, it->from)))
+        if (is_forward(s, it) && styling_moves(s, it) &&
+            !styling_is_whole(styling_lies(s, it->from)))
             return AXIS_TENSOR;
     }
     for (int32_t t = 0; t < s->out->n_values; t++) {
@@ -287,6 +282,23 @@ static const char *closed(Buf *out)
 
 /* ---- styles ---- */
 
+/* Whether the model returns the value, or what ops on single elements make of it: scaled logits. */
+static bool is_output(const Styling *s, int32_t tensor)
+{
+    const Graph *graph = s->w->graph;
+    while (!graph->tensors[tensor].output) {
+        int32_t op = -1;
+        for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++)
+            if (styling_is_read(s, graph->uses[u]))
+                op = op == -1 ? graph->uses[u] : -2;
+        if (op < 0 ||
+            !str_has_word(STR("Mul Div Tanh Cast Identity"), str_from(op_operator(graph, op))))
+            return false;
+        tensor = op_outputs(graph, op)[0];
+    }
+    return true;
+}
+
 bool styling_passage(Styling *s, const StyledModule *m, StylePassage *out)
 {
     const CodeModule *at = &m->at;
@@ -295,7 +307,7 @@ bool styling_passage(Styling *s, const StyledModule *m, StylePassage *out)
         s->explained[at->in] = true; /* a constant, as positions are */
     if (at->reads >= 0) {
         out->reads = styling_lies(s, at->reads);
-        out->arrives = styling_lies(s, s->w->plan->moved->sharding[at->in]);
+        out->arrives = styling_arrives(s, m->path, at->in);
         if (s->w->graph->tensors[at->in].maker < 0 && !is_shard(out->arrives, 0))
             out->arrives = (Placement){0}; /* ranks of a tensor's axis get an input whole */
         if (is_sum(out->arrives) && !reduced_as(s, at->in, &out->arrives))
@@ -312,9 +324,9 @@ bool styling_passage(Styling *s, const StyledModule *m, StylePassage *out)
     out->makes = out->gives = styling_made(s, at->out);
     if (is_sum(out->makes) && !reduced_as(s, at->out, &out->gives))
         return false;
+    out->gives = styling_gives(s, m->path, out->gives);
     out->last = !placement_is_shard(&out->gives) || out->gives.dim == styling_rank(s, at->out) - 1;
-    for (int i = 0; i < s->w->graph->n_outputs; i++)
-        out->is_output |= s->w->graph->outputs[i] == at->out && !styling_is_whole(out->gives);
+    out->is_output = !styling_is_whole(out->gives) && is_output(s, at->out);
     return out->makes.kind != OTHER && out->reads.kind != OTHER && out->arrives.kind != OTHER;
 }
 
@@ -451,8 +463,14 @@ static const char *whole_style(Styling *s, const StyledModule *m, const StylePas
 {
     Placement next = m->at.out < 0 ? (Placement){0} : styling_lies(s, read_as(s, m->at.out));
     if (styling_is_whole(p->reads) && styling_is_whole(p->arrives) && styling_is_whole(p->makes)) {
-        if (!placement_is_shard(&next) || next.dim == styling_rank(s, m->at.out) - 1)
+        if (!placement_is_shard(&next))
             return "";
+        if (next.dim == styling_rank(s, m->at.out) - 1) {
+            if (!is_read_between(s, m))
+                return "";
+            s->explained[m->at.out] = true;
+            return styling_output(s, next, true);
+        }
         StylePassage given = *p;
         given.gives = next, given.last = given.parts = false;
         s->explained[m->at.out] = true;
@@ -483,12 +501,13 @@ static bool is_positions(const StyledModule *m, const StylePassage *p)
     return sliced && p->makes.kind == PLACE_SHARD && !p->last;
 }
 
-const char *styling_output(const Styling *s, Placement it)
+const char *styling_output(const Styling *s, Placement it, bool local)
 {
     Buf out = buf_new(s->w->arena);
     buf_puts(&out, "PrepareModuleOutput(output_layouts=Replicate()");
     styling_put_argument(s, "desired_output_layouts", it, &out);
-    put_flag("use_local_output=False", &out);
+    if (!local)
+        put_flag("use_local_output=False", &out);
     return closed(&out);
 }
 
@@ -505,7 +524,7 @@ static const char *style_of(Styling *s, const StyledModule *m)
     if (!styling_passage(s, m, &p))
         return NULL;
     if (is_positions(m, &p) && looks_up(s, m))
-        return styling_output(s, p.makes);
+        return styling_output(s, p.makes, false);
     if (cut < 0)
         return whole_style(s, m, &p, &out);
     Placement weight = styling_used(s, m->parameter[cut]);
@@ -583,21 +602,40 @@ static bool shards_modules_alone(const Styling *s)
     return true;
 }
 
+/* Whether it is a table alone, whose parameter modules read that are tied to it: T5's `shared`. */
+static bool is_tied_to(const StyledModule *m, const StyledModule *reader)
+{
+    return m->at.in < 0 && m->at.out < 0 && m->n_parameters == 1 && reader != m &&
+           reader->n_parameters > 0 && reader->parameter[0] == m->parameter[0];
+}
+
+/* The style of a lookup that reads the table's parameter; NULL. */
+static const StyledModule *reader_of(const Styling *s, const StyledModule *m)
+{
+    for (int i = 0; i < s->out->modules.n; i++)
+        if (is_tied_to(m, &s->out->modules.at[i]) && looks_up(s, &s->out->modules.at[i]))
+            return &s->out->modules.at[i];
+    return NULL;
+}
+
 static bool style_axis(Styling *s)
 {
     const Plan *plan = s->w->plan;
     s->explained = arena_array(s->w->arena, bool, s->out->n_values);
     s->group = arena_array(s->w->arena, int32_t, s->out->n_values);
+    s->full = arena_array(s->w->arena, bool, s->out->n_forward);
     if (!shards_modules_alone(s) || !styling_experts(s))
         return false;
     if (s->out->use[s->axis] == AXIS_TENSOR)
         styling_gather(s);
     styling_attentions(s);
+    styling_biases(s);
     for (int i = 0; i < s->out->modules.n; i++) {
         StyledModule *m = &s->out->modules.at[i];
         if (m->style[s->axis] || m->within)
             continue;
-        const char *style = stays_whole(s, m) ? "" : style_of(s, m);
+        const StyledModule *reader = reader_of(s, m);
+        const char *style = stays_whole(s, m) ? "" : style_of(s, reader ? reader : m);
         if (!style && styling_stem(s, m->path))
             continue;
         if (!style)
@@ -606,7 +644,7 @@ static bool style_axis(Styling *s)
     }
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         const Reshard *reshard = &plan->moved->reshards[i];
-        if (is_forward(s, reshard) && moves(s, reshard) && !is_explained(s, reshard))
+        if (is_forward(s, reshard) && styling_moves(s, reshard) && !is_explained(s, reshard))
             return error_set(s->err, "%s moves %s between modules", s->w->mesh->axes[s->axis].name,
                              naming_value(s->w->session->naming, s->w->arena, reshard->tensor));
     }
@@ -619,6 +657,8 @@ bool torch_styles(const TorchWriting *w, TorchStyles *out, Error *err)
     const Graph *model = session->bare.graph ? session->bare.graph : session->graph;
     *out = (TorchStyles){.n_forward = model->n_ops, .n_values = model->n_tensors};
     Styling s = {.w = w, .out = out, .paths = intern_new(w->arena), .err = err};
+    for (int a = 0; a < MESH_AXES_MAX; a++)
+        out->added[a] = -1;
     if (!styling_find_experts(&s) || !find_modules(&s))
         return false;
     for (s.axis = 0; s.axis < w->mesh->n_axes; s.axis++) {

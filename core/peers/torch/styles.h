@@ -55,6 +55,8 @@ typedef struct {
                                       storage, a set of Stored */
     Str stem[MESH_AXES_MAX];       /* per axis: the module before the blocks that each rank runs in
                                       full, though the plan shards it; empty if there is none */
+    int32_t added[MESH_AXES_MAX];  /* per axis: an op that adds results of two modules before the
+                                      plan reduces their sum; -1. Each module reduces its own */
     bool keep;                     /* gathered parameters stay gathered */
     bool places;                   /* some style is Placed */
     bool splits; /* a fused q, k, v is sharded within each part: these are narrower than the
@@ -77,9 +79,13 @@ Str torch_pattern(Arena *arena, Str path, bool first);
 bool torch_styles_change(const TorchStyles *styles, int32_t parameter);
 bool torch_styles_give(const TorchStyles *styles, const char *name);
 
-/* Whether the axis shards an attention whose code in transformers has its number of heads in a
- * view(): those that name their last matrix out_proj, as OPT's and Whisper's. */
-bool torch_styles_count_heads(const TorchStyles *styles, int axis);
+/* Writes lines of parallelize() that divide the numbers of heads which the code of an attention in
+ * transformers has in a view(), where the axis shards these heads. */
+void torch_write_counts(const TorchWriting *w, const TorchStyles *styles, int axis, Buf *out);
+
+/* Writes lines of parallelize() that copy results of modules which the code of transformers changes
+ * in place: torch refuses that of a view of a DTensor. */
+void torch_write_copies(const TorchWriting *w, const TorchStyles *styles, int axis, Buf *out);
 
 /* torch_styles_pass_parts(): whether a module that is Placed may read or give a DTensor.
  * torch_styles_may_tie(): whether the model may have a parameter under two names that the styles

@@ -54,6 +54,16 @@ static bool takes_heads(const Styling *s, const StyledModule *m)
     return weighed;
 }
 
+/* It moves what its ops make by itself. */
+static void explain_within(Styling *s, Str path)
+{
+    const Graph *graph = s->w->graph;
+    for (int32_t op = 0; op < s->out->n_forward; op++)
+        for (int i = 0; i < graph->ops[op].n_outputs; i++)
+            if (op_outputs(graph, op)[i] >= 0 && styling_within(str_from(op_path(graph, op)), path))
+                s->explained[op_outputs(graph, op)[i]] = true;
+}
+
 void styling_attentions(Styling *s)
 {
     for (int i = 0; i < s->out->modules.n; i++) {
@@ -63,8 +73,10 @@ void styling_attentions(Styling *s)
         buf_printf(&path, "%.*s.out_proj", STR_ARG(m->path));
         int32_t inner = intern_find(s->paths, path.s, path.n);
         if (inner < 0 || !is_fused(s, m) || !takes_heads(s, &s->out->modules.at[inner]) ||
-            m->at.reads < 0 || !styling_passage(s, m, &p) || !styling_is_whole(p.reads))
+            m->at.reads < 0 || !styling_passage(s, m, &p) ||
+            !(styling_is_whole(p.reads) || placement_equal(&p.reads, &p.arrives)))
             continue;
+        explain_within(s, m->path);
         buf_puts(&out, "SplitAttention(");
         if (!styling_is_whole(p.arrives))
             styling_put_argument(s, "arrives", p.arrives, &out);
@@ -76,7 +88,112 @@ void styling_attentions(Styling *s)
     }
 }
 
+/* ---- the bias of all heads ---- */
+
+/* Attentions of transformers that get a bias of all heads as an argument, and the style that leaves
+ * a rank its own heads. */
+static const struct {
+    const char *module, *style;
+} biased[] = {
+    {"self_attention", "PartOfHeads(\"alibi\", \"attention_mask\")"}, /* Bloom, Falcon */
+    {"attn", "PrepareModuleInput(input_kwarg_layouts={\"position_bias\": Replicate()}, "
+             "desired_input_kwarg_layouts={\"position_bias\": Shard(0)}, "
+             "use_local_output=True)"}, /* MPT */
+};
+
+static const char *bias_style(Str path)
+{
+    Str leaf = {path.s + styling_parent(path).n, path.n - styling_parent(path).n};
+    (void)str_take(&leaf, '.');
+    for (size_t i = 0; i < sizeof biased / sizeof *biased; i++)
+        if (str_eq(leaf, str_from(biased[i].module)))
+            return biased[i].style;
+    return NULL;
+}
+
+/* Whether it takes heads of [1, heads, queries, keys], which all ranks have, for attentions. */
+static bool takes_bias(const Styling *s, const Reshard *reshard)
+{
+    Placement from = styling_lies(s, reshard->from), to = styling_lies(s, reshard->to);
+    const int32_t *use = &s->w->plan->moved->reshard_uses[reshard->use];
+    if (reshard->tensor >= s->out->n_values || !styling_is_whole(from) || to.kind != PLACE_SHARD ||
+        to.dim != styling_rank(s, reshard->tensor) - 3)
+        return false;
+    for (int i = 0; i < reshard->n_uses; i++)
+        if (styling_is_read(s, use[i]) &&
+            (strcmp(op_operator(s->w->graph, use[i]), "Attention") != 0 ||
+             !bias_style(str_from(op_path(s->w->graph, use[i])))))
+            return false;
+    return true;
+}
+
+void styling_biases(Styling *s)
+{
+    const Moved *moved = s->w->plan->moved;
+    for (int i = 0; i < moved->n_reshards; i++) {
+        const Reshard *it = &moved->reshards[i];
+        if (!takes_bias(s, it))
+            continue;
+        s->explained[it->tensor] = true;
+        for (int k = 0; k < it->n_uses; k++) {
+            int32_t op = moved->reshard_uses[it->use + k];
+            Str path = str_from(op_path(s->w->graph, op));
+            if (styling_is_read(s, op))
+                styling_module(s, path)->inputs[s->axis] = bias_style(path);
+        }
+    }
+}
+
 /* ---- sizes that the code says as numbers ---- */
+
+/* Numbers of heads that the code has in a view(): the last matrix of such an attention, a parameter
+ * beside it where others have a matrix of this name too, and attributes. */
+static const struct {
+    const char *matrix, *beside, *attributes;
+} counted[] = {
+    {"_attn.out_proj", NULL, "num_heads"},                    /* OPT, Whisper */
+    {".attn.out_proj", NULL, "n_heads"},                      /* MPT */
+    {"Attention.o", NULL, "n_heads"},                         /* T5 */
+    {"self_attention.dense", NULL, "num_heads num_kv_heads"}, /* Bloom, Falcon */
+    {"self_attn.o_proj", "input_layernorm.bias", "num_heads num_key_value_heads"}, /* StableLM */
+};
+
+static bool has_parameter(const TorchWriting *w, const TorchStyles *styles, const char *end)
+{
+    for (int32_t t = 0; t < styles->n_values; t++)
+        if (tensor_is_parameter(w->session->inferred, t) &&
+            str_ends(str_from(tensor_name(w->graph, t)), str_from(end)))
+            return true;
+    return false;
+}
+
+static bool shards_module(const TorchStyles *styles, int axis, const char *end)
+{
+    for (int i = 0; i < styles->modules.n; i++)
+        if (styles->modules.at[i].style[axis] &&
+            str_ends(styles->modules.at[i].name, str_from(end)))
+            return true;
+    return false;
+}
+
+void torch_write_counts(const TorchWriting *w, const TorchStyles *styles, int axis, Buf *out)
+{
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+        Str attributes = str_from(counted[i].attributes);
+        if (!shards_module(styles, axis, counted[i].matrix) ||
+            (counted[i].beside && !has_parameter(w, styles, counted[i].beside)))
+            continue;
+        const char *leaf = strrchr(counted[i].matrix, '.') + 1;
+        while (attributes.n > 0) {
+            Str name = str_take(&attributes, ' ');
+            buf_printf(out,
+                       "    for module in model.modules():\n"
+                       "        if hasattr(module, \"%s\") and hasattr(module, \"%.*s\"):\n"
+                       "            module.%.*s //= mesh[\"%s\"].size()\n",
+                       leaf, STR_ARG(name), STR_ARG(name), w->mesh->axes[axis].name);
+        }
+    }
+}
 
 /* Along ops that keep the elements in place, from what a module makes to the Reshape that reads it,
  * or back from what one takes to the Reshape that makes it; -1: another op computes with it. */
@@ -155,6 +272,45 @@ static void write_view(const TorchWriting *w, int32_t op, int dim, Buf *out, Exp
     export_note(notes,
                 "%.*s: %s in the model's code needs -1 for %" PRId64 ", of which a rank has a part",
                 STR_ARG(where), call.s, sizes->ints[dim]);
+}
+
+/* A module whose result the code changes in place: OLMo clips q, k and v, Falcon adds to the MLP's.
+ */
+static bool is_changed(const TorchWriting *w, const TorchStyles *styles, const StyledModule *m,
+                       int axis)
+{
+    const Graph *graph = w->graph;
+    if (!m->style[axis] || m->at.out < 0 || strstr(m->style[axis], "local_output=False"))
+        return false;
+    if (str_ends(m->name, STR("mlp.dense_4h_to_h")))
+        return styles->added[axis] >= 0;
+    for (int32_t u = graph->tensors[m->at.out].use; u < graph->tensors[m->at.out + 1].use; u++)
+        if (graph->uses[u] < styles->n_forward &&
+            strcmp(op_operator(graph, graph->uses[u]), "Clip") == 0)
+            return true;
+    return false;
+}
+
+void torch_write_copies(const TorchWriting *w, const TorchStyles *styles, int axis, Buf *out)
+{
+    Intern *seen = intern_new(w->arena);
+    Buf names = buf_new(w->arena);
+    for (int i = 0; i < styles->modules.n; i++) {
+        const StyledModule *m = &styles->modules.at[i];
+        if (!is_changed(w, styles, m, axis))
+            continue;
+        Str parent = styling_parent(m->name);
+        Str leaf = {m->name.s + parent.n + 1, m->name.n - parent.n - 1};
+        int n = intern_count(seen);
+        if (intern_put(seen, leaf.s, leaf.n) == n)
+            buf_printf(&names, "%s\"%.*s\"", n ? ", " : "", STR_ARG(leaf));
+    }
+    if (names.n > 0)
+        buf_printf(out,
+                   "    for name, module in model.named_modules():\n"
+                   "        if name.rpartition(\".\")[2] in [%s]:  # changed in place\n"
+                   "            module.register_forward_hook(lambda _, args, out: out.clone())\n",
+                   names.s);
 }
 
 void torch_write_views(const TorchWriting *w, const TorchStyles *styles, Buf *out,

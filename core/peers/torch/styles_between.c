@@ -45,7 +45,69 @@ const ExpertBlock *styling_block(const Styling *s, Str path)
     return NULL;
 }
 
+/* ---- what an axis moves ---- */
+
+/* A digit that the axis shards: its dim, its size, and how many elements of the dim lie within one
+ * of it. */
+typedef struct {
+    int dim;
+    int64_t size, within;
+} AxisDigit;
+
+static bool find_digit(const Styling *s, const Sharding *it, AxisDigit *out)
+{
+    AtomSet atoms = mesh_axis_atoms(s->w->mesh, s->axis);
+    int n = 0;
+    for (int d = 0; d < it->n_dims; d++) {
+        int64_t within = 1;
+        for (int i = it->dim[d].n - 1; i >= 0; within *= it->dim[d].digit[i].size, i--)
+            for (int k = 0; k < it->dim[d].digit[i].n; k++)
+                if (atoms >> it->dim[d].digit[i].atom[k] & 1) {
+                    *out = (AxisDigit){d, it->dim[d].digit[i].size, within};
+                    n++;
+                    break;
+                }
+    }
+    return n == 1;
+}
+
+/* Whether the axis shards the same digit in both, though another axis changes a digit before it:
+ * its placement has another split factor then. */
+static bool keeps_digit(const Styling *s, const Reshard *reshard)
+{
+    AxisDigit from, to;
+    return find_digit(s, shardings_at(s->w->plan->shardings, reshard->from), &from) &&
+           find_digit(s, shardings_at(s->w->plan->shardings, reshard->to), &to) &&
+           from.dim == to.dim && from.size == to.size && from.within == to.within;
+}
+
+bool styling_moves(const Styling *s, const Reshard *reshard)
+{
+    Placement from = styling_lies(s, reshard->from), to = styling_lies(s, reshard->to);
+    return !placement_equal(&from, &to) && !keeps_digit(s, reshard);
+}
+
 /* ---- blocks ---- */
+
+/* Whether the module is in a block that gathers its tokens, and passes on a part of its result. */
+static bool is_gathered(const Styling *s, Str path)
+{
+    const ExpertBlock *block = styling_block(s, path);
+    int32_t around = block ? intern_find(s->paths, block->path.s, block->path.n) : -1;
+    return around >= 0 && path.n > block->path.n && s->out->modules.at[around].inputs[s->axis];
+}
+
+Placement styling_arrives(const Styling *s, Str path, int32_t tensor)
+{
+    Placement it = styling_lies(s, s->w->plan->moved->sharding[tensor]);
+    return styling_rank(s, tensor) > 2 ? styling_gives(s, path, it) : it;
+}
+
+Placement styling_gives(const Styling *s, Str path, Placement it)
+{
+    bool part = it.kind == PLACE_SHARD && it.dim == 1;
+    return part && is_gathered(s, path) ? (Placement){0} : it;
+}
 
 /* "..mlp.experts" of "..mlp.experts.up_proj.weight" and of "..mlp.experts.gate_up_proj". */
 static Str experts_of(Str parameter)
@@ -256,13 +318,14 @@ static bool is_attention(Str around)
 
 /* PrepareModuleInput at the module around those that read the same value: it is gathered once, and
  * their gradients add up before one reduction. As in transformers an attention gets it by name, one
- * of images as the first of two arguments; another module has no other argument. */
+ * of images as the first of two arguments, one of T5 (SelfAttention) as the only one without a
+ * name; another module has no other argument. */
 static void add_inputs(Styling *s, Str around, int32_t tensor)
 {
     Buf out = buf_new(s->w->arena), from = buf_new(s->w->arena);
     bool attention = is_attention(around);
     bool image = styling_within(around, STR("vit")) || styling_within(around, STR("swin"));
-    styling_put_place(s, styling_lies(s, s->w->plan->moved->sharding[tensor]), &from);
+    styling_put_place(s, styling_arrives(s, around, tensor), &from);
     if (attention && image)
         buf_printf(&out,
                    "PrepareModuleInput(input_layouts=(%s, None), "
@@ -293,7 +356,8 @@ void styling_gather(Styling *s)
     }
     for (int32_t t = 0; t < s->out->n_values; t++) {
         if (s->group[t] < 2 || around[t].n == 0 ||
-            (!is_attention(around[t]) && reads_another(s, around[t], t))) {
+            (!is_attention(around[t]) && !str_ends(around[t], STR(".SelfAttention")) &&
+             reads_another(s, around[t], t))) {
             s->group[t] = 0;
             continue;
         }
@@ -363,32 +427,127 @@ static bool gives_sequence(const Styling *s, Str path, Placement *part)
     return part->kind == PLACE_SHARD && part->dim == 1;
 }
 
+/* Styles of modules whose ops all run in full are none, and nothing that these ops make is moved.
+ */
+static void run_in_full(Styling *s)
+{
+    const Graph *graph = s->w->graph;
+    for (int i = 0; i < s->out->modules.n; i++) {
+        StyledModule *m = &s->out->modules.at[i];
+        int32_t op = m->at.reader >= 0 ? m->at.reader
+                     : m->at.out >= 0  ? graph->tensors[m->at.out].maker
+                                       : -1;
+        if (op >= 0 && op < s->out->n_forward && s->full[op])
+            m->style[s->axis] = NULL, m->within = true;
+    }
+    for (int32_t op = 0; op < s->out->n_forward; op++) {
+        for (int i = 0; i < graph->ops[op].n_outputs && s->full[op]; i++)
+            if (op_outputs(graph, op)[i] >= 0)
+                s->explained[op_outputs(graph, op)[i]] = true;
+        for (int i = 0; i < graph->ops[op].n_inputs && s->full[op]; i++)
+            if (op_inputs(graph, op)[i] >= 0)
+                s->explained[op_inputs(graph, op)[i]] = true;
+    }
+}
+
+/* "encoder.layers" of layers that torchvision names after it, "encoder_layer_0": one module that
+ * calls them. Empty if there is none. */
+static Str find_sequential(const Styling *s)
+{
+    for (int i = 0; i < s->out->modules.n; i++) {
+        Str path = s->out->modules.at[i].path, pattern = s->out->modules.at[i].pattern;
+        int64_t at = str_find(pattern, STR("_*"));
+        if (at > 0)
+            return styling_parent((Str){path.s, (size_t)at});
+    }
+    return (Str){0};
+}
+
+/* The value of the model that comes into the module; -1: none, or several. */
+static int32_t find_entry(const Styling *s, Str around)
+{
+    const Graph *graph = s->w->graph;
+    int32_t found = -1;
+    for (int32_t op = 0; op < s->out->n_forward; op++) {
+        if (!styling_is_read(s, op) || !styling_within(str_from(op_path(graph, op)), around))
+            continue;
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
+            if (maker < 0 || !styling_is_read(s, maker) ||
+                styling_within(str_from(op_path(graph, maker)), around))
+                continue;
+            if (found >= 0 && found != t)
+                return -1;
+            found = t;
+        }
+    }
+    return found;
+}
+
+static void mark_before(Styling *s, int32_t tensor)
+{
+    const Graph *graph = s->w->graph;
+    bool *wanted = arena_array(s->w->arena, bool, graph->n_tensors);
+    wanted[tensor] = true;
+    for (int32_t op = graph->tensors[tensor].maker; op >= 0; op--) {
+        for (int i = 0; i < graph->ops[op].n_outputs; i++)
+            if (op_outputs(graph, op)[i] >= 0)
+                s->full[op] |= wanted[op_outputs(graph, op)[i]];
+        for (int i = 0; i < graph->ops[op].n_inputs; i++)
+            if (op_inputs(graph, op)[i] >= 0)
+                wanted[op_inputs(graph, op)[i]] |= s->full[op];
+    }
+}
+
+/* All that comes before the layers in full, and each rank takes its part of what comes into them.
+ */
+static bool stem_before_layers(Styling *s)
+{
+    Str layers = find_sequential(s);
+    int32_t entry = layers.n > 0 ? find_entry(s, layers) : -1;
+    if (entry < 0 || styling_rank(s, entry) != 3)
+        return false;
+    Placement it = styling_lies(s, s->w->plan->moved->sharding[entry]);
+    if (it.kind != PLACE_SHARD || it.dim != 1 || s->out->stem[s->axis].n > 0)
+        return false;
+    mark_before(s, entry);
+    run_in_full(s);
+    styling_module(s, layers)->inputs[s->axis] =
+        "PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Shard(1))";
+    s->out->stem[s->axis] =
+        str_from(arena_printf(s->w->arena, "what comes before %.*s", STR_ARG(layers)));
+    return true;
+}
+
 bool styling_stem(Styling *s, Str path)
 {
     Placement it;
     while (path.n > 0 && !gives_sequence(s, path, &it))
         path = styling_parent(path);
     if (path.n == 0 || has_layers(s, path))
-        return false;
-    styling_module(s, path)->inputs[s->axis] = styling_output(s, it);
+        return stem_before_layers(s);
+    styling_module(s, path)->inputs[s->axis] = styling_output(s, it, false);
     s->out->stem[s->axis] = path;
-    for (int i = 0; i < s->out->modules.n; i++) {
-        StyledModule *m = &s->out->modules.at[i];
-        if (styling_within(m->path, path))
-            m->style[s->axis] = NULL, m->within = true;
-    }
     for (int32_t op = 0; op < s->out->n_forward; op++)
-        for (int i = 0; i < s->w->graph->ops[op].n_outputs; i++)
-            if (op_outputs(s->w->graph, op)[i] >= 0 &&
-                styling_within(str_from(op_path(s->w->graph, op)), path))
-                s->explained[op_outputs(s->w->graph, op)[i]] = true;
+        s->full[op] = styling_within(str_from(op_path(s->w->graph, op)), path);
+    run_in_full(s);
     return true;
 }
 
 /* ---- gradients ---- */
 
-/* Per tensor: whether it is made of what a matmul or a lookup with a weight gives, so that it has a
- * gradient. Frequencies of rotary embeddings are not. */
+/* Whether a style has the op in hand: that of its module, or of its block of experts. */
+static bool is_of_module(const Styling *s, int32_t op)
+{
+    Str path = str_from(op_path(s->w->graph, op));
+    int32_t id = intern_find(s->paths, path.s, path.n);
+    return styling_block(s, path) || s->full[op] ||
+           (id >= 0 && s->out->modules.at[id].n_parameters > 0);
+}
+
+/* Per tensor: whether it is made of what a matmul or a lookup with a weight gives, or of parameters
+ * outside of their modules, so that it has a gradient. Frequencies of rotary embeddings have none.
+ */
 static bool *find_trained(const Styling *s)
 {
     const Graph *graph = s->w->graph;
@@ -399,8 +558,12 @@ static bool *find_trained(const Styling *s)
         while (next < roles.n && roles.at[next].op < op)
             next++;
         bool any = next < roles.n && roles.at[next].op == op && roles.at[next].role != WEIGHT_WHOLE;
-        for (int i = 0; i < graph->ops[op].n_inputs; i++)
-            any |= op_inputs(graph, op)[i] >= 0 && trained[op_inputs(graph, op)[i]];
+        bool between = !is_of_module(s, op);
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(graph, op)[i];
+            any |= t >= 0 &&
+                   (trained[t] || (between && tensor_is_parameter(s->w->session->inferred, t)));
+        }
         for (int i = 0; i < graph->ops[op].n_outputs; i++) {
             int32_t t = op_outputs(graph, op)[i];
             if (t >= 0)
@@ -408,16 +571,6 @@ static bool *find_trained(const Styling *s)
         }
     }
     return trained;
-}
-
-/* Whether a style has the op in hand: that of its module, or of its block of experts. */
-static bool is_of_module(const Styling *s, int32_t op)
-{
-    Str path = str_from(op_path(s->w->graph, op));
-    int32_t id = intern_find(s->paths, path.s, path.n);
-    Str stem = s->out->stem[s->axis];
-    return styling_block(s, path) || (stem.n > 0 && styling_within(path, stem)) ||
-           (id >= 0 && s->out->modules.at[id].n_parameters > 0);
 }
 
 bool styling_reduces_gradients(const Styling *s)

@@ -99,20 +99,11 @@ bool torch_styles_give(const TorchStyles *styles, const char *name)
 {
     for (int i = 0; i < styles->modules.n; i++)
         for (int a = 0; a < MESH_AXES_MAX; a++) {
-            const char *style = styles->modules.at[i].style[a];
+            const StyledModule *m = &styles->modules.at[i];
+            const char *style = m->style[a] ? m->style[a] : m->inputs[a];
             if (style && str_starts(str_from(style), str_from(name)))
                 return true;
         }
-    return false;
-}
-
-bool torch_styles_count_heads(const TorchStyles *styles, int axis)
-{
-    for (int i = 0; i < styles->modules.n; i++) {
-        const StyledModule *m = &styles->modules.at[i];
-        if (m->style[axis] && str_ends(m->name, STR("attn.out_proj")))
-            return true;
-    }
     return false;
 }
 

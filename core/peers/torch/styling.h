@@ -13,6 +13,7 @@ typedef struct {
     int axis;
     bool *explained; /* per tensor: a style accounts for its moves along the axis */
     int32_t *group;  /* per tensor: the number of modules that read it through PrepareModuleInput */
+    bool *full;      /* per op of the model: each rank of the axis runs it in full */
     Error *err;
 } Styling;
 
@@ -23,6 +24,9 @@ typedef struct {
  * for a value as its op makes it. */
 Placement styling_lies(const Styling *s, int32_t id);
 Placement styling_made(const Styling *s, int32_t tensor);
+
+/* Whether the axis shards the value otherwise after the reshard, or not at all. */
+bool styling_moves(const Styling *s, const Reshard *reshard);
 
 static inline bool styling_is_whole(Placement it)
 {
@@ -56,8 +60,9 @@ bool styling_passage(Styling *s, const StyledModule *m, StylePassage *out);
 void styling_put_place(const Styling *s, Placement it, Buf *out);
 void styling_put_argument(const Styling *s, const char *name, Placement it, Buf *out);
 
-/* The style of a module that runs in full on each rank, and whose result is sharded. */
-const char *styling_output(const Styling *s, Placement it);
+/* The style of a module that runs in full on each rank, and whose result is sharded; `local`: the
+ * code behind it gets the part of a rank as a plain tensor. */
+const char *styling_output(const Styling *s, Placement it, bool local);
 
 /* The module of the path; it is created if needed. */
 StyledModule *styling_module(Styling *s, Str path);
@@ -68,6 +73,11 @@ bool styling_find_experts(Styling *s);
 /* Whether the parameter belongs to a block of experts. */
 bool styling_is_expert(const Styling *s, int32_t parameter);
 
+/* The placement in which a value arrives at a module, and in which the module passes its result on:
+ * one in a block of experts that gathers the sequence gets and gives it whole. */
+Placement styling_arrives(const Styling *s, Str path, int32_t tensor);
+Placement styling_gives(const Styling *s, Str path, Placement it);
+
 /* Gives each block its style on the axis; returns false with the reason if no style expresses it.
  */
 bool styling_experts(Styling *s);
@@ -76,12 +86,16 @@ bool styling_experts(Styling *s);
 void styling_gather(Styling *s);
 
 /* Makes a module around `path` that reads only inputs of the model, contains no layers and has one
- * result, a sequence, run in full on each rank of the axis, and shards this result; returns false
- * if there is none. */
+ * result, a sequence, run in full on each rank of the axis, and shards this result; or all ops
+ * before the layers of torchvision's ViT, which are one module. Returns false if there is none. */
 bool styling_stem(Styling *s, Str path);
 
 /* Gives a style to each nn.MultiheadAttention that the axis shards by heads. */
 void styling_attentions(Styling *s);
+
+/* Gives a style to each attention that gets the bias of all heads as an argument, of which the axis
+ * shards the heads: ALiBi. */
+void styling_biases(Styling *s);
 
 /* Whether styles reduce the gradients of all values that become partial along the axis; returns
  * false with the reason if not. */
