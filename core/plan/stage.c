@@ -408,6 +408,23 @@ static int16_t *extended(const Plan *plan, const int16_t *column)
     return out;
 }
 
+/* The backward pass goes from the last stage to the first: what reads a gradient of an earlier
+ * stage on the same devices is of that stage too. Such are sums of the gradients of one parameter
+ * that several stages of a part of the mesh read. */
+static void wait_for_gradients(const Plan *plan, const int16_t *devices, int16_t *stage)
+{
+    const Graph *graph = plan->inferred->graph;
+    int32_t n = plan->inferred->forward->graph->n_ops;
+    for (int32_t op = n; op < graph->n_ops; op++)
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t input = op_inputs(graph, op)[i];
+            int32_t maker = input < 0 ? -1 : graph->tensors[input].maker;
+            if (maker >= n && stage[maker] >= 0 && stage[maker] < stage[op] &&
+                (!devices || devices[maker] == devices[op]))
+                stage[op] = stage[maker];
+        }
+}
+
 void stages_extend(Plan *plan, const Decided *forward, Decided *out)
 {
     *out = *forward;
@@ -422,7 +439,9 @@ void stages_extend(Plan *plan, const Decided *forward, Decided *out)
     }
     Stages *stages = arena_make(plan->arena, Stages);
     *stages = *from;
-    stages->of_op = extended(plan, from->of_op);
+    int16_t *of_op = extended(plan, from->of_op);
+    wait_for_gradients(plan, out->devices, of_op);
+    stages->of_op = of_op;
     out->stages = stages;
 }
 

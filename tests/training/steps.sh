@@ -47,15 +47,17 @@ dualpipe                 1 -m pp=2,dp=2 -p pipeline --set micro_batch=1
 ROWS
 
 # One weight on every stage: each updates its own, by the sum of the gradients of all.
-while read -r plan; do
+while read -r model_of_one plan; do
     case $plan in '') continue ;; esac
     # shellcheck disable=SC2086
-    expect "one weight, $plan" "$DIMSCOPE" run tests/training/one_weight.lua --steps 2 --verify $plan
+    expect "$model_of_one, $plan" "$DIMSCOPE" run "tests/training/$model_of_one" --steps 2 --verify $plan
 done <<'ROWS'
---train clip=1 -m pp=4 -p pipeline --set micro_batches=4
---train clip=1 -m pp=3 -p pipeline --set micro_batches=2
---train momentum -m pp=2,dp=2 -p hybrid3d --set micro_batches=2 --set zero=1
---train auto -m pp=2 -p pipeline --set micro_batches=2 --set virtual=2 --set schedule=1f1b_interleaved
+one_weight.lua --train clip=1 -m pp=4 -p pipeline --set micro_batches=4
+one_weight.lua --train clip=1 -m pp=3 -p pipeline --set micro_batches=2
+one_weight.lua --train momentum -m pp=2,dp=2 -p hybrid3d --set micro_batches=2 --set zero=1
+one_weight.lua --train auto -m pp=2 -p pipeline --set micro_batches=2 --set virtual=2 --set schedule=1f1b_interleaved
+alias.lua --train auto -m pp=2 -p pipeline --set micro_batches=4 --set virtual=2 --set schedule=1f1b_interleaved
+alias.lua --train auto -m pp=2 -p pipeline --set micro_batches=4 --set virtual=2 --set schedule=zbv
 ROWS
 
 # A loss that is no number is named, and has no sign.
