@@ -392,6 +392,8 @@ static int call_pas(lua_State *L)
     push_resource(L, policy->session->mesh);
     lua_pushboolean(L, policy->session->train_given || policy->session->options.train);
     lua_setfield(L, -2, "trains");
+    lua_pushboolean(L, !policy->session->options.figures_only);
+    lua_setfield(L, -2, "notes");
     lua_call(L, 2, 1);
     if (!luaL_testudata(L, -1, graph_type))
         return luaL_error(L, "%s:%d: PAS must return the graph, but returned a %s",

@@ -80,6 +80,9 @@ const LuaEntry resource_fields[] = {
      "The values of the options that the policy declares in OPTIONS, by name: --set NAME=VALUE, or "
      "the default."},
     {"trains", NULL, "boolean?", "In PAS: the graph is a training step."},
+    {"notes", NULL, "boolean?",
+     "In PAS: false if the plan is made for its figures alone, as what-ifs are: nobody reads what "
+     "the policy prints."},
     {NULL, NULL, NULL, NULL},
 };
 

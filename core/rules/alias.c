@@ -200,6 +200,8 @@ const Alias *alias_find(Arena *arena, Str name)
     const Alias *found = NULL;
     SystemId system;
     Str rest;
+    if (str_find(name, STR("~")) >= 0)
+        return NULL; /* a gradient of a training step: no system has such names */
     for (int s = 0; name.n > 0 && !found && s < SYSTEM_COUNT; s++)
         found = find_in(arena, (SystemId)s, name);
     if (found || !alias_split(name, &system, &rest))

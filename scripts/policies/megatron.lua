@@ -26,7 +26,7 @@ local function cut_weights(graph, policy, resource, axis)
         roles.shard(graph, found.embedding, axis, size)
         roles.shard(graph, found.head, axis, size)
     end
-    roles.report(graph, found, axis, size)
+    if resource.notes then roles.report(graph, found, axis, size) end
 end
 
 SIZES = common.sizes(function(resource) return zero.batch_axes(resource, {"tp"}) end)

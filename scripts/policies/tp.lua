@@ -27,7 +27,7 @@ function PAS(graph, resource)
         roles.shard(graph, found.embedding, "tp", size)
         roles.shard(graph, found.head, "tp", size)
     end
-    roles.report(graph, found, "tp", size)
+    if resource.notes then roles.report(graph, found, "tp", size) end
     zero.store(graph, resource)
     common.schedule(graph, resource)
     common.recompute(graph, resource)

@@ -154,7 +154,7 @@ local function shard(graph, list, axis, size)
         local dim, cut = CUTS[role.role](role, axis, size)
         if cut then
             graph:shard(role.weight, {[dim] = cut})
-            role.sharded = describe(role, dim, cut)
+            role.dim, role.cut = dim, cut
             role.copies = cut.axis ~= axis and size // role.units
         end
     end
@@ -184,8 +184,9 @@ local function report(graph, found, axis, size)
     local whole, add_whole = new_table()
     for _, role in ipairs(found) do
         local name = pattern_of(tostring(role.weight))
-        if role.sharded then
-            add_row(role.role == "whole" and "output" or role.role, name, role.sharded)
+        if role.cut then
+            add_row(role.role == "whole" and "output" or role.role, name,
+                describe(role, role.dim, role.cut))
         elseif role.role == "embedding" or role.role == "head" then
             add_row(role.role, name, "whole")
         elseif EXPECTED[role.role] then
