@@ -321,10 +321,11 @@ void moves_offer(LayoutMoves *moves, const Layout *from)
 
 typedef struct {
     Leaving *l;
-    int64_t parts[SLOTS_MAX];  /* that every slot keeps */
-    int64_t before[ATOMS_MAX]; /* per atom that shards: product of the list before it */
-    AtomSet free, groups;      /* the groups: atoms that move */
-    int n_offered, n_looked;   /* complete layouts, and partial assignments */
+    uint32_t parts[SLOTS_MAX];  /* that every slot keeps: no more than there are devices */
+    uint32_t before[ATOMS_MAX]; /* per atom that shards: product of the list before it */
+    uint32_t size[ATOMS_MAX];
+    AtomSet free, groups;    /* the groups: atoms that move */
+    int n_offered, n_looked; /* complete layouts, and partial assignments */
 } Permuting;
 
 static int64_t product(const Space *space, const uint8_t *atom, int n)
@@ -340,7 +341,7 @@ static bool same_chunks(const Leaving *l, int s)
 {
     const Space *space = l->space;
     int64_t size = space->slot[s].size;
-    if (space->padded || size % product(space, l->atom[s], l->n[s]) == 0)
+    if (space->padded || space->even || size % product(space, l->atom[s], l->n[s]) == 0)
         return true;
     for (int i = 0, k = 0; i < l->n[s] && k < l->lists.n[s];) {
         int i_end = space_run(space, l->atom[s], l->n[s], i);
@@ -362,14 +363,14 @@ static void give_permuted(Permuting *p)
     for (int s = 0; s < l->space->n_slots; s++) {
         if (!same_chunks(l, s))
             return;
-        int64_t before = 1;
+        uint32_t before = 1;
         for (int i = 0; i < l->n[s]; i++) {
             int a = l->atom[s][i];
             uint16_t was = l->from->place[a];
             if (place_cuts(was) && place_slot(was) == s && p->before[a] == before)
                 stays |= bit(a);
             touched |= bit(a);
-            before *= l->space->size[a];
+            before *= p->size[a];
         }
         for (int i = 0; i < l->lists.n[s]; i++)
             touched |= bit(l->lists.atom[s][i]);
@@ -382,33 +383,33 @@ static void give_permuted(Permuting *p)
         give(l);
 }
 
-static void fill(Permuting *p, int s, int64_t parts);
+static void fill(Permuting *p, int s, uint32_t parts);
 
-static void fill_with(Permuting *p, int s, int64_t parts, int a)
+static void fill_with(Permuting *p, int s, uint32_t parts, int a)
 {
     p->free &= ~bit(a);
     push(p->l, s, a);
-    fill(p, s, parts * p->l->space->size[a]);
+    fill(p, s, parts * p->size[a]);
     pop(p->l, s);
     p->free |= bit(a);
 }
 
 /* The free atoms that may come next: those that do not move, where they were. */
-static AtomSet may_fill(const Permuting *p, int s, int64_t parts)
+static AtomSet may_fill(const Permuting *p, int s, uint32_t parts)
 {
     const Leaving *l = p->l;
     if (p->groups == PERMUTE_ANY)
         return p->free;
-    for (int i = 0; i < l->lists.n[s]; i++)
-        if (p->before[l->lists.atom[s][i]] == parts && !has(p->groups, l->lists.atom[s][i]))
-            return p->free & bit(l->lists.atom[s][i]);
-        else if (p->before[l->lists.atom[s][i]] == parts)
-            return p->free & p->groups & ~bit(l->lists.atom[s][i]);
+    for (int i = 0; i < l->lists.n[s]; i++) {
+        int a = l->lists.atom[s][i];
+        if (p->before[a] == parts)
+            return p->free & (has(p->groups, a) ? p->groups & ~bit(a) : bit(a));
+    }
     return p->free & p->groups;
 }
 
 /* Fills slot s up to its number of parts, with the target's next atom before the others. */
-static void fill(Permuting *p, int s, int64_t parts)
+static void fill(Permuting *p, int s, uint32_t parts)
 {
     const Space *space = p->l->space;
     LayoutMoves *moves = p->l->moves;
@@ -425,15 +426,17 @@ static void fill(Permuting *p, int s, int64_t parts)
         fill(p, s + 1, 1);
         return;
     }
-    int64_t rest = p->parts[s] / parts;
+    uint32_t rest = p->parts[s] / parts;
     const Slot *slot = &space->slot[s];
     int next = p->l->n[s] < slot->n_goal ? slot->goal[p->l->n[s]] : -1;
     AtomSet may = may_fill(p, s, parts);
-    if (next >= 0 && has(may, next) && rest % space->size[next] == 0)
+    if (next >= 0 && has(may, next) && rest % p->size[next] == 0)
         fill_with(p, s, parts, next);
-    for (int a = 0; a < space->n_atoms; a++)
-        if (a != next && has(may, a) && rest % space->size[a] == 0)
+    for (AtomSet left = may; left; left &= left - 1) {
+        int a = __builtin_ctz(left);
+        if (a != next && rest % p->size[a] == 0)
             fill_with(p, s, parts, a);
+    }
 }
 
 void moves_offer_permutes(LayoutMoves *moves, const Layout *from, AtomSet groups)
@@ -443,12 +446,14 @@ void moves_offer_permutes(LayoutMoves *moves, const Layout *from, AtomSet groups
     Permuting p = {.l = &l, .free = l.unused, .groups = groups};
     begin(&l, STEP_PERMUTE);
     l.to.moved = 0;
+    for (int a = 0; a < l.space->n_atoms; a++)
+        p.size[a] = (uint32_t)l.space->size[a];
     for (int s = 0; s < l.space->n_slots; s++) {
         p.parts[s] = 1;
         for (int i = 0; i < l.lists.n[s]; i++) {
             int a = l.lists.atom[s][i];
             p.before[a] = p.parts[s];
-            p.parts[s] *= l.space->size[a];
+            p.parts[s] *= p.size[a];
             p.free |= bit(a);
             l.to.place[a] = ATOM_UNUSED;
         }

@@ -3,6 +3,7 @@
 #include "core/base/vec.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { SETS_MAX = 1 << RELAXED_ATOMS_MAX, KINDS = STEP_PERMUTE + 1 };
 
@@ -50,10 +51,10 @@ struct Relaxed {
     double price[KINDS][SETS_MAX][SETS_MAX]; /* by level and group; negative if not computed yet */
     double permute_us[SETS_MAX][SETS_MAX];   /* the least over groups that include these */
     StandPlace *place;                       /* by stand */
-    StandPlace *permuted_place;              /* by stand: where its times are in `permuted` */
+    StandPlace *permuted_place;              /* by stand: its first in `permuted` */
     int n_places;
     Vec(KnownStands) known;
-    Vec(double) permuted; /* of the stands asked about: what relaxed_permuted_us() answers */
+    Vec(RelaxedPermute) permuted; /* of the stands asked about: relaxed_permutes() */
     Vec(Edge) edges;
 };
 
@@ -189,17 +190,15 @@ static AtomSet unmoved(const Relaxed *r, const Layout *layout)
 {
     const Space *space = r->space;
     AtomSet out = 0;
-    Lists lists;
-    space_lists(space, layout, &lists);
-    for (int s = 0; s < space->n_slots; s++) {
-        int64_t parts = 1;
-        for (int i = 0; i < lists.n[s]; i++) {
-            int a = lists.atom[s][i];
-            uint16_t was = space->from.place[a];
-            if (place_cuts(was) && place_slot(was) == s && r->before[a] == parts)
-                out |= bit(a);
-            parts *= space->size[a];
-        }
+    for (int a = 0; a < space->n_atoms; a++) {
+        uint16_t was = space->from.place[a], is = layout->place[a];
+        if (!place_cuts(was) || !place_cuts(is) || place_slot(was) != place_slot(is))
+            continue;
+        int64_t parts = 1; /* of the atoms below it, which have lower places in the slot */
+        for (int b = 0; b < space->n_atoms; b++)
+            if (layout->place[b] < is && layout->place[b] >= place_in(place_slot(is), 0))
+                parts *= space->size[b];
+        out |= parts == r->before[a] ? bit(a) : 0;
     }
     return out;
 }
@@ -475,15 +474,42 @@ static double permuted_us(Relaxed *r, const Stand *stand, AtomSet groups)
     return us == INFINITY ? us : (us + price(r, STEP_PERMUTE, stand->cuts, groups)) * surely;
 }
 
-const double *relaxed_permuted_us(Relaxed *r, const Layout *layout)
+static int least_first(const void *a, const void *b)
+{
+    const RelaxedPermute *x = a, *y = b;
+    if (x->us < y->us || x->us > y->us)
+        return x->us < y->us ? -1 : 1;
+    return (x->groups > y->groups) - (x->groups < y->groups);
+}
+
+static int32_t find_permutes(Relaxed *r, Stand stand)
+{
+    int32_t first = r->permuted.n;
+    for (AtomSet groups = 0; groups < (AtomSet)1 << r->space->n_atoms; groups++) {
+        RelaxedPermute permute = {permuted_us(r, &stand, groups), groups, -1};
+        if (permute.us < INFINITY)
+            vec_push(r->arena, &r->permuted, permute);
+    }
+    int32_t n = r->permuted.n - first;
+    if (n == 0)
+        return -1;
+    qsort(&r->permuted.at[first], (size_t)n, sizeof(RelaxedPermute), least_first);
+    for (int32_t i = first; i < first + n - 1; i++)
+        r->permuted.at[i].next = i + 1;
+    return first;
+}
+
+int32_t relaxed_permutes(Relaxed *r, const Layout *layout)
 {
     AtomSet held;
     Stand stand = stand_of(r, layout, &held);
     StandPlace *place = &r->permuted_place[place_of(r, stand)];
-    if (place->space != r->n_spaces) {
-        *place = (StandPlace){r->n_spaces, r->permuted.n};
-        for (AtomSet groups = 0; groups < (AtomSet)1 << r->space->n_atoms; groups++)
-            vec_push(r->arena, &r->permuted, permuted_us(r, &stand, groups));
-    }
-    return &r->permuted.at[place->at];
+    if (place->space != r->n_spaces)
+        *place = (StandPlace){r->n_spaces, find_permutes(r, stand)};
+    return place->at;
+}
+
+RelaxedPermute relaxed_permute(const Relaxed *r, int32_t permute)
+{
+    return r->permuted.at[permute];
 }

@@ -38,8 +38,15 @@ typedef struct {
 
 RelaxedCost relaxed_cost(Relaxed *relaxed, const Layout *layout);
 
-/* Times likewise if the first step is a permute of exactly the atoms of a set, by set: 1 << n_atoms
- * of them, valid until the next call. */
-const double *relaxed_permuted_us(Relaxed *relaxed, const Layout *layout);
+/* A permute of exactly these atoms as the first step, and the time likewise. */
+typedef struct {
+    double us;
+    AtomSet groups;
+    int32_t next; /* the one that takes longer; -1 */
+} RelaxedPermute;
+
+/* The permutes of a layout with a finite time: the first takes least; -1 if there are none. */
+int32_t relaxed_permutes(Relaxed *relaxed, const Layout *layout);
+RelaxedPermute relaxed_permute(const Relaxed *relaxed, int32_t permute);
 
 #endif

@@ -38,11 +38,10 @@ typedef struct {
     bool holds; /* the step's atoms have no new position yet: the same step continues from here */
 } SearchNode;
 
-/* What a heap entry stands for: a layout, or its permutes: all, or those of some atoms. */
+/* What a heap entry stands for: a layout; its permutes; or those of one set of atoms. */
 typedef struct {
     enum { DUE_LAYOUT, DUE_PERMUTES, DUE_GROUPS } what;
-    int32_t node;
-    AtomSet groups;
+    int32_t node, permute; /* permute: of relaxed.h */
 } Due;
 
 /* Layouts that permutes transform into each other: equal parts and equal partial atoms. */
@@ -417,27 +416,28 @@ static bool first_of_kind(PathSearch *search, const SearchNode *node)
 }
 
 /* If permutes cost different amounts, looking at all of them is too much: those of each set of
- * atoms wait again. */
-static void split_permutes(PathSearch *search, int32_t at)
+ * atoms wait again, behind those of the set that costs less. */
+static void defer_groups(PathSearch *search, int32_t at, int32_t permute)
 {
-    const Space *space = search->space;
-    const SearchNode *node = &search->searcher->nodes.at[at];
-    const double *us = relaxed_permuted_us(search->searcher->relaxed, &node->layout);
-    for (AtomSet groups = 0; groups < (AtomSet)1 << space->n_atoms; groups++) {
-        double least = us[groups], key = node->cost + search->weight * least;
-        if (node->cost + least <= search->most)
-            add_due(search->searcher, key, (Due){DUE_GROUPS, at, groups});
-    }
+    Searcher *searcher = search->searcher;
+    const SearchNode *node = &searcher->nodes.at[at];
+    double least = permute < 0 ? INFINITY : relaxed_permute(searcher->relaxed, permute).us;
+    if (node->cost + least <= search->most)
+        add_due(searcher, node->cost + search->weight * least, (Due){DUE_GROUPS, at, permute});
 }
 
 static void expand_permutes(PathSearch *search, const Due *due)
 {
-    const SearchNode *node = &search->searcher->nodes.at[due->node];
+    Searcher *searcher = search->searcher;
+    const SearchNode *node = &searcher->nodes.at[due->node];
     Layout layout = node->layout;
-    if (due->what == DUE_GROUPS)
-        moves_offer_permutes(&search->moves, &layout, due->groups);
-    else if (search->relaxes && !search->space->pricing.permutes_alike)
-        split_permutes(search, due->node);
+    if (due->what == DUE_GROUPS) {
+        RelaxedPermute permute = relaxed_permute(searcher->relaxed, due->permute);
+        defer_groups(search, due->node, permute.next);
+        if (node->cost + permute.us <= search->most)
+            moves_offer_permutes(&search->moves, &layout, permute.groups);
+    } else if (search->relaxes && !search->space->pricing.permutes_alike)
+        defer_groups(search, due->node, relaxed_permutes(searcher->relaxed, &layout));
     else if (!search->space->pricing.permutes_alike || first_of_kind(search, node))
         moves_offer_permutes(&search->moves, &layout, PERMUTE_ANY);
 }
