@@ -397,7 +397,7 @@ static Graph *run_model(Scripts *scripts, Session *session, const char *script,
 static Graph *model_hook(void *context, Session *session, const char *path, const DimBindings *dims,
                          DimBindings *defaults, Error *err)
 {
-    ModelRequest request = {.file = path, .dims = dims};
+    ModelRequest request = {.file = path, .dims = dims, .asked = &session->built_with};
     const char *script = str_ends(str_from(path), STR(".json")) ? NULL : path;
     const char *given = session->options.config;
     const PolicySettings *settings = &session->options.settings;

@@ -436,10 +436,21 @@ static int model_dims(lua_State *L)
     return 0;
 }
 
+void model_asks(const ModelBuild *build, Str name)
+{
+    DimBindings *asked = build->request->asked;
+    for (int i = 0; asked && i < asked->n; i++)
+        if (str_eq(asked->at[i].name, name))
+            return;
+    if (asked)
+        vec_push(build->arena, asked, ((DimBinding){{arena_str(build->arena, name), name.n}, -1}));
+}
+
 static int model_dim(lua_State *L)
 {
     const ModelBuild *build = model_of(L);
     Str name = model_check_name(L, 2, "a free dim");
+    model_asks(build, name);
     const DimBindings *places[] = {build->request->dims, build->dims};
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         for (int i = places[p]->n - 1; i >= 0; i--)

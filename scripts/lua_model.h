@@ -18,6 +18,7 @@ typedef struct {
     const Source *config;     /* text of a config.json, or NULL: */
     const Json *values;       /* its object */
     const DimBindings *dims;  /* sizes that free dims have been given */
+    DimBindings *asked;       /* gets those that MODEL asks for; NULL: nobody wants to know */
     Dtype dtype;              /* of parameters; DT_NONE: the config's, else f32 */
     uint64_t settings;        /* a hash of the settings in `values` (model_settings.h); 0 if none */
     const Registry *registry; /* all known operators */
@@ -81,6 +82,8 @@ int model_op(lua_State *L); /* lua_model_op.c */
 
 /* Pushes the config as a table; if there is none, the sizes of free dims. */
 void config_push(lua_State *L, const ModelRequest *request);
+/* Notes that the graph depends on the size of a free dim. */
+void model_asks(const ModelBuild *build, Str name);
 /* The type of parameters, under torch's name in the config; f32 if it has none. config may be NULL.
  */
 Dtype config_dtype(const Json *config);

@@ -56,6 +56,7 @@ void config_push(lua_State *L, const ModelRequest *request)
     }
     lua_createtable(L, 0, dims->n);
     for (int i = 0; i < dims->n; i++) {
+        model_asks(model_of(L), dims->at[i].name);
         lua_pushlstring(L, dims->at[i].name.s, dims->at[i].name.n);
         lua_pushinteger(L, dims->at[i].size);
         lua_rawset(L, -3);

@@ -7,8 +7,6 @@
 #include "core/base/units.h"
 #include "core/step/update.h"
 
-#include <limits.h>
-
 #include "core/base/peer.h"
 #include "core/model/onnx.h"
 #include "core/model/parameters.h"
@@ -20,18 +18,9 @@
 #include "core/fuse/sequences.h"
 #include "core/rules/user_op.h"
 
-enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
+#include <limits.h>
 
-const char *session_dims_path(Arena *arena, const char *model)
-{
-    Str stem = str_from(model), ending = STR("");
-    for (const KnownPeer *peer = known_peers; peer->name && ending.n == 0; peer++)
-        ending = peer->endings ? model_file_ending(peer->endings, stem) : ending;
-    if (ending.n == 0)
-        ending = model_file_ending(".onnx .lua .json", stem);
-    stem.n -= ending.n;
-    return arena_printf(arena, "%.*s.dims", STR_ARG(stem));
-}
+enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
 
 static void add_dims(Arena *arena, DimBindings *dims, const DimBindings *more)
 {
@@ -74,15 +63,12 @@ bool session_policy_sizes(const Session *session, Arena *arena, DimBindings *out
 }
 
 /* Sizes that the policy asks for come before those that the user gave this time. */
-static bool add_policy_sizes(Session *session, DimBindings *dims, Error *err)
+static void add_policy_sizes(Session *session, DimBindings *dims)
 {
-    DimBindings *wanted = &session->policy_sizes;
-    if (!session_policy_sizes(session, session->model_arena, wanted, err))
-        return false;
+    const DimBindings *wanted = &session->policy_sizes;
     for (int i = 0; i < wanted->n; i++)
         if (!is_given(&session->given.dims, wanted->at[i].name))
             vec_push(session->model_arena, dims, wanted->at[i]);
-    return true;
 }
 
 /* "batch" is "batch_size" too, in a graph whose free dims are named so. */
@@ -573,12 +559,18 @@ static bool same_column(const int32_t *a, const int32_t *b, int n_ops)
     return a == b || (a && b && memcmp(a, b, (size_t)n_ops * sizeof *a) == 0);
 }
 
-/* The same model with a table of names of its own, since the other one may be read meanwhile. */
+/* The same graph with a table of names of its own, since the other one may be read meanwhile. */
+static Graph *graph_beside(Arena *arena, const Graph *graph)
+{
+    Graph *out = arena_make(arena, Graph);
+    *out = *graph;
+    out->names = names_copy(arena, graph->names);
+    return out;
+}
+
 static SessionModel model_beside(Arena *arena, const SessionModel *model)
 {
-    SessionModel out = {arena_make(arena, Graph), arena_make(arena, Inferred)};
-    *out.graph = *model->graph;
-    out.graph->names = names_copy(arena, model->graph->names);
+    SessionModel out = {graph_beside(arena, model->graph), arena_make(arena, Inferred)};
     *out.inferred = *model->inferred;
     out.inferred->graph = out.graph;
     out.inferred->findings = (Findings){0};
@@ -629,6 +621,36 @@ bool load_step(Session *session, StepShape shape, Error *err)
     return true;
 }
 
+/* Fuses the inferred graph, and adds the training step. */
+static bool finish_model(Session *session, unsigned set, bool allow_free, Error *err)
+{
+    if (!fuse(session, set, allow_free, err) || !add_step(session, allow_free, err))
+        return false;
+    name_model(session);
+    return true;
+}
+
+/* Makes the model of session->read. dims: all sizes of free dims. */
+static bool load_read(Session *session, DimBindings dims, bool allow_free, Error *err)
+{
+    session->graph = session->read;
+    match_policy_sizes(session, &dims);
+    session->options.dims = dims;
+    return load_infer_written(session, allow_free, err) &&
+           finish_model(session, session->options.fuse, allow_free, err);
+}
+
+bool load_sized(Session *session, const DimBindings *sizes, Error *err)
+{
+    DimBindings dims = {0};
+    session->policy_sizes = (DimBindings){0};
+    add_dims(session->model_arena, &session->policy_sizes, sizes);
+    add_dims(session->model_arena, &dims, &session->options.dims);
+    add_policy_sizes(session, &dims);
+    session->read = graph_beside(session->model_arena, session->read);
+    return load_read(session, dims, false, err);
+}
+
 bool load_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
@@ -637,28 +659,21 @@ bool load_model(Session *session, bool allow_free, Error *err)
     DimBindings dims = {0};
     if (!prepare_rules(session, err) ||
         (session->options.model && !read_dims(session, &dims, err)) ||
-        !add_policy_sizes(session, &dims, err) ||
-        (!session->graph && !(open_graph(session, &dims, err) && find_parameters(session, err))) ||
+        !session_policy_sizes(session, arena, &session->policy_sizes, err))
+        return false;
+    add_policy_sizes(session, &dims);
+    if ((!session->graph && !(open_graph(session, &dims, err) && find_parameters(session, err))) ||
         (session->options.f64 && !graph_widen(session->graph, err)))
         return false;
-    match_policy_sizes(session, &dims);
-    session->options.dims = dims;
-    if (!load_infer_written(session, allow_free, err) ||
-        !fuse(session, session->options.fuse, allow_free, err) ||
-        !add_step(session, allow_free, err))
-        return false;
-    name_model(session);
-    return true;
+    session->read = session->graph;
+    return load_read(session, dims, allow_free, err);
 }
 
 bool load_again(Session *session, unsigned more, Error *err)
 {
     session->options.fuse |= more;
     session_show(session, session->loaded);
-    if (!fuse(session, more, false, err) || !add_step(session, false, err))
-        return false;
-    name_model(session);
-    return true;
+    return finish_model(session, more, false, err);
 }
 
 bool load_training(Session *session, Error *err)

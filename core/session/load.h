@@ -18,6 +18,10 @@ const struct ModelReader *session_reader(const char *path, Str text);
  * and makes its training step according to options.train. */
 bool load_again(Session *session, unsigned more, Error *err);
 
+/* Makes the model again from session->read, with these sizes of the policy for free dims, in place
+ * of session->policy_sizes. */
+bool load_sized(Session *session, const DimBindings *sizes, Error *err);
+
 /* Replaces the training step by that of options.train, or removes it. The new one is in an arena of
  * its own, since another session may be reading the old one. */
 bool load_training(Session *session, Error *err);

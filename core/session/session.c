@@ -1,5 +1,6 @@
 #include "core/session/session.h"
 
+#include "core/base/peer.h"
 #include "core/model/reader.h"
 #include "core/propagate/propagators.h"
 #include "core/propagate/propagate.h"
@@ -19,6 +20,17 @@
 #include "core/session/training.h"
 
 static const char *const default_mesh = "x=1", *const default_machine = "h100x8";
+
+const char *session_dims_path(Arena *arena, const char *model)
+{
+    Str stem = str_from(model), ending = STR("");
+    for (const KnownPeer *peer = known_peers; peer->name && ending.n == 0; peer++)
+        ending = peer->endings ? model_file_ending(peer->endings, stem) : ending;
+    if (ending.n == 0)
+        ending = model_file_ending(".onnx .lua .json", stem);
+    stem.n -= ending.n;
+    return arena_printf(arena, "%.*s.dims", STR_ARG(stem));
+}
 
 /* ---- plan: mesh, machine, journal ---- */
 

@@ -26,7 +26,8 @@ typedef struct {
     /* Reads a machine by name (in the shipped folder) or from a file. */
     bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
     /* Builds the graph of a model file that is a .lua, or an HF config.json. `dims`: the sizes
-     * given for free dims; the file's own sizes are appended to `defaults`. May be NULL. */
+     * given for free dims; the file's own sizes are appended to `defaults`, those that it was built
+     * with to session->built_with. May be NULL. */
     Graph *(*model)(void *context, Session *session, const char *path, const DimBindings *dims,
                     DimBindings *defaults, Error *err);
     /* Runs the top level of the policy file (register_op ..) before inference. path NULL: the
@@ -131,6 +132,8 @@ struct Session {
     FileMap source_map;                   /* of a model of another kind (core/model/reader.h) */
     Findings read_notes;                  /* what its reader reports */
     struct FileShardings *file_shardings; /* given by the model file; NULL: none */
+    Graph *read;                          /* the model as it was read, before any fusion */
+    DimBindings built_with;               /* free dims on whose sizes `read` depends */
     SessionModel loaded;                  /* without a training step */
     SessionModel bare; /* with options.train: `loaded` without loops. graph and inferred are then of
                           the whole step */
@@ -241,8 +244,9 @@ void session_discard(const Session *session, Session *next); /* NULL is allowed 
 bool session_reopens(const Session *session, const Change *change, bool *out, Error *err);
 Session *session_reopen_changed(const Session *old, const Change *change, Error *err);
 
-/* Makes the session after a change beside the current one; it shares the model and must be closed
- * before the current one. Returns NULL with *err. */
+/* Makes the session after a change beside the current one, which must be closed later: they share
+ * the model or, if the change gives free dims other sizes, the graph that was read. If that does
+ * not do, the model is opened again. Returns NULL with *err. */
 Session *session_fork(const Session *session, const Change *change, Error *err);
 
 /* From a session with a training step: a session with the model alone, under the decisions about

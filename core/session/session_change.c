@@ -121,18 +121,46 @@ static bool sets_model(const Change *change)
     return found;
 }
 
-bool session_reopens(const Session *session, const Change *change, bool *out, Error *err)
+/* Whether the graph that was read does for other sizes of the same free dims. */
+static bool serves(const Session *session, const DimBindings *sizes)
+{
+    const DimBindings *had = &session->policy_sizes, *asked = &session->built_with;
+    bool same = sizes->n == had->n;
+    for (int i = 0; same && i < had->n; i++)
+        same = str_eq(sizes->at[i].name, had->at[i].name);
+    for (int i = 0; same && i < had->n * asked->n; i++)
+        same = !str_eq(had->at[i % had->n].name, asked->at[i / had->n].name);
+    return same;
+}
+
+/* What a change needs: the model as it is, its graph with other sizes of free dims, or its file. */
+typedef enum { NEEDS_MODEL, NEEDS_GRAPH, NEEDS_FILE } ChangeNeeds;
+
+/* sizes: the policy's after the change, in the arena, where the answer is NEEDS_GRAPH. */
+static bool find_needs(const Session *session, const Change *change, Arena *arena,
+                       DimBindings *sizes, ChangeNeeds *out, Error *err)
 {
     ChangeKind kind = change->kind;
-    *out = kind == CHANGE_SETTING && sets_model(change);
-    if (*out || (kind != CHANGE_SETTING && kind != CHANGE_MESH && kind != CHANGE_POLICY))
+    *out = kind == CHANGE_SETTING && sets_model(change) ? NEEDS_FILE : NEEDS_MODEL;
+    if (*out == NEEDS_FILE ||
+        (kind != CHANGE_SETTING && kind != CHANGE_MESH && kind != CHANGE_POLICY))
         return true;
-    Arena *scratch = arena_new();
     Session after = *session;
+    if (!session_options_after(session, change, arena, &after.options, err) ||
+        !session_policy_sizes(&after, arena, sizes, err))
+        return false;
+    if (!same_sizes(sizes, &session->policy_sizes))
+        *out = kind == CHANGE_SETTING && serves(session, sizes) ? NEEDS_GRAPH : NEEDS_FILE;
+    return true;
+}
+
+bool session_reopens(const Session *session, const Change *change, bool *out, Error *err)
+{
+    Arena *scratch = arena_new();
     DimBindings sizes;
-    bool ok = session_options_after(session, change, scratch, &after.options, err) &&
-              session_policy_sizes(&after, scratch, &sizes, err);
-    *out = ok && !same_sizes(&sizes, &session->policy_sizes);
+    ChangeNeeds needs;
+    bool ok = find_needs(session, change, scratch, &sizes, &needs, err);
+    *out = ok && needs != NEEDS_MODEL;
     arena_free(scratch);
     return ok;
 }
@@ -230,19 +258,44 @@ Session *session_of_model(const Session *session, Error *err)
     return NULL;
 }
 
-Session *session_fork(const Session *session, const Change *change, Error *err)
+static bool resize(Session *fork, const Session *session, const Change *change,
+                   const DimBindings *sizes, Error *err)
+{
+    return session_options_after(session, change, fork->journal_arena, &fork->options, err) &&
+           load_sized(fork, sizes, err) && session_run_policy(fork, NULL, session, err);
+}
+
+/* sizes: of the policy, where they change; else NULL. */
+static Session *fork_with(const Session *session, const Change *change, const DimBindings *sizes,
+                          Error *err)
 {
     Session *fork = session_beside(session);
     fork->journal = journal_copy(fork);
     fork->progress = change->progress;
     fork->lender = change->lender;
-    bool ok = make_change(fork, change, err) && progress_goes_on(change->progress, err);
+    bool ok =
+        (sizes ? resize(fork, session, change, sizes, err) : make_change(fork, change, err)) &&
+        progress_goes_on(change->progress, err);
     fork->progress = NULL;
     fork->lender = NULL;
     if (ok)
         return fork;
     session_close(fork);
     return NULL;
+}
+
+Session *session_fork(const Session *session, const Change *change, Error *err)
+{
+    Arena *scratch = arena_new();
+    DimBindings sizes;
+    ChangeNeeds needs;
+    Session *fork = NULL;
+    if (find_needs(session, change, scratch, &sizes, &needs, err))
+        fork = needs == NEEDS_FILE
+                   ? session_reopen_changed(session, change, err)
+                   : fork_with(session, change, needs == NEEDS_GRAPH ? &sizes : NULL, err);
+    arena_free(scratch);
+    return fork;
 }
 
 /* Of these the session whose model has the sizes that the policy asks for with the options; NULL.

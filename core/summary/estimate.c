@@ -82,11 +82,7 @@ Session *estimate_session(const Session *session, const char *settings, const Pl
                           Error *err)
 {
     Change made = {.kind = CHANGE_SETTING, .text = settings, .lender = lender};
-    bool reopens;
-    if (!session_reopens(session, &made, &reopens, err))
-        return NULL;
-    return reopens ? session_reopen_changed(session, &made, err)
-                   : session_fork(session, &made, err);
+    return session_fork(session, &made, err);
 }
 
 /* Returns the session with the change, which the caller closes; NULL if there is none. */

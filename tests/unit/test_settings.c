@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
+#include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
 #include "core/session/session.h"
 #include "scripts/hooks.h"
@@ -114,6 +115,14 @@ static void a_size_that_the_user_gives_stays(void **state)
     close_world(&world);
 }
 
+static int n_user_decisions(const Session *session)
+{
+    int n = 0;
+    for (int i = 0; i < session->journal.n_done; i++)
+        n += session->journal.decisions.at[i].origin.kind == ORIGIN_USER;
+    return n;
+}
+
 static void another_micro_batch_or_mesh_opens_the_model_again(void **state)
 {
     (void)state;
@@ -131,13 +140,86 @@ static void another_micro_batch_or_mesh_opens_the_model_again(void **state)
     assert_string_equal(policy_settings_find(&world.session->options.settings, "micro_batch"), "4");
     reopen(&world, CHANGE_POLICY, "fsdp"); /* whose micro_batch is not set */
     assert_int_equal(batch_of(world.session), 2);
-    int n_user = 0;
-    for (int i = 0; i < world.session->journal.n_done; i++)
-        n_user += world.session->journal.decisions.at[i].origin.kind == ORIGIN_USER;
-    assert_int_equal(n_user, 1);
+    assert_int_equal(n_user_decisions(world.session), 1);
     assert_false(session_change(world.session, &(Change){.kind = CHANGE_SETTING, .text = "nothing"},
                                 &world.err));
     close_world(&world);
+}
+
+/* shares: whether the fork has the graph that the session read. */
+static void fork_as_reopened(World *world, bool shares)
+{
+    Change change = {.kind = CHANGE_SETTING, .text = "micro_batch=4\nmicro_batches=8"};
+    Decision mark = {.kind = PIN_REPLICATED, .dim = -1, .axes = 1};
+    mark.place = world->session->graph->n_tensors - 1;
+    mark.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = "here"};
+    assert_true(session_apply(world->session, &mark, 1, &world->err));
+    Session *fork = session_fork(world->session, &change, &world->err);
+    Session *opened = session_reopen_changed(world->session, &change, &world->err);
+    if (!fork || !opened)
+        fail_msg("%s", world->err.text);
+    assert_int_equal(fork->read->ops == world->session->read->ops, shares);
+    assert_int_equal(batch_of(fork), 8);
+    assert_int_equal(batch_of(opened), 8);
+    assert_int_equal(fork->graph->n_ops, opened->graph->n_ops);
+    assert_true(plan_step_us(fork->plan) == plan_step_us(opened->plan));
+    assert_true(plan_step_us(fork->plan) != plan_step_us(world->session->plan));
+    assert_int_equal(fork->plan->priced->totals.peak_bytes,
+                     opened->plan->priced->totals.peak_bytes);
+    assert_int_equal(fork->plan->findings.n, opened->plan->findings.n);
+    assert_int_equal(n_user_decisions(fork), 1);
+    assert_int_equal(n_user_decisions(opened), 1);
+    session_close(opened);
+    session_close(fork);
+}
+
+static void a_fork_of_another_micro_batch_is_what_opens_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *mesh, *policy, *train;
+        unsigned fuse;
+    } rows[] = {
+        {GPT, "dp=2,tp=2", "megatron", NULL, 0},
+        {GPT, "dp=2,tp=2", "megatron", "adamw", 1},
+        {LLAMA, "pp=2,dp=2,tp=2", "hybrid3d", "adamw", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        World world = {0};
+        world.options.train = rows[i].train;
+        world.options.fuse = rows[i].fuse;
+        open_world(&world, rows[i].model, rows[i].mesh, rows[i].policy, "micro_batch=2");
+        assert_non_null(world.session);
+        fork_as_reopened(&world, true);
+        close_world(&world);
+    }
+}
+
+static void a_graph_built_for_a_batch_is_built_again_for_another(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"model:dim('batch')", "config.batch"};
+    char folder[] = "/tmp/dimscope_settings_XXXXXX", path[64], text[256];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/m.lua", folder);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        World world = {0};
+        snprintf(text, sizeof text,
+                 "function MODEL(model, config)\n"
+                 "    local n = %s or 2\n"
+                 "    local x = model:input('x', 'f32', {n, 16})\n"
+                 "    model:output(model:op('Mul', {x, model:param('w', {n, 16})}), 'y')\n"
+                 "end\n",
+                 sizes[i]);
+        assert_true(file_write(path, str_from(text), NULL));
+        open_world(&world, path, "dp=2", "dp", "micro_batch=2");
+        if (!world.session)
+            fail_msg("%s", world.err.text);
+        fork_as_reopened(&world, false);
+        close_world(&world);
+    }
+    unlink(path);
+    rmdir(folder);
 }
 
 static int count_ops(const Graph *graph, const char *operator_name)
@@ -283,6 +365,8 @@ int main(void)
         cmocka_unit_test(a_micro_batch_is_of_each_rank_of_the_batch),
         cmocka_unit_test(a_size_that_the_user_gives_stays),
         cmocka_unit_test(another_micro_batch_or_mesh_opens_the_model_again),
+        cmocka_unit_test(a_fork_of_another_micro_batch_is_what_opens_again),
+        cmocka_unit_test(a_graph_built_for_a_batch_is_built_again_for_another),
         cmocka_unit_test(a_builder_takes_precision_and_dropout),
         cmocka_unit_test(a_step_takes_precision_and_the_type_of_gradients),
         cmocka_unit_test(stages_have_as_many_layers_or_as_many_flops),
