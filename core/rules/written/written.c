@@ -125,7 +125,8 @@ static bool read_attr(const Written *w, Str word, WrittenStatement *to, Error *e
 static int32_t constant(Written *w, Dtype dtype, Shape shape, const void *from, size_t n)
 {
     char *bytes = arena_alloc(w->arena, n + 1);
-    memcpy(bytes, from, n);
+    if (n > 0)
+        memcpy(bytes, from, n);
     return written_add_place(
         w, (WrittenPlace){
                .input = -1, .output = -1, .dtype = dtype, .shape = shape, .bytes = {bytes, n}});

@@ -1,37 +1,41 @@
 /* written.h - operators that are written out as others: what each is made of, as a text.
  *
  *     "X Y gate -> output: t = Mul Y gate; output = Add X t"
- *     "x -> y: [@channels_last|1] x' = Transpose{perm=nchw} x; .."
+ *     "x scales (y)* -> z: [@axis=1] x = Transpose{perm=nchw} x; each y = Relu y; .."
  *
  * A model that has such an op gets these ops in its place (core/fuse/write_out.h), so rules,
- * kernels and gradients are theirs. The text names the op's inputs and outputs in their order, then
- * has statements with `;` between:
+ * kernels and gradients are theirs. The text names the op's inputs and outputs in their order; the
+ * last inputs may repeat in groups, `(x scale)*`. Then it has statements with `;` between:
  *
  *     [CONDITIONS] RESULTS = OPERATOR{ATTRIBUTES} OPERANDS
  *
- * Inputs that repeat are `(x scale)*`; a statement behind `each` is there for each such group, and
- * the operand `x*` is all of one name. A statement whose conditions do not all hold is left out:
- * `bias` (that operand is there), `!bias`,
- * `@k` (that attribute is there and not 0), `@act=Relu`, `!@axis=1`, `x.1=4` (a size), `x:u8` (a
- * type). A name may be assigned again. `refuse REASON` in place of a statement: such an op stays
- * as it is.
+ * A statement whose conditions do not all hold is left out: `bias` (that operand is there),
+ * `!bias`, `@k` (that attribute is there and not 0), `@act=Relu`, `!@axis=1`, `x.1=4` (a size),
+ * `x:u8` (a type). A name may be assigned again. A statement behind `each` is there for each group
+ * of inputs. `refuse REASON` in place of a statement: such an op stays as it is. An operator that
+ * begins with @ is named by an attribute: `@activation|Identity`.
  *
- *     OPERANDS     a name; `_`, absent; a number with a point, of the op's float type; a whole
- *                  number, i64; `7:u8` and `0::x`, of another type or that of x; `@epsilon|1e-5`, a
- * float attribute; `#n`, a whole number computed of sizes; `[0 n -1]`, a list of such (`0^x.n` is
- * as many zeros); `(0.5 1.0)`, of floats. An absent operand stays absent ATTRIBUTES   `axis=-1`,
- * `epsilon=1e-5`, `mode=linear`, `perm=[0 2 1]`, `to=f32`, `to=T` (the op's float type), `to=:x`
- * (that of x), `axis=@axis|-1` (of the op, or what is behind the bar); `perm=nchw` and `perm=nhwc`
- * move channels to dim 1 and back, as many dims as input 0 has; `*` copies those of the op that the
- * operator has whole numbers   integers, sizes `x.1`, `x.-1`, the rank `x.n`, attributes `@k|1`,
- * with
- *                  + - * / between, from left to right
+ * The operands:
  *
- * An OPERATOR that begins with @ is named by an attribute: `@activation|Identity`. The op's float
- * type is that of its first float input; f32 if it has none.
+ *     x                  by its name; an absent one stays absent; `_` is absent
+ *     x*                 those of all groups
+ *     0.5  @epsilon|1e-5  of the op's float type: that of its first float input, else f32
+ *     7  #x.1*2          a whole number, i64, also computed of sizes
+ *     7:u8  0::x         of another type, or of that of x
+ *     [0 x.1 -1]  [0^x.n]  a list of whole numbers; as many zeros
+ *     (0.5 1.0)          a list of floats
+ *
+ * Whole numbers are integers, sizes `x.1` and `x.-1`, the rank `x.n` and attributes `@k|1`, with
+ * + - * / between them, from left to right. The attributes:
+ *
+ *     axis=-1  epsilon=1e-5  mode=linear  perm=[0 2 1]
+ *     to=f32  to=T  to=:x   a type, the op's float type, that of x
+ *     axis=@axis|-1         the op's attribute, or what is behind the bar
+ *     perm=nchw  perm=nhwc  channels become dim 1, or the last of as many as input 0 has
+ *     *                     those of the op that the operator has, too
  */
-#ifndef CORE_RULES_WRITTEN_H
-#define CORE_RULES_WRITTEN_H
+#ifndef CORE_RULES_WRITTEN_WRITTEN_H
+#define CORE_RULES_WRITTEN_WRITTEN_H
 
 #include "core/rules/registry.h"
 
