@@ -210,10 +210,13 @@ static bool asks_why(const PaneLayout *layout)
 /* From wide on tabs have blanks around them; below narrow only the shown ones have names. */
 enum { TABS_WIDE = 100, TABS_NARROW = 66, TABS_AND_PAGE = 78 };
 
-/* Behind the numbered views comes the schedule, where it is shown or has room. */
+/* Behind the numbered views comes the schedule, where it is shown or has room: on a narrow screen
+ * that of the hint, which the keys have too, if there is a training step. */
 static int count_tabs(const App *app)
 {
-    bool room = app->grid->w >= TABS_WIDE;
+    const Ui *ui = &app->ui;
+    bool trains = ui->at.show < SHOW_PAGES && ui_graph(ui)->phase && app->grid->w >= TABS_AND_PAGE;
+    bool room = trains || app->grid->w >= TABS_WIDE;
     return SHOW_TABS + (room || app->ui.at.show == SHOW_SCHEDULE);
 }
 

@@ -245,9 +245,13 @@ static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
     }
     pen_printf(pen, ROLE_TEXT, "; %s, reshards %.1f%%", ui->session->machine->name,
                totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0);
-    if (totals->step_us > 0 && plan_schedule(ui_plan(ui)))
-        pen_printf(pen, ROLE_NOTE, "; %.*s: %d micro-batches", STR_ARG(ui_key(ui, ACT_SCHEDULE)),
-                   ui_plan(ui)->decided->stages->n_micro_batches);
+    if (totals->step_us > 0 && plan_schedule(ui_plan(ui))) {
+        const char *schedule =
+            arena_printf(ui->frame, "; %.*s: %d micro-batches", STR_ARG(ui_key(ui, ACT_SCHEDULE)),
+                         ui_plan(ui)->decided->stages->n_micro_batches);
+        if ((int)strlen(schedule) <= pen->area.w - pen->x) /* or not at all */
+            pen_puts(pen, ROLE_NOTE, schedule);
+    }
     pen_line(pen);
 }
 

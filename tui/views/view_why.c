@@ -289,13 +289,25 @@ const View view_why = {
     .hints = why_hints,
 };
 
-static void put_finding(const Finding *finding, int id, Buf *out)
+enum { PLACE_W = 20 }; /* of the file and line behind a text */
+
+/* Blanks that align what a policy prints are two where the line is to be folded. */
+static void put_text(const char *text, int columns, Buf *out)
+{
+    bool folded = text_columns(str_from(text)) > columns;
+    for (const char *c = text; *c; c++)
+        if (!folded || *c != ' ' || c - text < 2 || c[-1] != ' ' || c[-2] != ' ')
+            buf_putc(out, *c);
+}
+
+static void put_finding(const Finding *finding, int id, int columns, Buf *out)
 {
     size_t from = out->n;
 
     buf_puts(out, finding->level == LEVEL_NOTE ? "i" : "!");
     buf_mark(out, from, SPAN_ITEM, id);
-    buf_printf(out, " %s: %s", finding->code, finding->text);
+    buf_printf(out, " %s: ", finding->code);
+    put_text(finding->text, columns - (int)(out->n - from) - PLACE_W, out);
     if (finding->file && *finding->file) {
         buf_puts(out, "  ");
         origin_put_place(&(Origin){.file = finding->file, .line = finding->line}, out);
@@ -314,7 +326,7 @@ static void draw_findings(Ui *ui, Pen *pen)
     for (int level = LEVEL_ERROR; level >= LEVEL_NOTE; level--)
         for (int i = 0; i < findings->n; i++)
             if (findings->at[i].level == (Level)level)
-                put_finding(&findings->at[i], i, &text);
+                put_finding(&findings->at[i], i, pen->area.w, &text);
     if (findings->n == 0)
         buf_puts(&text, "no findings: no problems were found\n");
     page_draw(ui, SHOW_FINDINGS, buf_text(&text), pen);

@@ -186,20 +186,30 @@ static void draw_times(const Strip *strip, Pen *pen)
     pen_line(pen);
 }
 
-static void draw_head(const Strip *strip, Pen *pen)
+/* What stands behind the heading: all of it, or without what the scale beside the strip says. */
+static Str head_text(const Strip *strip, bool whole)
 {
     const Ui *ui = strip->ui;
     const MemoryMoment *peak = &strip->step->at[strip->step->peak];
-    pen_puts(pen, ROLE_HEAD, " OVER THE STEP  ");
     Buf text = buf_new(ui->frame);
-    buf_printf(&text, "^ the peak %.*s at %.*s", STR_ARG(label_bytes(ui, peak->bytes)),
-               STR_ARG(label_us(ui, peak->from_us)));
+    buf_puts(&text, "^ the peak");
+    if (whole)
+        buf_printf(&text, " %.*s", STR_ARG(label_bytes(ui, peak->bytes)));
+    buf_printf(&text, " at %.*s", STR_ARG(label_us(ui, peak->from_us)));
     if (strip->table && peak->block >= 0)
         buf_printf(&text, ", %d in flight", peak->in_flight);
     buf_printf(&text, "; %.*s a column", STR_ARG(label_us(ui, strip->step->us / strip->columns)));
-    if (strip->table)
+    if (strip->table && whole)
         buf_printf(&text, ", %d micro-batches", strip->table->n_micro_batches);
-    pen_fit(pen, ROLE_DIM, buf_str(&text), pen->area.w - pen->x);
+    return buf_str(&text);
+}
+
+static void draw_head(const Strip *strip, Pen *pen)
+{
+    pen_puts(pen, ROLE_HEAD, " OVER THE STEP  ");
+    Str text = head_text(strip, true);
+    int room = pen->area.w - pen->x;
+    pen_fit(pen, ROLE_DIM, text_columns(text) <= room ? text : head_text(strip, false), room);
     pen_line(pen);
 }
 

@@ -210,20 +210,30 @@ static void open_menu(Ui *ui)
 
 /* ---- those that shorten the step, in a line ---- */
 
+enum { MORE_W = 3 }; /* ", …" */
+
 void mem_settings_shorter_draw(const Ui *ui, bool whole, Pen *pen)
 {
     const EstimateChanges *changes = &tries_of(ui)->changes;
     Buf text = buf_new(ui->frame);
     if (!tries_of(ui)->arena)
         return;
-    for (int i = 0; i < changes->n; i++)
-        if (changes->change[i].helps && changes->change[i].step_us < plan_step_us(ui_plan(ui)))
-            buf_printf(&text, "%s%s %.*s", text.n > 0 ? ", " : "",
-                       setting_text(ui->frame, &changes->change[i], " "),
-                       STR_ARG(step_change(ui, &changes->change[i])));
+    pen_puts(pen, ROLE_HEAD, " SHORTER WITH ");
+    for (int i = 0; i < changes->n; i++) {
+        size_t before = text.n;
+        if (!changes->change[i].helps || changes->change[i].step_us >= plan_step_us(ui_plan(ui)))
+            continue;
+        buf_printf(&text, "%s%s %.*s", text.n > 0 ? ", " : "",
+                   setting_text(ui->frame, &changes->change[i], " "),
+                   STR_ARG(step_change(ui, &changes->change[i])));
+        if (whole || before == 0 || text_columns(buf_str(&text)) <= pen->area.w - pen->x - MORE_W)
+            continue;
+        text.n = before; /* an item is there as a whole */
+        buf_puts(&text, ", …");
+        break;
+    }
     Str said = text.n > 0 ? buf_str(&text) : STR("no other setting of the policy");
     Style style = text.n > 0 ? ROLE_TEXT : ROLE_DIM;
-    pen_puts(pen, ROLE_HEAD, " SHORTER WITH ");
     if (whole)
         pen_put_folded(pen, style, said, pen->x);
     else
