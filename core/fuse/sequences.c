@@ -2,7 +2,6 @@
 
 #include "core/base/vec.h"
 #include "core/fuse/fuse.h"
-#include "core/fuse/unroll.h"
 #include "core/model/rewrite.h"
 #include "core/rules/value.h"
 
@@ -372,7 +371,7 @@ static bool take_apart(const Inferred *inferred, Graph **out, int *n_apart, Erro
     return !any || *out;
 }
 
-static bool take_sequences_apart(const Inferred *inferred, Graph **out, Error *err)
+bool take_sequences_apart(const Inferred *inferred, Graph **out, Error *err)
 {
     int n_apart;
     return take_apart(inferred, out, &n_apart, err);
@@ -393,5 +392,3 @@ bool fuse_sequences(const Inferred *inferred, Progress *progress, Findings *note
     vec_push(arena, notes, note);
     return true;
 }
-
-GradientRewrite *const gradient_rewrites[GRADIENT_REWRITES] = {unroll_loops, take_sequences_apart};

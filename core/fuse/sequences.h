@@ -13,12 +13,8 @@
 
 #include "core/rules/infer.h"
 
-/* Sets *graph to the rewritten graph, in the arena of the old one; NULL if nothing changes. */
-typedef bool GradientRewrite(const Inferred *inferred, Graph **graph, Error *err);
-enum { GRADIENT_REWRITES = 2 };
-/* unroll_loops() (unroll.h), and what this file does, to graphs without branches and loops. After
- * these, in this order and each on the graph inferred again, gradients pass loops and sequences as
- * ordinary ops. */
-extern GradientRewrite *const gradient_rewrites[GRADIENT_REWRITES];
+/* Sets *graph to the rewritten graph, in the arena of the old one; NULL if nothing changes, as of
+ * a graph with branches or loops. */
+bool take_sequences_apart(const Inferred *inferred, Graph **graph, Error *err);
 
 #endif

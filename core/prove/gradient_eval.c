@@ -5,7 +5,7 @@
 #include "core/prove/whole_run.h"
 #include "core/rules/one_op.h"
 #include "core/rules/registry.h"
-#include "core/fuse/sequences.h"
+#include "core/fuse/for_gradients.h"
 #include "core/step/backward.h"
 
 /* A graph from a request, and the values that it gives. */
@@ -234,21 +234,16 @@ static void find_again(const Graph *from, const Graph *to, int32_t *tensors, int
 static const Inferred *infer_case(GradientCase *c, Error *err)
 {
     DimBindings none = {0};
-    const Registry *registry = registry_new(c->arena);
-    const Inferred *inferred = infer(c->arena, c->graph, registry, &none, false, err);
-    for (int i = 0; inferred && i < GRADIENT_REWRITES; i++) {
-        Graph *graph;
-        if (!gradient_rewrites[i](inferred, &graph, err))
-            return NULL;
-        if (!graph)
-            continue;
-        find_again(c->graph, graph, c->tensors.at, c->tensors.n);
-        find_again(c->graph, graph, c->inputs.at, c->inputs.n);
-        find_again(c->graph, graph, c->outputs.at, c->outputs.n);
-        c->graph = graph;
-        inferred = infer(c->arena, graph, registry, &none, false, err);
+    Graph *given = c->graph;
+    Inferred *inferred = infer(c->arena, given, registry_new(c->arena), &none, false, err);
+    if (!inferred || !rewrite_for_gradients(&c->graph, &inferred, &none, NULL, NULL, err))
+        return NULL;
+    if (c->graph != given) {
+        find_again(given, c->graph, c->tensors.at, c->tensors.n);
+        find_again(given, c->graph, c->inputs.at, c->inputs.n);
+        find_again(given, c->graph, c->outputs.at, c->outputs.n);
     }
-    for (int b = 0; inferred && b < c->graph->n_bodies; b++)
+    for (int b = 0; b < c->graph->n_bodies; b++)
         if (c->graph->bodies[b].kind == BODY_LOOP || c->graph->bodies[b].kind == BODY_SCAN) {
             error_kind(err, ERROR_UNSUPPORTED, "a loop runs as often as values say");
             return NULL;

@@ -6,7 +6,7 @@
 #include "core/prove/gradient_model.h"
 #include "core/prove/simulated.h"
 #include "core/prove/whole_run.h"
-#include "core/fuse/sequences.h"
+#include "core/fuse/for_gradients.h"
 #include "core/run/verify/compare.h"
 #include "core/step/update.h"
 
@@ -22,7 +22,7 @@ typedef struct {
     const Registry *registry;
     DimBindings dims;
     Graph *graph;
-    const Inferred *inferred;
+    Inferred *inferred;
     Loss loss;
     TrainingStep step;
     Local **value; /* per tensor of the step */
@@ -31,19 +31,12 @@ typedef struct {
 
 /* ---- the model and its step ---- */
 
-static bool infer_again(Trained *t, Error *err)
-{
-    t->inferred = infer(t->arena, t->graph, t->registry, &t->dims, false, err);
-    return t->inferred;
-}
-
 /* In f64: a parameter whose gradient is 0 but for rounding, as the bias of keys, would otherwise be
  * moved by Adam as rounding has it. Free dims have the sizes of the first batch. */
 static bool open_model(Trained *t, Error *err)
 {
     const char *path = json_str(json_get(t->request, "model"), "").s;
     const Json *inputs = json_get(json_at(json_get(t->request, "batches"), 0), "inputs");
-    Graph *graph;
     if (!(t->graph = onnx_open(t->arena, path, &t->map, err)) || !graph_widen(t->graph, err))
         return false;
     for (int i = 0; i < t->graph->n_inputs; i++) {
@@ -61,15 +54,8 @@ static bool open_model(Trained *t, Error *err)
         }
     }
     t->registry = registry_new(t->arena);
-    bool ok = infer_again(t, err);
-    for (int i = 0; ok && i < GRADIENT_REWRITES; i++) {
-        ok = gradient_rewrites[i](t->inferred, &graph, err);
-        if (ok && graph) {
-            t->graph = graph;
-            ok = infer_again(t, err);
-        }
-    }
-    return ok;
+    t->inferred = infer(t->arena, t->graph, t->registry, &t->dims, false, err);
+    return t->inferred && rewrite_for_gradients(&t->graph, &t->inferred, &t->dims, NULL, NULL, err);
 }
 
 static bool trains(const Trained *t, int32_t tensor)
@@ -107,8 +93,9 @@ static bool make_step(Trained *t, Error *err)
     for (int32_t i = 0; i < t->graph->n_tensors; i++)
         if (t->graph->tensors[i].kind == TENSOR_INITIALIZER && !trains(t, i))
             vec_push(t->arena, &frozen, i);
-    return infer_again(t, err) && step_make(t->arena, t->inferred, &t->loss, frozen.at, frozen.n,
-                                            (StepShape){0}, &spec, &t->step, err);
+    t->inferred = infer(t->arena, t->graph, t->registry, &t->dims, false, err);
+    return t->inferred && step_make(t->arena, t->inferred, &t->loss, frozen.at, frozen.n,
+                                    (StepShape){0}, &spec, &t->step, err);
 }
 
 /* ---- values ---- */

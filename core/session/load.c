@@ -15,7 +15,7 @@
 #include "core/rules/anno_lint.h"
 #include "core/fuse/fuse.h"
 #include "core/fuse/tied.h"
-#include "core/fuse/sequences.h"
+#include "core/fuse/for_gradients.h"
 #include "core/rules/user_op.h"
 
 #include <limits.h>
@@ -364,22 +364,6 @@ static bool derive_step(const SessionDerivation *from, Arena *arena, const Infer
                      err);
 }
 
-/* Gradients pass the iterations of a loop, and the elements of a sequence, as ordinary ops. */
-static bool rewrite_for_gradients(Session *session, Error *err)
-{
-    for (int i = 0; i < GRADIENT_REWRITES; i++) {
-        Graph *graph;
-        if (!gradient_rewrites[i](session->inferred, &graph, err))
-            return false;
-        if (!graph)
-            continue;
-        session->graph = graph;
-        if (!load_infer(session, false, err))
-            return false;
-    }
-    return true;
-}
-
 /* How many tensors there are, with the first of them in the text; nothing for none. */
 static void note_tensors(Session *session, Inferred *step, const char *code, int n, int32_t first,
                          const char *what, const char *hint)
@@ -527,7 +511,8 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     *session->loaded.inferred = *session->inferred; /* before more is found */
     if (!session->options.train || allow_free)
         return true;
-    if (!rewrite_for_gradients(session, err))
+    if (!rewrite_for_gradients(&session->graph, &session->inferred, &session->options.dims,
+                               session->options.given, session->progress, err))
         return false;
     session->bare = (SessionModel){session->graph, session->inferred};
     UpdateSpec *spec = arena_make(arena, UpdateSpec);

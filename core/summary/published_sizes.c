@@ -3,6 +3,7 @@
 
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/plan/schedule.h"
 
 #include <stdlib.h>
 
@@ -90,7 +91,9 @@ static void read_settings(const Session *session, PublishedSizes *out)
     out->v = option_number(session, "virtual", 1);
     out->micro_batches = option_number(session, "micro_batches", 1);
     out->sequence_parallel = option_is(session, "sequence_parallel", "true");
-    out->two_copies = option_is(session, "schedule", "dualpipe") && out->p > 1;
+    const char *schedule = option(session, "schedule");
+    const ScheduleKind *kind = schedule ? schedule_kind(str_from(schedule)) : NULL;
+    out->two_copies = kind && kind->two_copies && out->p > 1;
     out->selective = option_is(session, "recompute", "selective");
     out->full = option_is(session, "recompute", "full");
     out->flash = !option_is(session, "attention", "eager");
