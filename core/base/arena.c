@@ -3,6 +3,7 @@
 #include "core/base/arena_child.h"
 #include "core/base/arena_shrink.h"
 #include "core/base/memory.h"
+#include "core/base/poison.h"
 
 #include <assert.h>
 #include <stdalign.h>
@@ -11,22 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ARENA_GUARDED
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define ARENA_GUARDED
-#endif
-
-#ifdef ARENA_GUARDED
-#include <sanitizer/asan_interface.h>
-enum { GUARD_BYTES = 16 }; /* poisoned room behind each piece, so that ASan sees overruns */
-#else
-enum { GUARD_BYTES = 0 };
-#define ASAN_POISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
-#define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
-#endif
+enum { GUARD_BYTES = MEMORY_IS_POISONED ? 16 : 0 }; /* poisoned room behind each piece */
 
 /* Blocks double from the first size to the last; a piece larger than a quarter of the next block
  * gets a block of its own, so that the open one is not wasted. */

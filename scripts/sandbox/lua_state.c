@@ -74,11 +74,6 @@ static void *allocate(void *context, void *block, size_t old_bytes, size_t new_b
     size_t held = block ? old_bytes : 0;
     if (!block && old_bytes == LUA_TSTRING && new_bytes > SANDBOX_TEXT_BYTES + TEXT_HEADER_BYTES)
         return refuse(sandbox, true);
-    if (new_bytes == 0) {
-        free(block);
-        sandbox->n_bytes -= held;
-        return NULL;
-    }
     if (new_bytes > held) {
         size_t more = new_bytes - held;
         if (more >= WATCHED_BYTES && sandbox->running)
@@ -88,8 +83,8 @@ static void *allocate(void *context, void *block, size_t old_bytes, size_t new_b
             return refuse(sandbox, false);
         sandbox->budget -= (int64_t)(more / BYTES_PER_INSTRUCTION);
     }
-    void *moved = realloc(block, new_bytes);
-    if (!moved)
+    void *moved = lua_memory_resize(&sandbox->memory, block, held, new_bytes);
+    if (!moved && new_bytes > 0)
         return new_bytes <= held ? block : refuse(sandbox, false);
     sandbox->n_bytes += new_bytes - held;
     return moved;
@@ -464,6 +459,7 @@ void sandbox_free(Sandbox *sandbox)
         return;
     if (sandbox->lua)
         lua_close(sandbox->lua);
+    lua_memory_free(&sandbox->memory);
     pthread_mutex_destroy(&sandbox->turn);
     arena_free(sandbox->arena);
 }

@@ -23,6 +23,7 @@
 #include "core/base/progress.h"
 #include "core/base/vec.h"
 #include "scripts/sandbox/lua_chunks.h"
+#include "scripts/sandbox/lua_memory.h"
 
 #include <lua.h>
 #include <pthread.h>
@@ -82,6 +83,7 @@ typedef struct {
     /* ---- bookkeeping of lua_state.c ---- */
     int64_t instructions_max;
     size_t bytes_max;
+    LuaMemory memory;
     size_t n_bytes, n_bytes_before; /* of Lua; of `grows` when the script began */
     bool out_of_memory;             /* `grows` hold too much: the budget is set to 0 */
     int64_t budget;                 /* instructions left */

@@ -129,9 +129,10 @@ static void push_op(MlirScan *scan, MlirOp op, Str name)
     vec_push_own(tree->arena, &tree->ops, op);
 }
 
-/* The type of one element: "tensor<f32>" of "tensor<8x16xf32>". */
-static int32_t element_type(MlirScan *scan, int32_t of)
+/* The type of one element: "tensor<f32>" of "tensor<8x16xf32>". at: who asks for it. */
+static int32_t element_type(MlirScan *scan, int32_t of, const char *at)
 {
+    Error why = {0};
     Str text = of < 0 ? STR("") : scan->tree->types.at[of].text;
     if (!str_starts(text, STR("tensor<")))
         return of;
@@ -141,7 +142,11 @@ static int32_t element_type(MlirScan *scan, int32_t of)
     MlirScan inner = *scan;
     inner.at = arena_printf(scan->tree->arena, "tensor<%.*s>", STR_ARG(element));
     inner.end = inner.at + strlen(inner.at); /* a NUL in the type ends the text */
-    return mlir_read_type(&inner);
+    inner.err = &why;
+    int32_t type = mlir_read_type(&inner);
+    if (inner.failed)
+        mlir_fail(scan, at, "%s", why.text);
+    return type;
 }
 
 /* The region that "applies stablehlo.add" stands for. */
@@ -149,7 +154,7 @@ static void add_reducer(MlirScan *scan, const MlirReading *reading, Str name, co
 {
     MlirTree *tree = scan->tree;
     int32_t of = reading->made < scan->stacks.made.n ? scan->stacks.made.at[reading->made] : -1;
-    int32_t type = element_type(scan, of), first = tree->ops.n;
+    int32_t type = element_type(scan, of, at), first = tree->ops.n;
     for (int i = 0; i < 2; i++) {
         vec_push_own(tree->arena, &tree->operands, tree->values.n);
         mlir_push_value(scan, (MlirValue){STR(""), type, -1, -1, -1});
