@@ -13,7 +13,8 @@ static uint32_t index_of(const OpSpace *space, const Operand *operand)
 
 enum { INPUTS_LOOKED = 8 };
 
-bool op_space_contracts(const OpSpace *space, uint32_t *left, uint32_t *right)
+/* vectors: one of the operands may lack an index dim of its own. */
+static bool contracts(const OpSpace *space, bool vectors, uint32_t *left, uint32_t *right)
 {
     uint32_t summed = 0, seen[INPUTS_LOOKED];
     int n = space->n_inputs < INPUTS_LOOKED ? space->n_inputs : INPUTS_LOOKED;
@@ -22,14 +23,22 @@ bool op_space_contracts(const OpSpace *space, uint32_t *left, uint32_t *right)
             summed |= (uint32_t)1 << j;
     for (int b = 0; summed && b < n; b++) {
         seen[b] = index_of(space, &space->operand[b]);
-        for (int a = 0; a < b; a++)
-            if (seen[a] & seen[b] & summed && seen[a] & ~seen[b] && seen[b] & ~seen[a]) {
+        for (int a = 0; a < b; a++) {
+            bool own_left = seen[a] & ~seen[b], own_right = seen[b] & ~seen[a];
+            if (seen[a] & seen[b] & summed &&
+                (vectors ? own_left || own_right : own_left && own_right)) {
                 *left = seen[a];
                 *right = seen[b];
                 return true;
             }
+        }
     }
     return false;
+}
+
+bool op_space_contracts(const OpSpace *space, uint32_t *left, uint32_t *right)
+{
+    return contracts(space, false, left, right);
 }
 
 static bool is_a_dim_of(const Operand *operand, int index)
@@ -57,20 +66,20 @@ static bool is_by_itself(const OpSpace *space, int index)
     return true;
 }
 
-static bool is_known_product(const OpSpace *space)
+static bool is_known_product(const OpSpace *space, bool vectors)
 {
     uint32_t left, right;
-    return !space->own && !space->no_rule && op_space_contracts(space, &left, &right);
+    return !space->own && !space->no_rule && contracts(space, vectors, &left, &right);
 }
 
 bool op_space_in_parts(const OpSpace *space, int index)
 {
-    return is_known_product(space) && is_by_itself(space, index);
+    return is_known_product(space, false) && is_by_itself(space, index);
 }
 
 bool op_space_is_product(const OpSpace *space)
 {
-    if (!is_known_product(space))
+    if (!is_known_product(space, !space->gradient))
         return false;
     for (int j = 0; j < space->n_index; j++)
         if (!is_by_itself(space, j))

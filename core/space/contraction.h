@@ -11,7 +11,9 @@
 bool op_space_contracts(const OpSpace *space, uint32_t *left, uint32_t *right);
 
 /* Whether the op is a product of matrices, as MatMul, Gemm and Einsum are and a convolution is not:
- * each index dim is a dim by itself in every operand that has it. */
+ * each index dim is a dim by itself in every operand that has it. One of them may be a vector, as
+ * the one row of a decoding step is, whose dims of size 1 are no index dims; not in a gradient,
+ * where what is summed beside a broadcast has that form, too. */
 bool op_space_is_product(const OpSpace *space);
 
 /* Whether a product can be computed part by part along this index dim, with the other operands

@@ -271,6 +271,8 @@ typedef struct {
 static AbsorbedRow absorbed[] = {
     {"the weight of a linear layer",
      "w <- Transpose f32[64,32]! perm=[1,0]; y <- MatMul f32[8,32] w", "MatMul"},
+    {"the weight of a linear layer that reads one row",
+     "w <- Transpose f32[64,32]! perm=[1,0]; y <- MatMul f32[1,1,32] w", "MatMul"},
     {"keys of scores", "k <- Transpose f32[2,8,4] perm=[0,2,1]; y <- MatMul f32[2,8,4] k",
      "MatMul"},
     {"heads of attention",
