@@ -2,6 +2,11 @@
 
 #include "core/cost/step_comm.h"
 
+static bool step_reduces(const Step *step)
+{
+    return step->kind == STEP_ALL_REDUCE || step->kind == STEP_REDUCE_SCATTER;
+}
+
 bool gradient_is_of_parameters(const Plan *plan, int32_t tensor)
 {
     const Graph *graph = plan->inferred->graph;
@@ -61,9 +66,37 @@ bool reshard_is_of_update(const Plan *plan, const Reshard *reshard)
            !is_read_backward(plan, reshard->tensor);
 }
 
+/* What reductions of each micro-batch send on one part of the mesh. */
+typedef struct {
+    int64_t bytes;
+    double us;
+} SentEach;
+
+/* Counts the reductions of a reshard for each micro-batch. */
+static void count_each(const Plan *plan, int r, SentEach *sent, GradientReduces *out)
+{
+    const Reshard *reshard = &plan->moved->reshards[r];
+    SentEach *of = &sent[reshard->to_devices];
+    for (int s = 0; s < reshard->path->n_steps; s++) {
+        const Step *step = &reshard->path->step[s];
+        if (!step_reduces(step))
+            continue;
+        out->n_each++;
+        out->first_each = out->first_each < 0 ? r : out->first_each;
+        of->bytes += step->wire_bytes;
+        of->us += step->us;
+    }
+    if (of->us > out->each_us) {
+        out->each_us = of->us;
+        out->each_bytes = of->bytes;
+    }
+}
+
 GradientReduces gradient_reduces(const Plan *plan)
 {
     GradientReduces out = {.n_micro_batches = plan_micro_batches(plan)};
+    Arena *scratch = arena_new();
+    SentEach *sent = arena_array(scratch, SentEach, plan->decided->n_submeshes);
     int32_t joined = -1; /* reshards of one are in a row */
     out.first_each = -1;
     for (int r = 0; r < plan->moved->n_reshards; r++) {
@@ -74,18 +107,11 @@ GradientReduces gradient_reduces(const Plan *plan)
         int32_t joins = reshard_joins(plan, reshard);
         out.n_joined += joins >= 0 && joins != joined;
         joined = joins >= 0 ? joins : joined;
-        for (int s = 0; s < reshard->path->n_steps; s++) {
-            const Step *step = &reshard->path->step[s];
-            if (step->kind != STEP_ALL_REDUCE && step->kind != STEP_REDUCE_SCATTER)
-                continue;
-            out.n_once += once;
-            out.n_each += !once;
-            if (once)
-                continue;
-            out.first_each = out.first_each < 0 ? r : out.first_each;
-            out.each_bytes += step->wire_bytes;
-            out.each_us += step->us;
-        }
+        if (!once)
+            count_each(plan, r, sent, &out);
+        for (int s = 0; once && s < reshard->path->n_steps; s++)
+            out.n_once += step_reduces(&reshard->path->step[s]);
     }
+    arena_free(scratch);
     return out;
 }

@@ -20,7 +20,7 @@ typedef struct {
     int n_joined;       /* all-reduces between parts of the mesh, once a step */
     int n_micro_batches;
     int64_t each_bytes; /* the bytes that a rank sends in those of one micro-batch, and their
-                           time */
+                           time; of the part of the mesh where they take most */
     double each_us;
     int32_t
         first_each; /* index in plan->moved->reshards of the first of those; -1: there is none */
