@@ -46,6 +46,11 @@ dualpipe                 1 -m pp=4,tp=2 -p hybrid3d
 dualpipe                 1 -m pp=2,dp=2 -p pipeline --set micro_batch=1
 ROWS
 
+# Gradients in fp16 that are too small for the type: each addend of a rank is rounded to a multiple of
+# 2^-24.
+expect "small gradients in fp16" "$DIMSCOPE" run samples/models/llama-3-tiny.json --dim batch=16,seq=8 \
+    --train auto -m dp=8 -p dp --set micro_batches=2 --set precision=fp16 --verify
+
 # One weight on every stage: each updates its own, by the sum of the gradients of all.
 while read -r model_of_one plan; do
     case $plan in '') continue ;; esac

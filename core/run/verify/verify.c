@@ -224,17 +224,20 @@ static void compare(Checked *c, const Local *part, const Local *whole, const dou
         compare_elements(c, part, whole, bound);
 }
 
-/* Adds to the bounds what storing and adding up the addends may lose: each addend is rounded. */
+/* Adds to the bounds what storing and adding up the addends may lose: each addend is rounded, and
+ * may be too small for the type. */
 static const double *with_addends(Verify *verify, const Local *whole, const double *bound,
                                   const Joined *joined)
 {
     if (!joined->size)
         return bound;
     int64_t n = shape_elements(&whole->shape);
-    double unit = dtype_unit(whole->dtype) * (double)(joined->n_addends + 1);
+    double n_roundings = (double)(joined->n_addends + 1);
+    double unit = dtype_unit(whole->dtype) * n_roundings;
+    double tiny = dtype_tiny(whole->dtype) * n_roundings;
     double *out = arena_array(verify->scratch, double, n);
     for (int64_t i = 0; i < n; i++)
-        out[i] = (bound ? bound[i] : 0) + unit * joined->size[i] + dtype_tiny(whole->dtype);
+        out[i] = (bound ? bound[i] : 0) + unit * joined->size[i] + tiny;
     return out;
 }
 
@@ -581,6 +584,7 @@ static void add_wholes(Verify *verify, const Instr *instr, Expected *out)
     double *sizes = arena_array(verify->scratch, double, n);
     int64_t n_roundings = addend->n_addends + (instr->first ? 0 : sum->n_addends) + 3;
     double unit = dtype_unit(addend->whole->dtype) * (double)n_roundings;
+    double tiny = dtype_tiny(addend->whole->dtype) * (double)n_roundings;
     for (int64_t i = 0; i < n; i++) {
         double x, y = 0;
         local_load(addend->whole, i, 1, 1, NUMBER_F64, &x);
@@ -589,7 +593,7 @@ static void add_wholes(Verify *verify, const Instr *instr, Expected *out)
         double size = (addend->size ? addend->size[i] : fabs(x)) +
                       (!instr->first && sum->size ? sum->size[i] : fabs(y));
         sizes[i] = size;
-        bound[i] = scale * unit * size + dtype_tiny(addend->whole->dtype);
+        bound[i] = scale * unit * size + tiny;
         x = (x + y) * scale;
         local_store(addend->whole, i, 1, NUMBER_F64, &x);
     }
