@@ -137,6 +137,7 @@ static FigureRow figure_rows[] = {
     {"samples/models/resnet50.onnx", "dp=8", "fsdp"},
     {"samples/models/deepseek-v3.json", "dp=2,tp=4", "megatron"},
     {"samples/models/vit_b_16.onnx", "dp=2,tp=4", "megatron"},
+    {"tests/differential/configs/t5.json", "dp=2,tp=2", "megatron"},
 };
 
 /* In a column of a paper: everything within the page, and no text over a text or a border. */

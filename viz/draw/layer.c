@@ -18,7 +18,7 @@
 #include "core/summary/label.h"
 #include "viz/fold.h"
 
-enum { OPS_MOST = 800, BESIDE = 3, LANE = 4, SIDE = 5 };
+enum { OPS_MOST = 800, BESIDE = 3, LANE = 4, SIDE = 5, ABOVE = 8 };
 
 typedef struct {
     int kind; /* StepKind; -1: nothing is moved */
@@ -239,14 +239,16 @@ static void put_matmul(Figure *figure, int m, DiagramPlace at)
                     moves);
 }
 
-/* Values from outside that one of the first modules reads, else they are not drawn. */
+/* Values from outside that one of the first modules or a matmul reads, else they are not drawn. */
 static bool is_stream(const Figure *figure, const LayerValue *value)
 {
-    bool first = value->maker >= 0;
+    bool drawn = value->maker >= 0;
 
-    for (int r = 0; r < value->readers.n; r++)
-        first |= figure->layer->modules.at[value->readers.at[r]].rank == 0;
-    return first;
+    for (int r = 0; r < value->readers.n; r++) {
+        const LayerModule *reader = &figure->layer->modules.at[value->readers.at[r]];
+        drawn |= reader->rank == 0 || reader->role;
+    }
+    return drawn;
 }
 
 /* The share of the width that a value has below its module, and where that begins. */
@@ -309,7 +311,19 @@ static void put_module(Figure *figure, int m, double top, double height)
 
 /* ---- lines ---- */
 
-/* Past others in the lane of the value, which branches to each reader. */
+/* Whether another module stands between the lanes and this one. */
+static bool is_behind(const Figure *figure, int m)
+{
+    const LayerDrawing *layer = figure->layer;
+    for (int i = 0; i < layer->modules.n; i++)
+        if (layer->modules.at[i].rank == layer->modules.at[m].rank &&
+            layer->modules.at[i].to <= layer->modules.at[m].from)
+            return true;
+    return false;
+}
+
+/* Past others in the lane of the value, which branches to each reader: into its side, or its top
+ * where its side is behind another module. */
 static void put_in_lane(Figure *figure, int v, int reader)
 {
     Canvas *canvas = &figure->canvas;
@@ -317,7 +331,10 @@ static void put_in_lane(Figure *figure, int v, int reader)
     DiagramPlace at = figure->place[reader];
     double x = figure->left - SIDE - LANE * figure->lane[v];
     double in = at.y + at.h * ++figure->n_drawn[reader] / (figure->n_in[reader] + 1);
+    bool top = is_behind(figure, reader);
+    double end = top ? at.x + at.w / 2 : at.x;
 
+    in = top ? at.y - ABOVE : in;
     if (figure->trunk[v] < 0) {
         int turn = canvas_corner(canvas, from->x, from->turn);
         figure->trunk[v] = canvas_corner(canvas, x, from->turn);
@@ -326,7 +343,10 @@ static void put_in_lane(Figure *figure, int v, int reader)
     }
     int branch = canvas_corner(canvas, x, in);
     canvas_line(canvas, figure->trunk[v], branch, false);
-    canvas_line(canvas, branch, canvas_corner(canvas, at.x, in), true);
+    int turn = canvas_corner(canvas, end, in);
+    canvas_line(canvas, branch, turn, !top);
+    if (top)
+        canvas_line(canvas, turn, canvas_corner(canvas, end, at.y), true);
     figure->trunk[v] = branch;
 }
 
@@ -485,11 +505,14 @@ static void put_rank(Figure *figure, int rank)
     const LayerDrawing *layer = figure->layer;
     double height = 0, top = figure->y + 0.7 * figure->line;
 
+    bool above = false;
     for (int m = 0; m < layer->modules.n; m++)
         if (layer->modules.at[m].rank == rank) {
             double own = height_of(figure, m);
             height = own > height ? own : height;
+            above |= figure->n_in[m] > 0 && is_behind(figure, m);
         }
+    top += above ? ABOVE : 0; /* below where values of the rank before turn */
     for (int m = 0; m < layer->modules.n; m++)
         if (layer->modules.at[m].rank == rank)
             put_module(figure, m, top, height);

@@ -338,6 +338,24 @@ static void add_values(LayerDrawing *layer)
 
 /* ---- ranks and shares of the width ---- */
 
+/* A module that reads values from outside alone stands right above what reads it: keys and values
+ * of what an encoder made, beside the queries. */
+static void lower_module(LayerDrawing *layer, int m)
+{
+    int rank = layer->modules.n;
+    for (int v = 0; v < layer->values.n; v++) {
+        const LayerValue *value = &layer->values.at[v];
+        for (int r = 0; r < value->readers.n; r++) {
+            if (value->readers.at[r] == m && value->maker >= 0)
+                return;
+            int below = layer->modules.at[value->readers.at[r]].rank - 1;
+            rank = value->maker == m && below < rank ? below : rank;
+        }
+    }
+    if (rank < layer->modules.n)
+        layer->modules.at[m].rank = rank;
+}
+
 static void rank_modules(LayerDrawing *layer)
 {
     for (int pass = 0; pass < layer->modules.n; pass++) {
@@ -354,6 +372,8 @@ static void rank_modules(LayerDrawing *layer)
         if (!moved)
             break;
     }
+    for (int m = 0; m < layer->modules.n; m++)
+        lower_module(layer, m);
     for (int m = 0; m < layer->modules.n; m++)
         if (layer->modules.at[m].rank >= layer->n_ranks)
             layer->n_ranks = layer->modules.at[m].rank + 1;
