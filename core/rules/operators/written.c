@@ -44,6 +44,11 @@ const Operator operators_written[] = {
     {WRITTEN("RouterGateUpProj", 2, 2,
              "activation activation_alpha activation_beta limit router_size"),
      .outputs_max = 2, .examples = "3x5x6,6x14 router_size=4 -> 2"},
+    {WRITTEN("GatedDeltaNet", 3, 11,
+             "beta_activation chunk_size gate_activation gate_lower_bound qk_l2_norm scale "
+             "state_update_capacity update_rule"),
+     .outputs_max = 3,
+     .examples = "2x5x2x4,2x5x2x4,2x5x4x3,-,2x5x4,2x5x4,2x4x3x4 qk_l2_norm=1 -> 2"},
     {WRITTEN("MoEGroupRouter", 2, 3, "group_topk n_group router_sentinel top_k topk_group"),
      .outputs_max = 3, .examples = "5x8,8 n_group=4 topk_group=2 top_k=3"},
     {WRITTEN("MRotaryEmbedding", 4, 4,

@@ -420,6 +420,38 @@ static const WrittenRow rows[] = {
      "f = Mul f left; f = Cast{to=i64} f; f = Add f half; f = Min f last; n = Where small n f; "
      "[@is_bidirectional] n = Add n first; y = Gather{axis=0} table n; "
      "y = Transpose{perm=[2 0 1]} y; y = Unsqueeze y [0]"},
+    {"com.microsoft::GatedDeltaNet",
+     "q k v starts decay beta state alog bias count active -> y final update: [starts] refuse "
+     "packed sequences; [@state_update_capacity] refuse updates of its state; [!k] refuse packed "
+     "operands; [q.n=3 !state] refuse an unknown batch; "
+     "[q.n=3] q = Reshape q [state.0 -1 q.1 q.2]; [q.n=3] k = Reshape k [state.0 -1 k.1 k.2]; "
+     "[@qk_l2_norm] s = Mul q q; [@qk_l2_norm] s = ReduceSum{keepdims=1} s [-1]; "
+     "[@qk_l2_norm] s = Add s 1e-6; [@qk_l2_norm] s = Sqrt s; [@qk_l2_norm] q = Div q s; "
+     "[@qk_l2_norm] s = Mul k k; [@qk_l2_norm] s = ReduceSum{keepdims=1} s [-1]; "
+     "[@qk_l2_norm] s = Add s 1e-6; [@qk_l2_norm] s = Sqrt s; [@qk_l2_norm] k = Div k s; "
+     "[!q.-2=v.-2] q = Unsqueeze q [3]; [!q.-2=v.-2] q = Expand q [1 1 1 v.-2/q.-2 1]; "
+     "[!q.-2=v.-2] k = Unsqueeze k [3]; [!q.-2=v.-2] k = Expand k [1 1 1 v.-2/q.-2 1]; "
+     "[q.n=3] b = Identity [state.0 -1 v.-2*q.-1]; [q.n=4] b = Identity [q.0 -1 v.-2*q.-1]; "
+     "q = Reshape q b; k = Reshape k b; [q.n=3] b = Identity [state.0 -1 v.-2*v.-1]; "
+     "[q.n=4] b = Identity [q.0 -1 v.-2*v.-1]; w = Reshape v b; "
+     "[bias] decay = Add decay bias; [alog] e = Exp alog; "
+     "[@gate_activation=softplus] decay = Softplus decay; "
+     "[@gate_activation=softplus] decay = Mul decay e; "
+     "[@gate_activation=softplus] decay = Neg decay; [@gate_activation=kda] decay = Mul decay e; "
+     "[@gate_activation=sigmoid] decay = Mul decay e; "
+     "[@gate_activation=kda] decay = Sigmoid decay; "
+     "[@gate_activation=sigmoid] decay = Sigmoid decay; "
+     "[@gate_activation=kda] decay = Mul decay @gate_lower_bound|-5.0; "
+     "[@gate_activation=sigmoid] decay = Mul decay @gate_lower_bound|-5.0; "
+     "[decay q.n=3] decay = Reshape decay [state.0 q.0/state.0 -1]; "
+     "[decay q.n=4] decay = Reshape decay [q.0 q.1 -1]; "
+     "[@beta_activation=sigmoid] beta = Sigmoid beta; "
+     "[beta q.n=3] beta = Reshape beta [state.0 q.0/state.0 -1]; "
+     "[state] state = Transpose{perm=[0 1 3 2]} state; "
+     "z present = LinearAttention{q_num_heads=v.-2 kv_num_heads=v.-2 "
+     "update_rule=@update_rule|gated_delta scale=@scale} q k w state decay beta; "
+     "[q.n=3] y = Reshape z [q.0 v.1 v.2]; [q.n=4] y = Reshape z [q.0 q.1 v.2 v.3]; "
+     "[final] final = Transpose{perm=[0 1 3 2]} present"},
     /* tokens */
     {"com.microsoft::RestorePadding",
      "x offsets -> y: o = Reshape offsets [-1]; o = Slice o [0] [x.0] [0]; o = Cast{to=i64} o; "
@@ -568,7 +600,7 @@ static const struct {
     {"SparsePagedAttention SparseAttentionIndexer PackedSparseAttentionIndexer "
      "PackedSparseAttentionIndexerMerge DynamicSparseAttention",
      "attention over the pages of a server's cache"},
-    {"ConvStateReplay GatedDeltaNet GatedDeltaNetStateReplay Mamba2Verify SpeculativePrefixCommit "
+    {"ConvStateReplay GatedDeltaNetStateReplay Mamba2Verify SpeculativePrefixCommit "
      "VarlenCausalConvWithState",
      "over the states of a server that decodes several tokens ahead"},
     {"VarlenNGramHashMapping BifurcationDetector DynamicTimeWarping WordConvEmbedding",
