@@ -7,7 +7,8 @@ const Fusion fusions[] = {
      fuse_attention},
     {"tied", "a weight with the elements of an embedding is read from it: one parameter",
      fuse_tied},
-    {"sequences", "a sequence of known length becomes its tensors, which can be sharded",
+    {"sequences",
+     "a sequence of known length, or that a loop fills, becomes tensors, which can be sharded",
      fuse_sequences},
     {0},
 };

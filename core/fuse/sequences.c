@@ -1,6 +1,7 @@
 #include "core/fuse/sequences.h"
 
 #include "core/base/vec.h"
+#include "core/fuse/collected.h"
 #include "core/fuse/fuse.h"
 #include "core/model/rewrite.h"
 #include "core/rules/value.h"
@@ -381,10 +382,18 @@ bool fuse_sequences(const Inferred *inferred, Progress *progress, Findings *note
                     Error *err)
 {
     Arena *arena = inferred->graph->arena;
-    int n;
+    int n, n_collected = 0;
     (void)progress; /* takes no longer than reading the graph */
-    if (!take_apart(inferred, graph, &n, err))
+    if (!take_apart(inferred, graph, &n, err) ||
+        (!*graph && !collect_in_loops(inferred, graph, &n_collected, err)))
         return false;
+    if (n == 0 && *graph) {
+        Finding note = {.level = LEVEL_NOTE, .code = "fused", .hint = "", .op = -1, .tensor = -1};
+        note.text =
+            arena_printf(arena, "sequences: %d that a loop fills became tensors", n_collected);
+        vec_push(arena, notes, note);
+        return true;
+    }
     Finding note = {.level = LEVEL_NOTE, .code = "fused", .hint = "", .op = -1, .tensor = -1};
     note.text = n == 0 ? "sequences: none has a length and positions that are known before the run"
                        : arena_printf(arena, "sequences: %d op%s on sequences became tensors", n,

@@ -77,8 +77,9 @@ static Str path_of(const WriteOut *w, int32_t op)
     return str_from(arena_printf(w->arena, "%s%s%s", path, *path ? "." : "", name));
 }
 
-static void emit_op(WriteOut *w, int32_t op)
+static void emit_op(void *context, int32_t op)
 {
+    WriteOut *w = context;
     const GraphOp *at = &w->graph->ops[op];
     int32_t *operand = arena_array(w->scratch, int32_t, at->n_inputs + at->n_outputs + 1);
     for (int i = 0; i < at->n_inputs + at->n_outputs; i++) {
@@ -95,36 +96,6 @@ static void emit_op(WriteOut *w, int32_t op)
         graph_add_op_like(w->builder, *at, operand, operand + at->n_inputs);
 }
 
-/* Ops [first, end), bodies among which are listed from b on. */
-static void emit(WriteOut *w, int32_t first, int32_t end, int b)
-{
-    const Graph *graph = w->graph;
-    for (int32_t op = first; op < end;) {
-        while (b < graph->n_bodies &&
-               (graph->bodies[b].first < op || graph->bodies[b].first == graph->bodies[b].end))
-            b++;
-        const GraphBody *inner =
-            b < graph->n_bodies && graph->bodies[b].end <= end ? &graph->bodies[b] : NULL;
-        for (int32_t until = inner ? inner->first : end; op < until; op++)
-            emit_op(w, op);
-        if (!inner)
-            return;
-        GraphBody body = *inner;
-        GraphCarry *carries = arena_array(w->scratch, GraphCarry, body.n_carries + 1);
-        body.first = w->lines.n;
-        body.of = body.of < 0 ? -1 : w->now[body.of];
-        for (int c = 0; c < body.n_carries; c++) {
-            GraphCarry carry = graph->carries[inner->carry + c];
-            carries[c] = (GraphCarry){carry.in < 0 ? -1 : w->now[carry.in],
-                                      carry.next < 0 ? -1 : w->now[carry.next]};
-        }
-        emit(w, inner->first, inner->end, b + 1);
-        graph_add_body(w->builder, body, carries);
-        op = inner->end;
-        b++;
-    }
-}
-
 static Graph *rebuilt(WriteOut *w, Error *err)
 {
     const Graph *graph = w->graph;
@@ -132,7 +103,7 @@ static Graph *rebuilt(WriteOut *w, Error *err)
     for (int32_t t = 0; t < graph->n_tensors; t++)
         w->now[t] = rewrite_copy_tensor(w->builder, graph, t);
     rewrite_copy_ends(w->builder, graph, w->now);
-    emit(w, 0, graph->n_ops, 0);
+    rewrite_copy_ops(w->builder, graph, w->now, &(RewriteOps){w, emit_op, NULL});
     Graph *out = graph_seal(w->builder, err);
     if (out) {
         out->n_nodes = graph->n_nodes;

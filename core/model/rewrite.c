@@ -322,6 +322,50 @@ void rewrite_copy_ends(GraphBuilder *builder, const Graph *graph, const int32_t 
         graph_add_output(builder, tensor[graph->outputs[i]]);
 }
 
+static void copy_body(GraphBuilder *builder, const Graph *graph, const int32_t *tensor,
+                      const RewriteOps *ops, const GraphBody *old, int32_t first)
+{
+    GraphBody body = *old;
+    GraphCarry *carries = arena_array(graph->arena, GraphCarry, body.n_carries + 1);
+    body.first = first;
+    body.of = body.of < 0 ? -1 : tensor[body.of];
+    body.n_carries = 0;
+    for (int c = 0; c < old->n_carries; c++) {
+        const GraphCarry *carry = &graph->carries[old->carry + c];
+        if (ops->drops && ops->drops(ops->context, carry))
+            continue;
+        carries[body.n_carries++] = (GraphCarry){carry->in < 0 ? -1 : tensor[carry->in],
+                                                 carry->next < 0 ? -1 : tensor[carry->next]};
+    }
+    graph_add_body(builder, body, carries);
+}
+
+/* Ops [first, end), bodies among which are listed from b on; empty ones are left out. */
+static void copy_ops(GraphBuilder *builder, const Graph *graph, const int32_t *tensor,
+                     const RewriteOps *ops, int32_t first, int32_t end, int b)
+{
+    const GraphBody *bodies = graph->bodies;
+    for (int32_t op = first; op < end;) {
+        while (b < graph->n_bodies && (bodies[b].first < op || bodies[b].first == bodies[b].end))
+            b++;
+        const GraphBody *body = b < graph->n_bodies && bodies[b].end <= end ? &bodies[b] : NULL;
+        for (int32_t until = body ? body->first : end; op < until; op++)
+            ops->emit(ops->context, op);
+        if (!body)
+            return;
+        int32_t at = builder->ops.n;
+        copy_ops(builder, graph, tensor, ops, body->first, body->end, b + 1);
+        copy_body(builder, graph, tensor, ops, body, at);
+        op = body->end;
+    }
+}
+
+void rewrite_copy_ops(GraphBuilder *builder, const Graph *graph, const int32_t *tensor,
+                      const RewriteOps *ops)
+{
+    copy_ops(builder, graph, tensor, ops, 0, graph->n_ops, 0);
+}
+
 static void add_tensors(Sealing *s)
 {
     for (int32_t t = 0; t < s->graph->n_tensors; t++)

@@ -48,4 +48,15 @@ int32_t rewrite_copy_tensor(GraphBuilder *builder, const Graph *graph, int32_t t
  * builder. */
 void rewrite_copy_ends(GraphBuilder *builder, const Graph *graph, const int32_t *tensor);
 
+typedef struct {
+    void *context;
+    void (*emit)(void *context, int32_t op); /* adds what stands in the place of the op */
+    bool (*drops)(void *context, const GraphCarry *carry); /* NULL: no carry is left out */
+} RewriteOps;
+
+/* Has all ops of the graph emitted in their order, and adds its bodies around them; tensor[] maps
+ * tensors as above. */
+void rewrite_copy_ops(GraphBuilder *builder, const Graph *graph, const int32_t *tensor,
+                      const RewriteOps *ops);
+
 #endif

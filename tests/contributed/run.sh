@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh [NAME] - runs $DIMSCOPE on calls of operators of onnxruntime and of ai.onnx.ml (cases.jsonl): on
 # one device, then under every cut of their ops on a mesh of 2 devices, each against the outputs of the
-# case; and those that say so as training steps, whose gradients are those of one device.
+# case; and those that say so as training steps, whose gradients are those of one device. The models in
+# sequences/, with outputs of onnxruntime too, have loops that fill sequences, which become tensors.
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 case $1 in
@@ -12,9 +13,12 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
 python3 tests/contributed/write_cases.py "$work" "$wanted" || exit 1
+for folder in tests/contributed/sequences/*"$wanted"*/; do
+    [ ! -d "$folder" ] || cp -r "$folder" "$work/"
+done
 for folder in "$work"/*/; do
     [ -d "$folder" ] || continue
-    "$DIMSCOPE" run --onnx-test "${folder%/}" -m x=2 --cuts all </dev/null >"$work/said" 2>&1
+    "$DIMSCOPE" run --onnx-test "${folder%/}" -m x=2 --cuts all --fuse sequences </dev/null >"$work/said" 2>&1
     if grep -qx '1 passed, 0 failed' "$work/said" && { [ ! -f "$folder/trains" ] ||
         "$DIMSCOPE" run "$folder/model.onnx" -m x=2 --train loss=outputs --verify </dev/null >"$work/said" 2>&1; }; then
         passed=$((passed + 1))

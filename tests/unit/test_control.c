@@ -3,6 +3,7 @@
 #include "tests/unit/onnx_made.h"
 #include "tests/unit/infer_text.h"
 
+#include "core/fuse/fuse.h"
 #include "core/model/onnx.h"
 #include "core/propagate/propagate.h"
 #include "core/session/make.h"
@@ -144,6 +145,75 @@ static void a_loop_of_known_length_stacks_what_it_yields(void **state)
     assert_non_null(strstr(text, "LoopResult y f32[4,8] rule\n"
                                  "LoopStack all f32[5,4,8] rule\n"));
     arena_free(arena);
+}
+
+/* The sequence is a carried value of a loop of 5; `reads`: what is done with it behind the loop. */
+static Body filling(Arena *arena, const char *inserts, const char *reads)
+{
+    Body inside = body_new(arena), body = body_new(arena);
+    body_input(&inside, "i", DT_I64, "");
+    body_input(&inside, "c", DT_BOOL, "");
+    body_input(&inside, "v", DT_F32, NULL);
+    body_input(&inside, "s", DT_F32, NULL);
+    body_node(&inside, "Identity -: c -> c2");
+    body_node(&inside, "MatMul -: v w -> v2");
+    body_node(&inside, inserts);
+    body_output(&inside, "c2");
+    body_output(&inside, "v2");
+    body_output(&inside, "s2");
+    Buf node = node_begin(arena, "Loop loop: n _ x none -> y all");
+    node_graph(&node, "body", &inside);
+    body_input(&body, "x", DT_F32, "4,8");
+    body_weight(&body, "w", "8,8");
+    body_ints(&body, "n", "5", true);
+    body_ints(&body, "zero", "0", true);
+    body_node(&body, "SequenceEmpty -: -> none");
+    body_add(&body, &node);
+    body_node(&body, reads);
+    body_output(&body, "y");
+    body_output(&body, "z");
+    return body;
+}
+
+static const struct {
+    const char *inserts, *reads, *want; /* NULL: it stays a sequence */
+} fillings[] = {
+    {"SequenceInsert -: s v2 -> s2", "SequenceAt -: all zero -> z",
+     "LoopStack all.stacked f32[5,4,8] rule\nGather z f32[4,8] rule\n"},
+    {"SequenceInsert -: s v2 -> s2", "SequenceLength -: all -> z",
+     "LoopStack all.stacked f32[5,4,8] rule\n"},
+    {"SequenceInsert -: s v2 -> s2", "ConcatFromSequence -: all -> z",
+     "Transpose z.moved f32[5,4,8] rule\nReshape z f32[20,8] rule\n"},
+    {"SequenceInsert -: s v2 zero -> s2", "SequenceAt -: all zero -> z", NULL}, /* at its begin */
+    {"Identity -: s -> s2", "SequenceAt -: all zero -> z", NULL},
+    {"SequenceInsert -: s v2 -> s2", "SequenceErase -: all zero -> z", NULL},
+};
+
+static void sequences_that_loops_fill_become_tensors(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(fillings); i++) {
+        Arena *arena = arena_new();
+        Body body = filling(arena, fillings[i].inserts, fillings[i].reads);
+        const DimBindings none = {0};
+        Findings notes = {0};
+        Graph *graph = NULL;
+        Error err = {0};
+        Graph *read = onnx_read(arena, "made.onnx", model_bytes(&body, 18, NULL, 0), &err);
+        Inferred *inferred =
+            read ? infer(arena, read, registry_new(arena), &none, false, &err) : NULL;
+        if (!inferred || !fuse_sequences(inferred, NULL, &notes, &graph, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(graph != NULL, fillings[i].want != NULL);
+        if (graph) {
+            const char *text =
+                inferred_text(infer(arena, graph, registry_new(arena), &none, false, &err));
+            if (!strstr(text, fillings[i].want))
+                fail_msg("%s", text);
+            assert_null(strstr(text, "Sequence"));
+        }
+        arena_free(arena);
+    }
 }
 
 /* v2 is pinned; nobody reads what the loop leaves, so only the tie takes the axis to v. */
@@ -491,6 +561,7 @@ int main(void)
         cmocka_unit_test(sizes_that_differ_are_told_by_the_run),
         cmocka_unit_test(a_branch_that_is_not_taken_is_left_out),
         cmocka_unit_test(a_loop_of_known_length_stacks_what_it_yields),
+        cmocka_unit_test(sequences_that_loops_fill_become_tensors),
         cmocka_unit_test(axes_go_round_a_loop),
         cmocka_unit_test(what_an_iteration_changes_is_not_known),
         cmocka_unit_test(a_loop_that_may_end_before_is_counted_once),
