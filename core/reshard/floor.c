@@ -224,10 +224,10 @@ static AtomSet nth_set(const Mesh *mesh, bool all, int i)
     return i < mesh->n_axes ? mesh_axis_atoms(mesh, i) : ((AtomSet)1 << mesh->n_atoms) - 1;
 }
 
-Floor *floor_of(Arena *arena, Pricer *pricer, const Mesh *mesh)
+Floor *floor_of(Arena *arena, Pricer *pricer, const Mesh *mesh, int atoms_most)
 {
     Floor *floor = arena_make(arena, Floor);
-    floor->exact = mesh->n_atoms <= FLOOR_ATOMS_MAX;
+    floor->exact = mesh->n_atoms <= atoms_most;
     int n_sets = floor->exact ? (1 << mesh->n_atoms) - 1 : mesh->n_atoms + mesh->n_axes + 1, n = 0;
     AtomSet *set = arena_array(arena, AtomSet, n_sets);
     Leasts *seen = arena_array(arena, Leasts, n_sets);

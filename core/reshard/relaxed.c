@@ -26,6 +26,11 @@ typedef struct {
     double us;
 } Edge;
 
+typedef struct {
+    double us; /* from the stand asked about */
+    bool done; /* its steps were looked at */
+} Reached;
+
 /* The index of a stand in `known`, if `space` is the one asked about. */
 typedef struct {
     uint32_t space;
@@ -56,6 +61,9 @@ struct Relaxed {
     Vec(KnownStands) known;
     Vec(RelaxedPermute) permuted; /* of the stands asked about: relaxed_permutes() */
     Vec(Edge) edges;
+    double so_far, most;  /* times: to the stand whose steps are looked at, and of a path that is
+                             known: steps beyond that are left out */
+    Vec(Reached) reached; /* by stand */
 };
 
 Relaxed *relaxed_new(Arena *arena)
@@ -285,8 +293,15 @@ static double least_permute(Relaxed *r, AtomSet payload, AtomSet groups)
     }
 }
 
+static bool is_too_long(const Relaxed *r, double us)
+{
+    return r->so_far + us > r->most;
+}
+
 static void add_edge(Relaxed *r, int32_t from, StepKind kind, double us, Stand to, AtomSet fresh)
 {
+    if (is_too_long(r, us))
+        return;
     int32_t at = put(r, settle(r, to, fresh));
     Edge edge = {from, at, kind, us};
     if (at != from || kind == STEP_PERMUTE)
@@ -384,8 +399,9 @@ static void permute_with(Relaxed *r, int32_t from, Stand stand, AtomSet payload,
     AtomSet choice = displaced(r, &stand) & payload & ~out;
     for (AtomSet moved = choice;; moved = (moved - 1) & choice) {
         AtomSet groups = in | out | moved;
-        add_edge(r, from, STEP_PERMUTE, least_permute(r, payload, groups),
-                 permuted(r, &stand, payload, in, out, groups), 0);
+        double us = least_permute(r, payload, groups);
+        if (!is_too_long(r, us))
+            add_edge(r, from, STEP_PERMUTE, us, permuted(r, &stand, payload, in, out, groups), 0);
         if (!moved)
             return;
     }
@@ -411,18 +427,24 @@ static void permute(Relaxed *r, int32_t from, Stand stand)
 
 /* ---- cheapest paths ---- */
 
+static void add_steps(Relaxed *r, int32_t at)
+{
+    Stand stand = r->known.at[at].stand;
+    slice(r, at, stand);
+    reduce(r, at, stand);
+    leave(r, at, stand);
+    if (stand.cuts)
+        permute(r, at, stand);
+}
+
 /* From all stands from `first` on, and those that they lead to. */
 static void solve(Relaxed *r, int32_t first)
 {
     r->edges.n = 0;
-    for (int32_t i = first; i < r->known.n; i++) {
-        Stand stand = r->known.at[i].stand;
-        slice(r, i, stand);
-        reduce(r, i, stand);
-        leave(r, i, stand);
-        if (stand.cuts)
-            permute(r, i, stand);
-    }
+    r->so_far = 0;
+    r->most = INFINITY;
+    for (int32_t i = first; i < r->known.n; i++)
+        add_steps(r, i);
     KnownStands *known = r->known.at;
     for (bool changed = true; changed;) {
         changed = false;
@@ -456,6 +478,41 @@ RelaxedCost relaxed_cost(Relaxed *r, const Layout *layout)
     Stand stand = stand_of(r, layout, &held);
     RelaxedCost cost = cost_of(r, settle(r, stand, held));
     return (RelaxedCost){cost.us * surely, cost.permuted_us * surely};
+}
+
+/* The stand reached soonest whose steps were not looked at; -1. */
+static int32_t next_reached(const Relaxed *r)
+{
+    int32_t best = -1;
+    for (int32_t i = 0; i < r->reached.n; i++)
+        if (!r->reached.at[i].done && (best < 0 || r->reached.at[i].us < r->reached.at[best].us))
+            best = i;
+    return best;
+}
+
+/* Dijkstra's search from the stand, which looks at few of those that solve() does. */
+double relaxed_least_us(Relaxed *r, const Layout *layout, double most)
+{
+    AtomSet held;
+    Stand stand = stand_of(r, layout, &held);
+    int32_t at = put(r, settle(r, stand, held));
+    r->most = most;
+    r->reached.n = 0;
+    vec_push(r->arena, &r->reached, ((Reached){0, false}));
+    for (; at >= 0 && r->known.at[at].cost.us > 0; at = next_reached(r)) {
+        r->reached.at[at].done = true;
+        r->so_far = r->reached.at[at].us;
+        r->edges.n = 0;
+        add_steps(r, at);
+        while (r->reached.n < r->known.n)
+            vec_push(r->arena, &r->reached, ((Reached){INFINITY, false}));
+        for (int e = 0; e < r->edges.n; e++) {
+            double us = r->so_far + r->edges.at[e].us,
+                   *known = &r->reached.at[r->edges.at[e].to].us;
+            *known = us < *known ? us : *known;
+        }
+    }
+    return at < 0 ? most : fmin(r->reached.at[at].us * surely, most);
 }
 
 /* Where the first step is a permute of just these atoms. */

@@ -38,6 +38,10 @@ typedef struct {
 
 RelaxedCost relaxed_cost(Relaxed *relaxed, const Layout *layout);
 
+/* `us` of it for one layout, found sooner: `most` if it is no less. Other bounds of the space are
+ * asked for after relaxed_begin() again. */
+double relaxed_least_us(Relaxed *relaxed, const Layout *layout, double most);
+
 /* A permute of exactly these atoms as the first step, and the time likewise. */
 typedef struct {
     double us;

@@ -1,5 +1,6 @@
 #include "core/reshard/reshard.h"
 
+#include "core/reshard/bound.h"
 #include "core/reshard/lend.h"
 #include "core/reshard/relaxed.h"
 #include "core/reshard/resharder.h"
@@ -89,7 +90,9 @@ static void prepare(Resharder *resharder)
 {
     if (resharder->floor)
         return;
-    resharder->floor = floor_of(resharder->arena, resharder->pricer, resharder->mesh);
+    resharder->floor =
+        floor_of(resharder->arena, resharder->pricer, resharder->mesh,
+                 resharder->options.exact_bounds ? FLOOR_ATOMS_EXACT : FLOOR_ATOMS_MAX);
     resharder->searcher = searcher_new(resharder->arena);
     resharder->prices = arena_array(resharder->arena, StepPrice, PRICES);
     for (int i = 0; i < PRICES; i++)
@@ -266,7 +269,6 @@ static void keep_shards(const Resharder *resharder, const Sharding *from, AtomSe
     }
 }
 
-/* A copy of a path with room for one more step. */
 ReshardPath *resharder_path_begun(Resharder *resharder, const ReshardPath *there, Step **steps)
 {
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
@@ -634,17 +636,30 @@ const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t fro
     return path;
 }
 
-double reshard_least_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
-                        double fill)
+/* By the formula if `most` is 0. */
+static double least_us(Resharder *resharder, const ReshardKey *asked, double most)
 {
     Arena *scratch = arena_new();
-    ReshardKey asked = {(int32_t)dtype, from, to, fixed, (float)fill};
-    resharder->fill = (float)fill;
-    const Space *space = space_asked(resharder, scratch, &asked);
-    double us = resharder->floor->exact ? search_least_us(resharder->searcher, space) : 0;
+    resharder->fill = (double)asked->fill;
+    const Space *space = space_asked(resharder, scratch, asked);
     resharder->fill = 1;
+    double us = !resharder->floor->exact ? 0
+                : most > 0               ? search_least_us(resharder->searcher, space, most)
+                                         : layout_measure(space, &space->from).bound;
     arena_free(scratch);
     return us;
+}
+
+double reshard_bound_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
+                        double fill)
+{
+    return least_us(resharder, &(ReshardKey){(int32_t)dtype, from, to, fixed, (float)fill}, 0);
+}
+
+double reshard_least_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
+                        double fill, double most)
+{
+    return least_us(resharder, &(ReshardKey){(int32_t)dtype, from, to, fixed, (float)fill}, most);
 }
 
 static const ReshardPath *find_runner_up(Resharder *resharder, const ReshardKey *asked)

@@ -73,9 +73,11 @@ typedef struct {
     PeakCap cap;
     double slack;
     int64_t bytes;
-    bool whole_axes; /* groups are of whole axes, or of the parts of axes that one end
-                        distinguishes, wherever such a path exists: found much sooner on large
-                        meshes */
+    bool whole_axes;   /* groups are of whole axes, or of the parts of axes that one end
+                          distinguishes, wherever such a path exists: found much sooner on large
+                          meshes */
+    bool exact_bounds; /* lower bounds hold on meshes of up to 16,384 devices, not only of 128, at
+                          the cost of a larger table (floor.h) */
 } ReshardOptions;
 
 /* PEAK_ENDS without slack; tensors below 1 MiB are free: they cost latency, not memory. */
@@ -102,11 +104,17 @@ const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t fro
 const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                   AtomSet fixed);
 
+/* bound_us of the path of reshard_filled() without a search, under the same conditions as
+ * reshard_least_us(). 0: nothing is known, or the path is free. */
+double reshard_bound_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
+                        double fill);
+
 /* A lower bound of the time of that path, much tighter than bound_us and found much sooner than the
  * path. Both ends have plain cuts without halos, and the target is not partial where the source is
- * not. 0: nothing is known. */
+ * not. 0: nothing is known. most: the time of a path that is known; if none takes less, that is
+ * what is returned. */
 double reshard_least_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
-                        double fill);
+                        double fill, double most);
 
 /* The cheapest path whose kinds and groups, ignoring slices, differ from those of reshard();
  * searched on first use. NULL if nothing is communicated, if the target is partial where the

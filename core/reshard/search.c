@@ -635,11 +635,10 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
     return found;
 }
 
-double search_least_us(Searcher *searcher, const Space *space)
+double search_least_us(Searcher *searcher, const Space *space, double most)
 {
     double least = layout_measure(space, &space->from).bound;
-    if (!relaxed_begin(searcher->relaxed, space))
-        return least;
-    double us = relaxed_cost(searcher->relaxed, &space->from).us;
-    return us < INFINITY ? fmax(us, least) : least; /* else no path keeps the limit */
+    if (least < most && relaxed_begin(searcher->relaxed, space))
+        least = fmax(least, relaxed_least_us(searcher->relaxed, &space->from, most));
+    return fmin(least, most);
 }

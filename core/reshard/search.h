@@ -40,7 +40,8 @@ Searcher *searcher_new(Arena *arena);
 bool search_route(Searcher *searcher, Arena *arena, const Space *space, double most,
                   const Hop *avoid, int n_avoid, Route *out);
 
-/* No path takes less: by relaxed.h where the space has that many atoms, else by bound.h. */
-double search_least_us(Searcher *searcher, const Space *space);
+/* No path takes less: by relaxed.h where the space has that many atoms, else by bound.h. `most` if
+ * none takes less than that. */
+double search_least_us(Searcher *searcher, const Space *space, double most);
 
 #endif

@@ -64,18 +64,28 @@ static void add_slots(Space *space, int dim, int form, const int64_t *size, int 
             (Slot){.size = size[i], .dim = (uint8_t)dim, .form = (uint8_t)form};
 }
 
+static void put_digit(Layout *layout, int slot, const Digit *digit)
+{
+    for (int k = 0; k < digit->n; k++)
+        layout->place[digit->atom[k]] = place_in(slot, k);
+}
+
 static void add_form(Space *space, int dim, int form, const Cut *cut, Layout *layout)
 {
     for (int i = 0; i < cut->n; i++) {
-        const Digit *digit = &cut->digit[i];
-        for (int k = 0; k < digit->n; k++)
-            layout->place[digit->atom[k]] = place_in(space->n_slots, k);
-        add_slots(space, dim, form, &digit->size, 1);
+        put_digit(layout, space->n_slots, &cut->digit[i]);
+        add_slots(space, dim, form, &cut->digit[i].size, 1);
     }
 }
 
 static void add_dim(Space *space, int dim, const Cut *from, const Cut *to, const Mesh *mesh)
 {
+    if (from->n == 1 && to->n == 1 && cut_is_plain(from) && cut_is_plain(to)) {
+        put_digit(&space->from, space->n_slots, from->digit);
+        put_digit(&space->to, space->n_slots, to->digit);
+        add_slots(space, dim, 0, &from->digit->size, 1);
+        return;
+    }
     int64_t size[DIGITS_MAX];
     int first = space->n_slots, n = shared_digits(from, to, size);
     Layout source = space->from, target = space->to;

@@ -5,7 +5,7 @@
 
 #include "core/search/instance.h"
 
-/* Costs are weighed at COST_LEAST, and the memo is not asked: a later search may have emptied it.
+/* Costs are weighed at COST_OF_PLAN, and the memo is not asked: a later search may have emptied it.
  */
 struct SearchPricing {
     Instance *instance;

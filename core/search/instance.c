@@ -187,15 +187,12 @@ static void make_edges(Instance *instance)
     }
 }
 
-double instance_move_us(const Instance *instance, const MoveTable *table, int32_t move,
-                        InstanceCost kind)
+double instance_move_us(const Instance *instance, const MoveTable *table, int32_t move)
 {
-    const Prices *prices = instance->memo->prices;
     if (move == FORBIDDEN)
         return INFINITY;
-    if (table->joined)
-        return prices_joined_us(prices, move);
-    return kind == COST_FOUND ? prices_us(prices, move) : prices_least_us(prices, move);
+    return table->joined ? prices_joined_us(instance->memo->prices, move)
+                         : prices_us(instance->memo->prices, move);
 }
 
 /* The entries of a table, paid for as often as at its place. */
@@ -208,7 +205,7 @@ static void price_entries(const Instance *instance, const PlacedTable *placed, I
     for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++) {
         double us = 0;
         for (; m < table->end[i]; m++)
-            us += instance_move_us(instance, table, table->move[m], kind);
+            us += instance_move_us(instance, table, table->move[m]);
         entry[i] = us < INFINITY ? times * us : INFINITY;
     }
 }
@@ -333,7 +330,7 @@ Instance *instance_make(Arena *arena, const Session *session, const InstanceOpti
     }
     if (ok) {
         make_edges(to);
-        instance_weigh(to, COST_FOUND);
+        instance_weigh(to, COST_OF_PLAN);
     }
     arena_free(scratch);
     return ok ? to : NULL;

@@ -137,15 +137,13 @@ typedef struct {
 Instance *instance_make(Arena *arena, const Session *session, const InstanceOptions *options,
                         Error *err);
 
-/* COST_FOUND: moves at the prices found so far, as it is at first. COST_LEAST: at their lower
- * bounds, so that no plan costs less. COST_ON_PATHS: what every plan takes at least under a
- * schedule. */
-typedef enum { COST_FOUND, COST_LEAST, COST_ON_PATHS } InstanceCost;
+/* Moves at what is known of them (prices.h), so that no plan costs less. COST_OF_PLAN: what a plan
+ * takes, as it is at first. COST_ON_PATHS: what every plan takes at least under a schedule. */
+typedef enum { COST_OF_PLAN, COST_ON_PATHS } InstanceCost;
 void instance_weigh(Instance *instance, InstanceCost kind);
 
 /* What a move of a table's entry costs once; INFINITY: it is forbidden. */
-double instance_move_us(const Instance *instance, const MoveTable *table, int32_t move,
-                        InstanceCost kind);
+double instance_move_us(const Instance *instance, const MoveTable *table, int32_t move);
 
 /* What a choice of all nodes costs. */
 double instance_cost_us(const Instance *instance, const int32_t *choice);

@@ -4,6 +4,7 @@
 #include "core/base/vec.h"
 #include "core/plan/routed.h"
 #include "core/reshard/alike.h"
+#include "core/reshard/floor.h"
 #include "core/reshard/measured.h"
 
 #include <math.h>
@@ -19,10 +20,17 @@ typedef struct {
     Resharder *resharder, *settler;
 } PricedMachine;
 
+/* What is known of a move, each found from the one before: a formula's bound, a path of whole axes,
+ * the bound of a smaller problem, the path that a plan makes. */
+typedef enum { BOUNDED, WHOLE_AXES, TIGHTENED, SETTLED } Known;
+
 /* Of moves that are alike (core/reshard/alike.h), or of one. */
 typedef struct {
-    double us, least_us, joined_us;
-    bool settled, shared, tightened;
+    double us;        /* a lower bound until it is settled */
+    double found_us;  /* of the best path found; INFINITY: none */
+    double joined_us; /* UNKNOWN: not asked for yet */
+    Known known;
+    bool shared;
 } MovePrice;
 
 enum { UNKNOWN = -1 };
@@ -84,7 +92,7 @@ static void add_machine(Prices *prices, const Machine *machine)
 {
     ReshardOptions options = reshard_defaults();
     PricedMachine on = {.machine = machine};
-    options.whole_axes = true;
+    options.whole_axes = options.exact_bounds = true;
     on.resharder = resharder_new(prices->arena, prices->mesh, machine, prices->shardings);
     resharder_options(on.resharder, &options);
     on.settler = resharder_new(prices->arena, prices->mesh, machine, prices->shardings);
@@ -130,9 +138,9 @@ static bool same_mesh(const Mesh *a, const Mesh *b)
     return same && !a->devices == !b->devices;
 }
 
-bool prices_settle_moves(const Prices *prices)
+bool prices_have_bounds(const Prices *prices)
 {
-    return prices->mesh->n_atoms <= SETTLED_ATOMS_MAX;
+    return prices->mesh->n_atoms <= FLOOR_ATOMS_EXACT;
 }
 
 bool prices_are_of(const Prices *prices, const Mesh *mesh, const Machine *machine, AtomSet fixed)
@@ -179,17 +187,6 @@ static double joined_us(Prices *prices, int32_t machine, const ReshardPath *path
     return us;
 }
 
-static MovePrice price_of_path(Prices *prices, int32_t machine, const ReshardPath *path,
-                               bool settled, bool shared)
-{
-    settled |= path->bound_us >= path->us * (1 - SAME) || !prices_settle_moves(prices);
-    return (MovePrice){.us = path->us,
-                       .least_us = settled ? path->us : path->bound_us,
-                       .joined_us = joined_us(prices, machine, path),
-                       .settled = settled,
-                       .shared = shared};
-}
-
 /* Gives its number among the prices. */
 static int32_t add_price(Prices *prices, MovePrice price)
 {
@@ -197,7 +194,44 @@ static int32_t add_price(Prices *prices, MovePrice price)
     return prices->asked->price.n - 1;
 }
 
-/* The price of a move that was not asked for before, by whole axes. */
+static MovePrice *price_at(const Prices *prices, int32_t id)
+{
+    return &prices->asked->price.at[prices->asked->price_of.at[id]];
+}
+
+static const Asked *asked_at(const Prices *prices, int32_t id)
+{
+    return intern_key(prices->asked->moves, id, NULL);
+}
+
+static const PricedMachine *on_of(const Prices *prices, const Asked *move)
+{
+    return &prices->asked->on.at[move->machine];
+}
+
+static const ReshardPath *path_of(Prices *prices, Resharder *resharder, const Asked *move)
+{
+    return reshard_filled(resharder, (Dtype)move->dtype, move->from, move->to, prices->fixed,
+                          (double)move->fill);
+}
+
+static bool meets_bound(const ReshardPath *path)
+{
+    return path->bound_us >= path->us * (1 - SAME);
+}
+
+/* The price of a path of whole axes. */
+static MovePrice price_of_whole_axes(const ReshardPath *path)
+{
+    bool settled = meets_bound(path);
+    return (MovePrice){.us = settled ? path->us : path->bound_us,
+                       .found_us = path->us,
+                       .joined_us = UNKNOWN,
+                       .known = settled ? SETTLED : WHOLE_AXES};
+}
+
+/* The price of a move that was not asked for before: a bound of those that are alike, if there is
+ * one, else a path of whole axes. */
 static int32_t find_price(Prices *prices, const Asked *move)
 {
     struct PricesAsked *asked = prices->asked;
@@ -210,14 +244,20 @@ static int32_t find_price(Prices *prices, const Asked *move)
     int32_t alike = n > 0 ? intern_put(asked->alike, key, sizeof *key * (size_t)(n + 1)) : UNKNOWN;
     if (alike >= 0 && alike < asked->price_of_alike.n && asked->price_of_alike.at[alike] != UNKNOWN)
         return asked->price_of_alike.at[alike];
-    const ReshardPath *path =
-        reshard_filled(asked->on.at[move->machine].resharder, (Dtype)move->dtype, move->from,
-                       move->to, prices->fixed, (double)move->fill);
-    bool shared = alike >= 0 && alike == asked->price_of_alike.n && path->proven;
-    int32_t price = add_price(prices, price_of_path(prices, move->machine, path, false, shared));
-    if (alike >= 0 && alike == asked->price_of_alike.n)
-        vec_push(prices->arena, &asked->price_of_alike, shared ? price : UNKNOWN);
-    return price;
+    bool first = alike >= 0 && alike == asked->price_of_alike.n;
+    MovePrice price = {.found_us = INFINITY, .joined_us = UNKNOWN, .shared = first};
+    if (first)
+        price.us = reshard_bound_us(on_of(prices, move)->resharder, (Dtype)move->dtype, move->from,
+                                    move->to, prices->fixed, (double)move->fill);
+    if (!first || price.us <= 0) {
+        const ReshardPath *path = path_of(prices, on_of(prices, move)->resharder, move);
+        price = price_of_whole_axes(path);
+        price.shared = first && path->proven;
+    }
+    int32_t at = add_price(prices, price);
+    if (first)
+        vec_push(prices->arena, &asked->price_of_alike, price.shared ? at : UNKNOWN);
+    return at;
 }
 
 int32_t prices_ask(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
@@ -232,63 +272,72 @@ int32_t prices_ask(Prices *prices, int32_t machine, Dtype dtype, int32_t from, i
     return id;
 }
 
-static MovePrice *price_at(const Prices *prices, int32_t id)
-{
-    return &prices->asked->price.at[prices->asked->price_of.at[id]];
-}
-
-bool prices_tighten(Prices *prices, int32_t id)
-{
-    MovePrice *price = price_at(prices, id);
-    if (price->settled || price->tightened || !price->shared)
-        return false;
-    const Asked *move = intern_key(prices->asked->moves, id, NULL);
-    double least = reshard_least_us(prices->asked->on.at[move->machine].settler, (Dtype)move->dtype,
-                                    move->from, move->to, prices->fixed, (double)move->fill);
-    price->tightened = true;
-    price->least_us = fmin(fmax(price->least_us, least), price->us);
-    price->settled = price->least_us >= price->us * (1 - SAME);
-    return true;
-}
-
 /* The move is made on that path. */
 static void settle_on(Prices *prices, int32_t id, const ReshardPath *path)
 {
     MovePrice *price = price_at(prices, id);
-    const Asked *move = intern_key(prices->asked->moves, id, NULL);
-    MovePrice settled =
-        price_of_path(prices, move->machine, path, true, price->shared && path->proven);
+    MovePrice settled = {.us = path->us,
+                         .found_us = path->us,
+                         .joined_us = joined_us(prices, asked_at(prices, id)->machine, path),
+                         .known = SETTLED,
+                         .shared = price->shared && path->proven};
     if (price->shared && !settled.shared) /* those alike stay as they are */
         prices->asked->price_of.at[id] = add_price(prices, settled);
     else
         *price = settled;
 }
 
+static void find_whole_axes(Prices *prices, int32_t id)
+{
+    MovePrice *price = price_at(prices, id);
+    const Asked *move = asked_at(prices, id);
+    const ReshardPath *path = path_of(prices, on_of(prices, move)->resharder, move);
+    price->known = WHOLE_AXES;
+    price->found_us = path->us;
+    if (path->proven && price->us >= path->us * (1 - SAME))
+        settle_on(prices, id, path);
+}
+
+static void find_bound(Prices *prices, int32_t id)
+{
+    MovePrice *price = price_at(prices, id);
+    const Asked *move = asked_at(prices, id);
+    double least = reshard_least_us(on_of(prices, move)->resharder, (Dtype)move->dtype, move->from,
+                                    move->to, prices->fixed, (double)move->fill, price->found_us);
+    price->us = fmax(price->us, least);
+    price->known = price->us >= price->found_us * (1 - SAME) ? SETTLED : TIGHTENED;
+}
+
+bool prices_tighten(Prices *prices, int32_t id)
+{
+    Known before = price_at(prices, id)->known;
+    if (before == BOUNDED)
+        find_whole_axes(prices, id);
+    if (price_at(prices, id)->known == WHOLE_AXES && price_at(prices, id)->shared)
+        find_bound(prices, id);
+    return price_at(prices, id)->known > before;
+}
+
 bool prices_settle(Prices *prices, int32_t id)
 {
-    if (price_at(prices, id)->settled)
+    if (price_at(prices, id)->known == SETTLED)
         return false;
-    if (prices_tighten(prices, id))
-        return true;
-    const Asked *move = intern_key(prices->asked->moves, id, NULL);
-    settle_on(prices, id,
-              reshard_filled(prices->asked->on.at[move->machine].settler, (Dtype)move->dtype,
-                             move->from, move->to, prices->fixed, (double)move->fill));
+    const Asked *move = asked_at(prices, id);
+    if (!prices_tighten(prices, id))
+        settle_on(prices, id, path_of(prices, on_of(prices, move)->settler, move));
     return true;
 }
 
-static bool take(Prices *prices, const Asked *move, const ReshardPath *path)
+static void take(Prices *prices, const Asked *move, const ReshardPath *path)
 {
     int32_t id = intern_find(prices->asked->moves, move, sizeof *move);
-    if (id < 0 || path->us >= price_at(prices, id)->us * (1 - SAME))
-        return false;
-    settle_on(prices, id, path);
-    return true;
+    const MovePrice *price = id < 0 ? NULL : price_at(prices, id);
+    if (price && (price->known < SETTLED || path->us < price->us * (1 - SAME)))
+        settle_on(prices, id, path);
 }
 
-bool prices_take(Prices *prices, const Plan *plan)
+void prices_take(Prices *prices, const Plan *plan)
 {
-    bool taken = false;
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         const Reshard *move = &plan->moved->reshards[i];
         const Sharding *from = shardings_at(plan->shardings, move->from);
@@ -297,9 +346,9 @@ bool prices_take(Prices *prices, const Plan *plan)
         Asked asked = {prices_machine(prices, plan_machine_of(plan, move->to_devices)),
                        plan->inferred->dtype[move->tensor], shardings_put(prices->shardings, from),
                        shardings_put(prices->shardings, to), (float)fill};
-        taken |= move->from_devices == move->to_devices && take(prices, &asked, move->path);
+        if (move->from_devices == move->to_devices)
+            take(prices, &asked, move->path);
     }
-    return taken;
 }
 
 double prices_us(const Prices *prices, int32_t id)
@@ -307,14 +356,14 @@ double prices_us(const Prices *prices, int32_t id)
     return price_at(prices, id)->us;
 }
 
-double prices_least_us(const Prices *prices, int32_t id)
+double prices_joined_us(Prices *prices, int32_t id)
 {
-    return price_at(prices, id)->least_us;
-}
-
-double prices_joined_us(const Prices *prices, int32_t id)
-{
-    return price_at(prices, id)->joined_us;
+    const Asked *move = asked_at(prices, id);
+    MovePrice *price = price_at(prices, id);
+    if (price->joined_us < 0)
+        price->joined_us =
+            joined_us(prices, move->machine, path_of(prices, on_of(prices, move)->resharder, move));
+    return price->joined_us;
 }
 
 bool prices_free(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,

@@ -24,7 +24,9 @@ enum { POINTS_MAX = 48 };
 #define SAME 1e-9     /* costs that differ by no more are one */
 #define GAP_FIRST .05 /* of answers whose moves are to be settled, then smaller ones */
 #define GAP_LAST 1e-5
-#define SIDE 1e-3         /* of the price of memory: what is not on its other side */
+#define GAP_RIVALS                                                                                 \
+    1e-3          /* from which on what may cost less is looked at, too: it is not much then */
+#define SIDE 1e-3 /* of the price of memory: what is not on its other side */
 #define LEAST_GAIN 1e-4   /* for which another path is searched */
 #define PART_OF_MIXED 0.2 /* of the time left: to mix the choices of equal layers; or: */
 #define MIXED_S 5.0
@@ -50,7 +52,8 @@ typedef struct {
     double best_us;         /* of plans within the limit so far */
     const int32_t *choice;  /* [nodes] of that plan; NULL: it is the session's */
     bool mixes;             /* plans of both sides of a price: find_mixed() */
-    bool taken;             /* prices of moves from plans since the last solution */
+    const int32_t *near;    /* [nodes]: an answer before its moves were settled; NULL */
+    SolveRivals rivals;     /* of it */
     double gap;             /* to which answers are found whose moves are to be settled */
     StageWeights *paths;    /* of the plans so far; NULL: no schedule */
 } Search;
@@ -134,11 +137,15 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
     SolveOptions how = {.progress = s->request->progress,
                         .gap = fmax(fmax(s->request->gap, s->gap),
                                     s->unfolded && s->n_points > 0 ? GAP_UNFOLDED : 0),
-                        .start = s->allowed ? NULL : start_of(s->arena, s->instance),
+                        .start = s->allowed ? NULL
+                                 : s->near  ? s->near
+                                            : start_of(s->arena, s->instance),
+                        .rivals = s->allowed ? NULL : &s->rivals,
                         .bound = s->relaxed_us,
                         .report = report,
                         .context = s};
     double before = clock_s();
+    s->rivals = (SolveRivals){0};
     if (s->deadline_s > 0) /* what proves the answer wants its part */
         how.seconds = seconds_left(s) * (s->mixes ? PART_OF_MIXED : rest ? PART_OF_PLANS : 1);
     else if (s->mixes)
@@ -255,7 +262,7 @@ static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *
         keep_decision(s->arena, &all, &s->lifted.at[i]);
     for (int i = 0; i < decisions.n; i++)
         keep_decision(s->arena, &all, &decisions.at[i]);
-    s->taken |= prices_take(s->memo->prices, plan);
+    prices_take(s->memo->prices, plan);
     offer(s, plan, all.decisions.at, all.n_done, answer->objective, answer->choice);
     if (s->paths && plan_is_legal(plan))
         stage_weights_add(s->paths, plan);
@@ -339,14 +346,67 @@ static bool check(const Session *session, Error *err)
     return true;
 }
 
-/* Solves, makes the plan, and again with the moment at which it needs too much. */
+/* What the problem's bounds hold for is what is asked for: not equal layers in place of others, nor
+ * some choices in place of all. */
+static bool bounds_hold(const Search *s, bool rest, InstanceCost kind)
+{
+    bool all = !s->mixes && prices_have_bounds(s->memo->prices) &&
+               (s->unfolded || !s->request->unfold || !s->instance->folded);
+    return all && (!rest || s->n_points == 0) && (!s->paths || kind == COST_ON_PATHS);
+}
+
+static bool is_proven(const Search *s)
+{
+    return s->result->bound_us >= s->best_us * (1 - fmax(SAME, s->request->gap));
+}
+
+/* Learns more of the moves of an answer, and of what may cost less; returns of how many. */
+static int learn_moves(Search *s, InstanceCost kind, const SolveAnswer *answer)
+{
+    int n = instance_tighten_near(s->instance, kind, answer->choice, s->allowed);
+    n = n > 0 ? n : instance_settle(s->instance, answer->choice);
+    return n + (s->rivals.value && s->gap <= GAP_RIVALS
+                    ? instance_tighten_rivals(s->instance, &s->rivals)
+                    : 0);
+}
+
+/* Solves with moves that cost no more than those of any plan, and settles those of each answer and
+ * of cheaper ones near it, until it costs no less than the best plan or all its moves are settled.
+ */
+static bool solve_settled(Search *s, bool rest, InstanceCost kind, SolveAnswer *answer, Error *err)
+{
+    bool holds = bounds_hold(s, rest, kind);
+    s->gap = GAP_FIRST;
+    for (bool ends = false; !ends; ends |= search_is_over(s)) {
+        instance_weigh(s->instance, kind);
+        if (!solve_now(s, rest, answer, err))
+            return false;
+        if (answer->outcome != SOLVE_CHOICE)
+            break;
+        s->result->bound_us = fmax(s->result->bound_us, holds ? answer->bound : 0);
+        ends = is_proven(s);
+        s->gap = fmin(s->gap, fmax(GAP_LAST, (1 - answer->bound / answer->objective) / 2));
+        s->near = answer->choice;
+        if (ends || learn_moves(s, kind, answer) > 0)
+            continue;
+        ends = s->gap <= 0 || answer->proven;
+        s->gap = s->gap > GAP_LAST ? s->gap / 10 : 0;
+    }
+    s->gap = 0;
+    s->near = NULL;
+    return true;
+}
+
+/* Solves, makes the plan unless one is known that takes no more, and again with the moment at which
+ * it needs too much. */
 static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
 {
     for (bool fits = false; !fits && !search_is_over(s);) {
         int n = s->n_points;
-        if (!solve_now(s, true, answer, err))
+        if (!solve_settled(s, true, COST_OF_PLAN, answer, err))
             return false;
-        if (answer->outcome != SOLVE_CHOICE)
+        if (answer->outcome != SOLVE_CHOICE ||
+            (!s->paths && answer->objective >= s->best_us * (1 - SAME)))
             return true;
         if (!try_answer(s, answer, &fits, err))
             return false;
@@ -356,101 +416,29 @@ static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
-/* Bounds by moves that cost no more than those of any plan, and settles the moves of each answer,
- * until it costs no less than the best plan or all its moves are settled. is_plan: then it is one.
- */
-static bool settle(Search *s, bool is_plan, SolveAnswer *answer, Error *err)
-{
-    bool fits;
-    InstanceCost kind = s->paths ? COST_ON_PATHS : COST_LEAST;
-    s->gap = GAP_FIRST;
-    for (bool ends = false; !ends; ends |= search_is_over(s)) {
-        instance_weigh(s->instance, kind);
-        if (!solve_now(s, false, answer, err))
-            return false;
-        ends = answer->outcome != SOLVE_CHOICE ||
-               answer->bound >= s->best_us * (1 - fmax(SAME, s->request->gap));
-        s->gap = fmin(s->gap, fmax(GAP_LAST, (1 - answer->bound / s->best_us) / 2));
-        if (ends || instance_tighten_near(s->instance, kind, answer->choice, s->allowed) > 0 ||
-            instance_settle(s->instance, answer->choice) > 0)
-            continue;
-        ends = s->gap <= 0 || answer->proven;
-        s->gap = s->gap > GAP_LAST ? s->gap / 10 : 0;
-        if (ends && is_plan && !try_answer(s, answer, &fits, err))
-            return false;
-    }
-    s->gap = 0;
-    return true;
-}
-
 /* Settles the moves of the best plan so far: what they add up to is what the plan costs. */
 static void add_up_plan(Search *s)
 {
     while (s->choice && instance_settle(s->instance, s->choice) > 0)
-        continue; /* a move is settled in two steps */
-    instance_weigh(s->instance, COST_FOUND);
+        continue; /* a move is settled in steps */
+    instance_weigh(s->instance, COST_OF_PLAN);
     if (s->choice)
         s->result->model_us = instance_cost_us(s->instance, s->choice);
-}
-
-/* Most of the moves that matter under a limit do so without one, where solving takes a fraction of
- * the time. */
-static bool settle_unlimited(Search *s, SolveAnswer *answer, Error *err)
-{
-    int n = s->n_points;
-    s->n_points = 0;
-    bool ok = settle(s, false, answer, err);
-    s->n_points = n;
-    return ok;
-}
-
-/* Where moves are not settled, those of each answer's plan are taken until they are known. */
-static bool follow_plans(Search *s, SolveAnswer *answer, Error *err)
-{
-    enum { ROUNDS = 8 };
-    bool fits;
-    for (int round = 0; round < ROUNDS && s->taken && !search_is_over(s); round++) {
-        s->taken = false;
-        instance_weigh(s->instance, COST_FOUND);
-        if (!solve_now(s, false, answer, err) ||
-            (answer->outcome == SOLVE_CHOICE && !try_answer(s, answer, &fits, err)))
-            return false;
-    }
-    return true;
-}
-
-/* The same from the best plan so far. Where a limit of memory is felt, which takes longer, first by
- * the moves found; if a gap remains then, that is the bound. */
-static bool settle_plan(Search *s, SolveAnswer *answer, Error *err)
-{
-    bool limited = s->n_points > 0, settles = prices_settle_moves(s->memo->prices);
-    add_up_plan(s);
-    if (limited && !solve_now(s, false, answer, err))
-        return false;
-    bool gap_remains = limited && answer->bound < s->best_us * (1 - SAME);
-    bool ok = true;
-    if (!settles)
-        ok = limited || follow_plans(s, answer, err);
-    else if (!gap_remains)
-        ok = (!limited || settle_unlimited(s, answer, err)) && settle(s, true, answer, err);
-    add_up_plan(s);
-    return ok;
 }
 
 /* What no plan within the limit is below: the limit counts only what every plan holds, under a
  * schedule the cost too. */
 static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
 {
-    if (s->paths)
-        add_up_plan(s);
-    if (!(s->paths ? settle(s, false, answer, err) : settle_plan(s, answer, err)))
+    if (is_proven(s))
+        return true;
+    add_up_plan(s);
+    if (!solve_settled(s, false, s->paths ? COST_ON_PATHS : COST_OF_PLAN, answer, err))
         return false;
-    if (answer->outcome != SOLVE_INFEASIBLE) {
-        s->result->bound_us = fmax(s->result->bound_us, answer->bound);
+    if (answer->outcome != SOLVE_INFEASIBLE)
         tell_plan(s);
-    } else if (s->result->outcome != SEARCH_PLAN) {
+    else if (s->result->outcome != SEARCH_PLAN)
         say_conflict(s, answer->why);
-    }
     return true;
 }
 
@@ -472,7 +460,7 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
     s->instance = instance_make(s->arena, &s->session, &options, &why);
     s->result->build_seconds += clock_s() - began_s;
     forget_points(s);
-    s->choice = NULL;
+    s->choice = s->near = NULL;
     s->unfolded = unfold;
     s->relaxed_us = 0;
     *over = !s->instance && why.kind == ERROR_CANCELLED;
@@ -481,9 +469,7 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
             *err = why;
         return *over;
     }
-    if (prices_take(s->memo->prices, s->session.plan))
-        instance_weigh(s->instance, COST_FOUND);
-    s->taken = false;
+    prices_take(s->memo->prices, s->session.plan);
     if (request->holes)
         close_others(s);
     return true;
@@ -580,20 +566,17 @@ static bool find_all(Search *s, Error *err)
     if (!lay_choices(s, false, &over, err) || (!over && !find_plan(s, &answer, err)))
         return false;
     if (!over && s->request->unfold && s->instance->folded && answer.outcome != SOLVE_INFEASIBLE) {
-        bool limited = s->n_points > 0;
-        if (limited && !s->paths)
+        if (s->n_points > 0 && !s->paths)
             add_up_plan(s);
-        bool settled = s->paths || limited || settle_plan(s, &answer, err);
         answer = (SolveAnswer){.outcome = SOLVE_UNKNOWN};
-        if (!settled || !unfold_choices(s, &answer, &over, err))
+        if (!unfold_choices(s, &answer, &over, err))
             return false;
         if (!over && is_near(s)) {
             s->result->bound_us = s->relaxed_us;
             fill_counts(s);
             return true;
         }
-        bool known = s->n_points == 0 && !s->paths && prices_settle_moves(s->memo->prices);
-        if (!over && !known && !find_plan(s, &answer, err))
+        if (!over && !find_plan(s, &answer, err))
             return false;
     }
     if (over)
@@ -638,7 +621,7 @@ static bool search_all(Search *s, Error *err)
     result->proven = result->outcome == SEARCH_PLAN &&
                      fabs(result->cost_us - result->bound_us) <= 1e-6 * result->cost_us;
     if (result->proven && s->choice && s->n_points == 0 && !s->allowed && !s->paths) {
-        instance_weigh(s->instance, COST_LEAST);
+        instance_weigh(s->instance, COST_OF_PLAN);
         result->pricing = arena_make(s->arena, struct SearchPricing);
         *result->pricing = (struct SearchPricing){s->instance, s->choice};
     }

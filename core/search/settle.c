@@ -72,7 +72,7 @@ static double entry_us(const Descent *d, const PlacedTable *placed, int32_t a, i
     int32_t m, end = entry_moves(placed->table, a, b, &m);
     double us = 0;
     for (; m < end; m++)
-        us += instance_move_us(d->instance, placed->table, placed->table->move[m], d->kind);
+        us += instance_move_us(d->instance, placed->table, placed->table->move[m]);
     return us < INFINITY ? us * (d->kind == COST_ON_PATHS ? placed->least : placed->weight) : us;
 }
 
@@ -140,4 +140,49 @@ int instance_tighten_near(Instance *instance, InstanceCost kind, const int32_t *
     }
     arena_free(scratch);
     return all;
+}
+
+/* ---- rivals of a choice ---- */
+
+/* Marks the entries of a table that rivals may take. */
+static void mark_entries(const Instance *instance, const PlacedTable *placed,
+                         const SolveRivals *rivals, bool *mark)
+{
+    const MoveTable *table = placed->table;
+    int32_t n_a = instance->nodes.at[placed->a].n;
+    if (placed->edge < 0) {
+        for (int32_t c = 0; c < n_a; c++)
+            mark[(int64_t)table->class_a[c] * table->n_b +
+                 (table->class_b ? table->class_b[c] : 0)] |= rivals->value[placed->a][c];
+        return;
+    }
+    int32_t n_b = instance->nodes.at[placed->b].n;
+    const bool *pair = rivals->pair[placed->edge];
+    bool turned = placed->a > placed->b;
+    for (int32_t i = 0; i < n_a; i++)
+        for (int32_t j = 0; j < n_b && rivals->value[placed->a][i]; j++)
+            mark[(int64_t)table->class_a[i] * table->n_b + table->class_b[j]] |=
+                pair ? pair[turned ? (int64_t)j * n_a + i : (int64_t)i * n_b + j]
+                     : rivals->value[placed->b][j];
+}
+
+int instance_tighten_rivals(Instance *instance, const SolveRivals *rivals)
+{
+    int n = 0;
+    for (int i = 0; i < instance->tables.n; i++) {
+        const PlacedTable *placed = &instance->tables.at[i];
+        const MoveTable *table = placed->table;
+        int64_t n_entries = (int64_t)table->n_a * table->n_b;
+        Arena *scratch = arena_new();
+        bool *mark = arena_array(scratch, bool, n_entries);
+        if (!table->joined)
+            mark_entries(instance, placed, rivals, mark);
+        int32_t m = 0;
+        for (int64_t e = 0; e < n_entries; e++)
+            for (; m < table->end[e]; m++)
+                n += mark[e] && table->move[m] != FORBIDDEN &&
+                     prices_tighten(instance->memo->prices, table->move[m]);
+        arena_free(scratch);
+    }
+    return n;
 }

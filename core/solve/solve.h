@@ -12,7 +12,7 @@
 #define CORE_SOLVE_SOLVE_H
 
 #include "core/base/progress.h"
-#include "core/solve/problem.h"
+#include "core/solve/search.h"
 
 /* Reported whenever one of the two changes; may be called often. */
 typedef void SolveReport(void *context, double objective, double bound);
@@ -26,6 +26,7 @@ typedef struct {
     const Progress *progress; /* its stop flag ends the search; may be NULL */
     SolveReport *report;      /* may be NULL */
     void *context;
+    SolveRivals *rivals; /* of `start`, in the arena; may be NULL */
 } SolveOptions;
 
 typedef enum {

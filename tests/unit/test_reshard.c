@@ -120,7 +120,8 @@ static void check_turned(Fixture *f, const Sharding *from, const Sharding *to)
         return;
     int32_t a = shardings_put(f->shardings, from), b = shardings_put(f->shardings, to);
     const ReshardPath *path = reshard(f->resharder, DT_F32, a, b);
-    assert_true(reshard_least_us(f->resharder, DT_F32, a, b, 0, 1) <= path->us * (1 + 1e-6));
+    assert_true(reshard_least_us(f->resharder, DT_F32, a, b, 0, 1, INFINITY) <=
+                path->us * (1 + 1e-6));
     const ReshardPath *same = reshard(f->resharder, DT_F32, shardings_put(f->shardings, &ends[0]),
                                       shardings_put(f->shardings, &ends[1]));
     bool alike = memcmp(key, other, sizeof *key * (size_t)n) == 0;

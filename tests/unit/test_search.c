@@ -78,6 +78,8 @@ static void adds_up_what_plans_cost(void **state)
         InstanceOptions options = {.plans = &own, .n_plans = 1, .memo = memo};
         Instance *instance = instance_make(f.arena, session, &options, NULL);
         assert_non_null(instance);
+        prices_take(memo->prices, own);
+        instance_weigh(instance, COST_OF_PLAN);
         const bool **allowed = arena_array(f.arena, const bool *, instance->nodes.n);
         assert_true(choices_of_plan(f.arena, instance, own, allowed));
         int32_t **kept;
@@ -97,6 +99,22 @@ static void adds_up_what_plans_cost(void **state)
 }
 
 /* ---- answers ---- */
+
+/* The bound knows what no path takes less than, also where axes have many parts. */
+static void proves_on_meshes_of_many_parts(void **state)
+{
+    (void)state;
+    static const char *const meshes[] = {"dp=8,tp=16", "dp=16,tp=32"};
+    for (size_t i = 0; i < COUNT_OF(meshes); i++) {
+        Hooked f = hooked_new();
+        Session *session = open_session(&f, GPT, meshes[i], NULL, "adamw");
+        SearchResult result = search(&f, &(SearchRequest){.session = session});
+        assert_true(result.proven);
+        assert_near(result.model_us, result.cost_us);
+        session_close(session);
+        hooked_free(&f);
+    }
+}
 
 /* A value that a policy pins is moved to its pin, and so is what is computed again of it. */
 static void pins_hold_for_what_runs_again(void **state)
@@ -611,6 +629,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adds_up_what_plans_cost),
+        cmocka_unit_test(proves_on_meshes_of_many_parts),
         cmocka_unit_test(pins_hold_for_what_runs_again),
         cmocka_unit_test(beats_the_policies),
         cmocka_unit_test(obeys_pins),

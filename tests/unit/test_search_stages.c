@@ -64,7 +64,8 @@ static double added_up(const Hooked *f, const Session *session, const StageWeigh
     InstanceOptions options = {.plans = &own, .n_plans = 1, .weights = weights, .memo = memo};
     Instance *instance = instance_make(f->arena, session, &options, NULL);
     assert_non_null(instance);
-    instance_weigh(instance, least ? COST_ON_PATHS : COST_FOUND);
+    prices_take(memo->prices, own);
+    instance_weigh(instance, least ? COST_ON_PATHS : COST_OF_PLAN);
     const bool **allowed = arena_array(f->arena, const bool *, instance->nodes.n);
     assert_true(choices_of_plan(f->arena, instance, own, allowed));
     int32_t **kept;

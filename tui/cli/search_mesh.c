@@ -49,7 +49,9 @@ static void put_plan(const SearchResult *result, Buf *out)
     if (result->proven)
         return;
     if (result->bound_us <= 0) {
-        buf_puts(out, "none: the search was stopped while it priced the choices\n");
+        buf_puts(out, result->n_nodes > 0 ? "none: the mesh has more than 14 prime factors\n"
+                                          : "none: the search was stopped while it priced the "
+                                            "choices\n");
         return;
     }
     units_format_us(result->bound_us, out);
