@@ -87,18 +87,53 @@ static bool read_weight(const Inferred *inferred, const OpSpace *space, int i, M
     return role->k >= 0 && role->n >= 0;
 }
 
-/* The index dim that is dim 0 of the activation, if it is the batch. */
+static int index_at(const Operand *operand, int dim)
+{
+    bool one = dim < operand->projection.n_dims && operand->factors[dim].n == 1;
+    return one ? operand->factors[dim].index[0] : -1;
+}
+
+/* The index dim that is dim 0 of the activation, if it is the batch. Of [1, experts, tokens, k], a
+ * single group, the batch are its tokens. */
 static int batch_of(const Inferred *inferred, const OpSpace *space, const MatmulRole *role)
 {
     for (int i = 0; i < space->n_inputs; i++) {
         const Operand *operand = &space->operand[i];
-        if (!role_is_activation(inferred, op_inputs(inferred->graph, role->op)[i]) ||
-            operand->projection.n_dims == 0 || operand->factors[0].n != 1)
+        if (!role_is_activation(inferred, op_inputs(inferred->graph, role->op)[i]))
             continue;
-        int index = operand->factors[0].index[0];
-        return index == role->k || index == role->expert ? -1 : index;
+        bool single = operand->projection.n_dims > 2 && operand->shape.dim[0] == 1 &&
+                      role->expert >= 0 && index_at(operand, 1) == role->expert;
+        int index = index_at(operand, single ? 2 : 0);
+        if (index >= 0)
+            return index == role->k || index == role->expert ? -1 : index;
     }
     return -1;
+}
+
+static int n_wide_dims(const Shape *shape)
+{
+    int n = 0;
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        n += shape->dim[d] != 1;
+    return n;
+}
+
+/* Whether a view of a parameter takes one of its dims apart, as rows of a latent into heads. */
+static bool is_taken_apart(const Inferred *inferred, int32_t tensor)
+{
+    const Graph *graph = inferred->graph;
+    for (int32_t maker; (maker = graph->tensors[tensor].maker) >= 0;) {
+        int32_t from = graph->ops[maker].n_inputs > 0 ? op_inputs(graph, maker)[0] : -1;
+        const Shape *before = from < 0 ? NULL : inferred_shape(inferred, from);
+        const Shape *after = inferred_shape(inferred, tensor);
+        if (!before || !after)
+            return false;
+        if (shape_elements(before) == shape_elements(after) &&
+            n_wide_dims(before) < n_wide_dims(after))
+            return true;
+        tensor = from;
+    }
+    return false;
 }
 
 bool role_read(const Inferred *inferred, int32_t op, MatmulRole *out)
@@ -118,6 +153,8 @@ bool role_read(const Inferred *inferred, int32_t op, MatmulRole *out)
         if (!role_sums_activation(inferred, &role))
             role.role = WEIGHT_EMBEDDING;
         role.batch = batch_of(inferred, space, &role);
+        if (role.expert >= 0 && is_taken_apart(inferred, op_inputs(inferred->graph, op)[i]))
+            role.expert = -1; /* heads, not experts */
         *out = role;
         return true;
     }

@@ -298,6 +298,7 @@ static void steps_compute_what_a_pass_does(void **state)
         {4, 2, true, "dp=2,tp=2", row->policy},
         {4, 1, true, "cp=2,tp=2", "hybrid3d"},
         {4, 1, false, "pp=2,dp=2", "hybrid3d"},
+        {4, 1, true, "ep=2", "expert"},
     };
     Arena *arena = arena_new();
     Source source;

@@ -1,4 +1,5 @@
 /* What inference with a cache takes: bytes of the cache by hand, the largest steps that fit. */
+#include "tests/unit/collectives_text.h"
 #include "tests/unit/opened.h"
 
 #include "core/cost/pipeline.h"
@@ -89,6 +90,22 @@ static void has_a_cache_of(void **state)
     assert_true(fabs(step.tokens_per_s * step.step_us * 1e-6 / tokens - 1) < 1e-9);
     assert_true(step.peak_bytes > step.cache_bytes);
     assert_null(o.session->plan->inferred->forward);
+    close_opened(&o);
+}
+
+/* 256 new tokens on 8 ranks go to 8 of 256 experts each: 32 * 8 rows of 7168 numbers of 2 bytes
+ * leave a rank, and come back. Latents of the cache are of all heads, and stay. */
+static void tokens_go_to_their_experts_alone(void **state)
+{
+    (void)state;
+    const CacheRow row = {
+        "experts", DEEPSEEK, "ep=8", {NULL}, "batch=256,context=64", 32 * 64 * DEEPSEEK_TOKEN, 1};
+    enum { LAYERS = 58, BYTES = 32 * 8 * 7168 * 2 };
+    DecodeAsked asked;
+    Opened o = open_decode(&row, &asked);
+    assert_int_equal(decode_step(o.arena, o.session, asked).cache_bytes, row.bytes);
+    assert_string_equal(collectives_text(o.arena, o.session->plan),
+                        arena_printf(o.arena, "all_to_all ep %d %d\n", 2 * LAYERS, BYTES));
     close_opened(&o);
 }
 
@@ -241,9 +258,9 @@ static void says_what_it_takes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_whole), cmocka_unit_test(windows_limit_the_cache),
-        cmocka_unit_test(most_is_most), cmocka_unit_test(learned_positions_are_a_limit),
-        cmocka_unit_test(says_what_it_takes)};
+        cmocka_unit_test(tokens_go_to_their_experts_alone), cmocka_unit_test(blocks_are_whole),
+        cmocka_unit_test(windows_limit_the_cache),          cmocka_unit_test(most_is_most),
+        cmocka_unit_test(learned_positions_are_a_limit),    cmocka_unit_test(says_what_it_takes)};
     return run_rows("cache", rows, has_a_cache_of) +
            cmocka_run_group_tests_name("page", tests, NULL, NULL);
 }

@@ -13,7 +13,8 @@
 -- capacity_factor "dropless" drops no token: a row for each token and expert it chose, [b, e, s,
 -- width], where rows that nobody chose are 0 and count as not there (MegaBlocks, Gale et al. 2022).
 -- How many each rank gets is known when the router has run; plans take what expert_load says:
--- balanced (the default), worst, or a share for each expert.
+-- balanced (the default), worst, or a share for each expert. So it is in a step of decoding, where a
+-- group is the batch: queues of one token would have a place each, of which k are taken.
 --
 -- Whatever is done for a token or a group is cut by batch; what experts do, [b, e, c, width], by e
 -- too: between the two stand the all-to-alls, one to the experts and one back. Rows are fetched by
@@ -142,6 +143,11 @@ local function exchange_all(model, x, weights, chosen, options, expert)
     end)
 end
 
+-- [b, 1, n] as one group of b tokens.
+local function as_group(model, x, n)
+    return model:op("Reshape", {x, {1, -1, n}})
+end
+
 -- Linear layers of e experts, their weights stacked: weight [e, n_out, n_in]. Checkpoints hold each
 -- expert by itself: that of expert i is "i.NAME.weight" there.
 function moe.linear(model, name, x, n_experts, n_in, n_out)
@@ -157,6 +163,12 @@ end
 -- options: experts, top_k, width, capacity_factor or dropless, load.
 function moe.exchange(model, x, weights, chosen, options, expert)
     if options.dropless then return exchange_all(model, x, weights, chosen, options, expert) end
+    if model:dim("seq") == 1 then
+        local y = exchange_all(model, as_group(model, x, options.width),
+            as_group(model, weights, options.top_k), as_group(model, chosen, options.top_k),
+            options, expert)
+        return model:op("Reshape", {y, {-1, 1, options.width}})
+    end
     local source, place, kept
     local sent = model:module("dispatch", function()
         source, place, kept = queues(model, x, chosen, options)
