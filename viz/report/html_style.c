@@ -107,6 +107,8 @@ static const char tables[] =
     ".r{text-align:right;font-variant-numeric:tabular-nums}\n"
     "tbody th{padding-left:calc(.65rem + var(--d,0)*1.1rem)}\n"
     ".flat tbody th{padding-left:.65rem}\n"
+    "@container (max-width:60rem){tbody th{padding-left:calc(.35rem + var(--d,0)*1.1rem)}"
+    ".flat tbody th{padding-left:.35rem}}\n"
     "tr.head>*{font-weight:600;background:var(--card)}\n"
     "tbody tr:hover>*{background:var(--card)}\n"
     "tr:target>*,tr:has(:target)>*,tr.lit>*,tbody tr.lit:hover>*{background:var(--lit)}\n"
