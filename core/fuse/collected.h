@@ -6,8 +6,8 @@
  *     z = ConcatFromSequence (s)                z = Transpose, Reshape (t)
  *
  * So its elements are sharded as any tensor is; where the number of iterations is known only at run
- * time it is planned with an assumed one, as that of other loops. Only where all elements have one
- * shape, and nothing else reads the sequence.
+ * time this takes an assumed one (`--dim`), as what other loops stack. Only where all elements have
+ * one shape, and nothing else reads the sequence.
  */
 #ifndef CORE_FUSE_COLLECTED_H
 #define CORE_FUSE_COLLECTED_H

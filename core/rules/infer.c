@@ -129,6 +129,35 @@ static const InferAnswer *answers_in_part(InferState *state, int32_t op, int32_t
     return both;
 }
 
+static bool is_result(const InferState *state, int32_t op)
+{
+    const char *name = op_operator(state->graph, op);
+    return strcmp(name, "LoopStack") == 0 || strcmp(name, "LoopResult") == 0;
+}
+
+/* The number of iterations that the user gives of the loop whose result the op is; -1 if none. */
+static double assumed_trips(const InferState *state, int32_t op)
+{
+    int32_t first = op;
+    while (first > 0 && is_result(state, first - 1))
+        first--;
+    for (int b = 0; b < state->graph->n_bodies; b++)
+        if (state->graph->bodies[b].end == first && state->result->trips_assumed[b])
+            return state->result->trips[b];
+    return -1;
+}
+
+/* Rows that a loop stacks so often as the user says can be sharded. */
+static int32_t space_of(InferState *state, int32_t op, const InferKind *kind,
+                        const InferCase *found)
+{
+    double n = found->unknown_size && strcmp(op_operator(state->graph, op), "LoopStack") == 0
+                   ? assumed_trips(state, op)
+                   : -1;
+    int32_t space = n < 0 ? -1 : infer_assumed_stack(state, op, kind, (int64_t)n);
+    return space < 0 ? found->space : space;
+}
+
 /* given: the first of the partly known answers for its outputs; -1 if there are none. */
 static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind, int32_t given)
 {
@@ -141,7 +170,7 @@ static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind, 
     InferAnswer *answers = state->answers.at + found->answer;
     set_outputs(state, op, given < 0 ? answers : answers_in_part(state, op, given, answers), false,
                 fixed);
-    state->result->space[op] = found->space;
+    state->result->space[op] = space_of(state, op, kind, found);
     state->result->on_parameters[op] = fixed;
     state->result->program[state->result->n_program++] = op;
 }

@@ -337,6 +337,25 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
     push_answers(state, made, answers, call.n_outputs);
 }
 
+int32_t infer_assumed_stack(InferState *state, int32_t op, const InferKind *kind, int64_t n)
+{
+    static const int64_t yes = 1;
+    RuleCall call = infer_call(state, op, kind);
+    Value most = {.dtype = DT_I64, .ints = &n}, goes_on = {.dtype = DT_BOOL, .ints = &yes};
+    InferCase made = {.op = op};
+    Error err = {0};
+    if (call.n_inputs < 3)
+        return -1;
+    for (int i = 1; i < call.n_inputs; i++) /* read as values alone */
+        state->value[i] = call.shape[i] && i > 1 ? &goes_on : NULL;
+    state->value[1] = &most;
+    state->shape[1] = call.shape[1] ? call.shape[1] : call.shape[2];
+    if (!apply_rule(state, kind, &call, &made, &err) || call.space->no_rule)
+        return -1;
+    keep_space(state, &made, call.space, op_outputs(state->graph, op));
+    return made.space;
+}
+
 const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind *kind,
                                  CaseKind wanted)
 {

@@ -394,7 +394,7 @@ void infer_add_findings(InferState *state)
         } else if (found->unknown_input) {
             first_unknown = n_unknown == 0 ? found->op : first_unknown;
             n_unknown += found->n_ops;
-        } else if (found->unknown_size) {
+        } else if (found->unknown_size && state->result->space[found->op] == found->space) {
             first_size = n_sizes == 0 ? found->op : first_size;
             n_sizes += found->n_ops;
         }

@@ -107,6 +107,8 @@ static inline const Shape *code_shape(const InferState *state, int32_t code)
 }
 
 /* ---- cases: infer_case.c ---- */
+/* The op space of a LoopStack of n iterations, an assumed number; -1 if its rule refuses. */
+int32_t infer_assumed_stack(InferState *state, int32_t op, const InferKind *kind, int64_t n);
 const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind *kind,
                                  CaseKind wanted);
 RuleCall infer_call(const InferState *state, int32_t op, const InferKind *kind);

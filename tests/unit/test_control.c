@@ -295,7 +295,7 @@ static void a_loop_that_may_end_before_is_counted_once(void **state)
               "at run time, and is counted once; the rows that it stacks, and what is made of "
               "them, have no size\n"));
     text = text_of(&body, "loop_1.0=7");
-    assert_non_null(strstr(text, "LoopStack all f32[7,4,8] whole\n"));
+    assert_non_null(strstr(text, "LoopStack all f32[7,4,8] rule\n"));
     assert_non_null(strstr(text, "MatMul loop/v2 f32[4,8] rule x7\n"));
     assert_non_null(strstr(text, "'loop_1.0' is assumed to be 7"));
     assert_null(strstr(text, "unknown-trips"));
