@@ -1,4 +1,4 @@
-/* written_parts.h - what is read of the text of an operator that is written out; private to
+/* parts.h - what is read of the text of an operator that is written out; private to
  * core/rules/written/written.c, which reads statements, and words.c, which reads what is in them.
  */
 #ifndef CORE_RULES_WRITTEN_PARTS_H
