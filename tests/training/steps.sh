@@ -50,6 +50,9 @@ ROWS
 # 2^-24.
 expect "small gradients in fp16" "$DIMSCOPE" run samples/models/llama-3-tiny.json --dim batch=16,seq=8 \
     --train auto -m dp=8 -p dp --set micro_batches=2 --set precision=fp16 --verify
+# A part of a product may be much larger than its sum with the bias, which alone is rounded.
+expect "parts of products in fp16" "$DIMSCOPE" run $model --dim batch=4,seq=12 --train auto -m tp=2 \
+    -p megatron --set precision=fp16 --verify
 
 # One weight on every stage: each updates its own, by the sum of the gradients of all.
 while read -r model_of_one plan; do

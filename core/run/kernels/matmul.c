@@ -203,6 +203,30 @@ static bool add_scaled(const Local *c, double beta, Local *out, Error *err)
     return true;
 }
 
+/* out = product + beta * c. Of narrow floats the product is kept in f32, so that only the sum is
+ * rounded: on one of several ranks the product may be much larger than it. */
+static bool multiply_and_add(const KernelCall *call, const Product *p, const Local *c, Error *err)
+{
+    const Local *a = call->input[0], *b = call->input[1];
+    Local *out = call->output[0];
+    double beta = op_attr_float(kernel_graph(call), call->op, "beta", 1);
+    int64_t n = p->m * p->n;
+    if (dtype_is_number(out->dtype) || !dtype_is_float(out->dtype)) {
+        kernel_multiply(call, p, a->dtype, a->data, b->data, out->data);
+        return add_scaled(c, beta, out, err);
+    }
+    Local wide = *out;
+    wide.dtype = DT_F32;
+    wide.data = arena_alloc(call->scratch, arena_array_bytes((size_t)n, sizeof(float)));
+    kernel_multiply(
+        call, p, DT_F32, converted(call->scratch, a->dtype, NUMBER_F32, a->data, p->m * p->k),
+        converted(call->scratch, b->dtype, NUMBER_F32, b->data, p->k * p->n), wide.data);
+    if (!add_scaled(c, beta, &wide, err))
+        return false;
+    elements_store(out->dtype, out->data, n, NUMBER_F32, wide.data);
+    return true;
+}
+
 static bool gemm(const KernelCall *call, Error *err)
 {
     if (!kernel_needs(call, 2, err) || !check_types(call, err))
@@ -221,13 +245,11 @@ static bool gemm(const KernelCall *call, Error *err)
     p.n = b->shape.dim[!p.b_turned];
     if (b->shape.dim[p.b_turned] != p.k || out->shape.dim[0] != p.m || out->shape.dim[1] != p.n)
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
-    kernel_multiply(call, &p, a->dtype, a->data, b->data, out->data);
-
     const Local *c = kernel_input(call, 2);
-    if (!c || !call->first)
-        return true;
-    return kernel_computes(c, err) &&
-           add_scaled(c, op_attr_float(graph, call->op, "beta", 1), out, err);
+    if (c && call->first)
+        return kernel_computes(c, err) && multiply_and_add(call, &p, c, err);
+    kernel_multiply(call, &p, a->dtype, a->data, b->data, out->data);
+    return true;
 }
 
 static bool fused_gemm(const KernelCall *call, Error *err)
