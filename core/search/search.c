@@ -376,7 +376,7 @@ static int learn_moves(Search *s, InstanceCost kind, const SolveAnswer *answer)
 static bool solve_settled(Search *s, bool rest, InstanceCost kind, SolveAnswer *answer, Error *err)
 {
     bool holds = bounds_hold(s, rest, kind);
-    s->gap = GAP_FIRST;
+    s->gap = s->unfolded ? 0 : GAP_FIRST; /* what equal layers need is settled before */
     for (bool ends = false; !ends; ends |= search_is_over(s)) {
         instance_weigh(s->instance, kind);
         if (!solve_now(s, rest, answer, err))
