@@ -10,12 +10,14 @@ typedef struct {
     Arena *arena, *scratch;
     GraphBuilder *builder;
     Written **written; /* per op; NULL: it stays */
-    int32_t *now;      /* per tensor: what it is in the new graph */
+    const char **text; /* per name of an operator; NULL: it is not written out, or not `asked` */
+    bool *asked;
+    int32_t *now; /* per tensor: what it is in the new graph */
     Vec(int32_t) lines;
 } WriteOut;
 
 /* The text of the op; NULL if it has a kernel, or none is known. */
-static const char *text_of(const WriteOut *w, int32_t op)
+static const char *text_of(WriteOut *w, int32_t op)
 {
     const Operator *row = registry_find(w->inferred->registry, str_from(op_operator(w->graph, op)));
     return row && !row->kernel && !row->own ? written_text(row->name) : NULL;
@@ -120,6 +122,8 @@ bool write_out(const Inferred *inferred, Findings *notes, Graph **out, Error *er
     *out = NULL;
     w.written = arena_array(w.scratch, Written *, graph->n_ops + 1);
     w.now = arena_array(w.scratch, int32_t, graph->n_tensors + 1);
+    w.text = arena_array(w.scratch, const char *, names_count(graph->names) + 1);
+    w.asked = arena_array(w.scratch, bool, names_count(graph->names) + 1);
     bool any = find(&w, notes);
     if (any)
         *out = rebuilt(&w, err);
