@@ -16,11 +16,17 @@ typedef struct {
     Vec(int32_t) lines;
 } WriteOut;
 
-/* The text of the op; NULL if it has a kernel, or none is known. */
+/* The text of the op; NULL if none is known, or a user's operator has its name. */
 static const char *text_of(WriteOut *w, int32_t op)
 {
-    const Operator *row = registry_find(w->inferred->registry, str_from(op_operator(w->graph, op)));
-    return row && !row->kernel && !row->own ? written_text(row->name) : NULL;
+    int32_t name = w->graph->ops[op].op_type;
+    if (!w->asked[name]) {
+        const Operator *row =
+            registry_find(w->inferred->registry, str_from(op_operator(w->graph, op)));
+        w->text[name] = row && operator_find(row->name) == row ? written_text(row->name) : NULL;
+        w->asked[name] = true;
+    }
+    return w->text[name];
 }
 
 static Written *read(WriteOut *w, int32_t op, const char *text, Error *err)
@@ -65,7 +71,7 @@ static bool find(WriteOut *w, Findings *notes)
             continue;
         w->written[op] = read(w, op, text, &reason);
         any |= w->written[op] != NULL;
-        if (!w->written[op])
+        if (!w->written[op] && error_is_set(&reason))
             note_kept(w, op, &reason, notes);
     }
     return any;

@@ -101,19 +101,19 @@ static void what_comes_out_is_what_the_rule_says(void **state)
     assert_true(n_written > 60);
 }
 
-static void texts_are_of_operators_without_a_kernel(void **state)
+static void texts_of_operators_with_a_kernel_keep_some(void **state)
 {
     (void)state;
     for (const Operator *row = operator_next(NULL); row; row = operator_next(row))
-        if (written_text(row->name) && row->kernel)
-            fail_msg("%s has a kernel and is written out, too", row->name);
+        if (written_text(row->name) && row->kernel && !strstr(written_text(row->name), "] keep;"))
+            fail_msg("%s has a kernel and is always written out", row->name);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_out_is_what_the_rule_says),
-        cmocka_unit_test(texts_are_of_operators_without_a_kernel),
+        cmocka_unit_test(texts_of_operators_with_a_kernel_keep_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

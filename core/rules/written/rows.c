@@ -120,6 +120,13 @@ static const WrittenRow rows[] = {
      "[@channels_last] d = Transpose{perm=nchw} d; m = GlobalAveragePool d; "
      "[@channels_last] m = Transpose{perm=nhwc} m; " TO_BYTES},
     /* products */
+    {"com.microsoft::FusedMatMul",
+     "a b -> y: [!@transBatchA !@transBatchB] keep; "
+     "[@transBatchA a.n=3] a = Transpose{perm=[1 0 2]} a; "
+     "[@transBatchA a.n=4] a = Transpose{perm=[1 2 0 3]} a; "
+     "[@transBatchB b.n=3] b = Transpose{perm=[1 0 2]} b; "
+     "[@transBatchB b.n=4] b = Transpose{perm=[1 2 0 3]} b; "
+     "y = com.microsoft::FusedMatMul{alpha=@alpha transA=@transA transB=@transB} a b"},
     {"com.microsoft::FusedMatMulActivation",
      "a b -> y: m = com.microsoft::FusedMatMul{*} a b; "
      "y = @activation{alpha=@activation_alpha beta=@activation_beta} m"},

@@ -295,6 +295,8 @@ static bool read_statement(Written *w, Str text, Error *err)
             return true;
     }
     text = str_trim(text);
+    if (str_eq(text, STR("keep")))
+        return false; /* no error: it stays as it is */
     if (str_starts(text, STR("refuse ")))
         return error_kind(err, ERROR_UNSUPPORTED, "%.*s", (int)text.n - 7, text.s + 7);
     Str rest = text, results = str_take(&rest, '=');

@@ -12,8 +12,9 @@
  * A statement whose conditions do not all hold is left out: `bias` (that operand is there),
  * `!bias`, `@k` (that attribute is there and not 0), `@act=Relu`, `!@axis=1`, `x.1=4` (a size),
  * `x:u8` (a type). A name may be assigned again. A statement behind `each` is there for each group
- * of inputs. `refuse REASON` in place of a statement: such an op stays as it is. An operator that
- * begins with @ is named by an attribute: `@activation|Identity`.
+ * of inputs. In place of a statement: `refuse REASON`, such an op stays as it is, and cannot run;
+ * `keep`, it stays as it is, and its own kernel runs it. An operator that begins with @ is named by
+ * an attribute: `@activation|Identity`.
  *
  * The operands:
  *
@@ -58,8 +59,8 @@ typedef struct {
 
 typedef struct Written Written;
 
-/* Reads the text for this op. Returns NULL with *err if it cannot be written out: ERROR_UNSUPPORTED
- * for a reason that the text gives. */
+/* Reads the text for this op. Returns NULL with *err if it cannot be written out (ERROR_UNSUPPORTED
+ * for a reason that the text gives), and without if it is to be kept. */
 Written *written_read(Arena *arena, const char *text, const WrittenOp *op, Error *err);
 
 /* How many ops it becomes. */
