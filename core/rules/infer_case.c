@@ -348,10 +348,12 @@ int32_t infer_assumed_stack(InferState *state, int32_t op, const InferKind *kind
         return -1;
     for (int i = 1; i < call.n_inputs; i++) /* read as values alone */
         state->value[i] = call.shape[i] && i > 1 ? &goes_on : NULL;
+    bool absent = !call.shape[1];
     state->value[1] = &most;
-    state->shape[1] = call.shape[1] ? call.shape[1] : call.shape[2];
+    state->shape[1] = absent ? call.shape[2] : call.shape[1];
     if (!apply_rule(state, kind, &call, &made, &err) || call.space->no_rule)
         return -1;
+    call.space->operand[1].absent = absent;
     keep_space(state, &made, call.space, op_outputs(state->graph, op));
     return made.space;
 }

@@ -1,6 +1,7 @@
 /* rows.c - what operators of onnxruntime are made of: the language is in written.h. Source:
  * onnxruntime's published schemas of contributed operators; where these leave a question, what its
- * kernels for processors compute. */
+ * kernels for processors compute. Those of bytes may differ from it by one step of their scale,
+ * where it rounds a mean or a softmax of whole numbers. */
 #include "core/rules/written/written.h"
 
 typedef struct {
