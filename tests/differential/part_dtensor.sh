@@ -101,11 +101,13 @@ train_config mixtral -m dp=2,ep=2 -p expert
 train_config qwen2_moe -m tp=2 -p megatron
 train_config qwen3_moe -m ep=2 -p expert
 train_config deepseek_v3 -m ep=2 -p expert
+train_config deepseek_v3 -m dp=2,tp=2 -p megatron
 train_config gpt_oss -m ep=2 -p expert
 train_config t5 -m dp=2,tp=2 -p megatron
 train_config t5 -m tp=2 -p megatron_sp
 train_config falcon -m dp=2,tp=2 -p megatron
 train_config falcon -m tp=2 -p megatron_sp
+train_config falcon_mqa -m dp=2,tp=2 -p megatron
 train_config falcon_alibi -m tp=2 -p megatron
 train_config mpt -m dp=2,tp=2 -p megatron
 train_config mpt -m tp=2 -p megatron_sp

@@ -405,8 +405,8 @@ typedef struct {
 } StyleRow;
 
 /* Equal layers are one entry: Llama has q, k, v, gate, up and the head by columns, o, down and the
- * embedding by rows. GPT's Conv1D are Placed. Stacked experts have styles of the file's own. What
- * is moved within an attention, torch has no style for. */
+ * embedding by rows. GPT's Conv1D are Placed. Stacked experts, the one key of all heads and their
+ * bias have styles of the file's own. What is moved within an attention, torch has no style for. */
 static StyleRow style_rows[] = {
     {{"llama", "llama-tiny.onnx", "dp=2,tp=2", "tests/policies/megatron.lua"},
      "ColwiseParallel=5 PrepareModuleInput=2 RowwiseParallel=2"},
@@ -430,7 +430,26 @@ static StyleRow style_rows[] = {
      "RowwiseParallel=2 SequenceParallel=3"},
     {{"one_key_of_all_heads", "../../tests/differential/configs/deepseek_v3.json", "tp=2",
       "megatron"},
+     "ColwiseParallel=7 PartsOfExperts=1 PrepareModuleInput=2 RowwiseParallel=4 "
+     "SharedColumns=1"},
+    {{"one_key_of_queries", "../../tests/differential/configs/falcon_mqa.json", "tp=2", "megatron"},
+     "ColwiseParallel=2 RowwiseParallel=3 SharedColumns=1"},
+    {{"a_key_that_is_moved", "../../tests/differential/configs/falcon_mqa.json", "tp=2",
+      "megatron_sp"},
      ""},
+    {{"the_bias_of_all_heads", "../../tests/differential/configs/bloom.json", "tp=2", "megatron"},
+     "ColwiseParallel=3 PartOfHeads=1 RowwiseParallel=3"},
+    {{"the_bias_by_name", "../../tests/differential/configs/mpt.json", "tp=2", "megatron"},
+     "ColwiseParallel=2 Placed=1 PrepareModuleInput=1 RowwiseParallel=3"},
+    {{"a_norm_of_all_heads", "../../tests/differential/configs/olmo2.json", "tp=2", "megatron"},
+     "ColwiseParallel=4 PrepareModuleInput=1 PrepareModuleOutput=2 RowwiseParallel=3"},
+    {{"sums_side_by_side", "../../tests/differential/configs/cohere.json", "tp=2", "megatron"},
+     "ColwiseParallel=6 RowwiseParallel=3"},
+    {{"a_table_of_two_stacks", "../../tests/differential/configs/t5.json", "tp=2", "megatron_sp"},
+     "ColwiseParallel=14 PrepareModuleInput=2 RowwiseParallel=8 SequenceParallel=4"},
+    {{"what_comes_before_layers", "vit_b_16.onnx", "dp=2,tp=2", "megatron_sp"},
+     "ColwiseParallel=1 Placed=1 PrepareModuleInput=1 RowwiseParallel=1 "
+     "SequenceParallel=2 SplitAttention=1"},
     {{"images", "../../tests/differential/configs/vit.json", "dp=2,tp=2", "megatron"},
      "ColwiseParallel=4 PrepareModuleInput=1 RowwiseParallel=2"},
     {{"embeddings_of_images_run_in_full", "../../tests/differential/configs/vit.json", "dp=2,tp=2",

@@ -645,6 +645,8 @@ static void write_classes(Writer *it)
         buf_puts(it->out, torch_attention_text);
     if (torch_styles_give(&it->styles, "PartOfHeads("))
         buf_puts(it->out, torch_heads_text);
+    if (torch_styles_give(&it->styles, "SharedColumns("))
+        buf_puts(it->out, torch_columns_text);
     if (torch_styles_give(&it->styles, "PartsOfExperts("))
         buf_puts(it->out, torch_parts_text);
     if (shared || sent)

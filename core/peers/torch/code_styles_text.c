@@ -105,6 +105,25 @@ const char torch_heads_text[] =
     "        module.register_forward_pre_hook(before, with_kwargs=True)\n"
     "        return module\n";
 
+const char torch_columns_text[] =
+    "\n"
+    "\n"
+    "class SharedColumns(ParallelStyle):\n"
+    "    \"\"\"A result whose last columns the heads of all ranks read: torch has no style.\"\"\"\n"
+    "\n"
+    "    def __init__(self, columns, rest=Replicate()):\n"
+    "        self.columns, self.rest = columns, rest\n"
+    "\n"
+    "    def _apply(self, module, mesh):\n"
+    "        def after(module, args, out):\n"
+    "            parts = out.split([out.shape[-1] - self.columns, self.columns], -1)\n"
+    "            rest, last = (DTensor.from_local(it, mesh, [Replicate()]) for it in parts)\n"
+    "            rest = rest.redistribute(placements=[self.rest]).to_local()\n"
+    "            return torch.cat([rest, last.to_local(grad_placements=[Partial()])], -1)\n"
+    "\n"
+    "        module.register_forward_hook(after)\n"
+    "        return module\n";
+
 const char torch_parts_text[] = PLACES(
     "\n"
     "\n"

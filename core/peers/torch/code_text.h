@@ -28,6 +28,7 @@ extern const char torch_placed_text[];       /* the style for what torch has no 
 extern const char torch_placed_local_text[]; /* the same where all modules pass plain tensors */
 extern const char torch_attention_text[];    /* the style for nn.MultiheadAttention */
 extern const char torch_heads_text[];        /* the style for a bias of all heads */
+extern const char torch_columns_text[];      /* the style for columns that all heads read */
 extern const char torch_parts_text[];        /* the style for stacked experts that are sharded
                                                 inside */
 extern const char torch_experts_text[];      /* the styles for whole experts, and what they share */

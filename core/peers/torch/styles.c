@@ -623,6 +623,7 @@ static bool style_axis(Styling *s)
     const Plan *plan = s->w->plan;
     s->explained = arena_array(s->w->arena, bool, s->out->n_values);
     s->group = arena_array(s->w->arena, int32_t, s->out->n_values);
+    s->summed = arena_array(s->w->arena, bool, s->out->n_values);
     s->full = arena_array(s->w->arena, bool, s->out->n_forward);
     if (!shards_modules_alone(s) || !styling_experts(s))
         return false;
@@ -642,6 +643,8 @@ static bool style_axis(Styling *s)
             return fail_style(s, m);
         m->style[s->axis] = style[0] ? style : NULL;
     }
+    if (s->out->use[s->axis] == AXIS_TENSOR)
+        styling_columns(s);
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         const Reshard *reshard = &plan->moved->reshards[i];
         if (is_forward(s, reshard) && styling_moves(s, reshard) && !is_explained(s, reshard))

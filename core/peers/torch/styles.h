@@ -34,6 +34,8 @@ typedef struct {
     bool within;                       /* a module around it has the same style, which covers it */
     int stage;                         /* -1 without stages */
     const char *style[MESH_AXES_MAX];  /* per axis; NULL: no style */
+    int64_t shared[MESH_AXES_MAX];     /* per axis: the last columns of its result that heads of all
+                                          ranks read; 0 */
     const char *inputs[MESH_AXES_MAX]; /* of a module around several that read one value: the
                                           PrepareModuleInput; NULL */
 } StyledModule;

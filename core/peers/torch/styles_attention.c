@@ -189,8 +189,8 @@ void torch_write_counts(const TorchWriting *w, const TorchStyles *styles, int ax
             buf_printf(out,
                        "    for module in model.modules():\n"
                        "        if hasattr(module, \"%s\") and hasattr(module, \"%.*s\"):\n"
-                       "            module.%.*s //= mesh[\"%s\"].size()\n",
-                       leaf, STR_ARG(name), STR_ARG(name), w->mesh->axes[axis].name);
+                       "            module.%.*s = max(1, module.%.*s // mesh[\"%s\"].size())\n",
+                       leaf, STR_ARG(name), STR_ARG(name), STR_ARG(name), w->mesh->axes[axis].name);
         }
     }
 }

@@ -13,6 +13,7 @@ typedef struct {
     int axis;
     bool *explained; /* per tensor: a style accounts for its moves along the axis */
     int32_t *group;  /* per tensor: the number of modules that read it through PrepareModuleInput */
+    bool *summed;    /* per tensor: SharedColumns sums its gradient over the axis */
     bool *full;      /* per op of the model: each rank of the axis runs it in full */
     Error *err;
 } Styling;
@@ -99,7 +100,10 @@ void styling_biases(Styling *s);
 
 /* Whether styles reduce the gradients of all values that become partial along the axis; returns
  * false with the reason if not. */
-bool styling_reduces_gradients(const Styling *s);
+bool styling_reduces_gradients(Styling *s);
+
+/* Gives the style SharedColumns to modules that give the last columns to heads of all ranks. */
+void styling_columns(Styling *s);
 
 /* The block of experts that contains the module or op of this path; NULL if none does. */
 const ExpertBlock *styling_block(const Styling *s, Str path);
