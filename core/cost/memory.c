@@ -64,7 +64,9 @@ static int64_t *sum_changes(Arena *scratch, const Account *a, int64_t rank)
     int64_t *live = arena_array(scratch, int64_t, (int64_t)a->now + 2);
     for (int i = 0; i < a->spans.n; i++) {
         const LiveSpan *span = span_at(a, i);
-        int64_t bytes = has_span(&parts, span) ? part_bytes(&parts, span) : 0;
+        if (!has_span(&parts, span))
+            continue;
+        int64_t bytes = part_bytes(&parts, span);
         live[span->first] += bytes;
         live[span->last + 1] -= bytes;
         live[0] += span->others * bytes;

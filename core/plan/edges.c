@@ -119,17 +119,26 @@ static int32_t read_as(Edges *e, int32_t op, int operand, int32_t tensor, int32_
                : read_halos(e, op, operand, tensor, need);
 }
 
-static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms,
+static int32_t with_partial(Edges *e, int32_t sharding, AtomSet atoms,
                             const PassedPartials *partials)
 {
+    struct {
+        int32_t sharding;
+        uint8_t kind[ATOMS_MAX];
+    } key = {.sharding = sharding};
     atoms &= partials->atoms;
     if (atoms == 0)
         return sharding;
-    Sharding with = *shardings_at(plan->shardings, sharding);
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (atoms >> a & 1)
-            with.partial[a] = partials->kind[a];
-    return shardings_put(plan->shardings, &with);
+    for (AtomSet left = atoms; left; left &= left - 1)
+        key.kind[__builtin_ctz(left)] = partials->kind[__builtin_ctz(left)];
+    int32_t id = intern_put(e->partials, &key, sizeof key);
+    if (id == e->with_partials.n) {
+        Sharding with = *shardings_at(e->plan->shardings, sharding);
+        for (AtomSet left = atoms; left; left &= left - 1)
+            with.partial[__builtin_ctz(left)] = partials->kind[__builtin_ctz(left)];
+        vec_push(e->scratch, &e->with_partials, shardings_put(e->plan->shardings, &with));
+    }
+    return e->with_partials.at[id];
 }
 
 /* ---- reshards ---- */
@@ -307,7 +316,7 @@ static void read_inputs(Edges *e, int32_t op, const PassedPartials *partials)
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = edges_need(e, space, ids, o, t);
         if (need >= 0)
-            need = with_partial(plan, read_as(e, op, o, t, need), partial_read(e, op, o, partials),
+            need = with_partial(e, read_as(e, op, o, t, need), partial_read(e, op, o, partials),
                                 partials);
         e->out->need[graph->ops[op].input + o] = need;
         if (t >= 0 && plan->inferred->shape[t] < 0)
@@ -367,7 +376,7 @@ static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
         if (t < 0 || plan->moved->sharding[t] < 0)
             continue;
         int32_t made = edges_need(e, space, ids, space->n_inputs + o, t);
-        made = with_partial(plan, made, ~(AtomSet)0, partials);
+        made = with_partial(e, made, ~(AtomSet)0, partials);
         made = e->out->made[t] = assume_made(plan, t, made, e->out->computed);
         if (graph->next_of && graph->next_of[t] >= 0)
             e->out->sharding[t] = plan->moved->sharding[graph->next_of[t]];
@@ -539,7 +548,12 @@ static Edges edges_begin(Plan *plan, Arena *scratch)
     const Inferred *inferred = plan->inferred;
     Moved *out = moved_new(plan);
     plan->moved = out;
-    Edges e = {.plan = plan, .out = out, .scratch = scratch, .asked = intern_new(scratch)};
+    Edges e = {.plan = plan,
+               .out = out,
+               .scratch = scratch,
+               .asked = intern_new(scratch),
+               .partials = intern_new(scratch),
+               .last_state = {.parameter = NONE}};
     int32_t n_shapes = 0;
     for (int t = 0; t < inferred->graph->n_tensors; t++)
         n_shapes = inferred->shape[t] >= n_shapes ? inferred->shape[t] + 1 : n_shapes;

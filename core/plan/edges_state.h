@@ -13,13 +13,15 @@ typedef struct {
     const Plan *plan;
     Moved *out;
     Arena *scratch;
-    Intern *asked;             /* (space, cut) -> projected */
-    Vec(int32_t *) projected;  /* Shardings ids by operand; then the same for inputs with halos */
-    const int32_t **of_op;     /* per op: of those, once asked for; NULL before */
-    int32_t *whole;            /* per shape: 1 + Shardings id of the replicated tensor */
-    int32_t *n_readers;        /* per tensor: number of program ops that read it */
-    int32_t *first_reshard;    /* per tensor: 1 + place in reshards */
-    Vec(int32_t) next_reshard; /* per reshard: 1 + index of the next reshard of the same tensor */
+    Intern *asked;              /* (space, cut) -> projected */
+    Intern *partials;           /* (sharding, kind of each partial atom) -> with_partials */
+    Vec(int32_t) with_partials; /* shardings */
+    Vec(int32_t *) projected;   /* Shardings ids by operand; then the same for inputs with halos */
+    const int32_t **of_op;      /* per op: of those, once asked for; NULL before */
+    int32_t *whole;             /* per shape: 1 + Shardings id of the replicated tensor */
+    int32_t *n_readers;         /* per tensor: number of program ops that read it */
+    int32_t *first_reshard;     /* per tensor: 1 + place in reshards */
+    Vec(int32_t) next_reshard;  /* per reshard: 1 + index of the next reshard of the same tensor */
     Vec(Reshard) reshards;
     Vec(int32_t) use_of, use_op; /* per use: reshard, op */
     Sender **senders;            /* per sub-mesh, NULL until used; NULL until a value is sent
@@ -32,7 +34,10 @@ typedef struct {
     bool *together; /* per tensor: in a group with a tensor that an op makes; NULL if no groups */
     bool *
         stored_gradient; /* per tensor: a gradient that a store pin places; NULL if there is none */
-    bool *kept;          /* per tensor: what is gathered of it is kept; NULL if there is none */
+    struct {
+        int32_t parameter, from, stored; /* what the last state asked for */
+    } last_state;
+    bool *kept;     /* per tensor: what is gathered of it is kept; NULL if there is none */
     int32_t *first; /* per tensor: the first of its group, or the tensor itself; NULL likewise */
 } Edges;
 

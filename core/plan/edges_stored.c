@@ -182,6 +182,17 @@ static void apply_store_pins(Edges *e)
     }
 }
 
+/* The states of a parameter follow each other, and are stored alike. */
+static int32_t state_stored(Edges *e, int32_t parameter, int32_t from)
+{
+    if (e->last_state.parameter != parameter || e->last_state.from != from) {
+        e->last_state.parameter = parameter;
+        e->last_state.from = from;
+        e->last_state.stored = stored_as_pinned(e->plan, parameter, STORED_STATES, from);
+    }
+    return e->last_state.stored;
+}
+
 /* States are stored as their parameter, and so is a gradient that a pin places; the pins of each
  * add to that. Other gradients are reduced where the update reads them. */
 static void store_beside(Edges *e, int32_t tensor)
@@ -192,7 +203,9 @@ static void store_beside(Edges *e, int32_t tensor)
     if (value == STORED_NONE || value == STORED_PARAMETER || plan->moved->sharding[parameter] < 0 ||
         (value == STORED_GRADIENT && !plan_stores(plan, parameter, STORED_GRADIENT)))
         return;
-    int32_t stored = stored_as_pinned(plan, parameter, value, plan->moved->sharding[parameter]);
+    int32_t from = plan->moved->sharding[parameter];
+    int32_t stored = value == STORED_STATES ? state_stored(e, parameter, from)
+                                            : stored_as_pinned(plan, parameter, value, from);
     stored = stored_as_pinned(plan, tensor, STORED_PARAMETER, stored); /* its own */
     e->out->sharding[tensor] = stored;
     if (value == STORED_STATES) {
