@@ -62,13 +62,23 @@ static bool has_known_shape(const Collecting *c, int32_t tensor)
     return shape && shape->n_dims < DIMS_MAX;
 }
 
-static bool is_read_as_tensors(const Collecting *c, int32_t list)
+/* The dim along which elements of so many dims are joined, or the new one; -1: there is none. */
+static int axis_of(const Collecting *c, int32_t op, int64_t n_dims)
+{
+    int64_t axis = op_attr_int(c->graph, op, "axis", 0);
+    n_dims += op_attr_int(c->graph, op, "new_axis", 0) != 0;
+    axis += axis < 0 ? n_dims : 0;
+    return axis >= 0 && axis < n_dims ? (int)axis : -1;
+}
+
+static bool is_read_as_tensors(const Collecting *c, int32_t list, int64_t n_dims)
 {
     const int32_t *use = c->graph->uses + c->graph->tensors[list].use;
-    for (int u = 0; u < tensor_n_uses(c->graph, list); u++)
-        if (!is(c, use[u], "SequenceAt") && !is(c, use[u], "SequenceLength") &&
-            !is(c, use[u], "ConcatFromSequence"))
+    for (int u = 0; u < tensor_n_uses(c->graph, list); u++) {
+        bool joins = is(c, use[u], "ConcatFromSequence") && axis_of(c, use[u], n_dims) >= 0;
+        if (!joins && !is(c, use[u], "SequenceAt") && !is(c, use[u], "SequenceLength"))
             return false;
+    }
     return !c->graph->tensors[list].output && tensor_n_uses(c->graph, list) > 0;
 }
 
@@ -89,7 +99,8 @@ static bool read_carry(const Collecting *c, const GraphBody *body, const GraphCa
         return false;
     out->element = input_of(c, out->insert, 1);
     out->list = op_outputs(graph, out->result)[0];
-    return out->list >= 0 && has_known_shape(c, out->element) && is_read_as_tensors(c, out->list);
+    return out->list >= 0 && has_known_shape(c, out->element) &&
+           is_read_as_tensors(c, out->list, program_shape(c->inferred, out->element)->n_dims);
 }
 
 static void mark(Collecting *c, const Collected *found)
@@ -194,19 +205,17 @@ static void add_concat(Collecting *c, int32_t op, const Collected *of)
 {
     const Shape *element = program_shape(c->inferred, of->element);
     bool stacks = op_attr_int(c->graph, op, "new_axis", 0) != 0;
-    int n = (int)element->n_dims + 1;
-    int64_t axis = op_attr_int(c->graph, op, "axis", 0);
-    axis += axis < 0 ? n - !stacks : 0;
+    int n = (int)element->n_dims + 1, axis = axis_of(c, op, element->n_dims);
     int32_t out = c->now[op_outputs(c->graph, op)[0]], list = c->now[of->list];
     int32_t moved = stacks ? out : new_tensor(c, op, "moved");
     Attr perm = int_attr(c, "perm", 0);
     perm.type = ATTR_INTS;
     perm.n = n;
-    perm.ints = turned(c, n, (int)axis);
+    perm.ints = turned(c, n, axis);
     add(c, op, "Transpose", stacks ? "" : ".moved", &list, 1, moved, &perm, 1);
     if (stacks)
         return;
-    const int32_t inputs[] = {moved, shape_constant(c, op, element, (int)axis)};
+    const int32_t inputs[] = {moved, shape_constant(c, op, element, axis)};
     add(c, op, "Reshape", "", inputs, 2, out, NULL, 0);
 }
 
