@@ -1,16 +1,15 @@
 #include "tui/views/about.h"
 
 const char *const view_about[SHOW_COUNT] = {
-    [SHOW_GRAPH] =
-        "The model in program order, one row for an op or a group of ops (grouped by\n"
-        "module names). Layers with equal structure and sharding are one row xN; a\n"
-        "layer that differs has its own row. RAIL: values alive between rows; values\n"
-        "that all ops read, and parameters, have no lane. STG: pipeline stage.\n"
-        "OUTPUT: shape, each dim with the axes that shard it. us, ms: time of one\n"
-        "rank; of a group the sum over all it holds, xN included. RESHARD: the\n"
-        "collectives on the value, and how often. With a training step, BWD: time of\n"
-        "the backward ops of the row; dW: the part for weight gradients; KEPT: bytes\n"
-        "that the chosen rank keeps for them; BWD RESHARD: their collectives.",
+    [SHOW_GRAPH] = "The model in program order, one row for an op or a group of ops (grouped by\n"
+                   "module names). Layers with equal structure and sharding are one row xN; a\n"
+                   "layer that differs has its own row. RAIL: values alive between rows; values\n"
+                   "that all ops read, and parameters, have no lane. STG: pipeline stage.\n"
+                   "OUTPUT: shape, each dim with the axes that shard it. us, ms: time of one\n"
+                   "rank; of a group the sum over all it holds, xN included. RESHARD: the\n"
+                   "collectives on the value, and how often. With a training step, BWD: time of\n"
+                   "the backward ops of the row; dW: the part for weight gradients; KEPT: bytes\n"
+                   "that the chosen rank keeps for them; BWD RESHARD: their collectives.",
     [SHOW_OP] = "One op as an index space: for each index dim its size, whether outputs have\n"
                 "it (map) or the op sums over it (reduce), the axes that shard it, and what\n"
                 "one rank computes. Sharding an index dim shards every operand that has it;\n"
