@@ -54,7 +54,6 @@ static const struct {
     {LACKS_KERNEL, "com.microsoft::MaxpoolWithMask", "its schema does not say what the mask does"},
     {LACKS_KERNEL, "com.microsoft::PagedAttention com.microsoft::SparseAttention",
      "they read and write a server's cache in blocks"},
-    {LACKS_KERNEL, "com.microsoft::NGramHashMapping", "of tokens, before a model"},
     {LACKS_KERNEL,
      "ScatterSome CrossEntropyWithSoftmax L1Loss MseLoss Dist TransposeBack "
      "SwapAxes MoveAxis BroadcastTo ExpandAs Repeat RepeatInterleave "

@@ -491,6 +491,27 @@ static const WrittenRow rows[] = {
      "e = Cast{to=bool} e; b = Slice ids [@ngram_size-1] [ids.1] [1]; "
      "inf = Log 0.0; u = Neg inf; u = Where e inf u; "
      "y = ScatterElements{axis=1 reduction=min} scores b u"},
+    {"com.microsoft::NGramHashMapping",
+     "ids mul vocab past shift eos parts -> y present: [eos] refuse an end of its sequences; "
+     "[parts] refuse packed sequences; [!@max_ngram_size=2 !@max_ngram_size=3 !@max_ngram_size=4] "
+     "refuse n-grams of more than four; "
+     "[!past] past = Expand #@pad_id|0::ids [ids.0 @max_ngram_size-1]; "
+     "f = Concat{axis=1} past ids; i = Range 0 #ids.1 1; i = Unsqueeze i [1]; "
+     "j = Range #@max_ngram_size-1 -1 -1; j = Unsqueeze j [0]; i = Add i j; "
+     "w = Gather{axis=1} f i; m = Slice mul [0] [@max_ngram_size]; w = Mul w m; "
+     "a = Gather{axis=-1} w #0; b = Gather{axis=-1} w #1; x = BitwiseXor a b; "
+     "h = Unsqueeze x [2]; h = Expand h [1 1 @n_head_per_ngram]; "
+     "[!@max_ngram_size=2] a = Gather{axis=-1} w #2; [!@max_ngram_size=2] x = BitwiseXor x a; "
+     "[!@max_ngram_size=2] a = Unsqueeze x [2]; [!@max_ngram_size=2] a = Expand a [1 1 "
+     "@n_head_per_ngram]; "
+     "[!@max_ngram_size=2] h = Concat{axis=2} h a; "
+     "[!@max_ngram_size=2 !@max_ngram_size=3] a = Gather{axis=-1} w #3; [!@max_ngram_size=2 "
+     "!@max_ngram_size=3] x = BitwiseXor x a; "
+     "[!@max_ngram_size=2 !@max_ngram_size=3] a = Unsqueeze x [2]; [!@max_ngram_size=2 "
+     "!@max_ngram_size=3] a = Expand a [1 1 @n_head_per_ngram]; "
+     "[!@max_ngram_size=2 !@max_ngram_size=3] h = Concat{axis=2} h a; "
+     "y = Mod h vocab; [shift] y = Add y shift; "
+     "[present] present = Slice f [ids.1] [9223372036854775807] [1]"},
     {"com.microsoft::ComplexMul",
      "x y -> z: a b = Split{axis=-1 num_outputs=2} x; c d = Split{axis=-1 num_outputs=2} y; "
      "p = Mul a c; q = Mul b d; r = Sub p q; p = Mul a d; q = Mul b c; i = Add p q; "
