@@ -109,10 +109,32 @@ static void texts_of_operators_with_a_kernel_keep_some(void **state)
             fail_msg("%s has a kernel and is always written out", row->name);
 }
 
+static void what_has_no_row_has_a_reason(void **state)
+{
+    (void)state;
+    for (const Operator *row = operator_next(NULL); row; row = operator_next(row))
+        if (written_reason(row->name))
+            fail_msg("%s has a row, and a reason why it has none", row->name);
+    assert_string_equal(written_reason("com.microsoft::SparseToDenseMatMul"), "of a sparse tensor");
+    assert_null(written_reason("SparseToDenseMatMul"));
+    assert_null(written_reason("com.microsoft::Sparse"));
+    Arena *arena = arena_new();
+    GraphBuilder *builder = graph_builder_new(arena, "one");
+    int32_t x = graph_tensor(builder, STR("x")), y = graph_tensor(builder, STR("y"));
+    graph_add_input(builder, x, DT_F32, (DeclaredDim[]){{.size = 4}}, 1);
+    graph_add_op(builder, STR("com.microsoft::BeamSearch"), STR("op"), STR(""), &x, 1, &y, 1, 0);
+    graph_add_output(builder, y);
+    const Inferred *inferred = inferred_of(arena, graph_seal(builder, NULL));
+    assert_int_equal(inferred->findings.n, 1);
+    assert_non_null(strstr(inferred->findings.at[0].text, "a search, which runs a model"));
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_out_is_what_the_rule_says),
+        cmocka_unit_test(what_has_no_row_has_a_reason),
         cmocka_unit_test(texts_of_operators_with_a_kernel_keep_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
