@@ -90,11 +90,14 @@ bool styling_reduces_gradients(Styling *s)
 
 /* ---- columns that all heads share ---- */
 
+enum { STEPS_MOST = 1000 };
+
 /* What a value is made of: outputs of one Split of what a module gives, from `first` on. */
 typedef struct {
     int32_t module; /* in s->out->modules; -1: none is found yet */
     int32_t split;
     int first;
+    int left; /* steps back that may still be taken: ways join and part again */
 } Columns;
 
 /* Adds what the value is made of. split: the Split that was passed last on the way, -1; which: its
@@ -104,7 +107,7 @@ static bool add_source(const Styling *s, const bool *trained, int32_t tensor, in
 {
     const Graph *graph = s->w->graph;
     int32_t op = graph->tensors[tensor].maker;
-    if (op < 0)
+    if (op < 0 || out->left-- == 0)
         return false;
     if (is_of_module(s, op)) {
         Str path = str_from(op_path(graph, op));
@@ -175,7 +178,7 @@ static bool shards_rest(Styling *s, const Columns *columns)
 
 static bool share_columns(Styling *s, const bool *trained, int32_t tensor)
 {
-    Columns columns = {.module = -1};
+    Columns columns = {.module = -1, .left = STEPS_MOST};
     if (s->summed[tensor] || !add_source(s, trained, tensor, -1, 0, &columns))
         return true; /* refused later */
     int64_t n = count_columns(s, &columns);
