@@ -2,6 +2,21 @@
 #include "core/cost/memory_account.h"
 #include "core/step/stored.h"
 
+/* Ends a value when it is made, and so the value whose memory it has, as the gradient of a weight
+ * has that of its transposed view: unless something else reads that. */
+static void end_at_once(Account *a, int32_t at)
+{
+    LiveSpan *span = span_at(a, at);
+    int last = span->first;
+    span->last = last;
+    for (int32_t of = span->whose; of >= 0; of = span_at(a, of)->whose) {
+        LiveSpan *owner = span_at(a, of);
+        if (tensor_n_uses(a->graph, owner->tensor) != 1 || owner->first > last)
+            return;
+        owner->last = owner->last < last ? owner->last : last;
+    }
+}
+
 /* Other values that the gradient is made of, each of which is added to the buffer when it is made:
  * what it is cast from, addends of a parameter with several readers. */
 static void end_addends(Account *a, int32_t op)
@@ -11,9 +26,8 @@ static void end_addends(Account *a, int32_t op)
         if (tensor < 0 || a->class[tensor] != MEMORY_GRADIENT)
             continue;
         for (int32_t at = a->of_tensor[tensor]; at >= 0; at = span_at(a, at)->next) {
-            LiveSpan *span = span_at(a, at);
-            if (!span->filled)
-                span->last = span->first;
+            if (!span_at(a, at)->filled)
+                end_at_once(a, at);
         }
         end_addends(a, a->graph->tensors[tensor].maker);
     }
