@@ -24,12 +24,14 @@ enum { POINTS_MAX = 48 };
 #define SAME 1e-9     /* costs that differ by no more are one */
 #define GAP_FIRST .05 /* of answers whose moves are to be settled, then smaller ones */
 #define GAP_LAST 1e-5
+#define GAP_LIMITED 1e-3 /* by which settled moves may raise an answer under limits of memory */
 #define GAP_RIVALS                                                                                 \
     1e-3          /* from which on what may cost less is looked at, too: it is not much then */
 #define SIDE 1e-3 /* of the price of memory: what is not on its other side */
 #define LEAST_GAIN 1e-4   /* for which another path is searched */
 #define PART_OF_MIXED 0.2 /* of the time left: to mix the choices of equal layers; or: */
 #define MIXED_S 5.0
+#define EASY_S 1.0 /* in which a problem under limits is solved, or its moves are looked at */
 #define PART_OF_PLANS 0.6 /* of the time left: to find a plan, before the bound is sought */
 
 typedef struct {
@@ -52,6 +54,7 @@ typedef struct {
     double best_us;         /* of plans within the limit so far */
     const int32_t *choice;  /* [nodes] of that plan; NULL: it is the session's */
     bool mixes;             /* plans of both sides of a price: find_mixed() */
+    bool knows_all;         /* bounds of all moves are tight: problems under limits are hard else */
     const int32_t *near;    /* [nodes]: an answer before its moves were settled; NULL */
     SolveRivals rivals;     /* of it */
     double gap;             /* to which answers are found whose moves are to be settled */
@@ -150,6 +153,8 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
         how.seconds = seconds_left(s) * (s->mixes ? PART_OF_MIXED : rest ? PART_OF_PLANS : 1);
     else if (s->mixes)
         how.seconds = MIXED_S;
+    if (s->n_points > 0 && !s->knows_all && !s->mixes)
+        how.seconds = how.seconds > 0 ? fmin(how.seconds, EASY_S) : EASY_S;
     progress_stage(s->request->progress, "searching", 0);
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
@@ -214,7 +219,7 @@ static void offer(Search *s, const Plan *plan, const Decision *decisions, int n,
     tell_plan(s);
 }
 
-static bool offer_own_plan(Search *s)
+static void offer_own_plan(Search *s)
 {
     const Plan *own = s->session.plan;
     if (plan_is_legal(own))
@@ -222,7 +227,6 @@ static bool offer_own_plan(Search *s)
               own->decided->stages && own->decided->stages->n > 1 ? plan_step_us(own)
                                                                   : own->priced->totals.step_us,
               NULL);
-    return true;
 }
 
 /* The moment at which a plan passes the limit becomes a point; takes the plan. */
@@ -370,25 +374,43 @@ static int learn_moves(Search *s, InstanceCost kind, const SolveAnswer *answer)
                     : 0);
 }
 
+/* An answer under limits of memory, which takes long to solve: with its moves settled it costs
+ * hardly more than it was solved for. */
+static bool is_settled_enough(Search *s, InstanceCost kind, const SolveAnswer *answer)
+{
+    instance_weigh(s->instance, kind);
+    return instance_cost_us(s->instance, answer->choice) <= answer->objective * (1 + GAP_LIMITED);
+}
+
 /* Solves with moves that cost no more than those of any plan, and settles those of each answer and
- * of cheaper ones near it, until it costs no less than the best plan or all its moves are settled.
- */
+ * of cheaper ones near it, until it costs no less than the best plan or all of them are settled. */
 static bool solve_settled(Search *s, bool rest, InstanceCost kind, SolveAnswer *answer, Error *err)
 {
     bool holds = bounds_hold(s, rest, kind);
-    s->gap = s->unfolded ? 0 : GAP_FIRST; /* what equal layers need is settled before */
+    bool limited = s->n_points > 0;
+    s->gap = s->unfolded || limited ? 0 : GAP_FIRST; /* what most answers need is settled before */
     for (bool ends = false; !ends; ends |= search_is_over(s)) {
         instance_weigh(s->instance, kind);
         if (!solve_now(s, rest, answer, err))
             return false;
-        if (answer->outcome != SOLVE_CHOICE)
+        bool hard = limited && !s->knows_all && answer->outcome != SOLVE_INFEASIBLE;
+        if (answer->outcome != SOLVE_CHOICE && !hard)
             break;
         s->result->bound_us = fmax(s->result->bound_us, holds ? answer->bound : 0);
         ends = is_proven(s);
         s->gap = fmin(s->gap, fmax(GAP_LAST, (1 - answer->bound / answer->objective) / 2));
-        s->near = answer->choice;
-        if (ends || learn_moves(s, kind, answer) > 0)
+        s->near = answer->outcome == SOLVE_CHOICE ? answer->choice : NULL;
+        if (ends)
+            break;
+        if (hard && !answer->proven) {
+            s->knows_all = true;
+            instance_tighten_rivals(s->instance, NULL);
             continue;
+        }
+        if (learn_moves(s, kind, answer) > 0) {
+            ends = limited && is_settled_enough(s, kind, answer);
+            continue;
+        }
         ends = s->gap <= 0 || answer->proven;
         s->gap = s->gap > GAP_LAST ? s->gap / 10 : 0;
     }
@@ -461,6 +483,7 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
     s->result->build_seconds += clock_s() - began_s;
     forget_points(s);
     s->choice = s->near = NULL;
+    s->knows_all = false;
     s->unfolded = unfold;
     s->relaxed_us = 0;
     *over = !s->instance && why.kind == ERROR_CANCELLED;

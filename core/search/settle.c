@@ -175,7 +175,9 @@ int instance_tighten_rivals(Instance *instance, const SolveRivals *rivals)
         int64_t n_entries = (int64_t)table->n_a * table->n_b;
         Arena *scratch = arena_new();
         bool *mark = arena_array(scratch, bool, n_entries);
-        if (!table->joined)
+        if (!rivals)
+            memset(mark, !table->joined, (size_t)n_entries);
+        else if (!table->joined)
             mark_entries(instance, placed, rivals, mark);
         int32_t m = 0;
         for (int64_t e = 0; e < n_entries; e++)

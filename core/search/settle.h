@@ -19,7 +19,7 @@ int instance_tighten_near(Instance *instance, InstanceCost kind, const int32_t *
                           const bool *const *allowed);
 
 /* Tightens the bounds of moves of choices that may be part of a cheaper answer than the one that
- * these are rivals of. Returns the number of bounds tightened. */
+ * these are rivals of; NULL: of all. Returns the number of bounds tightened. */
 int instance_tighten_rivals(Instance *instance, const SolveRivals *rivals);
 
 #endif
