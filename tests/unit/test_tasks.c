@@ -130,7 +130,7 @@ static TaskRow rows[] = {
      .facts = {"14.5 GiB a micro-batch, 29.0 GiB at the peak", "input_layernorm", "4.2 GiB"},
      .trains = true},
     {"when in the step is the peak", "", "6", 1,
-     .facts = {"OVER THE STEP  ^ the peak 46.2 GiB at 376.2 ms, 2 in flight",
+     .facts = {"OVER THE STEP  ^ the peak", "46.2 GiB", " at 376.2 ms, 2 in flight",
                "at 376.2 ms, backward of micro-batch 0 on stage 0, 2 in flight"},
      .trains = true},
     {"what would ZeRO-2 save or cost", "", "6", 1, .facts = {"zero=2", "−7.5 GiB", "+84.1 ms"},
