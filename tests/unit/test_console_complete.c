@@ -83,7 +83,7 @@ static OfferRow rows[] = {
     {"fields_of_a_tensor", "g:op('lm_head').out[1].sh", "shape sharding"},
     {"of_a_node_s_name", "for i, node in ipairs(g:nodes()) do node:inp", "inputs input"},
     {"of_nobody_knows_what", "x:cons", "consumers"},
-    {"of_the_devices", "resource.", "ngpus mesh options trains"},
+    {"of_the_devices", "resource.", "ngpus mesh options trains notes"},
     {"axes_of_the_mesh", "resource.mesh.", "dp tp"},
     {"a_global", "gra", "graph"},
     {"nothing_at_all", "", ""},
