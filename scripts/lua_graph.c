@@ -610,8 +610,10 @@ const LuaEntry graph_methods[] = {
      "nothing is a warning. Refused if a pin shards the tensor by one of the axes."},
     {"unreduced", graph_unreduced, "(what: target|target[], axes: axes)",
      "The tensors stay partial over these axes: each rank along them has an addend, and no sum is "
-     "inserted here. A pattern that matches nothing is a warning. Refused if a pin shards the "
-     "tensor by one of the axes."},
+     "inserted here. An Add that makes one adds what is not partial on the ranks at coordinate 0 "
+     "alone. A pattern that matches nothing is a warning. Refused if a pin shards the tensor by "
+     "one "
+     "of the axes."},
     {"tie", graph_tie, "(name: string, what: target|target[])",
      "All tensors in the group of that name have one sharding: an axis that reaches one of them "
      "reaches all. A pattern that matches nothing is a warning."},

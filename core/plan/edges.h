@@ -4,9 +4,10 @@
  * Made: the projection of the maker's cut, partial over axes that shard a reduce dim. Needed: the
  * projection of the reader's cut. A partial value stays partial only through an op that is linear
  * in that operand and does not enlarge it, is the only reader of the value and is not itself
- * sharded by those axes. A sum of values that are partial over the same axes stays partial, too.
- * For every other reader it is reduced. An unpinned parameter is stored in the sharding that all
- * its uses agree on, else replicated.
+ * sharded by those axes. A sum of values that are partial over the same axes stays partial, too; so
+ * does one whose result is marked `unreduced` if an addend is partial: others are added by the
+ * ranks at coordinate 0 alone. For every other reader it is reduced. An unpinned parameter is
+ * stored in the sharding that all its uses agree on, else replicated.
  *
  * If maker and reader run on different parts of the mesh, the reshard sends the value from one to
  * the other, through the stages in between that relay values (stage.h). Such a stage holds the

@@ -26,6 +26,16 @@ static bool is_leaf(const Edges *e, int32_t op, int operand)
            inferred->forward->on_parameters[inferred->graph->of[op]];
 }
 
+/* The axes over which a mark leaves the result of the op partial, or of the op that it repeats. */
+static AtomSet marked(const Edges *e, int32_t op)
+{
+    const Graph *graph = e->plan->inferred->graph;
+    int32_t marked =
+        e->plan->inferred->forward && graph->phase[op] == PHASE_AGAIN ? graph->of[op] : op;
+    int32_t made = graph->ops[op].n_outputs == 1 ? op_outputs(graph, marked)[0] : -1;
+    return e->unreduced && made >= 0 ? e->unreduced[made] : 0;
+}
+
 /* The axes over which input `operand` is partial and may stay partial through the op; 0 if it must
  * be reduced first. */
 static AtomSet passing(const Edges *e, int32_t op, int operand)
@@ -34,8 +44,9 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     const OpSpace *space = program_space(plan->inferred, op);
     int32_t t = op_inputs(plan->inferred->graph, op)[operand];
     bool leaf = is_leaf(e, op, operand);
-    if (t < 0 || plan->moved->sharding[t] < 0 ||
-        (space->operand[operand].linear == LINEAR_NO && !leaf))
+    bool may = leaf || space->operand[operand].linear != LINEAR_NO ||
+               (space->operand[operand].addend && marked(e, op));
+    if (t < 0 || plan->moved->sharding[t] < 0 || !may)
         return 0;
     const Sharding *sharding = plan_sharding(plan, t);
     const OpCut *cut = program_cut(plan, op);
@@ -61,23 +72,24 @@ static bool can_join(const Plan *plan, const Sharding *has, const Sharding *need
     return true;
 }
 
-/* A sum of gradients, or of their squares, whose addends all lie as it needs them, or are sharded
- * by axes over which others are partial. Addends that are not partial over such an axis are joined
- * by being zero at all its coordinates but the first, or outside of their shard, which moves
- * nothing. */
+/* A sum of gradients, or of their squares, or one that a mark leaves partial, whose addends all lie
+ * as it needs them, or are sharded by axes over which others are partial. Addends that are not
+ * partial over such an axis are joined by being zero at all its coordinates but the first, or
+ * outside of their shard, which moves nothing. */
 static bool joins_addends(Edges *e, int32_t op, AtomSet partial)
 {
     const Plan *plan = e->plan;
     const OpSpace *space = program_space(plan->inferred, op);
-    if (!is_behind(e, op) || space->gradient)
+    if (!partial || space->gradient)
         return false;
     const int32_t *ids = edges_projections(e, op);
     for (int i = 0; i < space->n_inputs; i++) {
         int32_t t = op_inputs(plan->inferred->graph, op)[i];
-        if (space->operand[i].linear != LINEAR_TOGETHER || t < 0 || plan->moved->sharding[t] < 0 ||
-            ids[i] < 0)
+        bool addend = space->operand[i].linear == LINEAR_TOGETHER || space->operand[i].addend;
+        if (!addend || t < 0 || plan->moved->sharding[t] < 0 || ids[i] < 0)
             return false;
-        if (!can_join(plan, plan_sharding(plan, t), shardings_at(plan->shardings, ids[i]), partial))
+        if (plan->inferred->graph->tensors[t].maker >= 0 &&
+            !can_join(plan, plan_sharding(plan, t), shardings_at(plan->shardings, ids[i]), partial))
             return false;
     }
     return space->n_inputs > 1;
@@ -126,7 +138,8 @@ AtomSet partial_read(const Edges *e, int32_t op, int operand, const PassedPartia
 PassedPartials partial_passed(Edges *e, int32_t op)
 {
     const Graph *graph = e->plan->inferred->graph;
-    AtomSet any = is_behind(e, op) ? passing_any(e, op) : 0;
+    AtomSet may = is_behind(e, op) ? ~(AtomSet)0 : rules_hold(e, op) ? marked(e, op) : 0;
+    AtomSet any = may ? may & passing_any(e, op) : 0;
     PassedPartials partials = {.joined = joins_addends(e, op, any)};
     if (rules_hold(e, op))
         partials.passed = partials.joined ? any : passed_by_rules(e, op);

@@ -110,6 +110,8 @@ typedef struct {
     Linear linear;           /* inputs */
     bool once;               /* inputs: an addend beside a cut reduce dim, added only by ranks whose
                                 coordinates on all axes that cut reduce dims are 0 (Gemm's C) */
+    bool addend;             /* inputs of a sum: a rank may have zeros in place of it, if others add
+                                it (core/plan/edges.h) */
     bool absent;             /* an optional operand that is not there */
     bool ignored;            /* `?`: not analysed, always replicated */
     uint16_t no_grad_reduce; /* inputs: index dims whose cut leaves the gradient whole, `: /m`;

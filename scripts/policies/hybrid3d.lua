@@ -20,6 +20,7 @@ local megatron = include "megatron"
 
 OPTIONS = common.options{
     {"cut_vocabulary", true, "shard the embedding and the head by vocabulary"},
+    roles.one_sum,
     {"sequence_parallel", false, "shard the sequence by tp between the sharded matmuls"},
     {"keep_gathered", false, "keep what is gathered along the sequence for the backward pass"},
     {"training", true, "false: inference, whose stages run forward alone"},

@@ -3,8 +3,8 @@
 -- When: layers are too large, or too slow, for one device, and tp devices are on one fast link.
 -- What: tp shards pairs of matmuls, the first by columns (n), the second by rows (k): attention by
 --     heads, the MLP by its hidden dim. Forward that is two all-reduces a layer, or one where
---     attention and MLP are added in one sum. The vocabulary is sharded too: one more all-reduce,
---     after the embedding, and logits that stay sharded. dp shards the batch dim of each input.
+--     attention and MLP are added in one sum; with biases between, by one_sum. The vocabulary is
+--     sharded too: one more all-reduce, and logits that stay sharded. dp shards the batch.
 --     Matmuls are recognised by the structure of the graph, so that one file does for all
 --     transformers, whatever exporter wrote them; a table of notes says what was found.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron
@@ -16,7 +16,7 @@ local common = include "lib/common"
 local roles = include "lib/roles"
 local zero = include "lib/zero"
 
-OPTIONS = common.options{{"cut_vocabulary", true, "shard the embedding and the head by vocabulary"}, zero.options(0)}
+OPTIONS = common.options{{"cut_vocabulary", true, "shard the embedding and the head by vocabulary"}, roles.one_sum, zero.options(0)}
 
 local function cut_weights(graph, policy, resource, axis)
     local size, found = resource.mesh[axis], roles.find(graph, policy)
@@ -26,6 +26,7 @@ local function cut_weights(graph, policy, resource, axis)
         roles.shard(graph, found.embedding, axis, size)
         roles.shard(graph, found.head, axis, size)
     end
+    if resource.options.one_sum then roles.reduce_once(graph, found.row) end
     if resource.notes then roles.report(graph, found, axis, size) end
 end
 

@@ -22,6 +22,7 @@ local megatron = include "megatron"
 
 OPTIONS = common.options{
     {"cut_vocabulary", true, "shard the embedding and the head by vocabulary"},
+    roles.one_sum,
     {"keep_gathered", false, "keep what is gathered along the sequence for the backward pass"},
     zero.options(0)
 }

@@ -447,7 +447,7 @@ static void an_option_of_the_policy_is_set_here(void **state)
     app_type(app, STR("8"));
     screen_says(app,
                 (const char *const[]){
-                    "options  cut_vocabulary false, zero 0, zero_axis dp, micro_batch 0", NULL});
+                    "options  cut_vocabulary false, one_sum false, zero 0, zero_axis dp", NULL});
     app_type(app, STR(":set policy.cut_vocab<Enter>"));
     screen_says(app, (const char *const[]){"did you mean 'policy.cut_vocabulary'?", NULL});
     app_type(app, STR(":set policy.cut_vocabulary<Enter>"));

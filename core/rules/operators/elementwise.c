@@ -33,8 +33,10 @@ static bool sum(RuleCall *call, Error *err)
     if (!dims_pointwise(call, call->dtype[0], err))
         return false;
     bool grows = false;
-    for (int i = 0; i < call->n_inputs; i++)
+    for (int i = 0; i < call->n_inputs; i++) {
         grows |= !call->shape[i] || !shape_equal(call->shape[i], &call->out_shape[0]);
+        call->space->operand[i].addend = call->n_inputs > 1;
+    }
     for (int i = 0; i < call->n_inputs && !grows; i++)
         call->space->operand[i].linear = call->n_inputs == 1 ? LINEAR_ALONE : LINEAR_TOGETHER;
     return true;

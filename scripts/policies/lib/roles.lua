@@ -229,6 +229,35 @@ local function keep_partial_sums(graph)
     end
 end
 
+-- The sums that a value goes through, one after another, as long as nothing else reads it.
+local function sums_of(graph, value)
+    local sums = {}
+    while true do
+        local readers = graph:consumers(value)
+        local node = #readers == 1 and readers[1]
+        if not node or node.name ~= "Add" or #node:output(0).shape ~= #value.shape then return sums end
+        value = node:output(0)
+        sums[#sums + 1] = value
+    end
+end
+
+-- Where an attention and an MLP that run side by side have biases, or one is added to the residual
+-- stream before the other: the sum of all stays partial, and is reduced once.
+local function reduce_once(graph, rows)
+    local first = {}
+    for _, role in ipairs(rows) do
+        local sums = role.cut and sums_of(graph, role.node:output(0)) or {}
+        for i, sum in ipairs(sums) do
+            local other = first[sum.name]
+            if other and other.axis == role.cut.axis then
+                graph:unreduced(table.move(sums, 1, i, #other.sums + 1, other.sums), other.axis)
+                break
+            end
+            first[sum.name] = {axis = role.cut.axis, sums = table.move(sums, 1, i, 1, {})}
+        end
+    end
+end
+
 -- What the matmuls behind norms read, [batch, sequence, width], each once. Those of two dims read a
 -- view of it.
 local function normed(graph)
@@ -365,9 +394,11 @@ local function attend(graph, axis, size, style, zigzag)
 end
 
 return {
+    one_sum = {"one_sum", false, "where an attention and an MLP are side by side, reduce the sum of both once"},
     find = find,
     attend = attend,
     shard = shard,
+    reduce_once = reduce_once,
     report = report,
     cut_sequence = cut_sequence,
     cut_cache = cut_cache,
