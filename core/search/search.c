@@ -408,7 +408,7 @@ static bool solve_settled(Search *s, bool rest, InstanceCost kind, SolveAnswer *
             continue;
         }
         if (learn_moves(s, kind, answer) > 0) {
-            ends = limited && is_settled_enough(s, kind, answer);
+            ends = rest && s->knows_all && is_settled_enough(s, kind, answer);
             continue;
         }
         ends = s->gap <= 0 || answer->proven;
