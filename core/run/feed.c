@@ -317,8 +317,11 @@ static bool count_up(Arena *arena, const Inferred *inferred, int32_t tensor, Vec
 {
     const Shape *shape = inferred_shape(inferred, tensor);
     if (!shape || inferred->dtype[tensor] != DT_F32)
-        return error_kind(err, ERROR_USAGE, "input '%s' is not f32 of known sizes",
-                          tensor_name(inferred->graph, tensor));
+        return error_kind(
+            err, ERROR_USAGE,
+            "no data set is beside the model, and input '%s' is not f32 of known sizes: "
+            "MODEL --vectors DIR takes one from elsewhere",
+            tensor_name(inferred->graph, tensor));
     int64_t n = shape_elements(shape);
     float *elements = arena_array(arena, float, n);
     for (int64_t i = 0; i < n; i++)
