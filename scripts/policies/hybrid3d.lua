@@ -57,7 +57,7 @@ function PAS(graph, resource)
         {"pp", "there is one stage"},
     }, {"cp", "ep", table.unpack((zero.axes(resource)))})
     common.cut_batch(graph, batch)
-    if mesh.tp then megatron.cut_weights(graph, "hybrid3d.lua", resource, "tp") end
+    if mesh.tp then megatron.cut_weights(graph, "hybrid3d.lua", resource, "tp", resource.options.one_sum) end
     local others = stages.with_copies(mesh.dp and {"dp"} or {}, "pp", resource)
     if mesh.ep and roles.shard_experts(graph, others) == 0 then
         print("no matmul of stacked experts was found: ep shards the batch alone")

@@ -18,7 +18,7 @@ local zero = include "lib/zero"
 
 OPTIONS = common.options{{"cut_vocabulary", true, "shard the embedding and the head by vocabulary"}, roles.one_sum, zero.options(0)}
 
-local function cut_weights(graph, policy, resource, axis)
+local function cut_weights(graph, policy, resource, axis, one_sum)
     local size, found = resource.mesh[axis], roles.find(graph, policy)
     roles.shard(graph, found.column, axis, size)
     roles.shard(graph, found.row, axis, size)
@@ -26,7 +26,7 @@ local function cut_weights(graph, policy, resource, axis)
         roles.shard(graph, found.embedding, axis, size)
         roles.shard(graph, found.head, axis, size)
     end
-    if resource.options.one_sum then roles.reduce_once(graph, found.row) end
+    if one_sum then roles.reduce_once(graph, found.row) end
     if resource.notes then roles.report(graph, found, axis, size) end
 end
 
@@ -40,7 +40,7 @@ function PAS(graph, resource)
     }, zero.axes(resource))
     common.cut_batch(graph, batch)
     if resource.mesh.tp then
-        cut_weights(graph, "megatron.lua", resource, "tp")
+        cut_weights(graph, "megatron.lua", resource, "tp", resource.options.one_sum)
     end
     zero.store(graph, resource)
     common.schedule(graph, resource)

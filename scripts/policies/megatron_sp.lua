@@ -37,7 +37,7 @@ function PAS(graph, resource)
     }, zero.axes(resource))
     common.cut_batch(graph, batch)
     if resource.mesh.tp then
-        megatron.cut_weights(graph, "megatron_sp.lua", resource, "tp")
+        megatron.cut_weights(graph, "megatron_sp.lua", resource, "tp", resource.options.one_sum)
         roles.cut_sequence(graph, "tp", resource.options.keep_gathered)
     end
     zero.store(graph, resource)

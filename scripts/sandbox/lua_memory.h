@@ -3,8 +3,8 @@
  * A script makes and drops tables and texts of a few sizes by the hundred thousand; as blocks of
  * the C library they take a tenth of its time.
  */
-#ifndef SCRIPTS_LUA_MEMORY_H
-#define SCRIPTS_LUA_MEMORY_H
+#ifndef SCRIPTS_SANDBOX_LUA_MEMORY_H
+#define SCRIPTS_SANDBOX_LUA_MEMORY_H
 
 #include <stddef.h>
 

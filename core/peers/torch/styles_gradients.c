@@ -24,7 +24,8 @@ static bool is_of_module(const Styling *s, int32_t op)
 }
 
 /* Per tensor: whether it is made of what a matmul or a lookup with a weight gives, or of parameters
- * outside of their modules, so that it has a gradient. Frequencies of rotary embeddings have none.
+ * outside of their modules, so that it has a gradient. Frequencies of rotary embeddings have none,
+ * nor what a file declares a buffer.
  */
 static bool *find_trained(const Styling *s)
 {
@@ -39,8 +40,9 @@ static bool *find_trained(const Styling *s)
         bool between = !is_of_module(s, op);
         for (int i = 0; i < graph->ops[op].n_inputs; i++) {
             int32_t t = op_inputs(graph, op)[i];
-            any |= t >= 0 &&
-                   (trained[t] || (between && tensor_is_parameter(s->w->session->inferred, t)));
+            bool weight = t >= 0 && between && !graph->tensors[t].buffer &&
+                          tensor_is_parameter(s->w->session->inferred, t);
+            any |= t >= 0 && (trained[t] || weight);
         }
         for (int i = 0; i < graph->ops[op].n_outputs; i++) {
             int32_t t = op_outputs(graph, op)[i];
