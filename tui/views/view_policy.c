@@ -120,14 +120,15 @@ static void draw_options(const Ui *ui, Pen *pen)
     for (int i = 0; i < options->n; i++) {
         const PolicyOption *option = &options->at[i];
         bool changed = strcmp(option->value, option->fallback) != 0;
-        int need = (int)(strlen(option->name) + strlen(option->value)) + 3;
+        const char *value = *option->value ? option->value : "\"\"";
+        int need = (int)(strlen(option->name) + strlen(value)) + 3;
         pen_puts(pen, ROLE_DIM, i > 0 ? ", " : "");
         if (folds && pen->x + need > pen->area.w) {
             pen_line(pen);
             pen_tab(pen, 10);
         }
         pen_printf(pen, ROLE_DIM, "%s ", option->name);
-        pen_printf(pen, changed ? ROLE_NOTE : ROLE_TEXT, "%s", option->value);
+        pen_printf(pen, changed ? ROLE_NOTE : ROLE_TEXT, "%s", value);
     }
     if (!folds || pen->x + 28 < pen->area.w)
         pen_puts(pen, ROLE_DIM, "   :set policy.NAME=VALUE");
