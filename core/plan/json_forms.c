@@ -176,3 +176,11 @@ Json *json_of_finding(const Finding *finding)
         json_set_int(out, "column", finding->column);
     return out;
 }
+
+Json *json_of_findings(const Findings *findings)
+{
+    Json *out = json_array();
+    for (int i = 0; i < findings->n; i++)
+        json_add(out, json_of_finding(&findings->at[i]));
+    return out;
+}

@@ -34,5 +34,6 @@ Json *json_of_placements(const Sharding *sharding, const Mesh *mesh);   /* ["S(0
 
 Json *json_of_step(const Step *step, const Mesh *mesh);
 Json *json_of_finding(const Finding *finding);
+Json *json_of_findings(const Findings *findings); /* an array */
 
 #endif

@@ -338,14 +338,6 @@ static Json *write_stages(PlanWriter *w)
     return out;
 }
 
-static Json *write_findings(const Findings *findings)
-{
-    Json *out = json_array();
-    for (int i = 0; i < findings->n; i++)
-        json_add(out, json_of_finding(&findings->at[i]));
-    return out;
-}
-
 Json *plan_json(const Session *session)
 {
     PlanWriter w = {.plan = session->plan, .graph = session->graph};
@@ -373,7 +365,7 @@ Json *plan_json(const Session *session)
         TrainingCost cost = training_cost(w.scratch, w.plan, session->groups);
         json_set(out, "training", training_json(&cost));
     }
-    json_set(out, "findings", write_findings(&w.plan->findings));
+    json_set(out, "findings", json_of_findings(&w.plan->findings));
 
     for (int32_t i = 0; i < n; i++)
         json_free(w.sharding[i]);

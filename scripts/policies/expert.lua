@@ -34,7 +34,7 @@ function PAS(graph, resource)
     }, zero.axes(resource))
     common.cut_batch(graph, batch_axes(resource))
     if mesh.ep and roles.shard_experts(graph, mesh.dp and {"dp"} or {}) == 0 then
-        print("no matmul of stacked experts was found: ep shards the batch alone")
+        graph:warn("no matmul of stacked experts was found: ep shards the batch alone", "a mesh without ep: dp shards the batch, too", "no-experts")
     end
     zero.store(graph, resource, false, {"ep"})
     common.schedule(graph, resource)

@@ -60,7 +60,7 @@ function PAS(graph, resource)
     if mesh.tp then megatron.cut_weights(graph, "hybrid3d.lua", resource, "tp", resource.options.one_sum) end
     local others = stages.with_copies(mesh.dp and {"dp"} or {}, "pp", resource)
     if mesh.ep and roles.shard_experts(graph, others) == 0 then
-        print("no matmul of stacked experts was found: ep shards the batch alone")
+        graph:warn("no matmul of stacked experts was found: ep shards the batch alone", "a mesh without ep: dp shards the batch, too", "no-experts")
     end
     cut_sequence(graph, resource)
     zero.store(graph, resource, nil, {"cp", "ep"})

@@ -105,6 +105,12 @@ same "gradient of a part of one element" \
     "$("$DIMSCOPE" rule Concat --gradient --shapes 4x6,4x1 --attr axis=1 | grep -Fxc '  d0 n^ -> d0 1')" 1
 
 # A batch that does not divide is on the page of a step, sizes of weights that do not are not.
+for form in "" "--json"; do
+    # shellcheck disable=SC2086
+    same "estimate $form warns of an axis for experts that are not there" \
+        "$("$DIMSCOPE" estimate samples/models/llama-3-tiny.json -m dp=2,ep=2 $form |
+            grep -o "no matmul of stacked experts was found")" "no matmul of stacked experts was found"
+done
 same "estimate tells an uneven batch" \
     "$("$DIMSCOPE" estimate samples/models/tiny-gpt.onnx -m dp=3 -p dp --dim batch=8 |
         grep -c "dim 0 of input_ids is uneven: .* 3 on the first rank")" 1

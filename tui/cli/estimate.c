@@ -92,6 +92,7 @@ static Json *page_json(const Page *page)
     if (plan->decided->stages)
         json_set(out, "schedule", schedule_json(plan, false));
     json_set(out, "changes", changes_json(page));
+    json_set(out, "findings", estimate_parts_findings_json(page->cli->arena, plan));
     if (page->against.n > 0)
         json_set(out, "against", against_json(page->cli->arena, &page->against));
     return out;

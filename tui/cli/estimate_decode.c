@@ -167,6 +167,7 @@ static Json *page_json(Cli *cli, const Session *session, const DecodePage *page,
         json_set(out, "prefill", step_json(&page->prefill, n));
     json_set(out, "parts", estimate_parts_json(cli->arena, session->mesh, parts));
     json_set(out, "growth", growth);
+    json_set(out, "findings", estimate_parts_findings_json(cli->arena, session->plan));
     json_set(out, "most_context", most_json(page->most_context));
     json_set(out, "most_batch", most_json(page->most_batch));
     return out;

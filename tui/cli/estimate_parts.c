@@ -2,6 +2,7 @@
 
 #include "core/base/table.h"
 #include "core/base/units.h"
+#include "core/plan/json_forms.h"
 #include "tui/cli/plan_text.h"
 #include "core/plan/plan_machine.h"
 
@@ -27,13 +28,25 @@ static bool is_grave(const Graph *graph, const Finding *it)
            (strcmp(it->code, "uneven") == 0 && graph->tensors[it->tensor].kind == TENSOR_INPUT);
 }
 
-void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out)
+static Findings grave_findings(Arena *scratch, const Plan *plan)
 {
     const Findings *all = &plan->findings;
     Findings grave = {0};
     for (int i = 0; i < all->n; i++)
         if (is_grave(plan->inferred->graph, &all->at[i]))
             vec_push(scratch, &grave, all->at[i]);
+    return grave;
+}
+
+Json *estimate_parts_findings_json(Arena *scratch, const Plan *plan)
+{
+    Findings grave = grave_findings(scratch, plan);
+    return json_of_findings(&grave);
+}
+
+void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out)
+{
+    Findings grave = grave_findings(scratch, plan);
     plan_text_findings(&grave, out);
     if (grave.n > 0)
         buf_putc(out, '\n');

@@ -31,5 +31,6 @@ void estimate_parts_changes(Arena *scratch, const Plan *plan, const EstimateChan
 /* Warnings and errors of the plan, and inputs that do not divide, followed by an empty line; other
  * notes are shown only by `plan`. */
 void estimate_parts_findings(Arena *scratch, const Plan *plan, Buf *out);
+Json *estimate_parts_findings_json(Arena *scratch, const Plan *plan); /* an array of them */
 
 #endif

@@ -192,13 +192,10 @@ static Json *limits_json(const Limit *limits, int n)
 
 static void check_json(Cli *cli, const Session *session, bool ok, const Limit *limits, int n)
 {
-    const Findings *findings = &session->plan->findings;
-    Json *out = json_object(), *list = json_array();
-    for (int i = 0; i < findings->n; i++)
-        json_add(list, json_of_finding(&findings->at[i]));
+    Json *out = json_object();
     json_set_bool(out, "ok", ok);
     json_set(out, "limits", limits_json(limits, n));
-    json_set(out, "findings", list);
+    json_set(out, "findings", json_of_findings(&session->plan->findings));
     cli_write_json(cli, out);
 }
 

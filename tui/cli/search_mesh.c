@@ -263,14 +263,6 @@ static Findings left_out(Arena *arena, const Plan *plan)
     return out;
 }
 
-static Json *left_out_json(const Findings *findings)
-{
-    Json *out = json_array();
-    for (int i = 0; i < findings->n; i++)
-        json_add(out, json_of_finding(&findings->at[i]));
-    return out;
-}
-
 static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *result)
 {
     PinPrices prices = {0};
@@ -288,7 +280,7 @@ static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *re
     Findings findings = left_out(cli->arena, request->session->plan);
     if (cli->options.json) {
         Json *root = result_json(request->session, result);
-        json_set(root, "findings", left_out_json(&findings));
+        json_set(root, "findings", json_of_findings(&findings));
         if (priced)
             json_set(root, conflict ? "conflict_of" : "pins",
                      pins_json(cli->arena, request, &prices, conflict));
