@@ -30,9 +30,9 @@ static bool is_leaf(const Edges *e, int32_t op, int operand)
 static AtomSet marked(const Edges *e, int32_t op)
 {
     const Graph *graph = e->plan->inferred->graph;
-    int32_t marked =
-        e->plan->inferred->forward && graph->phase[op] == PHASE_AGAIN ? graph->of[op] : op;
-    int32_t made = graph->ops[op].n_outputs == 1 ? op_outputs(graph, marked)[0] : -1;
+    bool repeats = e->plan->inferred->forward && graph->phase[op] == PHASE_AGAIN;
+    int32_t first = repeats ? graph->of[op] : op;
+    int32_t made = graph->ops[op].n_outputs == 1 ? op_outputs(graph, first)[0] : -1;
     return e->unreduced && made >= 0 ? e->unreduced[made] : 0;
 }
 
