@@ -274,12 +274,7 @@ static Graph *rebuilt(Collecting *c, Error *err)
     }
     rewrite_copy_ends(c->builder, graph, c->now);
     rewrite_copy_ops(c->builder, graph, c->now, &(RewriteOps){c, emit, drops});
-    Graph *out = graph_seal(c->builder, err);
-    if (out) {
-        out->n_nodes = graph->n_nodes;
-        out->lines = graph->lines ? c->lines.at : NULL;
-    }
-    return out;
+    return rewrite_seal_like(c->builder, graph, c->lines.at, err);
 }
 
 bool collect_in_loops(const Inferred *inferred, Graph **out, int *n, Error *err)

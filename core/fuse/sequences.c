@@ -341,12 +341,7 @@ static Graph *rebuilt(Apart *a, Error *err)
         else
             copy_op(a, op);
     }
-    Graph *out = graph_seal(a->builder, err);
-    if (out) {
-        out->n_nodes = graph->n_nodes;
-        out->lines = graph->lines ? a->lines.at : NULL;
-    }
-    return out;
+    return rewrite_seal_like(a->builder, graph, a->lines.at, err);
 }
 
 /* *n_apart: the ops that are replaced. */

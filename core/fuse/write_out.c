@@ -112,12 +112,7 @@ static Graph *rebuilt(WriteOut *w, Error *err)
         w->now[t] = rewrite_copy_tensor(w->builder, graph, t);
     rewrite_copy_ends(w->builder, graph, w->now);
     rewrite_copy_ops(w->builder, graph, w->now, &(RewriteOps){w, emit_op, NULL});
-    Graph *out = graph_seal(w->builder, err);
-    if (out) {
-        out->n_nodes = graph->n_nodes;
-        out->lines = graph->lines ? w->lines.at : NULL;
-    }
-    return out;
+    return rewrite_seal_like(w->builder, graph, w->lines.at, err);
 }
 
 bool write_out(const Inferred *inferred, Findings *notes, Graph **out, Error *err)

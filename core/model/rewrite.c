@@ -390,10 +390,15 @@ Graph *rewrite_seal(Rewrite *rewrite, Error *err)
     add_tensors(&s);
     add_ops(&s);
     add_bodies(&s);
-    Graph *out = graph_seal(s.builder, err);
+    return rewrite_seal_like(s.builder, graph, s.lines.at, err);
+}
+
+Graph *rewrite_seal_like(GraphBuilder *builder, const Graph *graph, int32_t *lines, Error *err)
+{
+    Graph *out = graph_seal(builder, err);
     if (!out)
         return NULL;
     out->n_nodes = graph->n_nodes;
-    out->lines = graph->lines ? s.lines.at : NULL;
+    out->lines = graph->lines ? lines : NULL;
     return out;
 }

@@ -59,4 +59,8 @@ typedef struct {
 void rewrite_copy_ops(GraphBuilder *builder, const Graph *graph, const int32_t *tensor,
                       const RewriteOps *ops);
 
+/* Seals the graph that `graph` became; lines: by new op, taken if `graph` has lines. NULL with the
+ * builder's fault. */
+Graph *rewrite_seal_like(GraphBuilder *builder, const Graph *graph, int32_t *lines, Error *err);
+
 #endif
