@@ -115,7 +115,8 @@ static Graph *rebuilt(WriteOut *w, Error *err)
     return rewrite_seal_like(w->builder, graph, w->lines.at, err);
 }
 
-bool write_out(const Inferred *inferred, Findings *notes, Graph **out, Error *err)
+/* Sets *out to the new graph, in the arena of the old one; NULL if nothing changes. */
+static bool write_out(const Inferred *inferred, Findings *notes, Graph **out, Error *err)
 {
     const Graph *graph = inferred->graph;
     WriteOut w = {
@@ -130,4 +131,38 @@ bool write_out(const Inferred *inferred, Findings *notes, Graph **out, Error *er
         *out = rebuilt(&w, err);
     arena_free(w.scratch);
     return !any || *out;
+}
+
+/* Those of tensors that the graph has: others may be made when ops are written out. */
+static GivenValues given_here(Arena *arena, const Graph *graph, const GivenValues *given)
+{
+    GivenValues here = {0};
+    for (int i = 0; given && i < given->n; i++)
+        if (graph_find_tensor(graph, given->at[i].tensor) >= 0)
+            vec_push(arena, &here, given->at[i]);
+    return here;
+}
+
+Inferred *infer_written(Arena *arena, Graph **graph, const Registry *registry,
+                        const DimBindings *bindings, const GivenValues *given, bool allow_free,
+                        Progress *progress, Findings *notes, Error *err)
+{
+    Graph *next = *graph;
+    Inferred *inferred = NULL;
+    GivenValues here = {0};
+    Findings kept = {0};
+    while (next) {
+        *graph = next;
+        kept.n = 0;
+        here = given_here(arena, *graph, given);
+        inferred =
+            infer_watched(arena, *graph, registry, bindings, &here, allow_free, progress, err);
+        if (!inferred || !write_out(inferred, &kept, &next, err))
+            return NULL;
+    }
+    for (int i = 0; i < kept.n; i++)
+        vec_push(arena, notes, kept.at[i]);
+    if (given && here.n < given->n) /* which is refused with the tensor that is not there */
+        return infer_watched(arena, *graph, registry, bindings, given, allow_free, progress, err);
+    return inferred;
 }

@@ -9,10 +9,15 @@
 #ifndef CORE_FUSE_WRITE_OUT_H
 #define CORE_FUSE_WRITE_OUT_H
 
+#include "core/base/progress.h"
 #include "core/rules/infer.h"
 
-/* Sets *graph to the new graph, in the arena of the old one; NULL if nothing changes. Adds a note
- * for each operator of which an op stays, with the reason. */
-bool write_out(const Inferred *inferred, Findings *notes, Graph **graph, Error *err);
+/* Infers *graph as infer_watched() does, and writes out its ops and those that they are made of,
+ * until none is left; *graph is the last graph then, in the arena of the first. given: elements of
+ * tensors of either. Adds a note for each operator of which an op stays, with the reason. NULL on
+ * error. */
+Inferred *infer_written(Arena *arena, Graph **graph, const Registry *registry,
+                        const DimBindings *bindings, const GivenValues *given, bool allow_free,
+                        Progress *progress, Findings *notes, Error *err);
 
 #endif

@@ -231,33 +231,15 @@ static void find_again(const Graph *from, const Graph *to, int32_t *tensors, int
             tensors[i] = graph_find_tensor(to, str_from(tensor_name(from, tensors[i])));
 }
 
-/* Ops become those that they are made of. */
-static bool write_out_case(GradientCase *c, Inferred **inferred, Error *err)
-{
-    const DimBindings none = {0};
-    Graph *graph = c->graph;
-    while (graph) {
-        Findings notes = {0};
-        if (!write_out(*inferred, &notes, &graph, err))
-            return false;
-        if (!graph)
-            break;
-        c->graph = graph;
-        *inferred = infer(c->arena, graph, (*inferred)->registry, &none, false, err);
-        if (!*inferred)
-            return false;
-    }
-    return true;
-}
-
 /* Loops are unrolled; those that cannot be are refused, since ops are run one after the other. */
 static const Inferred *infer_case(GradientCase *c, Error *err)
 {
     DimBindings none = {0};
+    Findings notes = {0};
     Graph *given = c->graph;
-    Inferred *inferred = infer(c->arena, given, registry_new(c->arena), &none, false, err);
-    if (!inferred || !write_out_case(c, &inferred, err) ||
-        !rewrite_for_gradients(&c->graph, &inferred, &none, NULL, NULL, err))
+    Inferred *inferred = infer_written(c->arena, &c->graph, registry_new(c->arena), &none, NULL,
+                                       false, NULL, &notes, err);
+    if (!inferred || !rewrite_for_gradients(&c->graph, &inferred, &none, NULL, NULL, err))
         return NULL;
     if (c->graph != given) {
         find_again(given, c->graph, c->tensors.at, c->tensors.n);

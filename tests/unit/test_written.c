@@ -6,8 +6,6 @@
 #include "core/rules/example.h"
 #include "core/rules/written/written.h"
 
-enum { DEPTH_MAX = 4 };
-
 /* Examples that stay whole, and why. */
 static const struct {
     const char *operator, * part;
@@ -26,20 +24,17 @@ static const Inferred *inferred_of(Arena *arena, const Graph *graph)
     return inferred;
 }
 
-/* Until nothing changes. *kept_by: the note of what stays. */
-static const Inferred *written(Arena *arena, const Inferred *inferred, const char **kept_by)
+/* *kept_by: the note of what stays. */
+static const Inferred *written(Arena *arena, Graph *graph, const char **kept_by)
 {
+    const DimBindings none = {0};
     Error err = {0};
-    Graph *graph = NULL;
-    for (int i = 0; i < DEPTH_MAX; i++) {
-        Findings notes = {0};
-        if (!write_out(inferred, &notes, &graph, &err))
-            fail_msg("%s", err.text);
-        *kept_by = notes.n > 0 ? notes.at[0].text : NULL;
-        if (!graph)
-            return inferred;
-        inferred = inferred_of(arena, graph);
-    }
+    Findings notes = {0};
+    const Inferred *inferred =
+        infer_written(arena, &graph, registry_new(arena), &none, NULL, true, NULL, &notes, &err);
+    if (!inferred)
+        fail_msg("%s", err.text);
+    *kept_by = notes.n > 0 ? notes.at[0].text : NULL;
     return inferred;
 }
 
@@ -88,7 +83,7 @@ static void what_comes_out_is_what_the_rule_says(void **state)
             Graph *graph = example_graph(arena, row->name, e, &err);
             if (!graph)
                 fail_msg("%s: %s", row->name, err.text);
-            const Inferred *one = inferred_of(arena, graph), *all = written(arena, one, &note);
+            const Inferred *one = inferred_of(arena, graph), *all = written(arena, graph, &note);
             bool wrong = note ? !is_kept(row->name, note) : n_differences(arena, one, all) > 0;
             if (wrong)
                 print_error("%s: %s\n", row->name, note ? note : e);
