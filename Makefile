@@ -89,7 +89,7 @@ LDFLAGS := -Wl,--as-needed
 quiet = $(if $(V),,@echo "  $(1)";)
 
 # One answer on every machine: a*b+c is two roundings in the kernels that verify others.
-$(BUILD)/core/run/kernels/%.o: OWN_CFLAGS := -ffp-contract=off
+$(BUILD)/core/run/kernels/%.o $(BUILD)/core/run/classical/%.o: OWN_CFLAGS := -ffp-contract=off
 # The faces alone know where the shipped policies and machines are installed.
 $(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 

@@ -2,7 +2,7 @@
 """Writes the cases of cases.jsonl as ONNX's tests are stored, a folder each: write_cases.py FOLDER [NAME]
 
 A case is a call of one operator: {"name", "op": "com.microsoft::MoE", "source", "attrs", "inputs",
-"outputs", "trains"}; an input may be null. `source` is what made the outputs: onnxruntime on a processor, or
+"outputs", "trains", "opset"}; an input may be null, an attribute a tensor. `source` is what made the outputs: onnxruntime on a processor, or
 numpy for operators that it has no such kernel of, from their published schemas. No packages needed."""
 import json
 import os
@@ -36,6 +36,8 @@ def attribute(key, a):
         return field(1, key) + field(4, a) + field(20, 3)
     if isinstance(a, float):
         return field(1, key) + field(2, a) + field(20, 1)
+    if isinstance(a, dict):
+        return field(1, key) + field(5, tensor("", a)) + field(20, 4)
     if isinstance(a, list) and a and isinstance(a[0], float):
         return field(1, key) + b"".join(field(7, x) for x in a) + field(20, 6)
     if isinstance(a, list) and a and isinstance(a[0], str):
@@ -70,7 +72,7 @@ def model(case):
                      [field(11, value(n, t)) for n, t in zip(inputs, case["inputs"]) if n] +
                      [field(12, value(n, t)) for n, t in zip(outputs, case["outputs"]) if n])
     return b"".join([field(1, 10), field(7, graph), field(8, field(1, "") + field(2, 21)),
-                     field(8, field(1, domain) + field(2, 1))])
+                     field(8, field(1, domain) + field(2, case.get("opset", 1)))])
 
 
 def write(path, data):

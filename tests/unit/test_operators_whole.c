@@ -39,10 +39,6 @@ static const struct {
     {LACKS_KERNEL, "sdy.manual_input sdy.manual_output",
      "around what each rank computes of its own part: planned, not run"},
     {LACKS_KERNEL, "ImageDecoder", "decodes the formats of image files"},
-    {LACKS_KERNEL, "ai.onnx.ml::SVMClassifier",
-     "its scores are of pairs of classes, or libsvm's estimates of them"},
-    {LACKS_KERNEL, "ai.onnx.ml::TreeEnsemble",
-     "its trees are tensors that exporters do not write yet"},
     {LACKS_KERNEL,
      "com.microsoft.nchwc::Conv com.microsoft.nchwc::MaxPool "
      "com.microsoft.nchwc::AveragePool com.microsoft.nchwc::GlobalAveragePool "
@@ -52,8 +48,6 @@ static const struct {
     {LACKS_KERNEL, "com.microsoft::DynamicQuantizeLSTM",
      "it quantizes its state again in every step"},
     {LACKS_KERNEL, "com.microsoft::MaxpoolWithMask", "its schema does not say what the mask does"},
-    {LACKS_KERNEL, "com.microsoft::PagedAttention com.microsoft::SparseAttention",
-     "they read and write a server's cache in blocks"},
     {LACKS_KERNEL,
      "ScatterSome CrossEntropyWithSoftmax L1Loss MseLoss Dist TransposeBack "
      "SwapAxes MoveAxis BroadcastTo ExpandAs Repeat RepeatInterleave "
@@ -85,7 +79,8 @@ static const struct {
      "ai.onnx.ml::OneHotEncoder "
      "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::FeatureVectorizer "
      "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::TreeEnsembleRegressor "
-     "ai.onnx.ml::TreeEnsembleClassifier ai.onnx.ml::SVMRegressor",
+     "ai.onnx.ml::TreeEnsembleClassifier ai.onnx.ml::SVMRegressor ai.onnx.ml::SVMClassifier "
+     "ai.onnx.ml::TreeEnsemble",
      "of tables, whose models are not trained by gradients"},
     {LACKS_GRADIENT,
      "MatMulInteger QLinearMatMul ConvInteger QLinearConv "

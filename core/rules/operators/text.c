@@ -199,6 +199,23 @@ static bool classify_table(RuleCall *call, Error *err)
     return classify(call, "classlabels_ints", "classlabels_strings", err);
 }
 
+/* Support vectors score each pair of classes, unless they estimate probabilities; of two classes
+ * the second score is that of the other. */
+static bool classify_vectors(RuleCall *call, Error *err)
+{
+    int n_strings = count_of(call, "classlabels_strings");
+    int64_t n = n_strings + count_of(call, "classlabels_ints");
+    Ints counts;
+    int64_t n_vectors = 0;
+    if (!args_ints(call, -1, "vectors_per_class", &counts, err))
+        return false;
+    for (int i = 0; i < counts.n; i++)
+        n_vectors |= counts.at[i];
+    if (n_vectors != 0 && n > 2 && count_of(call, "prob_a") == 0)
+        n = n * (n - 1) / 2;
+    return table(call, n > 0 ? n : -1, n_strings > 0 ? DT_STR : DT_I64, DT_F32, err);
+}
+
 static bool classify_tree(RuleCall *call, Error *err)
 {
     return classify(call, "classlabels_int64s", "classlabels_strings", err);
@@ -350,11 +367,14 @@ const Operator operators_text[] = {
     {OP("ai.onnx.ml::OneHotEncoder", encode_one_hot, 1, 1, 1),
      ONNX("cats_int64s cats_strings zeros", ".fis"), .kernel = "ai.onnx.ml::OneHotEncoder",
      .examples = "5x6:i64 cats_int64s=[1,2,3]"},
-    {OP("ai.onnx.ml::SVMClassifier", classify_table, 1, 1, 1), .outputs_max = 2,
+    {OP("ai.onnx.ml::SVMClassifier", classify_vectors, 1, 1, 1), .outputs_max = 2,
      ONNX("classlabels_ints classlabels_strings coefficients kernel_params kernel_type "
           "post_transform prob_a prob_b rho support_vectors vectors_per_class",
           ".fi"),
-     .examples = "5x6 classlabels_ints=[1,2,3] -> 2"},
+     .kernel = "ai.onnx.ml::SVMClassifier",
+     .examples = "5x2 classlabels_ints=[1,2,3] kernel_type=RBF kernel_params=[1,2,3] "
+                 "vectors_per_class=[1,1,1] support_vectors=[1,2,-3,4,5,6] "
+                 "coefficients=[1,-2,3,2,1,-1] rho=[1,0,-1] -> 2"},
     {OP("ai.onnx.ml::SVMRegressor", regress, 1, 1, 1),
      ONNX("coefficients kernel_params kernel_type n_supports one_class post_transform rho "
           "support_vectors",
@@ -371,7 +391,11 @@ const Operator operators_text[] = {
           "nodes_missing_value_tracks_true nodes_modes nodes_splits nodes_trueleafs "
           "nodes_truenodeids post_transform tree_roots",
           ".f"),
-     .examples = "5x6 n_targets=3"},
+     .kernel = "ai.onnx.ml::TreeEnsemble",
+     .examples = "5x6 n_targets=3 tree_roots=[0,1] nodes_featureids=[3,0] nodes_modes=[0,3] "
+                 "nodes_splits=[1,0] nodes_truenodeids=[0,1] nodes_trueleafs=[1,1] "
+                 "nodes_falsenodeids=[2,2] nodes_falseleafs=[1,1] "
+                 "leaf_targetids=[0,1,2] leaf_weights=[1,2,4]"},
     {OP("ai.onnx.ml::TreeEnsembleClassifier", classify_tree, 1, 1, 1), .outputs_max = 2,
      ONNX("base_values base_values_as_tensor class_ids class_nodeids class_treeids class_weights "
           "class_weights_as_tensor classlabels_int64s classlabels_strings nodes_falsenodeids "
