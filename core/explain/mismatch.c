@@ -3,6 +3,7 @@
 #include "core/base/units.h"
 #include "core/explain/reason.h"
 #include "core/plan/plan_findings.h"
+#include "core/plan/window_cut.h"
 #include "core/space/dim_part.h"
 
 #include <assert.h>
@@ -11,6 +12,7 @@
 /* What is wrong with one dim of a value. ORDER MISMATCH */
 typedef enum {
     MISMATCH_WHOLE,
+    MISMATCH_WINDOW,
     MISMATCH_FROZEN,
     MISMATCH_CONFLICT,
     MISMATCH_PARTS,
@@ -42,13 +44,25 @@ typedef struct {
     Vec(FindingGroup) groups;
 } FindingGroups;
 
+/* Whether the op reads the dim in windows that reach further than the parts beside its own: *read.
+ */
+static bool reads_far(const Plan *plan, const OpSpace *space, int operand, int dim, const Cut *cut,
+                      Cut *read)
+{
+    Cut places;
+    return !space->no_rule &&
+           window_cut(space, operand, dim, cut, plan->mesh, &places, read) >= 0 &&
+           !window_is_narrow(read, plan->mesh);
+}
+
 /* Why the op cannot read the dim with the axes that shard it. */
 static Mismatch mismatch_of(const Plan *plan, const OpSpace *space, int operand, int dim,
                             const Cut *cut)
 {
     const DimFactors *factors = &space->operand[operand].factors[dim];
+    Cut read;
     if (space->no_rule || factors->n == 0 || !factors->exact)
-        return MISMATCH_WHOLE;
+        return reads_far(plan, space, operand, dim, cut, &read) ? MISMATCH_WINDOW : MISMATCH_WHOLE;
     int64_t sizes[DIGITS_MAX];
     Cut part[FACTORS_MAX];
     AtomSet lost;
@@ -323,12 +337,17 @@ static void put_op(const Plan *plan, const FindingGroup *first, Buf *out)
                op_path_or_name(plan->inferred->graph, first->op));
 }
 
-/* "X is sharded on dim 1 by tp but MatMul h.0 needs it whole" */
-static void put_need(const Plan *plan, const FindingGroup *first, Buf *out)
+/* Whether a value that was sharded by some axes is needed sharded by others, or whole. */
+static bool is_plain(const Cut *from, const Cut *to)
+{
+    return from->n == 1 && to->n == 1 && cut_atoms(from) != cut_atoms(to);
+}
+
+/* "X is sharded on dim 1 by tp but MatMul h.0 needs " */
+static void put_has(const Plan *plan, const FindingGroup *first, Buf *out)
 {
     const Cut *from = &shardings_at(plan->shardings, first->from)->dim[first->dim];
-    const Cut *to = &shardings_at(plan->shardings, first->to)->dim[first->dim];
-    bool plain = from->n == 1 && to->n == 1 && cut_atoms(from) != cut_atoms(to);
+    bool plain = is_plain(from, &shardings_at(plan->shardings, first->to)->dim[first->dim]);
     buf_printf(out, "%s is sharded on dim %d %s ", plan_value_name(plan, first->tensor), first->dim,
                plain ? "by" : "as");
     if (plain)
@@ -337,9 +356,16 @@ static void put_need(const Plan *plan, const FindingGroup *first, Buf *out)
         cut_format(from, plan->mesh, out);
     buf_puts(out, " but ");
     put_op(plan, first, out);
-    buf_puts(out, cut_is_whole(to) ? " needs it whole"
-                  : plain          ? " needs it sharded by "
-                                   : " needs ");
+    buf_puts(out, " needs ");
+}
+
+/* "X is sharded on dim 1 by tp but MatMul h.0 needs it whole" */
+static void put_need(const Plan *plan, const FindingGroup *first, Buf *out)
+{
+    const Cut *to = &shardings_at(plan->shardings, first->to)->dim[first->dim];
+    bool plain = is_plain(&shardings_at(plan->shardings, first->from)->dim[first->dim], to);
+    put_has(plan, first, out);
+    buf_puts(out, cut_is_whole(to) ? "it whole" : plain ? "it sharded by " : "");
     if (plain)
         mesh_format_set(plan->mesh, cut_atoms(to), ".", out);
     else if (!cut_is_whole(to))
@@ -383,6 +409,18 @@ static void put_nesting(const Plan *plan, const FindingGroup *first, Buf *out)
     buf_puts(out, ", which does not divide by ");
     mesh_format_sizes(plan->mesh, cut_atoms(&plan_sharding(plan, first->tensor)->dim[first->dim]),
                       out);
+}
+
+/* "X is sharded on dim 1 by tp but Conv h.0 needs a halo of 5 before and 5 after, wider than .." */
+static void put_window(const Plan *plan, const FindingGroup *first, Buf *out)
+{
+    const Cut *from = &shardings_at(plan->shardings, first->from)->dim[first->dim];
+    Cut read;
+    if (!reads_far(plan, program_space(plan->inferred, first->op), first->operand, first->dim, from,
+                   &read))
+        return;
+    put_has(plan, first, out);
+    window_format_wide(&read, plan->mesh, out);
 }
 
 static void put_uneven(const Plan *plan, const FindingGroup *first, Buf *out)
@@ -438,6 +476,8 @@ static const struct {
     /* ORDER MISMATCH */
     {"frozen", LEVEL_NOTE, put_need,
      "the op reads that dim whole: shard another dim of the value to save the reshard"},
+    {"frozen", LEVEL_NOTE, put_window,
+     "shard it by fewer devices, so that only neighbours exchange borders, or shard another dim"},
     {"frozen", LEVEL_NOTE, put_need,
      "the op cannot take that dim sharded this way: shard another dim of the value to save the "
      "reshard"},

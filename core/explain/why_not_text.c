@@ -2,6 +2,7 @@
 
 #include "core/plan/json_forms.h"
 #include "core/plan/origin.h"
+#include "core/plan/window_cut.h"
 #include "core/space/dim_part.h"
 
 #include <assert.h>
@@ -113,12 +114,33 @@ static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
     mesh_format_sizes(plan->mesh, at->atoms, out);
 }
 
+/* Whether the op reads that dim in windows that reach further than the parts beside its own: *read.
+ */
+static bool needs_far(const Plan *plan, const StopRecord *at, Cut *read)
+{
+    const OpSpace *space = at->op < 0 ? NULL : program_space(plan->inferred, at->op);
+    Cut places;
+    if (!space || at->operand < 0 || at->operand >= space->n_inputs)
+        return false;
+    int32_t t = op_inputs(plan->inferred->graph, at->op)[at->operand];
+    return t >= 0 && plan->moved->sharding[t] >= 0 &&
+           window_cut(space, at->operand, at->dim, &plan_sharding(plan, t)->dim[at->dim],
+                      plan->mesh, &places, read) >= 0 &&
+           !window_is_narrow(read, plan->mesh);
+}
+
 static void say_window(const Plan *plan, const StopRecord *at, Buf *out)
 {
     DimPart part;
     bool joins = at->op >= 0 && at->operand >= 0 &&
                  dim_part(program_space(plan->inferred, at->op), at->operand, at->dim, &part) &&
                  part.of_index;
+    Cut read;
+    if (needs_far(plan, at, &read)) {
+        buf_puts(out, "the op needs ");
+        window_format_wide(&read, plan->mesh, out);
+        return;
+    }
     buf_printf(out,
                joins ? "the other parts along %s are not sharded by that axis"
                      : "the op reads it in windows along %s",

@@ -1,5 +1,6 @@
 #include "core/propagate/flow_visit.h"
 
+#include "core/plan/window_cut.h"
 #include "core/space/dim_part.h"
 #include "core/propagate/propagate.h"
 
@@ -166,34 +167,21 @@ static bool read_by_window(const FlowVisitCase *visit, const OpCut *cut, int ope
 {
     if (!op_cut_halo(visit->space, cut, operand, dim, visit->mesh, out))
         return false;
-    int64_t part = cut_has_sizes(out)
-                       ? cut_least_size(out, visit->mesh)
-                       : cut_size(out) / mesh_atoms_size(visit->mesh, cut_atoms(out));
-    bool narrow = out->before < part && out->after < part;
+    bool narrow = window_is_narrow(out, visit->mesh);
     out->before = out->after = out->around = 0;
     return narrow;
 }
 
-/* Through windows that slide along the dim: the places of the windows are sharded as the dim is. */
+/* Through windows that slide along the dim: the places of the windows are sharded as the dim is, if
+ * only neighbours exchange. */
 static bool take_window(FlowVisitCase *visit, StopRecord at)
 {
-    const OpSpace *space = visit->space;
-    const Cut *from = &visit->flow[at.operand]->dim[at.dim];
-    Row folded;
-    if (at.operand >= space->n_inputs || from->n != 1 || cut_is_blocks(from))
+    Cut places, read;
+    at.index = window_cut(visit->space, at.operand, at.dim, &visit->flow[at.operand]->dim[at.dim],
+                          visit->mesh, &places, &read);
+    if (at.index < 0 || !window_is_narrow(&read, visit->mesh))
         return false;
-    at.index = row_main_index(space, &space->operand[at.operand].projection.row[at.dim], &folded);
-    if (at.index >= 0 && space->index[at.index].follows > 0)
-        at.index = space->index[at.index].follows - 1;
-    if (at.index < 0 ||
-        (space->index[at.index].role != ROLE_MAP && !space->index[at.index].carries))
-        return false;
-    OpCut cut = op_cut_whole(space);
-    Cut *places = &cut.index[at.index], read;
-    *places = cut_resized(from, space->index[at.index].size, visit->mesh);
-    if (!read_by_window(visit, &cut, at.operand, at.dim, &read) || !cut_equal(&read, from))
-        return false;
-    take_index(visit, at, places);
+    take_index(visit, at, &places);
     return true;
 }
 

@@ -380,6 +380,22 @@ static void the_reason_names_the_borders(void **state)
     planning_close(p);
 }
 
+/* What is gathered since its windows reach too far is said with their halo. */
+static void a_halo_that_is_too_wide_is_said(void **state)
+{
+    (void)state;
+    Planning *p =
+        planning_text("x <- Neg f32[2,8,8,64]; y <- Conv x f32[8,8,7,1]! pads=[3,0,3,0]", "a=4");
+    planning_each(p, "x 2,8,8/a,64", planning_pin_text);
+    planning_make(p);
+    int n_said = 0;
+    for (int i = 0; i < p->plan->findings.n; i++)
+        n_said += strstr(p->plan->findings.at[i].text,
+                         "needs a halo of 3 before and 3 after, wider than a part of 2") != NULL;
+    assert_int_equal(n_said, 1);
+    planning_close(p);
+}
+
 /* Borders go back the way they came. */
 static void what_is_sent_back_is_what_was_read(void **state)
 {
@@ -479,6 +495,7 @@ int main(void)
         cmocka_unit_test(neighbours_alone_send),
         cmocka_unit_test(any_window_runs_as_on_one_device),
         cmocka_unit_test(only_our_notation_says_it),
+        cmocka_unit_test(a_halo_that_is_too_wide_is_said),
         cmocka_unit_test(what_is_sent_back_is_what_was_read),
         cmocka_unit_test(the_reason_names_the_borders),
         cmocka_unit_test(resnet_in_space_moves_a_twentieth_of_what_gathering_moves),
