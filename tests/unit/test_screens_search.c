@@ -26,7 +26,14 @@ static ScreenRow rows[] = {
      24,
      ":search frontier<Enter>",
      -1,
-     {"peak ┴0", "*", "b", "Y"}},
+     {"peak  ", "┴448.0 MiB", "+18.5 us", "*", "b", "far above: 17.5 ms, 1.1 GiB"}},
+    {"the plan under the cursor against the others, and what it does unlike the fastest",
+     120,
+     40,
+     ":search frontier<Enter>jj",
+     -1,
+     {"PLAN b AGAINST", "the plan before, Y   −4.76 ms", "the fastest, d ", "the smallest, a",
+      " ms for a GiB", "+ is not in the fastest plan", "         +  graph:"}},
     {"on a wide screen", 160, 50, "gs", 2, {"AFTER          BEST         BOUND", "OTHERWISE"}},
     {"what pins cost", 80, 24, "gsx", 3, {"PINS AND LIMIT", "megatron.lua:"}},
     {"the step can be undone", 80, 24, "gsu", 3, {"undone: step"}},
@@ -36,7 +43,7 @@ static ScreenRow rows[] = {
     {"devices of which there are none", 80, 24, ":search devices=0<Enter>", -1, {"from 1 to"}},
     {"a step of how many samples", 80, 24, ":search devices=8<Enter>", -1, {"how many samples"}},
     {"a limit that is none", 80, 24, ":search max-peak=much<Enter>", -1, {"max-peak=75GiB"}},
-    {"in ASCII", 80, 24, "~:search frontier<Enter>", -1, {"+0", "PROVEN"}},
+    {"in ASCII", 80, 24, "~:search frontier<Enter>", -1, {"+448.0 MiB", "PROVEN"}},
 };
 
 static App *app_of(Session *session)
@@ -162,7 +169,7 @@ static void configurations_are_shown(void **state)
     app_type(app, STR("j"));
     screen_says(app, (const char *const[]){"BECAUSE, against the best", NULL});
     app_type(app, STR(":search devices=2 global_batch=2 frontier gap=5%<Enter>"));
-    screen_says(app, (const char *const[]){"within 5% of the fastest", "peak ┴0", NULL});
+    screen_says(app, (const char *const[]){"within 5% of the fastest", "peak  ", "┴4.0 MiB", NULL});
     app_type(app, STR(":search devices=2 global_batch=2 zero=0 dp=2 max-peak=6MiB<Enter>"));
     screen_says(app, (const char *const[]){"no configuration fits", "needs least",
                                            "zero=0, which conflicts", NULL});

@@ -3,13 +3,29 @@
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 
-enum { WRAP_INDENT = 8, COLUMN_W = 80 };
+enum { WRAP_INDENT = 8, HANG_LEAST = 32 };
 
 Text page_line(Text text, int64_t line)
 {
     for (; line > 0 && text.str.n > 0; line--)
         text_take(&text, '\n');
     return text_take(&text, '\n');
+}
+
+/* Where a line goes on: below its last column, which two blanks part from what is before it. */
+static int indent_of(Str part, int columns)
+{
+    int column = 0, indent = WRAP_INDENT;
+    bool text = false;
+
+    for (int blanks = 0; part.n > 0; column++) {
+        bool blank = str_take_rune(&part) == ' ';
+        if (!blank && blanks > 1 && text && columns - column >= HANG_LEAST)
+            indent = column;
+        text = text || !blank;
+        blanks = blank ? blanks + 1 : 0;
+    }
+    return indent;
 }
 
 /* Lines longer than the page go on in the next one, indented; they break at blanks. */
@@ -19,7 +35,7 @@ static Text wrapped(const Ui *ui, Text text, int columns, int64_t *n_lines)
 
     for (*n_lines = 0; text.str.n > 0;) {
         Text line = text_take(&text, '\n');
-        int indent = 0;
+        int indent = 0, hang = indent_of(line.str, columns);
         do {
             Str rest = line.str;
             if (columns > 2 * WRAP_INDENT && rest.n > 0) {
@@ -32,7 +48,7 @@ static Text wrapped(const Ui *ui, Text text, int columns, int64_t *n_lines)
             }
             buf_putc(&out, '\n');
             line = text_part(line, line.str.n - rest.n, rest.n);
-            indent = WRAP_INDENT;
+            indent = hang;
             ++*n_lines;
         } while (line.str.n > 0);
     }
@@ -45,7 +61,7 @@ static int columns_of(const Ui *ui, Text text, const Rect *area)
     int64_t n;
 
     wrapped(ui, text, area->w - 1, &n);
-    return n > area->h && area->w >= 2 * COLUMN_W ? area->w / COLUMN_W : 1;
+    return n > area->h && area->w >= 2 * PAGE_COLUMN_W ? area->w / PAGE_COLUMN_W : 1;
 }
 
 static void draw_line(Text line, int y, Pen *pen)

@@ -4,6 +4,9 @@
 
 #include "tui/state/ui.h"
 
+/* From two of these columns on, a page that is longer than its area stands in columns. */
+enum { PAGE_COLUMN_W = 80 };
+
 /* Draws a text, with lines that begin with SPAN_HEAD as headings; marks the cursor's line if the
  * view has the focus. Records the number of lines. */
 void page_draw(Ui *ui, ShowId show, Text text, Pen *pen);

@@ -2,6 +2,7 @@
 
 #include "tui/help/glossary.h"
 #include "tui/help/lua_help.h"
+#include "tui/screen/folded.h"
 
 #include "tui/views/about.h"
 #include "tui/views/label.h"
@@ -63,14 +64,14 @@ static void add_row(const Ui *ui, const Action *row, const char *help, Buf *out)
     size_t start = out->n;
 
     buf_printf(out, "  %s", keymap_keys(ui->look.keymap, ui->frame, row).s);
-    while (out->n < start + 18)
+    while (out->n < start + 16)
         buf_putc(out, ' ');
     buf_puts(out, " :");
     size_t name = out->n;
     buf_puts(out, row->name);
     buf_mark(out, name, SPAN_NAME, 0);
     buf_printf(out, "%s%s", *row->args ? " " : "", row->args);
-    while (out->n < start + 40)
+    while (out->n < start + 36)
         buf_putc(out, ' ');
     buf_printf(out, " %s\n", help);
 }
@@ -87,16 +88,23 @@ static void add_rows(const Ui *ui, const Action *rows, Buf *out)
     }
 }
 
-/* What the view that was left for this page offers in its bottom line. */
-static void add_here(const Ui *ui, Buf *out)
+/* The view that was left for this page; SHOW_HELP: none. */
+static ShowId view_left(const Ui *ui)
 {
     int i = ui->history.at - 1;
 
     while (i >= 0 && ui->history.jump[i].show == SHOW_HELP)
         i--;
-    if (i < 0)
+    return i < 0 ? SHOW_HELP : ui->history.jump[i].show;
+}
+
+/* What that view offers in its bottom line. */
+static void add_here(const Ui *ui, Buf *out)
+{
+    ShowId from = view_left(ui);
+
+    if (from == SHOW_HELP)
         return;
-    ShowId from = ui->history.jump[i].show;
     buf_printf(out, "in %s\n", ui->views[from]->name);
     for (Str rest = str_from(view_about[from]); rest.n > 0;) {
         Str line = str_take(&rest, '\n');
@@ -105,6 +113,75 @@ static void add_here(const Ui *ui, Buf *out)
     for (const Hint *hint = ui->views[from]->hints; hint->act != ACT_NONE; hint++)
         add_row(ui, action_by_id(hint->act), hint->label, out);
 }
+
+/* ---- beside the keys, where two columns of them do not fit ---- */
+
+enum { ASIDE_W = 48, ASIDE_FROM = 112 };
+
+static bool has_aside(const Ui *ui, int columns)
+{
+    return !help_state(ui)->about[0] && columns >= ASIDE_FROM && columns < 2 * PAGE_COLUMN_W;
+}
+
+/* Lines as one paragraph. */
+static Str joined(Arena *arena, Str text)
+{
+    Buf out = buf_new(arena);
+
+    buf_add(&out, text);
+    for (size_t i = 0; i < out.n; i++)
+        if (out.s[i] == '\n')
+            out.s[i] = ' ';
+    return buf_str(&out);
+}
+
+static void draw_view_left(const Ui *ui, ShowId from, Pen *pen)
+{
+    enum { KEYS_W = 12 };
+
+    pen_printf(pen, ROLE_HEAD, " in %s", ui->views[from]->name);
+    pen_line(pen);
+    pen_put_folded(pen, ROLE_TEXT, joined(ui->frame, str_from(view_about[from])), 2);
+    pen_line(pen);
+    for (const Hint *hint = ui->views[from]->hints; hint->act != ACT_NONE; hint++) {
+        const Action *row = action_by_id(hint->act);
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_put(pen, ROLE_HEAD, keymap_keys(ui->look.keymap, ui->frame, row));
+        pen_tab(pen, 2 + KEYS_W);
+        pen_puts(pen, ROLE_TEXT, " ");
+        pen_puts(pen, ROLE_TEXT, hint->label);
+        pen_line(pen);
+    }
+}
+
+static void draw_marks(Pen *pen)
+{
+    Str rest = str_from(help_marks);
+
+    pen_puts(pen, ROLE_HEAD, " ");
+    pen_put(pen, ROLE_HEAD, str_take(&rest, '\n'));
+    pen_line(pen);
+    while (rest.n > 0 && !pen_full(pen)) {
+        Str line = str_trim(str_take(&rest, '\n')), mark = line;
+        int64_t n = str_find(line, STR("  "));
+        mark.n = n < 0 ? 0 : (size_t)n;
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_put(pen, ROLE_HEAD, mark);
+        pen_put_folded(pen, ROLE_TEXT, (Str){line.s + mark.n, line.n - mark.n}, 4);
+        pen_line(pen);
+    }
+}
+
+static void draw_aside(const Ui *ui, Pen *pen)
+{
+    ShowId from = view_left(ui);
+
+    if (from != SHOW_HELP)
+        draw_view_left(ui, from, pen);
+    draw_marks(pen);
+}
+
+/* ---- the text ---- */
 
 static const char names_topic[] = "names", glossary_topic[] = "glossary";
 
@@ -137,7 +214,7 @@ static bool write_about(const Ui *ui, Str name, Buf *out, Error *err)
     return true;
 }
 
-static Text help_text(const Ui *ui)
+static Text help_text(const Ui *ui, bool aside)
 {
     Buf text = buf_marked(ui->frame);
 
@@ -147,7 +224,8 @@ static Text help_text(const Ui *ui)
     }
     buf_puts(&text,
              "every action has a key, a name for the : line, or both; Enter on a row does it\n");
-    add_here(ui, &text);
+    if (!aside)
+        add_here(ui, &text);
     add_rows(ui, explorer_actions, &text);
     for (int i = 0; i < ui->commands.n; i++)
         add_rows(ui, ui->commands.tables[i], &text);
@@ -163,7 +241,18 @@ static Text help_text(const Ui *ui)
 
 static void draw(Ui *ui, Pen *pen)
 {
-    page_draw(ui, SHOW_HELP, help_text(ui), pen);
+    bool aside = has_aside(ui, pen->area.w);
+    Rect page = pen->area, beside = pen->area;
+
+    if (aside) {
+        page.w -= ASIDE_W;
+        beside.x += page.w;
+        beside.w = ASIDE_W;
+        Pen other = pen_new(pen->grid, beside);
+        draw_aside(ui, &other);
+    }
+    Pen own = pen_new(pen->grid, page);
+    page_draw(ui, SHOW_HELP, help_text(ui, aside), &own);
 }
 
 static bool act(Ui *ui, ActId act)

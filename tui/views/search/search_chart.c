@@ -1,6 +1,7 @@
 #include "tui/views/search/search_chart.h"
 
 #include "core/summary/label.h"
+#include "tui/state/jobs/whatif.h"
 #include "tui/views/label.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 enum { LABEL_W = 8, LETTERS = 26, STEPS_SHOWN = 12 };
 
 typedef struct {
-    double least_us, most_us, most_bytes;
+    double least_us, most_us, least_bytes, most_bytes;
     int w, h;
 } Chart;
 
@@ -17,17 +18,21 @@ char search_letter(int i)
     return (char)(i < LETTERS ? 'a' + i : 'A' + (i - LETTERS) % LETTERS);
 }
 
+/* Memory from 0 on, but where that would leave most of the chart blank. */
 static Chart chart_of(const ChartPoint *point, int n, int w, int h)
 {
-    Chart chart = {INFINITY, 0, 0, w, h};
+    Chart chart = {INFINITY, 0, INFINITY, 0, w, h};
 
     for (int i = 0; i < n; i++) {
         if (point[i].outside)
             continue;
         chart.least_us = fmin(chart.least_us, point[i].us);
         chart.most_us = fmax(chart.most_us, point[i].us);
+        chart.least_bytes = fmin(chart.least_bytes, (double)point[i].bytes);
         chart.most_bytes = fmax(chart.most_bytes, (double)point[i].bytes * 1.02);
     }
+    double span = chart.most_bytes - chart.least_bytes;
+    chart.least_bytes = chart.least_bytes > span ? chart.least_bytes - span / 5 : 0;
     if (chart.most_us <= chart.least_us)
         chart.most_us = chart.least_us * 1.01 + 1e-9;
     return chart;
@@ -35,7 +40,9 @@ static Chart chart_of(const ChartPoint *point, int n, int w, int h)
 
 static int column_of(const Chart *chart, int64_t bytes)
 {
-    int x = (int)((double)bytes / fmax(chart->most_bytes, 1) * chart->w);
+    double part =
+        ((double)bytes - chart->least_bytes) / fmax(chart->most_bytes - chart->least_bytes, 1);
+    int x = (int)(part * chart->w);
     return x < 0 ? 0 : x < chart->w ? x : chart->w - 1;
 }
 
@@ -48,17 +55,31 @@ static int row_of(const Chart *chart, double us)
 
 static void draw_axis(const Ui *ui, const Chart *chart, Pen *pen)
 {
-    enum { TICKS = 5 };
+    enum { TICK_W = 14 };
 
     pen_printf(pen, ROLE_DIM, "%*s", LABEL_W + 2, "peak ");
     int from = pen->x;
-    for (int i = 0; i < TICKS; i++) {
-        int64_t bytes = (int64_t)(chart->most_bytes * i / TICKS);
-        pen_tab(pen, from + chart->w * i / TICKS);
+    int64_t step = 1;
+    while ((chart->most_bytes - chart->least_bytes) / (double)step > (double)chart->w / TICK_W)
+        step *= 2;
+    int64_t bytes = (int64_t)ceil(chart->least_bytes / (double)step) * step;
+    for (; (double)bytes < chart->most_bytes; bytes += step) {
+        Str label = bytes == 0 ? STR("0") : label_bytes(ui, bytes);
+        int x = from + column_of(chart, bytes);
+        if (x + 1 + text_columns(label) > pen->area.w)
+            break;
+        pen_tab(pen, x);
         pen_puts(pen, ROLE_DIM, ui->look.ascii ? "+" : "┴");
-        pen_put(pen, ROLE_DIM, i == 0 ? STR("0") : label_bytes(ui, bytes));
+        pen_put(pen, ROLE_DIM, label);
     }
     pen_line(pen);
+}
+
+/* Times that the digits would not tell apart are written as what they are more than the least. */
+static Str time_label(const Ui *ui, const Chart *chart, double us)
+{
+    bool near = chart->most_us - chart->least_us < chart->least_us / 20;
+    return near && us > chart->least_us ? whatif_us(ui, chart->least_us, us) : label_us(ui, us);
 }
 
 static void draw_frame(const Ui *ui, const Chart *chart, int64_t limit_bytes, Pen *pen)
@@ -68,9 +89,9 @@ static void draw_frame(const Ui *ui, const Chart *chart, int64_t limit_bytes, Pe
     for (int y = 0; y < chart->h; y++) {
         bool label = y == 0 || y == chart->h - 1 || y == chart->h / 2;
         double us = chart->most_us - (chart->most_us - chart->least_us) * y / fmax(1, chart->h - 1);
-        pen_right(pen, ROLE_DIM, label ? label_us(ui, us) : STR(""), LABEL_W + 1);
+        pen_right(pen, ROLE_DIM, label ? time_label(ui, chart, us) : STR(""), LABEL_W + 1);
         pen_puts(pen, ROLE_DIM, ui->look.ascii ? "|" : "│");
-        if ((double)limit_bytes <= chart->most_bytes) {
+        if ((double)limit_bytes >= chart->least_bytes && (double)limit_bytes <= chart->most_bytes) {
             pen_to(pen, LABEL_W + 2 + limit, top + y);
             pen_puts(pen, ROLE_DIM, ui->look.ascii ? ":" : "┆");
         }

@@ -1,10 +1,12 @@
 /* view_search.c - the search of the best plan: time against memory as a chart to walk along, the
  * plans found, their proof, and what pins and the limit cost. */
 #include "core/base/clock.h"
+#include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/cost/pipeline.h"
 #include "core/summary/decision_lua.h"
 #include "core/summary/label.h"
+#include "core/summary/sheets.h"
 #include "tui/state/compare.h"
 #include "tui/state/jobs/plan_search.h"
 #include "tui/state/jobs/whatif.h"
@@ -14,6 +16,7 @@
 #include "tui/views/search/found_devices.h"
 #include "tui/views/search/found_stages.h"
 #include "tui/views/search/search_chart.h"
+#include "tui/views/search/search_compare.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,6 +25,8 @@ enum {
     CHART_MOST_H = 30,
     CHART_LEAST_H = 5,
     WIDE = 130,
+    FAR = 3,      /* of the span of the found plans: what is farther above is outside the chart */
+    HALVES = 100, /* from here on what is narrow stands beside something else */
 };
 
 /* 'a' is the smallest plan, as on a chart read from the left. */
@@ -95,19 +100,28 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
 
 /* ---- the chart ---- */
 
-/* A letter for each plan, Y for the plan before, which may be far above. */
+/* A letter for each plan, Y for the plan before; where that is far above, a line says so. */
 static void draw_chart(const Ui *ui, const PlanSearch *search, int h, Pen *pen)
 {
     const SearchResult *first = search->point;
     ChartPoint *point = arena_array(ui->frame, ChartPoint, search->n + 1);
+    double most_us = search->point[search->n - 1].cost_us;
+    bool far = first->before_us > most_us + FAR * (most_us - first->cost_us);
+    int n = 0;
 
-    point[0] = (ChartPoint){first->before_us, first->before_bytes, 'Y', ROLE_NOTE,
-                            first->before_us > 3 * search->point[search->n - 1].cost_us};
+    if (far) {
+        pen_printf(pen, ROLE_DIM, " Y, the plan before, is far above: %.*s, %.*s",
+                   STR_ARG(label_us(ui, first->before_us)),
+                   STR_ARG(label_bytes(ui, first->before_bytes)));
+        pen_line(pen);
+    } else {
+        point[n++] = (ChartPoint){first->before_us, first->before_bytes, 'Y', ROLE_NOTE, false};
+    }
     for (int i = 0; i < search->n; i++)
-        point[1 + i] = (ChartPoint){search->point[i].cost_us, search->point[i].peak_bytes,
-                                    (uint32_t)letter_of(search, i),
-                                    i == cursor(ui) ? ROLE_FOCUS | STYLE_BOLD : ROLE_HEAD, false};
-    search_chart(ui, point, search->n + 1, search->max_peak_bytes, h, pen);
+        point[n++] = (ChartPoint){search->point[i].cost_us, search->point[i].peak_bytes,
+                                  (uint32_t)letter_of(search, i),
+                                  i == cursor(ui) ? ROLE_FOCUS | STYLE_BOLD : ROLE_HEAD, false};
+    search_chart(ui, point, n, search->max_peak_bytes, h - far, pen);
 }
 
 /* ---- the plans ---- */
@@ -175,42 +189,81 @@ static void draw_pins(const Ui *ui, const PlanSearch *search, Pen *pen)
     }
 }
 
-/* What its next best choice costs, then a line of the policy; returns how many decisions it is. */
-static int draw_line(const Ui *ui, const SearchResult *at, const Decision *const *decisions, int i,
-                     Pen *pen)
+/* The plan under the cursor as lines of a policy. */
+typedef struct {
+    const Ui *ui;
+    const SearchResult *at;
+    const Decision **decisions; /* [at->n_decisions] */
+    Intern *fastest;            /* lines of the fastest of several plans; NULL: it is this one */
+} PolicyLines;
+
+static const Decision **pointers(const Ui *ui, const SearchResult *at)
 {
-    Buf line = buf_new(ui->frame), price = buf_new(ui->frame);
-    int n = decisions_lua(ui->session, decisions + i, at->n_decisions - i, &line);
+    const Decision **decisions = arena_array(ui->frame, const Decision *, at->n_decisions);
+
+    for (int i = 0; i < at->n_decisions; i++)
+        decisions[i] = &at->decisions[i];
+    return decisions;
+}
+
+static Intern *lines_of(const Ui *ui, const SearchResult *at)
+{
+    const Decision **decisions = pointers(ui, at);
+    Intern *lines = intern_new(ui->frame);
+
+    for (int i = at->n_lifted; i < at->n_decisions;) {
+        Buf line = buf_new(ui->frame);
+        i += decisions_lua(ui->session, decisions + i, at->n_decisions - i, &line);
+        intern_put(lines, line.s, line.n);
+    }
+    return lines;
+}
+
+/* What its next best choice costs, or that it is not in the fastest plan. */
+static Str line_note(const PolicyLines *lines, int i, const Buf *line)
+{
+    const SearchResult *at = lines->at;
     int place = at->price_of ? at->price_of[i] : -1;
 
     if (place >= 0 && at->by_op[place].next_us < INFINITY)
-        buf_printf(&price, "+%.*s", STR_ARG(label_us(ui, at->by_op[place].next_us)));
-    else if (place >= 0)
-        buf_puts(&price, "no other");
-    pen_right(pen, ROLE_NOTE, buf_str(&price), 10);
+        return str_from(arena_printf(lines->ui->frame, "+%.*s",
+                                     STR_ARG(label_us(lines->ui, at->by_op[place].next_us))));
+    if (place >= 0)
+        return STR("no other");
+    bool own = lines->fastest && intern_find(lines->fastest, line->s, line->n) < 0;
+    return own ? STR("+") : STR("");
+}
+
+/* Returns how many decisions the line is. */
+static int draw_line(const PolicyLines *lines, int i, Pen *pen)
+{
+    Buf line = buf_new(lines->ui->frame);
+    int n =
+        decisions_lua(lines->ui->session, lines->decisions + i, lines->at->n_decisions - i, &line);
+
+    pen_right(pen, ROLE_NOTE, line_note(lines, i, &line), 10);
     pen_puts(pen, ROLE_TEXT, "  ");
     pen_fit(pen, ROLE_TEXT, buf_str(&line), pen->area.w - pen->x);
     pen_line(pen);
     return n;
 }
 
-/* The plan under the cursor as lines of a policy. */
 static void draw_policy(const Ui *ui, const PlanSearch *search, Pen *pen)
 {
-    const SearchResult *at = &search->point[cursor(ui) < search->n ? cursor(ui) : 0];
+    int point = cursor(ui) < search->n ? (int)cursor(ui) : 0;
+    const SearchResult *at = &search->point[point];
 
     if (pen->area.h - pen->y < 2 || at->outcome != SEARCH_PLAN || !plan_search_holds(ui) ||
         at->n_decisions <= at->n_lifted)
         return;
-    const Decision **decisions = arena_array(ui->frame, const Decision *, at->n_decisions);
-    for (int i = 0; i < at->n_decisions; i++)
-        decisions[i] = &at->decisions[i];
+    PolicyLines lines = {ui, at, pointers(ui, at), point > 0 ? lines_of(ui, search->point) : NULL};
     pen_puts(pen, ROLE_HEAD,
-             at->price_of ? " OTHERWISE  AS A POLICY: how much more it costs at least"
-                          : "            AS A POLICY");
+             at->price_of    ? " OTHERWISE  AS A POLICY: how much more it costs at least"
+             : lines.fastest ? "            AS A POLICY, + is not in the fastest plan"
+                             : "            AS A POLICY");
     pen_line(pen);
     for (int i = at->n_lifted; i < at->n_decisions && !pen_full(pen);)
-        i += draw_line(ui, at, decisions, i, pen);
+        i += draw_line(&lines, i, pen);
 }
 
 /* ---- what is left of a wide screen ---- */
@@ -297,31 +350,60 @@ static void draw_share(const Ui *ui, int64_t bytes, int64_t of, const char *name
     pen_line(pen);
 }
 
-/* By class, then the largest values. */
-static void draw_live(Ui *ui, int h, Pen *pen)
+static void draw_live_classes(const Ui *ui, const LiveSet *live, Pen *pen)
 {
-    enum { NAME_W = 42 };
-    const LiveSet *live = plan_search_live(ui);
-    int left = h - 2;
-
-    if (left < 3 || live->n == 0)
-        return;
-    pen_line(pen);
-    pen_puts(pen, ROLE_HEAD, " AT THE PEAK of the present plan");
-    pen_line(pen);
-    for (int c = 0; c < MEMORY_CLASS_COUNT && left > 0; c++)
-        if (live->by_class[c] > 0) {
+    for (int c = 0; c < MEMORY_CLASS_COUNT && !pen_full(pen); c++)
+        if (live->by_class[c] > 0)
             draw_share(ui, live->by_class[c], live->bytes, memory_class_name((MemoryClass)c), pen);
-            left--;
-        }
-    for (int i = 0; i < live->n && i < left; i++) {
-        pen_right(pen, ROLE_DIM, label_bytes(ui, live->at[i].bytes), 11);
-        pen_puts(pen, ROLE_TEXT, "  ");
-        pen_fit(pen, ROLE_TEXT, label_tensor(ui->session, ui->frame, live->at[i].tensor), NAME_W);
-        pen_tab(pen, 14 + NAME_W);
-        pen_text(pen, label_sharding(ui, live->at[i].sharding), -1, pen->area.w - pen->x);
+}
+
+/* The largest values, those of equal layers once. */
+static void draw_live_values(const Ui *ui, const LiveSet *live, Pen *pen)
+{
+    enum { NAME_W = 38, SHARDING_LEAST = 20 };
+    LiveRow *row = arena_array(ui->frame, LiveRow, live->n);
+    int n = live_rows(ui->frame, ui->session, live, row);
+
+    for (int i = 0; i < n && !pen_full(pen); i++) {
+        pen_right(pen, ROLE_DIM, label_bytes(ui, row[i].bytes), 11);
+        pen_printf(pen, ROLE_DIM, "%5d  ", row[i].n);
+        int from = pen->x, left = pen->area.w - from - SHARDING_LEAST;
+        pen_fit_name(pen, ROLE_TEXT, str_from(row[i].label), left < NAME_W ? left : NAME_W);
+        pen_puts(pen, ROLE_TEXT, " ");
+        pen_text(pen, label_sharding(ui, live->at[row[i].first].sharding), -1,
+                 pen->area.w - pen->x);
         pen_line(pen);
     }
+}
+
+static void draw_live_head(const Ui *ui, const LiveSet *live, Pen *pen)
+{
+    pen_puts(pen, ROLE_HEAD, " AT THE PEAK of the present plan");
+    pen_line(pen);
+    draw_live_classes(ui, live, pen);
+}
+
+static void draw_live_largest(const Ui *ui, const LiveSet *live, Pen *pen)
+{
+    pen_puts(pen, ROLE_HEAD, "      BYTES   xN  THE LARGEST VALUES at the peak");
+    pen_line(pen);
+    draw_live_values(ui, live, pen);
+}
+
+/* By class, then the largest values; beside them where there is room. */
+static void draw_live(Ui *ui, int h, Pen *pen)
+{
+    const LiveSet *live = plan_search_live(ui);
+    Rect area = {pen->area.x, pen->area.y + pen->y + 1, pen->area.w, h - 1};
+
+    if (h < 5 || live->n == 0)
+        return;
+    Pen left = pen_new(pen->grid, area);
+    draw_live_head(ui, live, &left);
+    int w = area.w >= HALVES ? area.w * 2 / 5 : 0, y = w > 0 ? 0 : left.y;
+    Pen values = pen_new(pen->grid, (Rect){area.x + w, area.y + y, area.w - w, area.h - y});
+    if (values.area.h > 2)
+        draw_live_largest(ui, live, &values);
 }
 
 /* ---- the whole ---- */
@@ -341,8 +423,48 @@ static void draw_nothing(const Ui *ui, Pen *pen)
 static int chart_rows(const PlanSearch *search, int h)
 {
     int rows = h / 2 < CHART_MOST_H ? h / 2 : CHART_MOST_H;
+    rows = rows < CHART_LEAST_H + 2 * search->n ? rows : CHART_LEAST_H + 2 * search->n;
     bool plans = search->n > 1 && search->point[0].outcome == SEARCH_PLAN;
     return plans && rows >= CHART_LEAST_H ? rows : 0;
+}
+
+enum { POINTS_W = 54 };
+
+/* The plans, and the one under the cursor against the others: beside them where there is room. */
+static void draw_points_against(Ui *ui, const PlanSearch *search, int h, Pen *pen)
+{
+    Rect area = {pen->area.x, pen->area.y + pen->y, pen->area.w, h};
+    bool beside = area.w >= HALVES;
+    Pen points = pen_new(pen->grid, beside ? (Rect){area.x, area.y, POINTS_W, h} : area);
+
+    draw_points(ui, search, h, &points);
+    pen_to(pen, 0, pen->y + points.y);
+    if (!beside) {
+        search_compare_draw(ui, search, (int)cursor(ui), h - points.y, pen);
+        return;
+    }
+    Pen other = pen_new(pen->grid, (Rect){area.x + POINTS_W, area.y, area.w - POINTS_W, h});
+    search_compare_draw(ui, search, (int)cursor(ui), h, &other);
+    pen_to(pen, 0, area.y - pen->area.y + (other.y > points.y ? other.y : points.y));
+}
+
+static void draw_conflict(const SearchResult *first, Pen *pen)
+{
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_put_folded(
+        pen, ROLE_ERROR,
+        str_from(first->conflict ? first->conflict : "no plan within the memory limit was found"),
+        1);
+    pen_line(pen);
+}
+
+/* What the pins cost, and the plan under the cursor. */
+static void draw_choices(const Ui *ui, const PlanSearch *search, Pen *pen)
+{
+    draw_pins(ui, search, pen);
+    if (pen->grid->w < WIDE)
+        found_stages_draw(ui, (pen->area.h - pen->y) / 2, pen);
+    draw_policy(ui, search, pen);
 }
 
 /* The plans, what their pins cost, and the one under the cursor. */
@@ -350,20 +472,35 @@ static void draw_plans(Ui *ui, const PlanSearch *search, Pen *pen)
 {
     int room = pen->area.h - pen->y;
 
-    if (search->point[0].outcome == SEARCH_PLAN) {
-        draw_points(ui, search, search->pins.n > 0 && room > 4 ? room / 2 : room, pen);
-    } else {
-        const char *conflict = search->point[0].conflict;
-        pen_rune(pen, ROLE_TEXT, ' ');
-        pen_put_folded(pen, ROLE_ERROR,
-                       str_from(conflict ? conflict : "no plan within the memory limit was found"),
-                       1);
-        pen_line(pen);
-    }
-    draw_pins(ui, search, pen);
-    if (pen->grid->w < WIDE)
-        found_stages_draw(ui, (pen->area.h - pen->y) / 2, pen);
-    draw_policy(ui, search, pen);
+    if (search->point[0].outcome == SEARCH_PLAN)
+        draw_points_against(ui, search, search->pins.n > 0 && room > 4 ? room / 2 : room, pen);
+    else
+        draw_conflict(search->point, pen);
+    draw_choices(ui, search, pen);
+}
+
+/* The plans beside the chart; what one of them costs beside what is alive at the peak. */
+static void draw_halves(Ui *ui, const PlanSearch *search, int chart, Pen *pen)
+{
+    Rect area = pen->area, band = {area.x, area.y + pen->y, area.w, chart};
+    int w = area.w - POINTS_W;
+    Pen left = pen_new(pen->grid, (Rect){band.x, band.y, w, band.h});
+    Pen right = pen_new(pen->grid, (Rect){band.x + w, band.y, POINTS_W, band.h});
+
+    draw_chart(ui, search, chart, &left);
+    draw_points(ui, search, chart, &right);
+    band.y += chart;
+    band.h = area.y + area.h - band.y;
+    left = pen_new(pen->grid, (Rect){band.x, band.y, w, band.h});
+    right = pen_new(pen->grid, (Rect){band.x + w, band.y, POINTS_W, band.h});
+    search_compare_draw(ui, search, (int)cursor(ui), band.h, &left);
+    draw_live_head(ui, plan_search_live(ui), &right);
+    pen_to(pen, 0, band.y - area.y + (left.y > right.y ? left.y : right.y));
+    draw_choices(ui, search, pen);
+    if (area.h - pen->y < 4)
+        return;
+    pen_line(pen);
+    draw_live_largest(ui, plan_search_live(ui), pen);
 }
 
 /* Chart and steps above the choices, plans above what is alive at the peak. */
@@ -393,6 +530,10 @@ static void draw_found(Ui *ui, const PlanSearch *search, Pen *pen)
 
     if (wide && (chart > 0 || search->n == 1)) {
         draw_wide(ui, search, chart, pen);
+        return;
+    }
+    if (chart > 0 && pen->area.w >= HALVES) {
+        draw_halves(ui, search, chart, pen);
         return;
     }
     if (chart > 0)
