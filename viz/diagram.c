@@ -13,8 +13,7 @@ static const struct {
     bool (*draw)(Draw *draw, Error *err);
 } kinds[] = {
     {{"overview", "", "groups only, equal layers as one xN", ""}, draw_overview},
-    {{"layer", "[OP]", "one repeated layer as papers draw it: f and g, sharded weights striped",
-      "--paper"},
+    {{"layer", "[OP]", "one repeated layer as papers draw it, weights striped", "--paper"},
      draw_layer},
     {{"block", "[OP]", "one repeated layer in full", ""}, draw_block},
     {{"neighbourhood", "OP", "an op and its neighbours within --hops hops",
@@ -33,7 +32,7 @@ static const struct {
     {{"schedule", "", "the micro-batches of a step along time, drawn to scale",
       "-m pp=2,dp=2,tp=2 -p hybrid3d"},
      draw_schedule},
-    {{"memory", "[OPTION=V,..]", "what fills each group of equal devices at its peak, by class",
+    {{"memory", "[OPTION=V,..]", "what fills each group of equal devices at its peak",
       "zero=0,1,2,3 --train -m pp=2,dp=4 -p hybrid3d"},
      draw_memory},
     {{"step", "", "what fills a device along a step, by class", "--train"}, draw_step_memory},

@@ -145,7 +145,7 @@ static ScreenRow rows[] = {
      24,
      "6x",
      2,
-     {"ht ×12 dim 0 stored by dp  ", "ht ×12 dim 1 stored by dp  "}},
+     {"t ×12 dim 0 stored by dp ", "t ×12 dim 1 stored by dp "}},
     {"forms to copy stand in one column",
      80,
      24,

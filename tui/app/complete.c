@@ -318,7 +318,7 @@ void complete_draw(Ui *ui, const Prompt *prompt, Grid *grid, Rect area)
     }
     Rect box = list_box(prompt, grid, area, w, n + 2);
     grid_blank(grid, box);
-    grid_box(grid, box, true, arena_printf(ui->frame, "%d", all.words.n));
+    grid_box(grid, box, true, arena_printf(ui->frame, "%d words", all.words.n));
     for (int i = 0; i < n; i++) {
         Pen pen = pen_new(grid, (Rect){box.x + 1, box.y + 1 + i, box.w - 2, 1});
         draw_candidate(&all.words.at[first + i], columns, &pen);

@@ -1,6 +1,7 @@
 #include "tui/app/palette.h"
 
 #include "tui/help/glossary.h"
+#include "tui/screen/folded.h"
 
 #include <ctype.h>
 
@@ -156,7 +157,7 @@ void palette_click(Ui *ui, Palette *palette, int x, int y)
         choose(ui, palette, all);
 }
 
-enum { BOX_W = 100, BOX_H = 16, NAME_W = 24, KEYS_W = 12 };
+enum { BOX_W = 118, BOX_H = 16, FOOT_H = 2, NAME_W = 21, KEYS_W = 12 };
 
 static const char *match_name(Arena *arena, const Match *match)
 {
@@ -167,9 +168,13 @@ static const char *match_name(Arena *arena, const Match *match)
     return arena_printf(arena, ":%s%s%s", action->name, *action->args ? " " : "", action->args);
 }
 
+static const char *match_help(const Match *match)
+{
+    return match->action ? match->action->help : match->term->what;
+}
+
 static void draw_match(Ui *ui, const Match *match, Pen *pen)
 {
-    const char *what = match->action ? match->action->help : match->term->what;
     Str keys = {0};
 
     if (match->action)
@@ -179,7 +184,7 @@ static void draw_match(Ui *ui, const Match *match, Pen *pen)
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_fit(pen, ROLE_FOCUS, keys, KEYS_W);
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit(pen, ROLE_TEXT, str_from(what), pen->area.w - pen->x);
+    pen_fit(pen, ROLE_TEXT, str_from(match_help(match)), pen->area.w - pen->x);
 }
 
 static const char *box_title(const Ui *ui, int first, int height, int n)
@@ -190,23 +195,34 @@ static const char *box_title(const Ui *ui, int first, int height, int n)
                        : arena_printf(ui->frame, "actions %d", n);
 }
 
+/* All of the help that the selected row cuts off where the box is narrow. */
+static void draw_foot(const Match *match, Grid *grid, Rect area)
+{
+    Pen pen = pen_new(grid, area);
+
+    pen_put_folded(&pen, ROLE_NOTE, str_from(match_help(match)), 0);
+}
+
 void palette_draw(Ui *ui, Palette *palette, Grid *grid, Rect area)
 {
     const Matches *all = find(ui, palette);
     int h = area.h < BOX_H ? area.h : BOX_H, w = area.w - 2 < BOX_W ? area.w - 2 : BOX_W;
+    int foot = w < BOX_W && h > 3 * FOOT_H ? FOOT_H : 0, rows = h - 3 - foot;
     Rect box = {area.x + 1, area.y, w, h};
-    int first = (int)list_scroll(0, palette->at, all->n, h - 3);
+    int first = (int)list_scroll(0, palette->at, all->n, rows);
 
     palette->top = first;
-    palette->items = (Rect){box.x + 1, box.y + 2, w - 2, h - 3 > 0 ? h - 3 : 0};
+    palette->items = (Rect){box.x + 1, box.y + 2, w - 2, rows > 0 ? rows : 0};
     grid_blank(grid, box);
-    grid_box(grid, box, true, box_title(ui, first, h - 3, all->n));
-    for (int i = 0; i < h - 3 && first + i < all->n; i++) {
+    grid_box(grid, box, true, box_title(ui, first, rows, all->n));
+    for (int i = 0; i < rows && first + i < all->n; i++) {
         Pen pen = pen_new(grid, (Rect){box.x + 1, box.y + 2 + i, w - 2, 1});
         draw_match(ui, &all->at[first + i], &pen);
         if (first + i == palette->at)
             grid_mark(grid, pen.area, STYLE_SELECTED);
     }
+    if (palette->at < all->n)
+        draw_foot(&all->at[palette->at], grid, (Rect){box.x + 2, box.y + 2 + rows, w - 4, foot});
     Pen pen = pen_new(grid, (Rect){box.x + 1, box.y + 1, w - 2, 1});
     pen_printf(&pen, ROLE_HEAD, " > %.*s", palette->n, palette->text);
     pen_cursor(&pen);

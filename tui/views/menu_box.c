@@ -1,12 +1,13 @@
 #include "tui/views/menu_box.h"
 
+#include "tui/screen/folded.h"
 #include "tui/state/menu.h"
 #include "tui/views/label.h"
 
-enum { COLUMNS_MAX = 8, GAP = 2, BEFORE = 4 }; /* before: the key of an item */
+enum { COLUMNS_MAX = 8, GAP = 2, BEFORE = 4, NOTE_LINES = 3 }; /* before: the key of an item */
 
 typedef struct {
-    int n, width[COLUMNS_MAX];
+    int n, gap, width[COLUMNS_MAX];
     bool right[COLUMNS_MAX];
 } MenuColumns;
 
@@ -28,17 +29,18 @@ static void measure(const char *text, bool head, MenuColumns *columns)
 
 static int columns_width(const MenuColumns *columns)
 {
-    int w = columns->n > 1 ? GAP * (columns->n - 1) : 0;
+    int w = columns->n > 1 ? columns->gap * (columns->n - 1) : 0;
 
     for (int c = 0; c < columns->n; c++)
         w += columns->width[c];
     return w;
 }
 
-/* Leaves out last columns until the rest fits; the first one is cut then. */
+/* Leaves out last columns until the rest fits; then columns stand closer, and the first one is cut.
+ */
 static MenuColumns fit_columns(const Menu *menu, int room)
 {
-    MenuColumns columns = {0};
+    MenuColumns columns = {.gap = GAP};
 
     measure(menu->head, true, &columns);
     for (int i = 0; i < menu->n; i++)
@@ -46,6 +48,8 @@ static MenuColumns fit_columns(const Menu *menu, int room)
     while (columns.n > 1 && columns_width(&columns) > room &&
            columns_width(&columns) - columns.width[0] + room * 2 / 5 > room)
         columns.n--;
+    if (columns_width(&columns) > room)
+        columns.gap = 1;
     int over = columns_width(&columns) - room;
     columns.width[0] -= over > 0 ? over : 0;
     return columns;
@@ -66,7 +70,7 @@ static void draw_cells(const MenuColumns *columns, Text rest, bool head, Pen *pe
         Text cell = text_trim(text_take(&rest, '\t'));
         int w = columns->width[c];
         if (c > 0)
-            pen_tab(pen, pen->x + GAP);
+            pen_tab(pen, pen->x + columns->gap);
         if (columns->right[c])
             pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, cell.str, w);
         else if (head)
@@ -111,6 +115,29 @@ static int widest_note(const Menu *menu)
     return w;
 }
 
+/* Lines that the longest note takes. */
+static int note_lines(const Menu *menu, int columns)
+{
+    int most = 0;
+
+    for (int i = 0; i < menu->n; i++) {
+        Str rest = str_from(menu->item[i].note);
+        int n = 0;
+        for (; rest.n > 0 && n < NOTE_LINES; n++)
+            text_take_line(&rest, columns);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void draw_note(const Menu *menu, Grid *grid, Rect area)
+{
+    Pen pen = pen_new(grid, area);
+
+    if (menu_at(menu))
+        pen_put_folded(&pen, ROLE_NOTE, str_from(menu_at(menu)->note), 0);
+}
+
 /* The title, with what was typed, and how far down the list is shown where it does not fit. */
 static const char *box_title(const Ui *ui)
 {
@@ -131,25 +158,24 @@ void menu_draw(Ui *ui, Grid *grid, Rect body)
     Menu *menu = &ui->menu;
     MenuColumns columns = fit_columns(menu, body.w - 2 - 2 - BEFORE - 1);
     int note = widest_note(menu) + 2, w = columns_width(&columns) + BEFORE + 3;
-    int extra = 2 + (menu->head[0] != 0) + (note > 2);
+    int most = body.w - 2;
 
+    w = note + 2 > w ? note + 2 : w;
+    w = w < 30 ? 30 : w;
+    int notes = note_lines(menu, (w < most ? w : most) - 4);
+    int extra = 2 + (menu->head[0] != 0) + notes;
     int h = menu->n + extra < body.h ? menu->n + extra : body.h;
     menu->height = h > extra ? h - extra : 1;
     menu->top = (int)list_scroll(menu->top, menu->at, menu->n_listed, menu->height);
     int title = text_columns(str_from(box_title(ui))) + 6;
     w = title > w ? title : w;
-    w = note + 2 > w ? note + 2 : w;
-    w = w < 30 ? 30 : w;
-    w = w > body.w - 2 ? body.w - 2 : w;
+    w = w > most ? most : w;
     Rect box = {body.x + 1, body.y + body.h - h, w, h};
     grid_blank(grid, box);
     grid_box(grid, box, true, box_title(ui));
     Rect inner = {box.x + 1, box.y + 1, w - 2, h - 2};
+    draw_note(menu, grid, (Rect){inner.x + 1, inner.y + inner.h - notes, inner.w - 2, notes});
     Pen pen = pen_new(grid, inner);
-    if (note > 2 && menu_at(menu)) {
-        pen_to(&pen, 1, inner.h - 1);
-        pen_fit(&pen, ROLE_NOTE, str_from(menu_at(menu)->note), inner.w - 2);
-    }
     if (menu->head[0]) {
         pen_to(&pen, BEFORE, 0);
         draw_cells(&columns, text_from(menu->head), true, &pen);

@@ -107,10 +107,12 @@ static void draw_ranks(const Ui *ui, const RunReport *report, int h, Pen *pen)
 {
     const Trace *trace = report->trace;
     double median = median_compute(ui, trace);
-    bool peaks = pen->area.w >= 74;
+    bool peaks = pen->area.w >= 74, ends = pen->area.w > 48;
     MemoryAccount *account = peaks ? memory_account_new(ui_plan(ui)) : NULL;
 
-    pen_printf(pen, ROLE_HEAD, " DEVICE %10s%10s%10s%10s", "COMPUTE", "COMM", "WAIT", "END");
+    pen_printf(pen, ROLE_HEAD, " DEVICE %10s%10s%10s", "COMPUTE", "COMM", "WAIT");
+    if (ends)
+        pen_printf(pen, ROLE_HEAD, "%10s", "END");
     if (peaks)
         pen_printf(pen, ROLE_HEAD, "%12s%12s", "PEAK", "PREDICTED");
     if (pen->area.w >= 104)
@@ -124,7 +126,8 @@ static void draw_ranks(const Ui *ui, const RunReport *report, int h, Pen *pen)
         pen_right(pen, ROLE_TEXT, label_us(ui, totals.compute_us), 10);
         pen_right(pen, ROLE_TEXT, label_us(ui, totals.comm_us), 10);
         pen_right(pen, ROLE_TEXT, label_us(ui, totals.wait_us), 10);
-        pen_right(pen, ROLE_TEXT, label_us(ui, totals.end_us), 10);
+        if (ends)
+            pen_right(pen, ROLE_TEXT, label_us(ui, totals.end_us), 10);
         if (peaks) {
             int64_t predicted = memory_use_of(ui->frame, account, r).peak_bytes;
             pen_right(pen, ROLE_TEXT, label_bytes(ui, report->rank_peak_bytes[r]), 12);
@@ -149,24 +152,28 @@ static const char *block_name(const Ui *ui, const RunBlockSum *sum, bool stages)
 /* What a stage does of a micro-batch, predicted beside measured: the mean over micro-batches. */
 static void draw_blocks(const Ui *ui, const RunBlockSums *sums, Pen *pen)
 {
-    enum { NAME_W = 25, TIMES_W = 6, US_W = 11, RATIO_W = 8 };
+    enum { NAME_W = 25, NAME_LEAST = 15, TIMES_W = 6, US_W = 11, RATIO_W = 8 };
+    int left = pen->area.w - 1 - 2 * US_W - RATIO_W - NAME_LEAST;
+    int times = left >= TIMES_W ? TIMES_W : 0, waits = left - times >= US_W ? US_W : 0;
+    int name = NAME_LEAST + left - times - waits;
 
-    pen_fit(pen, ROLE_HEAD, STR(" BLOCK"), NAME_W + 1);
-    pen_right(pen, ROLE_HEAD, STR("×"), TIMES_W);
+    name = name < NAME_W ? name : NAME_W;
+    pen_fit(pen, ROLE_HEAD, STR(" BLOCK"), name + 1);
+    pen_right(pen, ROLE_HEAD, STR("×"), times);
     pen_right(pen, ROLE_HEAD, STR("PREDICTED"), US_W);
     pen_right(pen, ROLE_HEAD, STR("MEASURED"), US_W);
     pen_right(pen, ROLE_HEAD, STR("CHANGE"), RATIO_W);
-    pen_right(pen, ROLE_HEAD, STR("WAITS"), US_W);
+    pen_right(pen, ROLE_HEAD, STR("WAITS"), waits);
     pen_line(pen);
     for (int i = 0; i < sums->n && !pen_full(pen); i++) {
         const RunBlockSum *sum = &sums->at[i];
         pen_rune(pen, ROLE_TEXT, ' ');
-        pen_fit(pen, ROLE_TEXT, str_from(block_name(ui, sum, sums->n_stages > 1)), NAME_W);
-        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%d", sum->n)), TIMES_W);
+        pen_fit(pen, ROLE_TEXT, str_from(block_name(ui, sum, sums->n_stages > 1)), name);
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%d", sum->n)), times);
         pen_right(pen, ROLE_TEXT, label_us(ui, sum->predicted_us), US_W);
         pen_right(pen, ROLE_TEXT, label_us(ui, sum->us), US_W);
         pen_right(pen, ROLE_TEXT, run_ratio_text(ui, sum->predicted_us, sum->us), RATIO_W);
-        pen_right(pen, ROLE_DIM, label_us(ui, sum->wait_us), US_W);
+        pen_right(pen, ROLE_DIM, label_us(ui, sum->wait_us), waits);
         pen_line(pen);
     }
 }
@@ -181,15 +188,23 @@ static bool is_measured(const RunState *run, const TimeKind *kind)
 
 enum { KINDS_W = 45, MEASURED_W = 18, BAR_LEAST = 8 };
 
+static void put_share(const Ui *ui, double us, double of, int columns, Pen *pen)
+{
+    const char *text = arena_printf(ui->frame, "%.1f%%", of > 0 ? 100 * us / of : 0);
+    pen_right(pen, ROLE_DIM, str_from(text), columns);
+}
+
 static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
 {
     const Timeline *line = run->timeline;
     double step = line->us, took = run->report.median_us;
     int bar = pen->area.w - (run->arena ? KINDS_W + MEASURED_W : KINDS_W) - 3;
+    int share = !run->arena || pen->area.w >= KINDS_W + MEASURED_W ? 7 : 0, ops = share ? 8 : 5;
 
-    pen_printf(pen, ROLE_HEAD, " %-18s%8s%11s%7s", "KIND", "OPS", "PREDICTED", "SHARE");
+    pen_printf(pen, ROLE_HEAD, " %-18s%*s%11s%*s", "KIND", ops, "OPS", "PREDICTED", share,
+               share ? "SHARE" : "");
     if (run->arena)
-        pen_printf(pen, ROLE_HEAD, "%11s%7s", "MEASURED", "SHARE");
+        pen_printf(pen, ROLE_HEAD, "%11s%*s", "MEASURED", share, share ? "SHARE" : "");
     pen_line(pen);
     for (int k = 0; k < line->n_kinds && pen->y < pen->area.h; k++) {
         const TimeKind *kind = &line->kind[k];
@@ -197,12 +212,12 @@ static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
             continue;
         pen_rune(pen, ROLE_TEXT, ' ');
         pen_fit(pen, ROLE_TEXT, str_from(kind->name), 18);
-        pen_printf(pen, ROLE_TEXT, "%8d", kind->n);
+        pen_printf(pen, ROLE_TEXT, "%*d", ops, kind->n);
         pen_right(pen, ROLE_TEXT, label_us(ui, kind->us), 11);
-        pen_printf(pen, ROLE_DIM, "%6.1f%%", step > 0 ? 100 * kind->us / step : 0);
+        put_share(ui, kind->us, step, share, pen);
         if (is_measured(run, kind)) {
             pen_right(pen, ROLE_TEXT, label_us(ui, kind->measured_us), 11);
-            pen_printf(pen, ROLE_DIM, "%6.1f%%", took > 0 ? 100 * kind->measured_us / took : 0);
+            put_share(ui, kind->measured_us, took, share, pen);
         }
         if (bar >= BAR_LEAST) {
             pen_to(pen, pen->area.w - bar - 1, pen->y);

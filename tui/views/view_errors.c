@@ -5,7 +5,7 @@
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 
-enum { TIMES_COLUMNS = 6, PLACE_COLUMNS = 28, DETAIL_LINES = 5 };
+enum { TIMES_COLUMNS = 6, PLACE_MOST = 28, DETAIL_LINES = 5 };
 
 static Str place_text(const Ui *ui, const ErrorNote *error, bool whole)
 {
@@ -16,15 +16,28 @@ static Str place_text(const Ui *ui, const ErrorNote *error, bool whole)
     return str_from(error->line > 0 ? arena_printf(ui->frame, "%s:%d", file, error->line) : file);
 }
 
-static void draw_row(const Ui *ui, Pen *pen, const ErrorNote *error)
+/* Of the longest place, and a blank; 0: no error has one. */
+static int place_columns(const Ui *ui, int w)
+{
+    int most = 0, limit = w < 80 ? PLACE_MOST / 2 : PLACE_MOST;
+
+    for (int i = 0; i < ui->messages.n_errors; i++) {
+        int own = text_columns(place_text(ui, &ui->messages.error[i], false));
+        most = own > most ? own : most;
+    }
+    return most == 0 ? 0 : (most < limit ? most : limit) + 1;
+}
+
+static void draw_row(const Ui *ui, Pen *pen, const ErrorNote *error, int place)
 {
     pen_puts(pen, ROLE_TEXT, " ");
     pen_fit(pen, ROLE_HEAD,
             error->times > 1 ? str_from(arena_printf(ui->frame, "×%d", error->times)) : STR(""),
             TIMES_COLUMNS);
-    pen_fit_tail(pen, ROLE_TEXT, place_text(ui, error, false),
-                 pen->area.w < 80 ? PLACE_COLUMNS / 2 : PLACE_COLUMNS);
-    pen_puts(pen, ROLE_TEXT, " ");
+    if (place > 0) {
+        pen_fit_tail(pen, ROLE_TEXT, place_text(ui, error, false), place - 1);
+        pen_puts(pen, ROLE_TEXT, " ");
+    }
     pen_fit(pen, ROLE_ERROR, str_from(error->text), pen->area.w - pen->x);
 }
 
@@ -53,9 +66,10 @@ static void draw(Ui *ui, Pen *pen)
     ui->list[SHOW_ERRORS].height = h;
     *at = *at < n ? *at : n - 1;
     *top = list_scroll(*top, *at, n, h);
+    int place = place_columns(ui, pen->area.w);
     for (int y = 0; y < h && *top + y < n; y++) {
         pen_to(pen, 0, y);
-        draw_row(ui, pen, &ui->messages.error[*top + y]);
+        draw_row(ui, pen, &ui->messages.error[*top + y], place);
         if (*top + y == *at)
             rows_mark(ui, SHOW_ERRORS, pen, y);
     }

@@ -218,6 +218,13 @@ static void draw_ranks(const Ui *ui, const RunState *run, int n, Pen *pen)
     pen_line(pen);
 }
 
+/* All of the text, or nothing where it does not fit. */
+static void put_whole(const char *text, Style style, Pen *pen)
+{
+    if (text_columns(str_from(text)) <= pen->area.w - pen->x)
+        pen_puts(pen, style, text);
+}
+
 /* ---- the whole ---- */
 
 static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
@@ -243,15 +250,15 @@ static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
         pen_puts(pen, ROLE_DIM,
                  run->dropped ? ", not run since the plan changed" : ", not run yet");
     }
-    pen_printf(pen, ROLE_TEXT, "; %s, reshards %.1f%%", ui->session->machine->name,
-               totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0);
-    if (totals->step_us > 0 && plan_schedule(ui_plan(ui))) {
-        const char *schedule =
-            arena_printf(ui->frame, "; %.*s: %d micro-batches", STR_ARG(ui_key(ui, ACT_SCHEDULE)),
-                         ui_plan(ui)->decided->stages->n_micro_batches);
-        if ((int)strlen(schedule) <= pen->area.w - pen->x) /* or not at all */
-            pen_puts(pen, ROLE_NOTE, schedule);
-    }
+    put_whole(arena_printf(ui->frame, "; %s", ui->session->machine->name), ROLE_TEXT, pen);
+    put_whole(arena_printf(ui->frame, ", reshards %.1f%%",
+                           totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0),
+              ROLE_TEXT, pen);
+    if (totals->step_us > 0 && plan_schedule(ui_plan(ui)))
+        put_whole(arena_printf(ui->frame, "; %.*s: %d micro-batches",
+                               STR_ARG(ui_key(ui, ACT_SCHEDULE)),
+                               ui_plan(ui)->decided->stages->n_micro_batches),
+                  ROLE_NOTE, pen);
     pen_line(pen);
 }
 
@@ -342,11 +349,11 @@ typedef struct {
 
 static TableColumns table_columns(const RunState *run, int w)
 {
-    enum { SHARES_FROM = 70, BAR_FROM = 84, BAR_W = 20 };
-    TableColumns columns = {.shares = w >= SHARES_FROM,
+    enum { SHARES_FROM = 70, BAR_FROM = 84, BAR_W = 20, MEASURED_W = 19 };
+    TableColumns columns = {.shares = w >= SHARES_FROM + (run->arena ? MEASURED_W : 0),
                             .bar = !run->arena && w >= BAR_FROM ? BAR_W : 0};
     int share = !columns.shares ? 0 : run->arena ? 14 : 7;
-    int label = w - 9 - 11 - (run->arena ? 19 : 0) - share - columns.bar - 1;
+    int label = w - 9 - 11 - (run->arena ? MEASURED_W : 0) - share - columns.bar - 1;
     columns.label = label > 8 ? label : 8;
     return columns;
 }

@@ -126,8 +126,10 @@ void search_steps(const Ui *ui, const SearchWatch *watch, int h, Pen *pen)
     for (int i = n > rows ? n - rows : 0; i < n; i++) {
         const SearchStep *step = &watch->step[i];
         pen_printf(pen, ROLE_TEXT, " %7.3f s", step->seconds);
-        pen_right(pen, ROLE_TEXT, label_us(ui, step->cost_us), 14);
-        pen_right(pen, ROLE_TEXT, label_us(ui, step->bound_us), 14);
+        pen_right(pen, ROLE_TEXT,
+                  step->cost_us < INFINITY ? label_us(ui, step->cost_us) : STR("none yet"), 14);
+        pen_right(pen, ROLE_TEXT,
+                  step->bound_us > 0 ? label_us(ui, step->bound_us) : STR("none yet"), 14);
         pen_line(pen);
     }
 }

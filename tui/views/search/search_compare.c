@@ -5,13 +5,15 @@
 #include "tui/views/search/search_chart.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { NAME_W = 19, STEP_W = 10, PEAK_W = 12 };
 
-/* "1.20 s for each GiB saved", if one of both is given for the other. */
+/* "1.20 s for a GiB", if one of both is given for the other. */
 static void put_price(const Ui *ui, double us, int64_t bytes, Pen *pen)
 {
-    double gib = fabs((double)bytes) / (double)(1LL << 30);
+    bool large = llabs(bytes) >= 64LL << 20;
+    double size = fabs((double)bytes) / (double)(large ? 1LL << 30 : 1LL << 20);
 
     if (us == 0 && bytes == 0)
         pen_puts(pen, ROLE_DIM, "the same");
@@ -20,8 +22,8 @@ static void put_price(const Ui *ui, double us, int64_t bytes, Pen *pen)
     else if (us >= 0 && bytes >= 0)
         pen_puts(pen, ROLE_TEXT, "worse");
     else
-        pen_printf(pen, ROLE_TEXT, "%.*s %s a GiB", STR_ARG(label_us(ui, fabs(us) / gib)),
-                   us > 0 ? "for" : "won for");
+        pen_printf(pen, ROLE_TEXT, "%.*s %s a %s", STR_ARG(label_us(ui, fabs(us) / size)),
+                   us > 0 ? "for" : "won for", large ? "GiB" : "MiB");
 }
 
 static void draw_against(const Ui *ui, const SearchResult *plan, const char *name, double us,

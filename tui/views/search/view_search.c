@@ -241,7 +241,8 @@ static int draw_line(const PolicyLines *lines, int i, Pen *pen)
     int n =
         decisions_lua(lines->ui->session, lines->decisions + i, lines->at->n_decisions - i, &line);
 
-    pen_right(pen, ROLE_NOTE, line_note(lines, i, &line), 10);
+    if (lines->at->price_of || lines->fastest)
+        pen_right(pen, ROLE_NOTE, line_note(lines, i, &line), 10);
     pen_puts(pen, ROLE_TEXT, "  ");
     pen_fit(pen, ROLE_TEXT, buf_str(&line), pen->area.w - pen->x);
     pen_line(pen);
@@ -260,7 +261,7 @@ static void draw_policy(const Ui *ui, const PlanSearch *search, Pen *pen)
     pen_puts(pen, ROLE_HEAD,
              at->price_of    ? " OTHERWISE  AS A POLICY: how much more it costs at least"
              : lines.fastest ? "            AS A POLICY, + is not in the fastest plan"
-                             : "            AS A POLICY");
+                             : "  AS A POLICY");
     pen_line(pen);
     for (int i = at->n_lifted; i < at->n_decisions && !pen_full(pen);)
         i += draw_line(&lines, i, pen);

@@ -60,9 +60,11 @@ static void draw_words(const RunReport *report, bool verified, Pen *pen)
         drift = fmax(drift, report->steps[i].drift);
     pen_printf(pen, ROLE_TEXT, " loss %.5g, after %d steps ", first->loss, report->n_steps);
     pen_printf(pen, ROLE_HEAD, "%.5g", last->loss);
+    enum { DRIFT_W = 29 };
     if (verified)
-        pen_printf(pen, ROLE_NOTE, "; o one device %.5g, states differ by %.2g", last->one_device,
-                   drift);
+        pen_printf(pen, ROLE_NOTE, "; o one device %.5g", last->one_device);
+    if (verified && pen->area.w - pen->x >= DRIFT_W)
+        pen_printf(pen, ROLE_NOTE, ", states differ by %.2g", drift);
     pen_line(pen);
 }
 

@@ -5,7 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { STEP_W = 6, LOSS_W = 12, DRIFT_W = 10, DIFFER_W = 12 };
+enum { STEP_W = 6, LOSS_W = 12, DRIFT_W = 10, DIFFER_W = 12, WORST_W = 9 };
+
+/* How far states are from those of one device, where a name fits beside it. */
+static bool has_drift(const Pen *pen)
+{
+    enum { NAME_LEAST = 12 };
+    return pen->area.w >= 1 + STEP_W + 2 * LOSS_W + DIFFER_W + DRIFT_W + NAME_LEAST;
+}
 
 static void draw_step(const Ui *ui, const RunReport *report, int at, Pen *pen)
 {
@@ -16,6 +23,10 @@ static void draw_step(const Ui *ui, const RunReport *report, int at, Pen *pen)
                    DIFFER_W, fabs(step->loss - step->one_device));
     else
         pen_printf(pen, ROLE_DIM, "%*s%*s%*s", LOSS_W, "-", LOSS_W, "-", DIFFER_W, "-");
+    if (!has_drift(pen)) {
+        pen_line(pen);
+        return;
+    }
     pen_printf(pen, ROLE_TEXT, "%*.2g  ", DRIFT_W, step->drift);
     Str name =
         step->drifts < 0 ? STR("all equal") : label_tensor(ui->session, ui->frame, step->drifts);
@@ -26,8 +37,10 @@ static void draw_step(const Ui *ui, const RunReport *report, int at, Pen *pen)
 /* Where not all have room, the first ones and the last. */
 static void draw_steps(const Ui *ui, const RunReport *report, int h, Pen *pen)
 {
-    pen_printf(pen, ROLE_HEAD, " %*s%*s%*s%*s%*s  %s", STEP_W - 1, "STEP", LOSS_W, "LOSS", LOSS_W,
-               "ONE DEVICE", DIFFER_W, "DIFFERENCE", DRIFT_W, "DRIFT", "MOST OF");
+    pen_printf(pen, ROLE_HEAD, " %*s%*s%*s%*s", STEP_W - 1, "STEP", LOSS_W, "LOSS", LOSS_W,
+               "ONE DEVICE", DIFFER_W, "DIFFERENCE");
+    if (has_drift(pen))
+        pen_printf(pen, ROLE_HEAD, "%*s  %s", DRIFT_W, "DRIFT", "MOST OF");
     pen_line(pen);
     for (int i = 0; i < h - 1 && i < report->n_steps; i++)
         draw_step(ui, report, i == h - 2 ? report->n_steps - 1 : i, pen);
@@ -51,18 +64,18 @@ static void draw_outputs(const Ui *ui, const RunReport *report, int h, Pen *pen)
     int wrong = 0;
     for (int i = 0; i < report->n_outputs; i++)
         wrong += !all[i].ok;
-    int name_w = pen->area.w - 3 - DIFFER_W;
+    int name_w = pen->area.w - 3 - WORST_W;
     Buf head = buf_new(ui->frame);
     buf_printf(&head, "AGAINST ONE DEVICE, %d of %d differ", wrong, report->n_outputs);
     pen_puts(pen, ROLE_HEAD, "   ");
     pen_fit(pen, ROLE_HEAD, buf_str(&head), name_w);
-    pen_printf(pen, ROLE_HEAD, "%*s", DIFFER_W, "WORST");
+    pen_printf(pen, ROLE_HEAD, "%*s", WORST_W, "WORST");
     pen_line(pen);
     for (int i = 0; i < h - 1 && i < report->n_outputs; i++) {
         Style style = all[i].ok ? ROLE_TEXT : ROLE_ERROR;
         pen_puts(pen, style, all[i].ok ? "   " : " ! ");
         pen_fit_name(pen, style, label_tensor(ui->session, ui->frame, all[i].tensor), name_w);
-        pen_printf(pen, style, "%*.2g", DIFFER_W, all[i].max_abs);
+        pen_printf(pen, style, "%*.2g", WORST_W, all[i].max_abs);
         pen_line(pen);
     }
 }

@@ -9,9 +9,9 @@ enum {
     BESIDE_FROM = 120,
     NAME_W = 31,
     US_W = 10,
-    SHARE_W = 8,
-    TIMES_W = 7,
-    PARTS_PERCENT = 48,
+    SHARE_W = 7,
+    TIMES_W = 6,
+    PARTS_PERCENT = 49,
     INDENT = 3
 };
 
@@ -75,9 +75,26 @@ typedef struct {
     bool pass;
 } Widths;
 
-static Widths widths_for(const Ui *ui, int w)
+/* Of the widest kind among the first rows. */
+static int kind_columns(const Ui *ui, int rows)
 {
-    Widths widths = {.kind = 14, .pass = ui_graph(ui)->phase != NULL};
+    enum { LEAST = 6, MOST = 14 };
+    const Comm *comm = ui->comm;
+    int most = LEAST;
+
+    for (int i = 0; i < comm->n_rows && i < rows; i++) {
+        Buf kind = buf_new(ui->frame);
+        comm_format_steps(ui->session, ui_plan(ui)->moved->reshards[comm->row[i].first].path,
+                          &kind);
+        int own = text_columns(buf_str(&kind));
+        most = own > most ? own : most;
+    }
+    return most < MOST ? most : MOST;
+}
+
+static Widths widths_for(const Ui *ui, int w, int rows)
+{
+    Widths widths = {.kind = kind_columns(ui, rows), .pass = ui_graph(ui)->phase != NULL};
     enum { ALWAYS = 3 + TIMES_W + US_W, PASS_W = 10, TENSOR_LEAST = 20 };
     int left = w - ALWAYS - widths.kind - 1 - (widths.pass ? PASS_W : 0);
     widths.exposed = left - US_W >= TENSOR_LEAST ? US_W : 0;
@@ -139,7 +156,7 @@ static void draw_reshards(Ui *ui, Pen *pen)
         pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
         return;
     }
-    Widths widths = widths_for(ui, pen->area.w);
+    Widths widths = widths_for(ui, pen->area.w, pen->area.h);
     draw_reshard_heads(comm, &widths, pen);
     for (int i = 0; i < comm->n_rows && !pen_full(pen); i++)
         draw_reshard(ui, &comm->row[i], &widths, pen);
