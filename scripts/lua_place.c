@@ -55,12 +55,12 @@ void place_op(Policy *policy, int32_t op, SubMesh sub, int line)
     *need_place(policy, op) = (OpPlace){.line = line, .sub = sub};
 }
 
-static void place_part(lua_State *L, Policy *policy, const NodeRef *node, int64_t position)
+static void place_part(Policy *policy, const NodeRef *node, int64_t position, int line)
 {
     const OpParts *parts = policy->parts[node->op];
     OpPlace *place = need_place(policy, node->op);
     if (!place->by_parts) {
-        *place = (OpPlace){.line = sandbox_line(L), .by_parts = true, .n = parts_count(parts)};
+        *place = (OpPlace){.line = line, .by_parts = true, .n = parts_count(parts)};
         place->position = arena_array(policy->arena, int32_t, place->n);
         for (int64_t i = 0; i < place->n; i++)
             place->position[i] = -1;
@@ -206,6 +206,7 @@ bool place_of_positions(Policy *policy, const char *who, const int64_t *position
 
 /* What is assigned to: one device, a list of them, or coordinates. */
 typedef struct {
+    int line; /* of the script that assigns */
     bool coordinates;
     SubMesh sub; /* of coordinates */
     int64_t n;
@@ -237,7 +238,7 @@ static bool read_devices(lua_State *L, int at, const Policy *policy, Where *out,
 static bool read_where(lua_State *L, int at, const Policy *policy, Where *out, Error *err)
 {
     int whole;
-    *out = (Where){.coordinates = lua_istable(L, at) && lua_rawlen(L, at) == 0};
+    *out = (Where){sandbox_line(L), .coordinates = lua_istable(L, at) && lua_rawlen(L, at) == 0};
     if (out->coordinates)
         return place_read_coordinates(L, at, policy->session->mesh, &out->sub, err);
     if (lua_istable(L, at))
@@ -258,8 +259,7 @@ static bool find_sub(Policy *policy, int32_t op, const Where *where, SubMesh *ou
                                                     where->position, where->n, out, err);
 }
 
-static bool assign_part(lua_State *L, Policy *policy, const NodeRef *node, int64_t position,
-                        Error *err)
+static bool assign_part(Policy *policy, const NodeRef *node, const Where *where, Error *err)
 {
     const OpParts *parts = policy->parts[node->op];
     const char *name = op_name(policy->session->graph, node->op);
@@ -267,7 +267,7 @@ static bool assign_part(lua_State *L, Policy *policy, const NodeRef *node, int64
         error_kind(err, ERROR_CONFLICT, "a sub-node of '%s' is partitioned further", name);
         return error_hint(err, "assign its sub-nodes instead");
     }
-    place_part(L, policy, node, position);
+    place_part(policy, node, where->position[0], where->line);
     return true;
 }
 
@@ -277,7 +277,7 @@ static bool assign_node(lua_State *L, Policy *policy, const NodeRef *node, const
     const OpParts *parts = policy->parts[node->op];
     const char *name = op_name(policy->session->graph, node->op);
     if (!where->coordinates && where->n == 1 && node->n_levels > 0)
-        return assign_part(L, policy, node, where->position[0], err);
+        return assign_part(policy, node, where, err);
     if (!where->coordinates && node->n_levels > 0) {
         error_kind(err, ERROR_CONFLICT, "a sub-node of '%s' runs on one device", name);
         return error_hint(
@@ -293,7 +293,7 @@ static bool assign_node(lua_State *L, Policy *policy, const NodeRef *node, const
     sandbox_spend(L, where->n);
     if (!find_sub(policy, node->op, where, &sub, err))
         return false;
-    place_op(policy, node->op, sub, sandbox_line(L));
+    place_op(policy, node->op, sub, where->line);
     return true;
 }
 
@@ -342,7 +342,7 @@ static bool assign_list(lua_State *L, Policy *policy, int at, const Where *where
                           "%lld sub-nodes are assigned to %" PRId64 " devices", (long long)n,
                           where->n);
     for (lua_Integer i = 1; i <= n; i++) {
-        Where one = {.n = 1, .position = pairs ? where->position + i - 1 : NULL};
+        Where one = {where->line, .n = 1, .position = pairs ? where->position + i - 1 : NULL};
         lua_rawgeti(L, at, i);
         if (!assign_value(L, policy, lua_gettop(L), pairs ? &one : where, err))
             return false;

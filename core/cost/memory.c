@@ -62,16 +62,15 @@ static int64_t *sum_changes(Arena *scratch, const Account *a, int64_t rank)
 {
     PartSizes parts = parts_new(scratch, a->plan, rank);
     int64_t *live = arena_array(scratch, int64_t, (int64_t)a->now + 2);
-    for (int i = 0; i < a->spans.n; i++) {
-        const LiveSpan *span = span_at(a, i);
-        if (!has_span(&parts, span))
-            continue;
-        int64_t bytes = part_bytes(&parts, span);
-        live[span->first] += bytes;
-        live[span->last + 1] -= bytes;
-        live[0] += span->others * bytes;
-        live[a->last_backward + 1] -= span->others * bytes;
-    }
+    for (int part = 0; part < a->plan->decided->n_submeshes; part++)
+        for (int i = a->part_begin[part]; parts.is_on[part] && i < a->part_begin[part + 1]; i++) {
+            const LiveSpan *span = span_at(a, a->by_part[i]);
+            int64_t bytes = part_bytes(&parts, span);
+            live[span->first] += bytes;
+            live[span->last + 1] -= bytes;
+            live[0] += span->others * bytes;
+            live[a->last_backward + 1] -= span->others * bytes;
+        }
     return live;
 }
 

@@ -292,6 +292,20 @@ static void keep_to_end(Account *a)
     }
 }
 
+static void sort_by_part(Account *a)
+{
+    int n_parts = a->plan->decided->n_submeshes;
+    int *end = arena_array(a->arena, int, n_parts + 2);
+    for (int i = 0; i < a->spans.n; i++)
+        end[span_at(a, i)->devices + 2]++;
+    for (int part = 2; part <= n_parts; part++)
+        end[part] += end[part - 1];
+    a->by_part = arena_array(a->arena, int32_t, a->spans.n);
+    for (int i = 0; i < a->spans.n; i++)
+        a->by_part[end[span_at(a, i)->devices + 1]++] = i;
+    a->part_begin = end;
+}
+
 Account *account_make(const Plan *plan, bool copies, Progress *progress)
 {
     const Inferred *inferred = plan->inferred;
@@ -302,6 +316,8 @@ Account *account_make(const Plan *plan, bool copies, Progress *progress)
     a->of_tensor = arena_array(arena, int32_t, a->graph->n_tensors);
     for (int t = 0; t < a->graph->n_tensors; t++)
         a->of_tensor[t] = -1;
+    a->spans.room = a->graph->n_tensors + plan->moved->n_reshards;
+    a->spans.at = arena_array(arena, LiveSpan, a->spans.room);
     a->end = arena_array(arena, int, inferred->n_program);
     if (a->graph->phase && !copies) {
         a->rows = operator_rows_new(arena, inferred);
@@ -330,6 +346,7 @@ Account *account_make(const Plan *plan, bool copies, Progress *progress)
         hold_inputs(a);
     if (inferred->n_program > 0)
         a->end[inferred->n_program - 1] = a->now;
+    sort_by_part(a);
     return a;
 }
 

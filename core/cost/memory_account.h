@@ -36,6 +36,8 @@ typedef struct MemoryAccount {
     const Plan *plan;
     const Graph *graph;
     Vec(LiveSpan) spans;
+    int32_t *by_part;         /* all spans, by the part of the mesh that holds them */
+    int *part_begin;          /* in by_part; of the part after the last too */
     int32_t *of_tensor;       /* its first span, or -1 */
     const MemoryClass *class; /* per tensor, of a training step */
     int now;

@@ -154,11 +154,12 @@ static void set_sizes(Relaxed *r)
         }
 }
 
-bool relaxed_begin(Relaxed *r, const Space *space)
+bool relaxed_begin(Relaxed *r, const Space *space, double most)
 {
     if (space->n_atoms < RELAXED_ATOMS_MIN || space->n_atoms > RELAXED_ATOMS_MAX)
         return false;
     r->space = space;
+    r->most = most;
     set_target(r);
     set_source(r);
     set_sizes(r);
@@ -295,7 +296,7 @@ static double least_permute(Relaxed *r, AtomSet payload, AtomSet groups)
 
 static bool is_too_long(const Relaxed *r, double us)
 {
-    return r->so_far + us > r->most;
+    return (r->so_far + us) * surely > r->most;
 }
 
 static void add_edge(Relaxed *r, int32_t from, StepKind kind, double us, Stand to, AtomSet fresh)
@@ -442,7 +443,6 @@ static void solve(Relaxed *r, int32_t first)
 {
     r->edges.n = 0;
     r->so_far = 0;
-    r->most = INFINITY;
     for (int32_t i = first; i < r->known.n; i++)
         add_steps(r, i);
     KnownStands *known = r->known.at;
@@ -491,12 +491,11 @@ static int32_t next_reached(const Relaxed *r)
 }
 
 /* Dijkstra's search from the stand, which looks at few of those that solve() does. */
-double relaxed_least_us(Relaxed *r, const Layout *layout, double most)
+double relaxed_least_us(Relaxed *r, const Layout *layout)
 {
     AtomSet held;
     Stand stand = stand_of(r, layout, &held);
     int32_t at = put(r, settle(r, stand, held));
-    r->most = most;
     r->reached.n = 0;
     vec_push(r->arena, &r->reached, ((Reached){0, false}));
     for (; at >= 0 && r->known.at[at].cost.us > 0; at = next_reached(r)) {
@@ -512,7 +511,7 @@ double relaxed_least_us(Relaxed *r, const Layout *layout, double most)
             *known = us < *known ? us : *known;
         }
     }
-    return at < 0 ? most : fmin(r->reached.at[at].us * surely, most);
+    return at < 0 ? r->most : fmin(r->reached.at[at].us * surely, r->most);
 }
 
 /* Where the first step is a permute of just these atoms. */

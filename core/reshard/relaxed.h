@@ -28,8 +28,9 @@ typedef struct Relaxed Relaxed;
 Relaxed *relaxed_new(Arena *arena);
 
 /* Returns false if the space has too many atoms, or so few that a search is faster. The space must
- * not change while bounds are asked for. */
-bool relaxed_begin(Relaxed *relaxed, const Space *space);
+ * not change while bounds are asked for. Only paths of at most `most` us count: a bound above that
+ * may be INFINITY. */
+bool relaxed_begin(Relaxed *relaxed, const Space *space, double most);
 
 typedef struct {
     double us;          /* to the target, at least; INFINITY if not within the limit */
@@ -38,9 +39,9 @@ typedef struct {
 
 RelaxedCost relaxed_cost(Relaxed *relaxed, const Layout *layout);
 
-/* `us` of it for one layout, found sooner: `most` if it is no less. Other bounds of the space are
- * asked for after relaxed_begin() again. */
-double relaxed_least_us(Relaxed *relaxed, const Layout *layout, double most);
+/* `us` of it for one layout, found sooner; no more than `most`. Other bounds of the space are asked
+ * for after relaxed_begin() again. */
+double relaxed_least_us(Relaxed *relaxed, const Layout *layout);
 
 /* A permute of exactly these atoms as the first step, and the time likewise. */
 typedef struct {

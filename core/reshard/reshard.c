@@ -8,16 +8,12 @@
 #include <assert.h>
 #include <math.h>
 
+enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20 };
+
 /* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: the same for the search that
  * splits axes as far as both ends do; SOME_OFFERS: for those that split them less far, which prove
  * nothing. */
-enum {
-    PRICES = 1 << 10,
-    FREE_BYTES = 1 << 20,
-    OFFERS = 100000,
-    PART_OFFERS = 60000,
-    SOME_OFFERS = 4000
-};
+enum { OFFERS = 100000, PART_OFFERS = 60000, SOME_OFFERS = 4000 };
 
 ReshardOptions reshard_defaults(void)
 {
@@ -174,7 +170,7 @@ static const ReshardPath *make_path(Resharder *resharder, const ReshardKey *aske
 
 /* The space with so many atoms, or a few more if both ends tell more apart; NULL if that is too
  * many to look at. It is `space` itself if that has no more. */
-static Space *parted_space(Arena *scratch, Space *space, int n_atoms)
+static Space *parted_space(Arena *scratch, Space *space, int n_atoms, bool hurried)
 {
     if (n_atoms > RELAXED_ATOMS_MAX)
         return NULL;
@@ -183,24 +179,27 @@ static Space *parted_space(Arena *scratch, Space *space, int n_atoms)
         return space;
     space_price(parted, &space->pricing);
     parted->most_offers = SOME_OFFERS;
+    parted->hurried = hurried;
     return parted;
 }
 
 /* Searches with whole axes first, then for better paths that split them into ever more parts: the
- * time of one is the limit of the next, which then has little to look at. NULL if there is none
- * within the limit. */
+ * time of one is the limit of the next, which then has little to look at. Where one is too much to
+ * look at, those with more parts only try to find a better path. NULL if there is none within the
+ * limit. */
 static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *asked, Space *space,
                                      const Hop *avoid, int n_avoid)
 {
     Arena *scratch = arena_new();
-    Space *at = parted_space(scratch, space, 0), *of = NULL;
+    Space *at = parted_space(scratch, space, 0, false), *of = NULL;
     Route best = {0};
     double most = INFINITY;
     at->most_offers = OFFERS;
-    for (bool proven = true; at;) {
+    for (bool proven = true, gave_up = false; at;) {
         Route route;
         bool better = search_route(resharder->searcher, scratch, at, most, avoid, n_avoid, &route);
         proven = better || at == space ? route.proven : proven;
+        gave_up |= route.gave_up;
         if (better) {
             best = route;
             of = at;
@@ -211,7 +210,7 @@ static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *ask
         if (at == space || done)
             break;
         space->most_offers = of ? PART_OFFERS : OFFERS;
-        at = of ? parted_space(scratch, space, at->n_atoms + 1) : space;
+        at = of ? parted_space(scratch, space, at->n_atoms + 1, gave_up) : space;
     }
     const ReshardPath *path = of ? make_path(resharder, asked, of, &best) : NULL;
     arena_free(scratch);

@@ -452,7 +452,7 @@ static void straight_offer(PathSearch *search, StepKind kind, AtomSet atoms, Lay
     const SearchNode *from = &searcher->nodes.at[searcher->nodes.n - 1];
     SearchNode node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = kind};
     node.atoms = atoms = space_of_mesh(space, atoms);
-    measure(search, &node);
+    node.bytes = layout_bytes(space, to);
     node.cost = *cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
     vec_push(search->searcher->arena, &search->searcher->nodes, node);
     if (node.bytes > space->limit)
@@ -484,13 +484,16 @@ static Layout common_layout(const Space *space, const Layout *from, AtomSet *gon
     return out;
 }
 
-/* Appends its nodes to the list, the last one at the target. Returns INFINITY if not within the
+/* Leaves its nodes in the list, the last one at the target. Returns INFINITY if not within the
  * limit. */
 static double straight_way(PathSearch *search)
 {
     const Space *space = search->space;
     Layout at = space->from;
+    SearchNode start = {.layout = at, .before = -1, .bytes = layout_bytes(space, &at)};
     double cost = 0, step;
+    table_clear(search->searcher);
+    vec_push(search->searcher->arena, &search->searcher->nodes, start);
     for (int a = 0; a < space->n_atoms; a++) {
         AtomSet set = 0;
         if (at.place[a] != ATOM_PARTIAL || space->kept >> a & 1)
@@ -609,36 +612,34 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
         (offsetof(Layout, place) + sizeof(uint16_t) * (size_t)space->n_atoms + 7) & ~(size_t)7;
     search.moves = (LayoutMoves){.space = space, .context = &search, .offer = offer};
 
-    search.relaxes = relaxed_begin(searcher->relaxed, space);
-    table_clear(searcher);
-    SearchNode start = start_node(&search);
-    vec_push(searcher->arena, &searcher->nodes, start);
     double straight = straight_way(&search);
-    search.tie = 1e-9 * (straight < INFINITY ? straight : start.bound) + 1e-12;
+    out->bound_us = layout_measure(space, &space->from).bound;
+    search.tie = 1e-9 * (straight < INFINITY ? straight : out->bound_us) + 1e-12;
     search.most = n_avoid > 0 ? INFINITY : straight * (1 + 1e-6) + 1e-9;
     search.most = most < search.most ? most : search.most;
     bool found = n_avoid == 0 && straight < most;
     if (found)
         route_of(&search, arena, searcher->nodes.n - 1, out);
+    search.relaxes = relaxed_begin(searcher->relaxed, space, search.most);
     bool ended = false, has_path = found || most < INFINITY;
-    for (int i = 0; i < RUNS && !ended && (i < RUNS - 1 || !has_path); i++) {
+    for (int i = space->hurried; i < RUNS && !ended && (i < RUNS - 1 || !has_path); i++) {
         search.weight = runs[i].weight;
         search.most_offers = space->most_offers / runs[i].part;
         ended = run(&search);
+        out->gave_up = !ended;
         out->proven = ended && i == 0 && !search.moves.left_out;
         if (search.goal < 0)
             continue;
         route_of(&search, arena, search.goal, out);
         found = has_path = true;
     }
-    out->bound_us = layout_measure(space, &space->from).bound;
     return found;
 }
 
 double search_least_us(Searcher *searcher, const Space *space, double most)
 {
     double least = layout_measure(space, &space->from).bound;
-    if (least < most && relaxed_begin(searcher->relaxed, space))
-        least = fmax(least, relaxed_least_us(searcher->relaxed, &space->from, most));
+    if (least < most && relaxed_begin(searcher->relaxed, space, most))
+        least = fmax(least, relaxed_least_us(searcher->relaxed, &space->from));
     return fmin(least, most);
 }

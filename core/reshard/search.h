@@ -28,7 +28,8 @@ typedef struct {
     int n;
     const Hop *hop; /* in the given arena; adjacent slices are one */
     double us, bound_us;
-    bool proven; /* no path in the space is cheaper */
+    bool gave_up; /* there was too much to look at */
+    bool proven;  /* no path in the space is cheaper */
 } Route;
 
 /* Keeps its tables from search to search. */
