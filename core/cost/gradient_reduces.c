@@ -32,9 +32,11 @@ static bool op_joins_parts(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];
-    if (plan_phase(plan, op) != 1 + PHASE_BACKWARD || program_space(plan->inferred, op)->gradient ||
-        !gradient_is_of_parameters(plan, op_outputs(graph, op)[0]))
+    if (plan_phase(plan, op) != 1 + PHASE_BACKWARD || program_space(plan->inferred, op)->gradient)
         return false;
+    int32_t sums = graph->gradient_of[op_outputs(graph, op)[0]];
+    if (sums < 0 || !tensor_is_parameter(plan->inferred, sums))
+        return false; /* what is made of a parameter is sent to other parts, as activations are */
     for (int i = 0; i < at->n_inputs; i++) {
         int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
         if (maker >= 0 && plan_devices(plan, maker) != plan_devices(plan, op))

@@ -333,12 +333,51 @@ void stages_place(Plan *plan, Decided *out, const Journal *journal)
     arena_free(scratch);
 }
 
-static bool places_ops(const Journal *journal)
+static bool has_stages(const Journal *journal)
 {
     for (int i = 0; i < journal->n_done; i++)
-        if (journal->decisions.at[i].kind == PIN_DEVICES)
+        if (journal->decisions.at[i].kind == PIN_DEVICES ||
+            journal->decisions.at[i].kind == PIN_STAGE)
             return true;
     return false;
+}
+
+static int32_t *no_entries(Arena *arena, const Graph *graph)
+{
+    int32_t *column = arena_array(arena, int32_t, graph->n_ops);
+    memset(column, -1, (size_t)graph->n_ops * sizeof *column);
+    return column;
+}
+
+/* Whether another stage than the op's reads a value that it makes. */
+static bool is_sent(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    const int16_t *stage = plan->decided->stages->of_op;
+    for (int o = 0; o < graph->ops[op].n_outputs; o++) {
+        int32_t t = op_outputs(graph, op)[o];
+        for (int u = 0; t >= 0 && u < tensor_n_uses(graph, t); u++) {
+            int32_t reader = graph->uses[graph->tensors[t].use + u];
+            if (stage[reader] >= 0 && stage[reader] != stage[op])
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The backward pass of a stage that comes before the maker's cannot wait for what that would make
+ * again. */
+static void keep_sent(Arena *arena, const Plan *plan, int32_t **recompute)
+{
+    const Inferred *model = plan->inferred;
+    for (int i = 0; plan->decided->stages && i < model->n_program; i++) {
+        int32_t op = model->program[i];
+        if (!model->on_parameters[op] || !is_sent(plan, op))
+            continue;
+        if (!*recompute)
+            *recompute = no_entries(arena, model->graph);
+        (*recompute)[op] = RECOMPUTE_NEVER;
+    }
 }
 
 /* Whether ops of parts of the mesh read the parameter of which none has all devices of another. */
@@ -352,30 +391,38 @@ static bool is_read_apart(const Plan *plan, int32_t tensor)
     return apart;
 }
 
-int32_t *stages_parts(Arena *arena, const Inferred *model, const Mesh *mesh, const Journal *journal)
+/* StepShape.part; NULL: no parameter is read on several parts of the mesh. */
+static int32_t *parts_of(Arena *arena, const Plan *plan)
 {
-    const Graph *graph = model->graph;
+    const Graph *graph = plan->inferred->graph;
     int32_t *part = NULL;
-    if (!places_ops(journal))
-        return NULL;
-    Arena *scratch = arena_new();
-    Decided decided = {0};
-    Plan plan = {.arena = scratch, .inferred = model, .mesh = mesh, .decided = &decided};
-    stages_place(&plan, &decided, journal);
     for (int32_t t = 0; t < graph->n_tensors; t++) {
-        if (!tensor_is_parameter(model, t) || !is_read_apart(&plan, t))
+        if (!tensor_is_parameter(plan->inferred, t) || !is_read_apart(plan, t))
             continue;
-        if (!part) {
-            part = arena_array(arena, int32_t, graph->n_ops);
-            memset(part, -1, (size_t)graph->n_ops * sizeof *part);
-        }
+        if (!part)
+            part = no_entries(arena, graph);
         for (int u = 0; u < tensor_n_uses(graph, t); u++) {
             int32_t op = graph->uses[graph->tensors[t].use + u];
-            part[op] = plan_devices(&plan, op);
+            part[op] = plan_devices(plan, op);
         }
     }
-    arena_free(scratch);
     return part;
+}
+
+StepShape stages_shape(Arena *arena, const Inferred *model, const Mesh *mesh,
+                       const Journal *journal)
+{
+    int32_t *recompute = recompute_groups(arena, model->graph, journal), *part = NULL;
+    if (has_stages(journal)) {
+        Arena *scratch = arena_new();
+        Decided decided = {0};
+        Plan plan = {.arena = scratch, .inferred = model, .mesh = mesh, .decided = &decided};
+        stages_place(&plan, &decided, journal);
+        part = parts_of(arena, &plan);
+        keep_sent(arena, &plan, &recompute);
+        arena_free(scratch);
+    }
+    return (StepShape){.recompute = recompute, .part = part};
 }
 
 /* Whether the op sums several gradients of a value that all have one entry in the column: then

@@ -24,6 +24,7 @@
 
 #include "core/plan/plan.h"
 #include "core/plan/schedule.h"
+#include "core/step/backward.h"
 #include "core/step/recompute.h"
 
 typedef struct {
@@ -50,10 +51,9 @@ struct Stages {
  * no such decisions. */
 int32_t *recompute_groups(Arena *arena, const Graph *graph, const Journal *journal);
 
-/* StepShape.part according to the journal, for the training step of a model; NULL: no parameter is
- * read on several parts of the mesh. */
-int32_t *stages_parts(Arena *arena, const Inferred *model, const Mesh *mesh,
-                      const Journal *journal);
+/* What the training step of a model depends on according to the journal. */
+StepShape stages_shape(Arena *arena, const Inferred *model, const Mesh *mesh,
+                       const Journal *journal);
 
 /* Fills submeshes, devices, stages, recompute and places of `out`, before propagation. */
 void stages_place(Plan *plan, Decided *out, const Journal *journal);

@@ -26,8 +26,8 @@ bool load_sized(Session *session, const DimBindings *sizes, Error *err);
  * its own, since another session may be reading the old one. */
 bool load_training(Session *session, Error *err);
 
-/* Derives the training step again with the shape that the journal requires (recompute_groups(),
- * stages_parts()), unless the session's step has it already. Only for sessions with a step; the new
+/* Derives the training step again with the shape that the journal requires (stages_shape()), unless
+ * the session's step has it already. Only for sessions with a step; the new
  * one is in an arena of its own. */
 bool load_step(Session *session, StepShape shape, Error *err);
 

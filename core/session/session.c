@@ -99,7 +99,7 @@ static bool load_shaped(Session *session, const Journal *journal, Error *err)
     const SessionModel *model = &session->derived.model;
     StepShape shape = {.recompute = recompute_groups(scratch, model->graph, journal)};
     if (session->derived.loss)
-        shape.part = stages_parts(scratch, model->inferred, session->mesh, journal);
+        shape = stages_shape(scratch, model->inferred, session->mesh, journal);
     bool ok = load_step(session, shape, err);
     arena_free(scratch);
     return ok;

@@ -28,7 +28,7 @@
 
 /* The facts about a plan that a training step depends on. */
 typedef struct {
-    const int32_t *recompute; /* per op of the model: recompute.h; NULL: nothing is recomputed */
+    const int32_t *recompute; /* per op of the model: recompute.h; NULL: -1 for all */
     const int32_t *part;      /* for a parameter that several parts of the mesh read, per op of the
                                  model that reads it: the part it runs on; -1 for other ops; NULL:
                                  there is no such parameter */

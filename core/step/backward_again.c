@@ -26,20 +26,22 @@ static void list_groups(Deriving *d)
     }
 }
 
-/* A value made of parameters alone is made again in the backward pass if it is a view of one that
- * trains, which lies anywhere else, or is unpacked from integers, as a quantized weight; a table,
- * as of rotary angles, is saved, unless its group is recomputed. In program order, after `varies`
- * is known. */
+/* A value made of parameters alone is made again in the backward pass if it is made of one that
+ * trains, which lies anywhere else, or is unpacked from integers, as a quantized weight, and if no
+ * other stage reads it; a table, as of rotary angles, is saved, unless its group is recomputed. In
+ * program order, after `varies` is known. */
 void derive_find_remade(Deriving *d)
 {
-    if (d->request->shape.recompute) {
-        recompute_mark(d->model, d->request->shape.recompute, d->remade);
+    const int32_t *group = d->request->shape.recompute;
+    if (group) {
+        recompute_mark(d->model, group, d->remade);
         list_groups(d);
     }
     for (int p = 0; p < d->model->n_program; p++) {
         int32_t op = d->model->program[p];
-        bool remade = false;
-        for (int i = 0; d->model->on_parameters[op] && i < d->graph->ops[op].n_inputs; i++) {
+        bool remade = false, kept = group && group[op] == RECOMPUTE_NEVER;
+        for (int i = 0; d->model->on_parameters[op] && !kept && i < d->graph->ops[op].n_inputs;
+             i++) {
             int32_t t = op_inputs(d->graph, op)[i];
             if (t < 0)
                 continue;

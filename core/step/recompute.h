@@ -22,7 +22,11 @@
  * torch's reentrant checkpoints. */
 enum { RECOMPUTE_WHOLE = 1 << 30 };
 
-/* Marks the values that are made again. group: per op, -1 for none. Ops in branches and loops keep
+/* In a group's place: of an op whose value is made of parameters alone, and kept for the backward
+ * pass where it would be made again, since several stages read it. */
+enum { RECOMPUTE_NEVER = -2 };
+
+/* Marks the values that are made again. group: per op, negative for none. Ops in branches and loops keep
  * their values. */
 void recompute_mark(const Inferred *model, const int32_t *group, bool *remade);
 

@@ -54,7 +54,8 @@ expect "small gradients in fp16" "$DIMSCOPE" run samples/models/llama-3-tiny.jso
 expect "parts of products in fp16" "$DIMSCOPE" run $model --dim batch=4,seq=12 --train auto -m tp=2 \
     -p megatron --set precision=fp16 --verify
 
-# One weight on every stage: each updates its own, by the sum of the gradients of all.
+# One weight on every stage: each updates its own, by the sum of the gradients of all. What is made of
+# a weight comes from one stage.
 while read -r model_of_one plan; do
     case $plan in '') continue ;; esac
     # shellcheck disable=SC2086
@@ -66,6 +67,8 @@ one_weight.lua --train momentum -m pp=2,dp=2 -p hybrid3d --set micro_batches=2 -
 one_weight.lua --train auto -m pp=2 -p pipeline --set micro_batches=2 --set virtual=2 --set schedule=1f1b_interleaved
 alias.lua --train auto -m pp=2 -p pipeline --set micro_batches=4 --set virtual=2 --set schedule=1f1b_interleaved
 alias.lua --train auto -m pp=2 -p pipeline --set micro_batches=4 --set virtual=2 --set schedule=zbv
+made.lua --train sgd -m pp=2 -p pipeline --set micro_batches=4
+made.lua --train auto -m pp=2,dp=2 -p hybrid3d --set micro_batches=2 --set recompute=full --set virtual=2 --set schedule=1f1b_interleaved
 ROWS
 
 # A loss that is no number is named, and has no sign.
