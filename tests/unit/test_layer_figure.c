@@ -138,6 +138,8 @@ static FigureRow figure_rows[] = {
     {"samples/models/deepseek-v3.json", "dp=2,tp=4", "megatron"},
     {"samples/models/vit_b_16.onnx", "dp=2,tp=4", "megatron"},
     {"tests/differential/configs/t5.json", "dp=2,tp=2", "megatron"},
+    {"tests/differential/configs/bert.json", "dp=2,tp=2", "megatron"},
+    {"tests/differential/configs/mamba.json", "dp=2,tp=2", "megatron"},
 };
 
 /* In a column of a paper: everything within the page, and no text over a text or a border. */
@@ -166,6 +168,33 @@ static void nothing_covers_anything(void **state)
     close_opened(&f);
 }
 
+typedef struct {
+    const char *name, *model, *title, *other;
+} TitleRow;
+
+static TitleRow title_rows[] = {
+    {"attention among its projections", "samples/models/llama-3-8b.json", "attention", "scan"},
+    {"a scan that is a module", "tests/differential/configs/mamba.json", "scan", "attention"},
+};
+
+static bool has_box(const Diagram *diagram, const char *title)
+{
+    for (int i = 0; i < diagram->n_boxes; i++)
+        if (str_eq(diagram->boxes[i].flow.str, str_from(title)))
+            return true;
+    return false;
+}
+
+static void modules_have_their_names(void **state)
+{
+    const TitleRow *row = *state;
+    Opened f = open_with(row->model, "dp=2,tp=2", "megatron");
+    const Diagram *diagram = draw(&f, PAPER_COLUMN);
+    assert_true(has_box(diagram, row->title));
+    assert_false(has_box(diagram, row->other));
+    close_opened(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,5 +202,6 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("operators", operator_rows, operators_stand_where_collectives_are) +
+           run_rows("titles", title_rows, modules_have_their_names) +
            run_rows("figures", figure_rows, nothing_covers_anything);
 }

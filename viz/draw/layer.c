@@ -206,7 +206,7 @@ static Text moves_in(const Figure *figure, int m)
 {
     const LayerModule *module = &figure->layer->modules.at[m];
     return fold_text(figure->canvas.draw->arena, weight_moves(figure, module),
-                     canvas_columns(&figure->canvas, width_of(figure, m)));
+                     canvas_columns(&figure->canvas, width_of(figure, m) - SIDE));
 }
 
 static double height_of(const Figure *figure, int m)

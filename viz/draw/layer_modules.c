@@ -221,13 +221,22 @@ static bool is_alone(const Joining *j, int first, const char *path)
     return true;
 }
 
+/* The name of a module that does nothing else, such as "scan" or "core_attention". */
+static const char *attention_title(const Joining *j, int first, const char *path)
+{
+    Str below = group_relative(path, j->inside);
+    bool own = *path && below.s != path && below.n > 0 && is_alone(j, first, path);
+
+    return own ? last_part(j->layer->draw->arena, below) : "attention";
+}
+
 static const char *title_of(const Joining *j, int first, const MatmulRole *role)
 {
     const Draw *draw = j->layer->draw;
     double most = -1;
     int32_t heaviest = j->layer->op[first];
-    bool attends = false, multiplies = false;
-    int n_working = 0;
+    bool multiplies = false;
+    int n_working = 0, attends = -1;
     const char *path = path_of(j, first);
 
     for (int i = 0; i < j->layer->n_ops; i++) {
@@ -236,7 +245,7 @@ static const char *title_of(const Joining *j, int first, const MatmulRole *role)
             continue;
         Work work = op_work(draw->plan, op);
         n_working += work != WORK_VIEW;
-        attends |= has_flag(j, i, OPERATOR_ATTENDS);
+        attends = has_flag(j, i, OPERATOR_ATTENDS) ? i : attends;
         multiplies |= work == WORK_MATMUL;
         if (draw->plan->priced->op_us[op] > most) {
             most = draw->plan->priced->op_us[op];
@@ -246,8 +255,8 @@ static const char *title_of(const Joining *j, int first, const MatmulRole *role)
     }
     if (role)
         return weight_title(j, role);
-    if (attends && multiplies)
-        return "attention";
+    if (attends >= 0 && multiplies)
+        return attention_title(j, first, path_of(j, attends));
     Str below = group_relative(path, j->inside);
     if (!*path || below.s == path || below.n == 0 || (n_working == 1 && !is_alone(j, first, path)))
         return label_operator(draw->graph, heaviest);

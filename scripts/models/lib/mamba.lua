@@ -30,8 +30,10 @@ end
 -- q, k: [b, s, heads d], v: [b, s, heads e], decay: [b, s, heads] or [b, s, heads d], in f32.
 function mamba.scan(model, q, k, v, decay, heads)
     if model.dtype ~= "f32" then decay = attention.cast(model, decay, model.dtype) end
-    return model:op("LinearAttention", {q, k, v, false, decay},
-        {q_num_heads = heads, kv_num_heads = heads, update_rule = "gated", scale = 1.0})
+    return model:module("scan", function()
+        return model:op("LinearAttention", {q, k, v, false, decay},
+            {q_num_heads = heads, kv_num_heads = heads, update_rule = "gated", scale = 1.0})
+    end)
 end
 
 -- Embedding, layers of a norm and mixer(x), and the head.
