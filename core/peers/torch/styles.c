@@ -571,8 +571,13 @@ static bool fail_style(const Styling *s, const StyledModule *m)
         if (styling_used(s, m->parameter[i]).kind == OTHER)
             return error_set(s->err, "no placement says how %s is sharded",
                              tensor_name(s->w->graph, m->parameter[i]));
-    return error_set(s->err, "what %s does to %.*s", s->w->mesh->axes[s->axis].name,
-                     STR_ARG(m->path));
+    const char *axis = s->w->mesh->axes[s->axis].name;
+    for (int i = 0; i < m->n_parameters; i++)
+        if (!styling_is_whole(styling_used(s, m->parameter[i])))
+            return error_set(s->err, "no style shards %s by %s",
+                             tensor_name(s->w->graph, m->parameter[i]), axis);
+    return error_set(s->err, "no style runs %.*s on a value that %s shards", STR_ARG(m->path),
+                     axis);
 }
 
 /* A module that the axis does nothing to: one without parameters, beside experts, or in a block

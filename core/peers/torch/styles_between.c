@@ -218,8 +218,8 @@ static bool is_gated(const Styling *s, const ExpertBlock *block)
 
 static bool fail(const Styling *s, const ExpertBlock *block)
 {
-    return error_set(s->err, "what %s does to %.*s", s->w->mesh->axes[s->axis].name,
-                     STR_ARG(block->experts));
+    return error_set(s->err, "no style shards the experts %.*s by %s as the plan does",
+                     STR_ARG(block->experts), s->w->mesh->axes[s->axis].name);
 }
 
 /* Tokens that each rank has a part of the sequence of: they are gathered around the block. */
