@@ -154,9 +154,9 @@ same "and that it is right" "$(grep -c '^PASS' "$dir/out")" 1
 over 4 $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron --trace "$dir/trace.json"
 same "the trace has all ranks, on one clock" "$(python3 -c '
 import json, sys
-spans = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X" and e["pid"] == 1]
+spans = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X" and e["pid"] == 2]
 print(sorted({e["tid"] for e in spans}), all(0 <= e["ts"] < 60e6 for e in spans))' "$dir/trace.json")" \
-    "[0, 1, 2, 3, 4, 5, 6, 7] True"
+    "[1, 2, 3, 4, 5, 6, 7, 8] True"
 
 # ---- processes that are too few, too many, or do other things
 

@@ -258,8 +258,8 @@ same "a calibrated machine plans" "$("$DIMSCOPE" plan samples/models/tiny-gpt.on
 same "a trace has events of both ranks" "$(python3 -c "
 import json, sys
 events = json.load(open(sys.argv[1]))['traceEvents']
-print(sorted({e['tid'] for e in events if e['pid'] == 1 and e['ph'] == 'X' and e['cat'] == 'op'}))" \
-    "$dir/trace.json" 2>&1)" "[0, 2]"
+print(sorted({e['tid'] for e in events if e['pid'] == 2 and e['ph'] == 'X' and e['cat'] == 'op'}))" \
+    "$dir/trace.json" 2>&1)" "[1, 3]"
 
 # ---- a run that takes long says so before it starts, and C-c stops it; what cannot fit is refused
 

@@ -1,5 +1,6 @@
-/* Traces, read as Perfetto reads them: times become nanoseconds by cutting off, events are sorted
- * by them, slices of a thread must nest, a flow belongs to the slice that is open on its thread.
+/* Traces, read as Perfetto reads them: times become nanoseconds by rounding, in old versions by
+ * cutting off, events are sorted by them, slices of a thread must nest, a flow belongs to the slice
+ * that is open on its thread, and a thread of number 0 has that of its process.
  * What is then found is held against the plan and the run. */
 #include "core/cost/memory.h"
 #include "core/cost/memory_class.h"
@@ -73,11 +74,19 @@ static bool is_module(const Event *event)
     return str_eq(json_str(json_get(event->json, "cat"), ""), STR("module"));
 }
 
-static int64_t cut_off(const Json *number)
+static int64_t ns_of(const Json *number, bool rounds)
 {
     double us = json_real(number, -1);
     assert_true(json_is_number(number) && us >= 0 && us < 1e15);
-    return (int64_t)(us * 1000);
+    return rounds ? llround(us * 1000) : (int64_t)(us * 1000);
+}
+
+/* Of a process or a thread, from 0 on: no reader takes it for one that is not said. */
+static int64_t number_of(const Json *event, const char *key)
+{
+    const Json *number = json_get(event, key);
+    assert_true(json_is_int(number) && json_int(number, 0) > 0);
+    return json_int(number, 0) - 1;
 }
 
 static int by_time(const void *a, const void *b)
@@ -88,7 +97,7 @@ static int by_time(const void *a, const void *b)
     return x->place < y->place ? -1 : 1;
 }
 
-static Reading read_trace(Opened *f, const Trace *trace)
+static Reading read_rounding(Opened *f, const Trace *trace, bool rounds)
 {
     Buf text = buf_new(f->arena);
     Timeline *timeline = timeline_new(f->session);
@@ -108,15 +117,14 @@ static Reading read_trace(Opened *f, const Trace *trace)
         const Json *json = json_at(events, i);
         r.at[i] = (Event){.json = json,
                           .phase = json_str(json_get(json, "ph"), ""),
-                          .pid = json_int(json_get(json, "pid"), -1),
-                          .tid = json_int(json_get(json, "tid"), -1),
-                          .ns = cut_off(json_get(json, "ts")),
+                          .pid = number_of(json, "pid"),
+                          .tid = number_of(json, "tid"),
+                          .ns = ns_of(json_get(json, "ts"), rounds),
                           .place = i,
                           .bound = -1};
-        assert_true(json_is_int(json_get(json, "pid")) && json_is_int(json_get(json, "tid")));
         assert_true(json_str(json_get(json, "name"), "").n > 0);
         if (is(&r.at[i], "X"))
-            r.at[i].end_ns = r.at[i].ns + cut_off(json_get(json, "dur"));
+            r.at[i].end_ns = r.at[i].ns + ns_of(json_get(json, "dur"), rounds);
     }
     qsort(r.at, (size_t)r.n, sizeof *r.at, by_time);
     for (int i = 0; i < r.n; i++)
@@ -196,6 +204,16 @@ static void check_file_order(const Reading *r)
         last[event->pid * n + event->tid] = event->ns;
         end[event->pid * n + event->tid] = start + json_real(json_get(event->json, "dur"), -1);
     }
+}
+
+/* By a reader that rounds, after one that cuts off found that slices nest. */
+static Reading read_trace(Opened *f, const Trace *trace)
+{
+    Reading old = read_rounding(f, trace, false);
+
+    check_threads(&old);
+    json_free(old.root);
+    return read_rounding(f, trace, true);
 }
 
 /* ---- flows ---- */

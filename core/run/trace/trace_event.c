@@ -15,13 +15,15 @@ static double us_of(int64_t ns)
     return (int64_t)(us * 1000) < ns ? us + 1e-6 : us;
 }
 
+/* Perfetto takes a tid of 0 for one that is not said, and the pid for it, which would lay two lanes
+ * on one another; so both are written from 1 on. */
 static Json *event(const char *phase, int pid, int64_t tid, int64_t ns)
 {
     Json *out = json_object();
 
     json_set_str(out, "ph", phase);
-    json_set_int(out, "pid", pid);
-    json_set_int(out, "tid", tid);
+    json_set_int(out, "pid", pid + 1);
+    json_set_int(out, "tid", tid + 1);
     json_set_real(out, "ts", us_of(ns));
     return out;
 }

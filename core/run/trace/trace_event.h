@@ -1,9 +1,10 @@
 /* trace_event.h - events of Chrome's trace format, as Perfetto reads them.
  *
- * Times are nanoseconds, written in microseconds such that multiplying by 1000 and truncating gives
- * the nanoseconds back; therefore consecutive slices of a thread never overlap. Add the events of a
- * thread by time, and a flow right after the slice it leaves or enters: readers bind it to the
- * slice open at that time.
+ * Times are nanoseconds, written in microseconds such that multiplying by 1000 gives the
+ * nanoseconds back, whether a reader truncates or rounds; therefore consecutive slices of a thread
+ * never overlap. Processes and threads are numbered from 0 here, and written from 1 on. Add the
+ * events of a thread by time, and a flow right after the slice it leaves or enters: readers bind it
+ * to the slice open at that time.
  */
 #ifndef CORE_RUN_TRACE_TRACE_EVENT_H
 #define CORE_RUN_TRACE_TRACE_EVENT_H
