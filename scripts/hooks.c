@@ -4,6 +4,7 @@
 #include "core/session/training.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "core/reshard/cluster.h"
 #include "scripts/lua_api.h"
 #include "scripts/lua_console.h"
 #include "scripts/lua_machine.h"
@@ -179,8 +180,10 @@ static bool machine_hook(void *context, Arena *arena, const char *name, Machine 
 {
     Scripts *scripts = context;
     Includes includes = {find_machine, scripts, scripts->chunks};
-    const char *path = scripts_find(scripts, "machines", name, err);
-    return path && machine_read(arena, path, &includes, out, err);
+    Str rest = str_from(name), file = str_take(&rest, ':'); /* "mixed.lua:a100x8" */
+    const char *path = scripts_find(scripts, "machines", arena_str(scripts->arena, file), err);
+    return path && machine_read(arena, path, &includes, out, err) &&
+           (rest.n == 0 || cluster_choose(out, rest, err));
 }
 
 /* ---- policies ---- */

@@ -1,6 +1,7 @@
 #include "core/reshard/cluster.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static bool check_kinds(const ClusterKind *kind, int n, Error *err)
 {
@@ -39,16 +40,25 @@ static void add_peaks(double *sum, const Machine *machine, double devices)
     }
 }
 
+int cluster_slowest(const Cluster *cluster, unsigned set)
+{
+    int slowest = -1;
+    for (int i = 0; i < cluster->n; i++)
+        if (set >> i & 1 && (slowest < 0 || has_slower_links(cluster->kind[i].machine,
+                                                             cluster->kind[slowest].machine)))
+            slowest = i;
+    return slowest;
+}
+
 /* The numbers of a machine of several kinds; its cluster is not set. */
 static Machine mixed(const Cluster *cluster)
 {
-    const Machine *slowest = cluster->kind[0].machine;
+    const Machine *slowest =
+        cluster->kind[cluster_slowest(cluster, (1u << cluster->n) - 1)].machine;
     int64_t memory = slowest->memory_bytes;
     double peak[DT_COUNT] = {0}, devices = 0;
     for (int i = 0; i < cluster->n; i++) {
         const Machine *machine = cluster->kind[i].machine;
-        if (has_slower_links(machine, slowest))
-            slowest = machine;
         if (machine->memory_bytes < memory)
             memory = machine->memory_bytes;
         add_peaks(peak, machine, (double)cluster->kind[i].devices);
@@ -101,13 +111,35 @@ bool cluster_make(Arena *arena, const ClusterKind *kind, int n, Machine *out, Er
     return true;
 }
 
+bool cluster_choose(Machine *machine, Str kind, Error *err)
+{
+    const Cluster *cluster = machine->cluster;
+    char names[160];
+    Str room = {names, 0};
+    int64_t number = 0;
+    str_to_int(kind, &number);
+    for (int i = 0; cluster && i < cluster->n; i++) {
+        const Machine *of = cluster->kind[i].machine;
+        if (str_eq(kind, str_from(of->name)) || number == i + 1) {
+            *machine = *of;
+            return true;
+        }
+        room.n += (size_t)snprintf(names + room.n, sizeof names - room.n, "%s%s", i ? ", " : "",
+                                   of->name);
+        room.n = room.n < sizeof names ? room.n : sizeof names - 1;
+    }
+    error_kind(err, ERROR_USAGE, "%s has no kind of devices '%.*s'", machine->name, STR_ARG(kind));
+    return cluster ? error_hint(err, "its kinds: %s", names)
+                   : error_hint(err, "all its devices are alike");
+}
+
 bool cluster_refuse(const Machine *machine, const char *what, Error *err)
 {
     if (!machine->cluster)
         return true;
     error_kind(err, ERROR_UNSUPPORTED, "%s needs devices that are alike, and %s has %d kinds", what,
                machine->name, machine->cluster->n);
-    return error_hint(err, "use the machine of one kind, for example --machine %s",
+    return error_hint(err, "name the kind behind the file: --machine FILE:%s",
                       machine->cluster->kind[0].machine->name);
 }
 

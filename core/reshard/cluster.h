@@ -33,6 +33,13 @@ typedef struct Cluster {
  * arena. */
 bool cluster_make(Arena *arena, const ClusterKind *kind, int n, Machine *out, Error *err);
 
+/* The kind of a set whose links are the slowest; the set is not empty. */
+int cluster_slowest(const Cluster *cluster, unsigned set);
+
+/* Replaces the machine of a cluster by that of its first kind of this name, or of this number, from
+ * 1. Fails with ERROR_USAGE if there is none; the hint lists them. */
+bool cluster_choose(Machine *machine, Str kind, Error *err);
+
 /* Fails with ERROR_UNSUPPORTED if the devices are unlike: `what` prices one kind of device. */
 bool cluster_refuse(const Machine *machine, const char *what, Error *err);
 

@@ -3,6 +3,7 @@
 #include "core/cost/pipeline.h"
 #include "core/reshard/price.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Blocks of a schedule that is laid out, and micro-batches of one that is asked how many it holds.
@@ -87,7 +88,40 @@ static double part_us(const PartCost *cost)
     return cost->forward_us + cost->backward_us;
 }
 
-/* The times of all parts up to each: sum[i] of those before part i. */
+/* Whether a lane has a position from begin up to end: lanes are runs of `stride` positions in turn.
+ */
+static bool lane_touches(int64_t begin, int64_t end, int64_t stride, int n_lanes, int lane)
+{
+    int64_t block = stride * n_lanes, from = begin % block, to = from + (end - begin);
+    int64_t low = lane * stride, high = low + stride;
+    return (from < high && low < to) || (from < high + block && low + block < to);
+}
+
+int config_kind_of_lane(const ConfigBounds *bounds, const Configuration *config, int lane)
+{
+    const Cluster *cluster = bounds->machine->cluster;
+    int64_t stride = config_stride(config, CONFIG_PP), begin = 0, n_devices = 1;
+    unsigned set = 0;
+    for (int a = 0; a < CONFIG_AXES; a++)
+        n_devices *= config->size[a];
+    for (int i = 0; cluster && i < cluster->n && begin < n_devices; i++) {
+        int64_t end = i + 1 < cluster->n ? begin + cluster->kind[i].devices : n_devices;
+        end = end < n_devices ? end : n_devices;
+        if (lane_touches(begin, end, stride, config->size[CONFIG_PP], lane))
+            set |= 1u << i;
+        begin = end;
+    }
+    return set ? cluster_slowest(cluster, set) : 0;
+}
+
+/* How the layers of a model are shared out by time: per stage the times of all parts up to each on
+ * its devices, sum[i] of those before part i, and its speed relative to the first kind. */
+typedef struct {
+    int n, n_layers;
+    const double *sum[STAGES_MAX];
+    double speed[STAGES_MAX], left[STAGES_MAX]; /* left: of it and those behind it */
+} Split;
+
 static double *sums_of(Arena *arena, const ConfigParts *parts)
 {
     double *sum = arena_array(arena, double, parts->n_layers + 3);
@@ -96,40 +130,93 @@ static double *sums_of(Arena *arena, const ConfigParts *parts)
     return sum;
 }
 
-/* Whether n stages of at most that time hold all layers: each as even a share as the time allows.
- */
-static bool split_within(const double *sum, int n_layers, int n, double most, int *layers)
+static void split_of(Arena *arena, const ConfigBounds *bounds, const Configuration *config,
+                     const KindParts *parts, Split *out)
 {
-    int next = 1;
+    const double *sum[CLUSTER_KINDS_MAX];
+    int last = parts->of[0]->n_layers + 2;
+    assert(parts->n > 0);
+    for (int i = 0; i < parts->n; i++)
+        sum[i] = sums_of(arena, parts->of[i]);
+    *out = (Split){.n = config_n_stages(config), .n_layers = parts->of[0]->n_layers};
+    for (int s = 0; s < out->n; s++) {
+        int kind = config_kind_of_lane(bounds, config, config_lane(config, s));
+        out->sum[s] = sum[kind];
+        out->speed[s] = sum[kind][last] > 0 ? sum[0][last] / sum[kind][last] : 1;
+    }
+    for (int s = out->n - 1; s >= 0; s--)
+        out->left[s] = out->speed[s] + (s + 1 < out->n ? out->left[s + 1] : 0);
+}
+
+static const double rounding = 1e-6; /* of sums of speeds */
+
+/* As even a share of the layers that are left as the speed of the stage allows. */
+static int even_share(const Split *split, int s, int left)
+{
+    int share = (int)ceil(left * split->speed[s] / split->left[s] - rounding);
+    return share > 1 ? share : 1;
+}
+
+/* The layer that stage s can begin with at the earliest, if it ends before layer `end`, takes at
+ * most that time and leaves a layer for each stage before it; `end` if it cannot hold any. */
+static int earliest(const Split *split, int s, int end, double most)
+{
+    const double *sum = split->sum[s];
+    double to = s == split->n - 1 ? sum[split->n_layers + 2] : sum[end];
+    int first = end;
+    while (first > s + 1 && to - sum[first - 1] <= most)
+        first--;
+    return s == 0 && (first > 1 || to - sum[0] > most) ? end : first;
+}
+
+/* How many layers stage s holds from one on, the last of them before layer `end`. */
+static int held(const Split *split, int s, int next, int end, double most)
+{
+    const double *sum = split->sum[s];
+    double from = s == 0 ? sum[0] : sum[next];
+    int n = 1;
+    while (next + n < end && sum[next + n + 1] - from <= most)
+        n++;
+    return n;
+}
+
+/* Whether stages of at most that time hold all layers: each as even a share as the time allows. */
+static bool split_within(const Split *split, double most, int *layers)
+{
+    int n = split->n, next = 1, *first = layers; /* first[s]: what those before it have to hold */
+    for (int s = n - 1, end = split->n_layers + 1; s >= 0; s--) {
+        first[s] = earliest(split, s, end, most);
+        if (first[s] == end)
+            return false;
+        end = first[s];
+    }
     for (int s = 0; s < n; s++) {
-        int left = n_layers - next + 1, share = (left + n - s - 1) / (n - s);
-        double from = s == 0 ? sum[0] : sum[next];
-        if (s == n - 1 && sum[n_layers + 2] - from > most)
-            return false;
-        while (share > 1 && sum[next + share] - from > most)
-            share--;
-        layers[s] = s == n - 1 ? left : share;
-        if (layers[s] < 1 || sum[next + layers[s]] - from > most)
-            return false;
+        int left = split->n_layers - next + 1, behind = n - s - 1;
+        int least = behind > 0 ? first[s + 1] - next : left, share = even_share(split, s, left);
+        int can = held(split, s, next, split->n_layers + 1 - behind, most);
+        share = share < can ? share : can;
+        layers[s] = share > least ? share : least > 1 ? least : 1;
         next += layers[s];
     }
     return true;
 }
 
-static void split_by_time(Arena *scratch, const Configuration *config, const ConfigParts *parts,
-                          int *layers)
+static void split_by_time(Arena *scratch, const ConfigBounds *bounds, const Configuration *config,
+                          const KindParts *parts, int *layers)
 {
-    const double *sum = sums_of(scratch, parts);
-    int n = config_n_stages(config);
-    double low = 0, high = sum[parts->n_layers + 2];
+    Split split;
+    split_of(scratch, bounds, config, parts, &split);
+    double low = 0, high = 0;
+    for (int s = 0; s < split.n; s++)
+        high = fmax(high, split.sum[s][split.n_layers + 2]);
     for (int i = 0; i < SCALE_MAX && high - low > 1e-4 * high; i++) {
         double middle = (low + high) / 2;
-        if (split_within(sum, parts->n_layers, n, middle, layers))
+        if (split_within(&split, middle, layers))
             high = middle;
         else
             low = middle;
     }
-    split_within(sum, parts->n_layers, n, high, layers);
+    split_within(&split, high, layers);
 }
 
 /* What n does not divide is left out at the ends first: of r layers too few for all stages to have
@@ -142,14 +229,15 @@ static void split_equally(const Configuration *config, int n_layers, int *layers
         layers[s] = n_layers / n + (more > 0 && s >= before && s < before + more);
 }
 
-void config_split(const Configuration *config, const ConfigParts *parts, int *layers)
+void config_split(const ConfigBounds *bounds, const Configuration *config, const KindParts *parts,
+                  int *layers)
 {
     if (config->split == SPLIT_EQUAL) {
-        split_equally(config, parts->n_layers, layers);
+        split_equally(config, parts->of[0]->n_layers, layers);
         return;
     }
     Arena *scratch = arena_new();
-    split_by_time(scratch, config, parts, layers);
+    split_by_time(scratch, bounds, config, parts, layers);
     arena_free(scratch);
 }
 
@@ -168,33 +256,45 @@ static void add_part(PartCost *sum, const PartCost *part)
 }
 
 /* Sending what a layer hands on to the next stage, over the fastest link that may be between. */
-static double send_us(const ConfigBounds *bounds, const Configuration *config,
-                      const ConfigParts *parts)
+static double send_us(const Machine *machine, const Configuration *config, const ConfigParts *parts)
 {
-    int64_t node = bounds->machine->devices_per_node;
+    int64_t node = machine->devices_per_node;
     bool inside = config_stride(config, CONFIG_PP) < node;
     RankGroup group = {.n = 2, .nodes = inside ? 1 : 2, .per_node = inside ? 2 : 1, .busy = 1};
     return parts->passed_bytes <= 0
                ? 0
-               : price_group(bounds->machine, STEP_SEND, &group, parts->passed_bytes).us;
+               : price_group(machine, STEP_SEND, &group, parts->passed_bytes).us;
+}
+
+static double least_send_us(const ConfigBounds *bounds, const Configuration *config,
+                            const KindParts *parts)
+{
+    const Cluster *cluster = bounds->machine->cluster;
+    double us = INFINITY;
+    for (int i = 0; i < parts->n; i++)
+        us = fmin(us, send_us(cluster ? cluster->kind[i].machine : bounds->machine, config,
+                              parts->of[i]));
+    return us;
 }
 
 PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Configuration *config,
-                        const ConfigParts *parts)
+                        const KindParts *parts, const int *layers)
 {
     int n = config_n_stages(config), next = 1;
-    int *layers = arena_array(arena, int, n);
     PartCost *stage = arena_array(arena, PartCost, n);
-    double sent_us = n > 1 ? send_us(bounds, config, parts) : 0;
-    config_split(config, parts, layers);
+    double sent_us = n > 1 ? least_send_us(bounds, config, parts) : 0;
     for (int s = 0; s < n; s++) {
+        int kind = config_kind_of_lane(bounds, config, config_lane(config, s));
+        const PartCost *part = parts->of[kind]->part;
+        if (s == 0)
+            add_part(&stage[s], &part[0]);
         for (int i = 0; i < layers[s]; i++)
-            add_part(&stage[s], &parts->part[next++]);
+            add_part(&stage[s], &part[next++]);
+        if (s == n - 1)
+            add_part(&stage[s], &part[parts->of[kind]->n_layers + 1]);
         bool sent = s > 0 && config_lane(config, s) != config_lane(config, s - 1);
         stage[s].sent_us = sent ? sent_us : 0;
     }
-    add_part(&stage[0], &parts->part[0]);
-    add_part(&stage[n - 1], &parts->part[parts->n_layers + 1]);
     return stage;
 }
 
@@ -271,12 +371,12 @@ int64_t config_lanes_bytes(ConfigBounds *bounds, const Configuration *config, co
     return most;
 }
 
-ConfigBound config_bound(ConfigBounds *bounds, const Configuration *config,
-                         const ConfigParts *parts, int64_t shards)
+ConfigBound config_bound(ConfigBounds *bounds, const Configuration *config, const KindParts *parts,
+                         const int *layers, int64_t shards)
 {
     Arena *scratch = arena_new();
     ConfigBound out = {.legal = true};
-    const PartCost *stage = config_stages(scratch, bounds, config, parts);
+    const PartCost *stage = config_stages(scratch, bounds, config, parts, layers);
     double once = 0;
     for (int s = 0; s < config_n_stages(config); s++)
         once =

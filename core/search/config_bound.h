@@ -32,17 +32,24 @@ typedef struct ConfigBounds ConfigBounds; /* schedules, each made once */
 ConfigBounds *config_bounds_new(Arena *arena, const Machine *machine);
 void config_bounds_free(ConfigBounds *bounds);
 
-/* Layers of each stage: [config_n_stages()]. */
-void config_split(const Configuration *config, const ConfigParts *parts, int *layers);
+/* The kind of devices on which a lane computes: of several the one with the slowest links, which
+ * none of the others beats in what they do together. 0 if all are alike. */
+int config_kind_of_lane(const ConfigBounds *bounds, const Configuration *config, int lane);
+
+/* Layers of each stage: [config_n_stages()]. By time, no other split makes the longest stage
+ * shorter, and stages on faster devices have more. Parts of the axes of a micro-batch decide
+ * (config_layers_group()), whatever the layers are counted for. */
+void config_split(const ConfigBounds *bounds, const Configuration *config, const KindParts *parts,
+                  int *layers);
 
 /* Costs of the stages of a configuration: [config_n_stages()], in the arena. */
 PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Configuration *config,
-                        const ConfigParts *parts);
+                        const KindParts *parts, const int *layers);
 
 /* Of parts that were planned on the mesh, laid out. shards: how many times as many devices dp has.
  */
-ConfigBound config_bound(ConfigBounds *bounds, const Configuration *config,
-                         const ConfigParts *parts, int64_t shards);
+ConfigBound config_bound(ConfigBounds *bounds, const Configuration *config, const KindParts *parts,
+                         const int *layers, int64_t shards);
 
 /* Of stages whose parts were planned without dp, and so for all orders and levels of ZeRO. */
 double config_lanes_us(const Configuration *config, const PartCost *stage);

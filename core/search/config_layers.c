@@ -313,3 +313,90 @@ const ConfigParts *config_layers_whole(ConfigLayers *all, const Configuration *c
     }
     return layers->parts.n > 0 ? layers->parts.at : NULL;
 }
+
+/* ---- kinds of devices ---- */
+
+struct ConfigKinds {
+    const Cluster *cluster; /* NULL: one kind */
+    int n;
+    ConfigLayers *layers[CLUSTER_KINDS_MAX];
+};
+
+static ConfigLayers *layers_on(Arena *arena, const ConfigLayersOf *of, int kind)
+{
+    ConfigLayersOf own = *of;
+    SessionOptions *options = arena_make(arena, SessionOptions);
+    *options = *of->options;
+    options->machine = arena_printf(arena, "%s:%d", options->machine, kind + 1);
+    own.options = options;
+    own.machine = of->machine->cluster->kind[kind].machine;
+    return config_layers_new(arena, &own);
+}
+
+ConfigKinds *config_kinds_new(Arena *arena, const ConfigLayersOf *of)
+{
+    ConfigKinds *kinds = arena_make(arena, ConfigKinds);
+    *kinds = (ConfigKinds){.cluster = of->machine->cluster, .n = 1};
+    if (!kinds->cluster) {
+        kinds->layers[0] = config_layers_new(arena, of);
+        return kinds;
+    }
+    kinds->n = kinds->cluster->n;
+    for (int i = 0; i < kinds->n; i++)
+        kinds->layers[i] = layers_on(arena, of, i);
+    return kinds;
+}
+
+void config_kinds_free(ConfigKinds *kinds)
+{
+    for (int i = 0; kinds && i < kinds->n; i++)
+        config_layers_free(kinds->layers[i]);
+}
+
+int64_t config_kinds_planned(const ConfigKinds *kinds)
+{
+    int64_t n = 0;
+    for (int i = 0; i < kinds->n; i++)
+        n += config_layers_planned(kinds->layers[i]);
+    return n;
+}
+
+bool config_kinds_layers(ConfigKinds *kinds, ConfigLayersFn *layers, const Configuration *config,
+                         KindParts *out, Error *err)
+{
+    out->n = kinds->n;
+    for (int i = 0; i < kinds->n; i++)
+        if (!(out->of[i] = layers(kinds->layers[i], config, err)))
+            return false;
+    return true;
+}
+
+bool config_kinds_whole(ConfigKinds *kinds, const Configuration *config, KindParts *out,
+                        int64_t *shards, Error *err)
+{
+    out->n = kinds->n;
+    for (int i = 0; i < kinds->n; i++)
+        if (!(out->of[i] = config_layers_whole(kinds->layers[i], config, shards, err)))
+            return false;
+    return true;
+}
+
+static double products_us(const ConfigParts *parts)
+{
+    double us = 0;
+    for (int i = 0; i < parts->n_layers + 2; i++)
+        us += parts->part[i].product_us;
+    return us;
+}
+
+double config_kinds_rate(const ConfigKinds *kinds, const KindParts *parts, int64_t n_devices)
+{
+    double rate = 0;
+    for (int i = 0; i < kinds->n; i++) {
+        bool last = i == kinds->n - 1 || kinds->cluster->kind[i].devices > n_devices;
+        int64_t n = last ? n_devices : kinds->cluster->kind[i].devices;
+        rate += (double)n / products_us(parts->of[i]);
+        n_devices -= n;
+    }
+    return rate;
+}

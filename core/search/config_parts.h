@@ -14,6 +14,7 @@
 #ifndef CORE_SEARCH_CONFIG_PARTS_H
 #define CORE_SEARCH_CONFIG_PARTS_H
 
+#include "core/reshard/cluster.h"
 #include "core/search/config_space.h"
 #include "core/search/least_price.h"
 
@@ -35,6 +36,12 @@ typedef struct {
     PartCost *part; /* [n_layers + 2]: what is before the first layer, each layer, what is behind */
     int64_t passed_bytes; /* that a layer hands to the next, the least of all ranks */
 } ConfigParts;
+
+/* What the layers cost on each kind of the machine's devices: one, or those of its cluster. */
+typedef struct {
+    int n;
+    const ConfigParts *of[CLUSTER_KINDS_MAX];
+} KindParts;
 
 /* Whether all layers have the same ops on the same shapes; part: of layers_of_ops(). */
 bool layers_are_alike(const Inferred *model, const int32_t *part, int n_layers);

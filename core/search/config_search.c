@@ -9,7 +9,6 @@
 #include "core/search/config_parts.h"
 #include "core/search/config_pins.h"
 #include "core/search/config_plan.h"
-#include "core/reshard/cluster.h"
 
 #include <math.h>
 
@@ -42,7 +41,7 @@ struct ConfigSearch {
     int64_t *group_n; /* configurations of each */
     int64_t left_out[LEFT_COUNT];
     Intern *plan_keys;
-    ConfigLayers *layers;
+    ConfigKinds *kinds;
     Vec(const ConfigPlan *) planned;
     ConfigBounds *bounds;
 };
@@ -62,12 +61,25 @@ static bool cancelled(const ConfigSearch *search)
     return progress_stopped(search->request.progress);
 }
 
+/* The layers of each stage, in the arena. NULL if they cannot be planned. */
+static int *split_of(ConfigSearch *search, Arena *arena, const Configuration *config, Error *err)
+{
+    KindParts group;
+    int *layers = arena_array(arena, int, config_n_stages(config));
+    if (!config_kinds_layers(search->kinds, config_layers_group, config, &group, err))
+        return NULL;
+    config_split(search->bounds, config, &group, layers);
+    return layers;
+}
+
 /* Of stages whose parts are of the axes of a micro-batch alone. */
 static ConfigRound round_of(ConfigSearch *search, const Configuration *config,
-                            const ConfigParts *parts)
+                            const KindParts *parts)
 {
     Arena *scratch = arena_new();
-    const PartCost *stage = config_stages(scratch, search->bounds, config, parts);
+    int *layers = arena_array(scratch, int, config_n_stages(config));
+    config_split(search->bounds, config, parts, layers);
+    const PartCost *stage = config_stages(scratch, search->bounds, config, parts, layers);
     int64_t shards = config_samples_of(config) * config->size[CONFIG_CP];
     ConfigRound out = {config_lanes_us(config, stage),
                        config_lanes_bytes(search->bounds, config, stage, shards)};
@@ -79,15 +91,15 @@ bool config_bounds_of(ConfigSearch *search, const Configuration *config,
                       ConfigRound out[CONFIG_ROUNDS], Error *err)
 {
     int64_t shards;
-    const ConfigParts *wide = config_layers_wide(search->layers, config, err);
-    const ConfigParts *group = wide ? config_layers_group(search->layers, config, err) : NULL;
-    const ConfigParts *whole =
-        group ? config_layers_whole(search->layers, config, &shards, err) : NULL;
-    if (!whole)
+    KindParts wide, group, whole;
+    if (!config_kinds_layers(search->kinds, config_layers_wide, config, &wide, err) ||
+        !config_kinds_layers(search->kinds, config_layers_group, config, &group, err) ||
+        !config_kinds_whole(search->kinds, config, &whole, &shards, err))
         return false;
-    ConfigBound bound = config_bound(search->bounds, config, whole, shards);
-    out[0] = round_of(search, config, wide);
-    out[1] = round_of(search, config, group);
+    int *layers = split_of(search, search->arena, config, err);
+    ConfigBound bound = config_bound(search->bounds, config, &whole, layers, shards);
+    out[0] = round_of(search, config, &wide);
+    out[1] = round_of(search, config, &group);
     out[2] = (ConfigRound){bound.legal ? bound.us : 0, bound.bytes};
     return true;
 }
@@ -114,16 +126,17 @@ const ConfigPlan *config_plan(ConfigSearch *search, const Configuration *config,
     if (known >= 0)
         return search->planned.at[known];
     int64_t shards;
-    const ConfigParts *parts = config_layers_whole(search->layers, config, &shards, err);
-    if (!parts)
+    KindParts parts;
+    if (!config_kinds_whole(search->kinds, config, &parts, &shards, err))
         return NULL;
     Arena *arena = search->arena;
     ConfigPlan *plan = arena_make(arena, ConfigPlan);
-    int *layers = arena_array(arena, int, config_n_stages(config));
+    const int *layers = split_of(search, arena, config, err);
     Buf mesh = buf_new(arena), text = buf_new(arena);
     plan->config = *config;
-    plan->bound_us = config_bound(search->bounds, config, parts, shards).us;
-    config_split(config, parts, layers);
+    if (!layers)
+        return NULL;
+    plan->bound_us = config_bound(search->bounds, config, &parts, layers, shards).us;
     config_mesh(config, NULL, &mesh);
     config_text(config, &text);
     plan->mesh = mesh.s;
@@ -152,11 +165,11 @@ typedef struct {
     Arena *arena; /* of nodes */
     Heap heap;
     Vec(Node) nodes;
-    Arena *scratch;                                              /* of what is expanded: its .. */
-    const ConfigParts *parts;                                    /* .. layers, .. */
-    const PartCost *stages[SPLIT_COUNT][CONFIG_VIRTUAL_MAX + 1]; /* .. stages, .. */
-    int64_t n_states;                                            /* .. states of a schedule, .. */
-    int32_t group;                                               /* .. group and bound */
+    Arena *scratch;  /* of what is expanded: its .. */
+    KindParts parts; /* .. layers, .. */
+    const PartCost *stages[SPLIT_COUNT][2][CONFIG_VIRTUAL_MAX + 1]; /* .. stages, .. */
+    int64_t n_states; /* .. states of a schedule, .. */
+    int32_t group;    /* .. group and bound */
     double least_us;
     double group_us;            /* the least of its schedules that fit */
     Configuration group_config; /* .. and which has it */
@@ -201,12 +214,16 @@ static void push(Run *run, const Node *node)
                           .item = run->nodes.n - 1});
 }
 
-/* Stages are split alike, and cost the same, for schedules of as many. */
+/* Stages are split alike, and cost the same, for schedules of as many on the same lanes. */
 static const PartCost *stages_of(Run *run, const Configuration *config)
 {
-    const PartCost **known = &run->stages[config->split][config->virtual];
-    if (!*known)
-        *known = config_stages(run->scratch, run->search->bounds, config, run->parts);
+    bool in_a_v = config_schedules[config->schedule].in_a_v;
+    const PartCost **known = &run->stages[config->split][in_a_v][config->virtual];
+    if (!*known) {
+        int *layers = arena_array(run->scratch, int, config_n_stages(config));
+        config_split(run->search->bounds, config, &run->parts, layers);
+        *known = config_stages(run->scratch, run->search->bounds, config, &run->parts, layers);
+    }
     return *known;
 }
 
@@ -218,8 +235,8 @@ static bool is_split_anew(Run *run, const Configuration *config)
     int *layers = arena_array(run->scratch, int, 2 * n);
     Configuration equal = *config;
     equal.split = SPLIT_EQUAL;
-    config_split(config, run->parts, layers);
-    config_split(&equal, run->parts, layers + n);
+    config_split(run->search->bounds, config, &run->parts, layers);
+    config_split(run->search->bounds, &equal, &run->parts, layers + n);
     return memcmp(layers, layers + n, sizeof *layers * (size_t)n) != 0;
 }
 
@@ -278,26 +295,20 @@ static void push_state(void *context, const Configuration *config)
                  config_lanes_bytes(run->search->bounds, config, stages_of(run, config), shards)});
 }
 
-static double products_us(const ConfigParts *parts)
-{
-    double us = 0;
-    for (int i = 0; i < parts->n_layers + 2; i++)
-        us += parts->part[i].product_us;
-    return us;
-}
-
 /* Whether there is nothing that `selective` makes again, as where attention is one op that keeps
  * no scores: such groups are those of `none`. */
-static bool is_none_again(ConfigSearch *search, const ConfigParts *none, const Configuration *one,
+static bool is_none_again(ConfigSearch *search, const KindParts *none, const Configuration *one,
                           Error *err)
 {
     Configuration selective = *one;
     selective.recompute = AGAIN_SELECTIVE;
-    const ConfigParts *parts = search->space.pin_recompute < 0
-                                   ? config_layers_group(search->layers, &selective, err)
-                                   : NULL;
-    return parts && memcmp(parts->part, none->part,
-                           sizeof(PartCost) * (size_t)(search->space.n_layers + 2)) == 0;
+    KindParts parts;
+    bool same = search->space.pin_recompute < 0 &&
+                config_kinds_layers(search->kinds, config_layers_group, &selective, &parts, err);
+    for (int i = 0; same && i < parts.n; i++)
+        same = memcmp(parts.of[i]->part, none->of[i]->part,
+                      sizeof(PartCost) * (size_t)(search->space.n_layers + 2)) == 0;
+    return same;
 }
 
 /* The matmuls of a step on all devices at their full rate, from the plan for one device. */
@@ -306,12 +317,12 @@ static bool push_groups(Run *run, Error *err)
     ConfigSearch *search = run->search;
     Configuration one = {
         .size = {1, 1, 1, 1, 1}, .micro_batch = 1, .micro_batches = 1, .virtual = 1};
-    const ConfigParts *parts = config_layers_group(search->layers, &one, err);
-    if (!parts)
+    KindParts parts;
+    if (!config_kinds_layers(search->kinds, config_layers_group, &one, &parts, err))
         return false;
-    double us =
-        products_us(parts) * (double)search->space.samples / (double)search->space.n_devices;
-    bool same = is_none_again(search, parts, &one, err);
+    double us = (double)search->space.samples /
+                config_kinds_rate(search->kinds, &parts, search->space.n_devices);
+    bool same = is_none_again(search, &parts, &one, err);
     for (int i = 0; i < search->groups.n; i++) {
         Node node = {search->groups.at[i].first, ROUND_FLOPS, i, search->group_n[i], us, 0};
         run->out->counts.all += node.n;
@@ -325,9 +336,9 @@ static bool push_groups(Run *run, Error *err)
 }
 
 /* What is expanded next, from these layers. */
-static void begin_group(Run *run, const Node *node, const ConfigParts *parts)
+static void begin_group(Run *run, const Node *node, const KindParts *parts)
 {
-    run->parts = parts;
+    run->parts = *parts;
     run->scratch = arena_new();
     run->group = node->group;
     run->n_states = config_count_states(&run->search->space, &node->config);
@@ -358,12 +369,12 @@ static void bound_group(Run *run, Node node)
 static bool expand(Run *run, Node node, Error *err)
 {
     ConfigSearch *search = run->search;
-    const ConfigParts *parts = node.round == ROUND_FLOPS
-                                   ? config_layers_wide(search->layers, &node.config, err)
-                                   : config_layers_group(search->layers, &node.config, err);
-    if (!parts)
+    KindParts parts;
+    if (!config_kinds_layers(search->kinds,
+                             node.round == ROUND_FLOPS ? config_layers_wide : config_layers_group,
+                             &node.config, &parts, err))
         return false;
-    begin_group(run, &node, parts);
+    begin_group(run, &node, &parts);
     if (node.round <= ROUND_WIDE)
         bound_group(run, node);
     else if (node.round == ROUND_GROUP)
@@ -397,10 +408,13 @@ static bool refine(Run *run, Node node, Error *err)
         return plan;
     }
     int64_t shards;
-    const ConfigParts *parts = config_layers_whole(search->layers, &node.config, &shards, err);
-    if (!parts)
+    KindParts parts;
+    if (!config_kinds_whole(search->kinds, &node.config, &parts, &shards, err))
         return false;
-    ConfigBound bound = config_bound(search->bounds, &node.config, parts, shards);
+    const int *layers = split_of(search, run->arena, &node.config, err);
+    if (!layers)
+        return false;
+    ConfigBound bound = config_bound(search->bounds, &node.config, &parts, layers, shards);
     node.round = ROUND_LAYERS;
     node.us = fmax(node.us, bound.us);
     node.bytes = node.bytes > bound.bytes ? node.bytes : bound.bytes;
@@ -427,7 +441,7 @@ static bool is_usual(const ConfigSpace *space, const Configuration *config)
 }
 
 /* The best schedule of a group by these layers. */
-static void guess_schedule(Run *run, const Node *node, const ConfigParts *parts)
+static void guess_schedule(Run *run, const Node *node, const KindParts *parts)
 {
     begin_group(run, node, parts);
     look_at_schedules(run);
@@ -443,12 +457,11 @@ static int32_t guess_group(Run *run)
     for (int32_t i = 0; i < search->groups.n; i++) {
         Node node = {.config = search->groups.at[i].first, .group = i};
         Error failed = {0};
-        const ConfigParts *parts = run->guessed[i] || !is_usual(&search->space, &node.config)
-                                       ? NULL
-                                       : config_layers_wide(search->layers, &node.config, &failed);
-        if (!parts)
+        KindParts parts;
+        if (run->guessed[i] || !is_usual(&search->space, &node.config) ||
+            !config_kinds_layers(search->kinds, config_layers_wide, &node.config, &parts, &failed))
             continue;
-        guess_schedule(run, &node, parts);
+        guess_schedule(run, &node, &parts);
         if (run->group_us < least) {
             least = run->group_us;
             best = i;
@@ -471,10 +484,10 @@ static bool guess_config(Run *run, int32_t group)
     ConfigSearch *search = run->search;
     Node node = {.config = search->groups.at[group].first, .group = group};
     Error failed = {0};
-    const ConfigParts *parts = config_layers_group(search->layers, &node.config, &failed);
-    if (!parts)
+    KindParts parts;
+    if (!config_kinds_layers(search->kinds, config_layers_group, &node.config, &parts, &failed))
         return false;
-    guess_schedule(run, &node, parts);
+    guess_schedule(run, &node, &parts);
     if (isinf(run->group_us))
         return false;
     run->state = run->group_config;
@@ -556,7 +569,7 @@ static void close_run(Run *run, bool stopped)
     run->out->bound = run->heap.n > 0 ? fmin(run->heap.at[0].key, run->best) : run->best;
     run->out->proven = !stopped && run->out->best && run->out->bound >= run->best;
     run->out->outcome = run->out->best ? SEARCH_PLAN : stopped ? SEARCH_UNKNOWN : SEARCH_INFEASIBLE;
-    run->out->counts.layer_plans = config_layers_planned(run->search->layers);
+    run->out->counts.layer_plans = config_kinds_planned(run->search->kinds);
     memcpy(counts->left_out, run->search->left_out, sizeof counts->left_out);
 }
 
@@ -633,7 +646,6 @@ ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Erro
     if (!config_pins_take(arena, &search->options, &search->space, err) ||
         !request->hooks->machine(request->hooks->context, arena, search->options.machine,
                                  &search->machine, err) ||
-        !cluster_refuse(&search->machine, "search --devices", err) ||
         !config_model_read(arena, &search->options, request->hooks, &search->space, &alike, err))
         return NULL;
     search->space.devices_per_node = search->machine.devices_per_node;
@@ -643,12 +655,12 @@ ConfigSearch *config_search_new(Arena *arena, const ConfigRequest *request, Erro
     for (int i = 0; i < search->groups.n; i++)
         search->group_n[i] = config_count(&search->space, &search->groups.at[i]);
     search->bounds = config_bounds_new(arena, &search->machine);
-    search->layers = config_layers_new(arena, &(ConfigLayersOf){.options = &search->options,
-                                                                .hooks = request->hooks,
-                                                                .progress = request->progress,
-                                                                .space = &search->space,
-                                                                .machine = &search->machine,
-                                                                .alike = alike});
+    search->kinds = config_kinds_new(arena, &(ConfigLayersOf){.options = &search->options,
+                                                              .hooks = request->hooks,
+                                                              .progress = request->progress,
+                                                              .space = &search->space,
+                                                              .machine = &search->machine,
+                                                              .alike = alike});
     return search;
 }
 
@@ -656,6 +668,6 @@ void config_search_free(ConfigSearch *search)
 {
     if (!search)
         return;
-    config_layers_free(search->layers);
+    config_kinds_free(search->kinds);
     config_bounds_free(search->bounds);
 }

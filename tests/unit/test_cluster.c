@@ -284,6 +284,37 @@ static void bad_kinds_are_refused(void **state)
     }
 }
 
+/* FILE:KIND is the machine of that kind alone. */
+static void one_kind_is_named_behind_the_file(void **state)
+{
+    static const struct {
+        const char *kind, *is, *said;
+    } rows[] = {{"a100x8", "a100x8", ""},
+                {"1", "h100x8", ""},
+                {"2", "a100x8", ""},
+                {"3", NULL, "mixed has no kind of devices '3'"},
+                {"b200x8", NULL, "mixed has no kind of devices 'b200x8'"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        Arena *arena = arena_new();
+        const char *path = write_machine(arena, mixed);
+        Machine machine;
+        Error err = {0};
+        bool ok = shipped_machine(arena, arena_printf(arena, "%s:%s", path, rows[i].kind), &machine,
+                                  &err);
+        assert_int_equal(ok, rows[i].is != NULL);
+        assert_string_equal(err.text, rows[i].said);
+        if (ok) {
+            assert_string_equal(machine.name, rows[i].is);
+            assert_null(machine.cluster);
+        } else {
+            assert_string_equal(err.hint, "its kinds: h100x8, a100x8");
+        }
+        remove(path);
+        arena_free(arena);
+    }
+}
+
 static void more_devices_than_the_machine_has_are_a_warning(void **state)
 {
     (void)state;
@@ -307,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_search_prices_each_stage_on_its_own_devices),
         cmocka_unit_test(memory_is_that_of_the_rank_s_device),
         cmocka_unit_test(bad_kinds_are_refused),
+        cmocka_unit_test(one_kind_is_named_behind_the_file),
         cmocka_unit_test(more_devices_than_the_machine_has_are_a_warning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The search of whole configurations: bounds against plans, the best against all of them. */
 #include "tests/unit/unit.h"
 
+#include "core/cost/pipeline.h"
 #include "core/search/config_search.h"
 #include "scripts/hooks.h"
 
@@ -84,6 +85,20 @@ static Space spaces[] = {
      4,
      NULL,
      {"global_batch=4", "seq=16", "pp=1", "micro_batch=2", "recompute=none", "zero=1"}},
+    {"stages on devices of two kinds",
+     "samples/models/llama-3-8b.json",
+     "tests/training/kinds.lua",
+     16,
+     NULL,
+     {"layers=6", "global_batch=16", "seq=512", "micro_batch=1", "cp=1", "recompute=none", "zero=1",
+      "sequence_parallel=true"}},
+    {"stages that have devices of both kinds",
+     "samples/models/llama-3-8b.json",
+     "tests/training/pairs_of_kinds.lua",
+     8,
+     NULL,
+     {"layers=4", "global_batch=8", "seq=256", "micro_batch=1", "recompute=none", "zero=1",
+      "schedule=1f1b", "sequence_parallel=true"}},
     {"a mesh that is given",
      "samples/models/llama-3-8b.json",
      "h100x8",
@@ -245,6 +260,65 @@ static void best_is_best_of_all(void **state)
     close_space(opened);
 }
 
+/* ---- layers by speed ---- */
+
+static double longest_stage_us(const Plan *plan)
+{
+    double longest = 0;
+    for (int i = 0; i < plan->decided->stages->n; i++) {
+        const StagePrice *stage = &plan->priced->pipeline->stage[i];
+        longest = fmax(longest, stage->compute_us + stage->comm_us + stage->backward_us);
+    }
+    return longest;
+}
+
+static double planned_longest_us(const Opened *opened, const SessionOptions *options, int layers)
+{
+    SessionOptions one = *options;
+    Error err = {0};
+    if (layers > 0)
+        assert_true(policy_settings_with(
+            opened->arena, &options->settings,
+            str_from(arena_printf(opened->arena, "stage_layers=%d,%d", layers, 12 - layers)),
+            &one.settings, &err));
+    Session *session = session_open(&one, &opened->hooks, &err);
+    assert_non_null(session);
+    double us = longest_stage_us(session->plan);
+    session_close(session);
+    return us;
+}
+
+/* The faster kind has more layers: no other way to share them out makes the longest stage shorter.
+ */
+static void stages_of_unlike_devices_have_layers_by_their_speed(void **state)
+{
+    (void)state;
+    static const Space space = {.model = "samples/models/llama-3-8b.json",
+                                .machine = "tests/training/kinds.lua",
+                                .mesh = "pp=2,dp=2,tp=4",
+                                .set = {"layers=12", "micro_batches=8", "micro_batch=1", "seq=512",
+                                        "recompute=none", "zero=1", "schedule=1f1b",
+                                        "sequence_parallel=true"}};
+    Error err = {0};
+    Opened *opened = open_space(&space, &err);
+    assert_non_null(opened->search);
+    ConfigAnswer answer;
+    assert_true(config_search(opened->search, &(ConfigQuestion){.max_peak_bytes = INT64_MAX},
+                              &answer, &err));
+    assert_true(answer.proven);
+    SessionOptions options = config_options(opened->search, answer.best);
+    double least = INFINITY;
+    int first = 0;
+    for (int layers = 1; layers < 12; layers++) {
+        double us = planned_longest_us(opened, &options, layers);
+        first = us < least ? layers : first;
+        least = fmin(least, us);
+    }
+    assert_true(first > 6);
+    assert_true(planned_longest_us(opened, &options, 0) <= least * (1 + 1e-9));
+    close_space(opened);
+}
+
 /* ---- stopped ---- */
 
 enum { STEPS_MAX = 1000 }; /* of 100,000 and more without an early plan */
@@ -300,7 +374,9 @@ int main(void)
     for (size_t i = 0; i < COUNT_OF(spaces); i++)
         tests[i] =
             (struct CMUnitTest){spaces[i].title, best_is_best_of_all, NULL, NULL, &spaces[i]};
-    const struct CMUnitTest stopped[] = {cmocka_unit_test(a_plan_comes_early)};
+    const struct CMUnitTest stopped[] = {
+        cmocka_unit_test(a_plan_comes_early),
+        cmocka_unit_test(stages_of_unlike_devices_have_layers_by_their_speed)};
     return cmocka_run_group_tests_name("spaces", tests, NULL, NULL) +
            cmocka_run_group_tests_name("stopped", stopped, NULL, NULL);
 }

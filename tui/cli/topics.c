@@ -89,11 +89,14 @@ const Topic cli_topics[] = {
      "\n"
      "A stage is priced on the devices it is on, and has their memory: -m pp=2,tp=8 puts\n"
      "the first stage on the H100s, the second on the A100s; the option stage_layers of\n"
-     "hybrid3d gives the faster ones more layers. Where ops or collectives have\n"
-     "devices of several kinds, the slowest kind and the slowest links count. Nodes of all\n"
-     "kinds have equally many devices. A search prices each stage on its own devices, but\n"
-     "search --devices needs devices that are alike, as its bounds do. calibrate measures\n"
-     "one kind, on a host of it: calibrate --machine h100x8 -o mine.lua.",
+     "hybrid3d gives the faster ones more layers, and search --devices finds how many.\n"
+     "Where ops or collectives have devices of several kinds, the slowest kind and the\n"
+     "slowest links count. Nodes of all kinds have equally many devices. Without\n"
+     "--max-peak a search stays within the memory of the smallest device.\n"
+     "\n"
+     "FILE:KIND is one kind of such a file, by its name or its number, as if the host had\n"
+     "no others. calibrate measures one kind, on a host of it:\n"
+     "calibrate --machine mixed.lua:a100x8 -o mine.lua.",
      NULL},
     {"models", "what can be opened as a model", true,
      "NAME.onnx     an ONNX file; a plan does not need its weights\n"

@@ -199,7 +199,7 @@ static double *numbers_named(const KernelCall *call, const char *name, int *n, E
     const Graph *graph = kernel_graph(call);
     const Attr *attr = op_attr(graph, call->op, name);
     bool tensor = attr && attr->type == ATTR_TENSOR && attr->tensor;
-    if (!tensor && list_length(attr) == 0) {
+    if (!attr || (!tensor && list_length(attr) == 0)) {
         error_kind(err, ERROR_RUN, "%s has no numbers", name);
         return NULL;
     }
