@@ -198,10 +198,11 @@ static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
 {
     const Timeline *line = run->timeline;
     double step = line->us, took = run->report.median_us;
-    int bar = pen->area.w - (run->arena ? KINDS_W + MEASURED_W : KINDS_W) - 3;
+    int name = pen->area.w >= KINDS_W + MEASURED_W + 8 ? 24 : 18;
     int share = !run->arena || pen->area.w >= KINDS_W + MEASURED_W ? 7 : 0, ops = share ? 8 : 5;
+    int bar = pen->area.w - (run->arena ? KINDS_W + MEASURED_W : KINDS_W) - (name - 18) - 3;
 
-    pen_printf(pen, ROLE_HEAD, " %-18s%*s%11s%*s", "KIND", ops, "OPS", "PREDICTED", share,
+    pen_printf(pen, ROLE_HEAD, " %-*s%*s%11s%*s", name, "KIND", ops, "OPS", "PREDICTED", share,
                share ? "SHARE" : "");
     if (run->arena)
         pen_printf(pen, ROLE_HEAD, "%11s%*s", "MEASURED", share, share ? "SHARE" : "");
@@ -211,7 +212,7 @@ static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
         if (kind->us <= 0 && kind->measured_us <= 0)
             continue;
         pen_rune(pen, ROLE_TEXT, ' ');
-        pen_fit(pen, ROLE_TEXT, str_from(kind->name), 18);
+        pen_fit(pen, ROLE_TEXT, str_from(kind->name), name);
         pen_printf(pen, ROLE_TEXT, "%*d", ops, kind->n);
         pen_right(pen, ROLE_TEXT, label_us(ui, kind->us), 11);
         put_share(ui, kind->us, step, share, pen);

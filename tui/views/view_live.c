@@ -143,6 +143,13 @@ static void draw_row(const Ui *ui, int at, const Widths *widths, Pen *pen)
 }
 
 /* What is shown: where, how much, in what order. */
+/* A clause that fits into the line, or nothing. */
+static void add_clause(const Buf *clause, int columns, Buf *out)
+{
+    if (text_columns(buf_str(out)) + text_columns(buf_str(clause)) <= columns)
+        buf_add(out, buf_str(clause));
+}
+
 static void draw_top(const Ui *ui, Pen *pen)
 {
     const Mem *mem = mem_of(ui);
@@ -152,15 +159,21 @@ static void draw_top(const Ui *ui, Pen *pen)
     mem_format_devices(mem, mem->at, ui->session->mesh->n_devices, 16, &text);
     buf_printf(&text, ": %.*s in %d values", STR_ARG(label_bytes(ui, mem->live.bytes)),
                mem->live.n);
+    Buf runs = buf_new(ui->frame), padding = buf_new(ui->frame), by = buf_new(ui->frame);
+    enum { AROUND_W = 13, NAME_LEAST = 12 };
+    int room = pen->area.w - text_columns(buf_str(&text)) - AROUND_W;
     if (place >= 0) {
-        buf_puts(&text, ", while ");
-        text_put_name(op_text(ui, place, "", ""), pen->area.w / 2, &text);
-        buf_puts(&text, " runs");
+        buf_puts(&runs, ", while ");
+        text_put_name(op_text(ui, place, "", ""), room > NAME_LEAST ? room : NAME_LEAST, &runs);
+        buf_puts(&runs, " runs");
     }
     if (mem->live.padding_bytes > 0)
-        buf_printf(&text, ", %.*s of it padding on the last device",
+        buf_printf(&padding, ", %.*s of it padding on the last device",
                    STR_ARG(label_bytes(ui, mem->live.padding_bytes)));
-    buf_printf(&text, "   grouped: %s", mem_grouping_name(mem->grouping));
+    buf_printf(&by, "   grouped: %s", mem_grouping_name(mem->grouping));
+    add_clause(&runs, pen->area.w, &text);
+    add_clause(&padding, pen->area.w, &text);
+    add_clause(&by, pen->area.w, &text);
     pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w);
     pen_line(pen);
 }

@@ -291,23 +291,42 @@ const View view_why = {
 
 enum { PLACE_W = 20 }; /* of the file and line behind a text */
 
-/* Blanks that align what a policy prints are two where the line is to be folded. */
-static void put_text(const char *text, int columns, Buf *out)
+/* Blanks that align what a policy prints are two where lines are to be folded. */
+static void put_text(const char *text, bool folded, Buf *out)
 {
-    bool folded = text_columns(str_from(text)) > columns;
     for (const char *c = text; *c; c++)
         if (!folded || *c != ' ' || c - text < 2 || c[-1] != ' ' || c[-2] != ' ')
             buf_putc(out, *c);
 }
 
-static void put_finding(const Finding *finding, int id, int columns, Buf *out)
+static bool is_wide(const Finding *finding, int columns)
+{
+    int before = (int)strlen(finding->code) + 4;
+    return text_columns(str_from(finding->text)) > columns - before - PLACE_W;
+}
+
+/* Whether the finding, or another of its code beside it, is wider than that. */
+static bool any_is_wide(const Findings *findings, int at, int columns)
+{
+    const char *code = findings->at[at].code;
+    int first = at;
+
+    while (first > 0 && strcmp(findings->at[first - 1].code, code) == 0)
+        first--;
+    for (int i = first; i < findings->n && strcmp(findings->at[i].code, code) == 0; i++)
+        if (is_wide(&findings->at[i], columns))
+            return true;
+    return false;
+}
+
+static void put_finding(const Finding *finding, int id, bool folded, Buf *out)
 {
     size_t from = out->n;
 
     buf_puts(out, finding->level == LEVEL_NOTE ? "i" : "!");
     buf_mark(out, from, SPAN_ITEM, id);
     buf_printf(out, " %s: ", finding->code);
-    put_text(finding->text, columns - (int)(out->n - from) - PLACE_W, out);
+    put_text(finding->text, folded, out);
     if (finding->file && *finding->file) {
         buf_puts(out, "  ");
         origin_put_place(&(Origin){.file = finding->file, .line = finding->line}, out);
@@ -326,7 +345,7 @@ static void draw_findings(Ui *ui, Pen *pen)
     for (int level = LEVEL_ERROR; level >= LEVEL_NOTE; level--)
         for (int i = 0; i < findings->n; i++)
             if (findings->at[i].level == (Level)level)
-                put_finding(&findings->at[i], i, pen->area.w, &text);
+                put_finding(&findings->at[i], i, any_is_wide(findings, i, pen->area.w), &text);
     if (findings->n == 0)
         buf_puts(&text, "no findings: no problems were found\n");
     page_draw(ui, SHOW_FINDINGS, buf_text(&text), pen);

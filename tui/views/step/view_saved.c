@@ -5,7 +5,7 @@
 #include "tui/views/mem.h"
 #include "tui/views/rows.h"
 
-enum { HEAD_ROWS = 2, BYTES_W = 12, TIMES_W = 6, US_W = 10, NAME_LEAST = 20 };
+enum { HEAD_ROWS = 2, BYTES_W = 12, TIMES_W = 6, US_W = 10, NAME_LEAST = 20, AGAIN_FROM = 70 };
 
 /* Columns; 0: there is no room for it. */
 typedef struct {
@@ -70,9 +70,12 @@ static void draw_top(const Ui *ui, Pen *pen)
     Buf text = buf_new(ui->frame);
     buf_puts(&text, " on ");
     mem_format_devices(mem, mem->at, ui->session->mesh->n_devices, 16, &text);
-    buf_printf(&text, ": %.*s a micro-batch, %.*s at the peak; AGAIN a step",
-               STR_ARG(label_bytes(ui, mem->saved.bytes)),
-               STR_ARG(label_bytes(ui, mem->saved.held)));
+    buf_printf(&text, ": %.*s a micro-batch", STR_ARG(label_bytes(ui, mem->saved.bytes)));
+    const char *held =
+        arena_printf(ui->frame, ", %.*s at the peak%s", STR_ARG(label_bytes(ui, mem->saved.held)),
+                     pen->area.w >= AGAIN_FROM ? "; AGAIN a step" : "");
+    if (text_columns(buf_str(&text)) + text_columns(str_from(held)) <= pen->area.w)
+        buf_puts(&text, held);
     pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w);
     pen_line(pen);
 }
