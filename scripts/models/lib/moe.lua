@@ -106,7 +106,7 @@ local function capacity_options(model, config, options)
         factor = factor == nil and 1 or tonumber(factor)
         if not factor or not (factor > 0) or factor > 1e6 then
             model:refuse("capacity_factor", "is " .. tostring(config.capacity_factor)
-                .. ": experts with no place compute nothing; it is a number above 0, or dropless")
+                .. ": it is a number above 0 and at most 1e6, or dropless; experts with no place compute nothing")
         end
         options.capacity_factor = factor
     end
