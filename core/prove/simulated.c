@@ -1,5 +1,6 @@
 #include "core/prove/simulated.h"
 
+#include "core/rules/written/written.h"
 #include "core/run/collective.h"
 #include "core/run/draw.h"
 #include "core/run/feed.h"
@@ -93,7 +94,10 @@ bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const Op
     out->kernel = kernel_find(space, op_operator(graph, op));
     pthread_mutex_init(&out->blas, NULL);
     if (!out->kernel)
-        return error_kind(err, ERROR_UNSUPPORTED, "%s has no kernel to prove its rule with",
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          written_text(op_operator(graph, op))
+                              ? "%s is written out as other operators, whose rules are proven"
+                              : "%s has no kernel to prove its rule with",
                           op_operator(graph, op));
     if (!native_allowed(out->kernel, err))
         return false;
