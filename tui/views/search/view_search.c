@@ -309,8 +309,10 @@ static void draw_classes(const Ui *ui, const SearchResult *at, int h, Pen *pen)
 /* Ops as they are cut now, those of layers alike once. */
 static void draw_layers(const Ui *ui, int h, Pen *pen)
 {
-    enum { NAME_W = 42 };
+    enum { NAME_LEAST = 42, SHARDING_W = 28 };
     const Session *session = ui->session;
+    int name =
+        pen->area.w - 8 - SHARDING_W > NAME_LEAST ? pen->area.w - 8 - SHARDING_W : NAME_LEAST;
     const Groups *groups = session->groups;
     const int32_t *first = groups_first_members(ui->frame, groups, session->graph->n_ops);
     int *n_alike = arena_array(ui->frame, int, session->graph->n_ops);
@@ -330,8 +332,8 @@ static void draw_layers(const Ui *ui, int h, Pen *pen)
             continue;
         pen_printf(pen, ROLE_DIM, " %5d  ", n_alike[op]);
         int from = pen->x;
-        pen_fit(pen, ROLE_TEXT, label_op(session, ui->frame, op), NAME_W);
-        pen_tab(pen, from + NAME_W + 1);
+        pen_fit_name(pen, ROLE_TEXT, label_op(session, ui->frame, op), name);
+        pen_tab(pen, from + name + 1);
         pen_text(pen, label_sharding(ui, ui_plan(ui)->moved->sharding[out]), -1,
                  pen->area.w - pen->x);
         pen_line(pen);
@@ -358,13 +360,22 @@ static void draw_live_classes(const Ui *ui, const LiveSet *live, Pen *pen)
             draw_share(ui, live->by_class[c], live->bytes, memory_class_name((MemoryClass)c), pen);
 }
 
+static int larger_first(const void *p, const void *q)
+{
+    const LiveRow *a = p, *b = q;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
 /* The largest values, those of equal layers once. */
 static void draw_live_values(const Ui *ui, const LiveSet *live, Pen *pen)
 {
-    enum { NAME_W = 38, SHARDING_LEAST = 20 };
+    enum { NAME_W = 52, SHARDING_LEAST = 20 };
     LiveRow *row = arena_array(ui->frame, LiveRow, live->n);
     int n = live_rows(ui->frame, ui->session, live, row);
 
+    qsort(row, (size_t)n, sizeof *row, larger_first);
     for (int i = 0; i < n && !pen_full(pen); i++) {
         pen_right(pen, ROLE_DIM, label_bytes(ui, row[i].bytes), 11);
         pen_printf(pen, ROLE_DIM, "%5d  ", row[i].n);

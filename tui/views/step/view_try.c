@@ -199,7 +199,7 @@ static void open_menu(Ui *ui)
 {
     const EstimateChanges *changes = &tries_of(ui)->changes;
     Buf title = buf_new(ui->frame);
-    buf_printf(&title, "the policy's settings, each one planned: now %.*s a step, peak %.*s",
+    buf_printf(&title, "settings, each one planned: now %.*s a step, peak %.*s",
                STR_ARG(label_us(ui, plan_step_us(ui_plan(ui)))),
                STR_ARG(label_bytes(ui, ui_plan(ui)->priced->totals.peak_bytes)));
     menu_open(ui, title.s, chosen);
