@@ -213,8 +213,27 @@ static void note_scores(Arena *arena, const Graph *model, int32_t scores, Graph 
     out->of = of;
 }
 
+static bool has_samples(Arena *arena, const Inferred *model, Error *err)
+{
+    for (int i = 0; i < model->graph->n_inputs; i++) {
+        int32_t t = model->graph->inputs[i];
+        const Shape *shape = inferred_shape(model, t);
+        if (!shape || shape_elements(shape) != 0)
+            continue;
+        Buf sizes = buf_new(arena);
+        shape_format(shape, &sizes);
+        error_kind(err, ERROR_OUT_OF_RANGE,
+                   "a training step needs samples, and the input '%s' [%s] has no element",
+                   tensor_name(model->graph, t), sizes.s);
+        return error_hint(err, "give its free dims sizes of 1 or more: --dim batch=8,seq=1024");
+    }
+    return true;
+}
+
 bool loss_add(Arena *arena, const Inferred *model, const UpdateSpec *spec, Loss *out, Error *err)
 {
+    if (!has_samples(arena, model, err))
+        return false;
     bool chosen = strcmp(spec->loss, "auto") != 0;
     *out = (Loss){.loss = chosen ? named_loss(model, spec->loss, err) : find_loss(model)};
     if (chosen && out->loss < 0)

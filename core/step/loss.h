@@ -34,7 +34,8 @@ typedef struct Loss {
 /* spec->loss names a tensor with one float element, which is the loss; "auto": as above. Everything
  * new is in the arena. ERROR_USAGE: there is no such tensor, it is not a single float, no output
  * can be scores, or the spec has options for labels but no cross entropy is added.
- * ERROR_UNSUPPORTED: the loss is scaled and has fewer than 32 bits. */
+ * ERROR_UNSUPPORTED: the loss is scaled and has fewer than 32 bits. ERROR_OUT_OF_RANGE: an input of
+ * the model has no elements. */
 bool loss_add(Arena *arena, const Inferred *model, const UpdateSpec *spec, Loss *out, Error *err);
 
 #endif

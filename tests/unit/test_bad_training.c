@@ -40,6 +40,9 @@ static BadRow rows[] = {
      "'y' cannot be the loss: it is not one float", NULL, NULL, RUN_PASS},
     {"the loss is no tensor", X W LOSS(XW), "sgd,loss=los", "",
      "there is no tensor 'los' to be the loss", NULL, NULL, RUN_PASS},
+    {"no samples", "local x = model:input('x', 'f32', {0, 16})\n" W LOSS(XW), "sgd", "",
+     "a training step needs samples, and the input 'x' [0,16] has no element", NULL, NULL,
+     RUN_PASS},
     {"all parameters are integers",
      X "local k = model:param('k', {16, 4}, 'i64')\n" LOSS(
          "model:op('MatMul', {x, model:op('Cast', {k}, {to = 1})})"),
