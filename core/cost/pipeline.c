@@ -60,6 +60,9 @@ static bool is_backward(const Plan *plan, int32_t op)
 bool op_makes_weights(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
+    const Stages *stages = plan->decided->stages;
+    if (stages && stages->sent && stages->sent[op])
+        return false;
     for (int o = 0; o < graph->ops[op].n_outputs; o++)
         if (!gradient_is_of_parameters(plan, op_outputs(graph, op)[o]))
             return false;

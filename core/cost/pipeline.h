@@ -71,8 +71,8 @@ static inline double stage_weight_us(const StagePrice *stage)
     return stage->trains ? stage->weight_us : stage_forward_us(stage);
 }
 
-/* Whether a backward op serves only gradients of parameters, so that a split backward may run it
- * later. */
+/* Whether a backward op serves only gradients of parameters and its stage, so that a split backward
+ * may run it later. */
 bool op_makes_weights(const Plan *plan, int32_t op);
 
 /* The schedule of a step; NULL if there is none, or if it does not fit. */

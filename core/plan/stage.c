@@ -472,6 +472,34 @@ static void wait_for_gradients(const Plan *plan, const int16_t *devices, int16_t
         }
 }
 
+/* Whether the op adds up, once a step, gradients that parts of the mesh have of one parameter, of
+ * which `maker` makes that of another part. */
+static bool joins(const Plan *plan, const int16_t *devices, int32_t op, int32_t maker)
+{
+    const Graph *graph = plan->inferred->graph;
+    int32_t of = graph->gradient_of[op_outputs(graph, op)[0]];
+    return devices && devices[op] != devices[maker] && of >= 0 &&
+           tensor_is_parameter(plan->inferred, of) && !program_space(plan->inferred, op)->gradient;
+}
+
+/* Stages.sent, from the last op to the first. */
+static const bool *find_sent(const Plan *plan, const int16_t *devices, const int16_t *stage)
+{
+    const Graph *graph = plan->inferred->graph;
+    bool *sent = arena_array(plan->arena, bool, graph->n_ops);
+    for (int32_t op = graph->n_ops - 1; op >= plan->inferred->forward->graph->n_ops; op--)
+        for (int o = 0; graph->phase[op] == PHASE_BACKWARD && o < graph->ops[op].n_outputs; o++) {
+            int32_t t = op_outputs(graph, op)[o];
+            for (int u = 0; t >= 0 && u < tensor_n_uses(graph, t); u++) {
+                int32_t reader = graph->uses[graph->tensors[t].use + u];
+                if (graph->phase[reader] == PHASE_BACKWARD)
+                    sent[op] |= stage[reader] == stage[op] ? sent[reader]
+                                                           : !joins(plan, devices, reader, op);
+            }
+        }
+    return sent;
+}
+
 void stages_extend(Plan *plan, const Decided *forward, Decided *out)
 {
     *out = *forward;
@@ -489,6 +517,7 @@ void stages_extend(Plan *plan, const Decided *forward, Decided *out)
     int16_t *of_op = extended(plan, from->of_op);
     wait_for_gradients(plan, out->devices, of_op);
     stages->of_op = of_op;
+    stages->sent = find_sent(plan, out->devices, of_op);
     out->stages = stages;
 }
 

@@ -41,6 +41,9 @@ struct Stages {
     int n;
     Stage *at;
     int16_t *of_op;            /* per op: index into `at`; -1 for host ops */
+    const bool *sent;          /* of a training step, per op of the backward pass: another stage's
+                                  backward pass reads what it makes, or what its stage makes of that;
+                                  NULL for a model */
     const Decision *scheduled; /* NULL without one: one micro-batch runs forward */
     const char *schedule;      /* its name; "infer_pipe" if no decision names one */
     int n_micro_batches;

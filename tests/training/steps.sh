@@ -68,6 +68,7 @@ one_weight.lua --train auto -m pp=2 -p pipeline --set micro_batches=2 --set virt
 alias.lua --train auto -m pp=2 -p pipeline --set micro_batches=4 --set virtual=2 --set schedule=1f1b_interleaved
 alias.lua --train auto -m pp=2 -p pipeline --set micro_batches=4 --set virtual=2 --set schedule=zbv
 made.lua --train sgd -m pp=2 -p pipeline --set micro_batches=4
+made.lua --train auto -m pp=2 -p pipeline --set micro_batches=8 --set virtual=2 --set schedule=zbv
 made.lua --train auto -m pp=2,dp=2 -p hybrid3d --set micro_batches=2 --set recompute=full --set virtual=2 --set schedule=1f1b_interleaved
 ROWS
 
