@@ -4,6 +4,7 @@
 #include "core/cost/pipeline_idle.h"
 #include "core/plan/plan_findings.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* ---- micro-batches ---- */
@@ -128,9 +129,43 @@ static void find_gathered_again(Plan *plan)
     arena_free(scratch);
 }
 
+/* ---- nodes ---- */
+
+static bool is_on_two_nodes(const Plan *plan, int64_t first, int64_t n)
+{
+    int64_t per_node = plan->machine->devices_per_node;
+    int64_t node = mesh_device(plan->mesh, first) / per_node;
+    for (int64_t i = first + 1; i < first + n; i++)
+        if (mesh_device(plan->mesh, i) / per_node != node)
+            return true;
+    return false;
+}
+
+/* The outermost axis whose groups, together with the axes inside it, would fit on one node. */
+static void find_straddled(Plan *plan)
+{
+    const Mesh *mesh = plan->mesh;
+    int64_t per_node = plan->machine->devices_per_node, n = 1, n_straddled = 0;
+    int outer = mesh->n_axes;
+    while (outer > 0 && n * mesh->axes[outer - 1].size <= per_node)
+        n *= mesh->axes[--outer].size;
+    for (int64_t first = 0; per_node % n != 0 && first < mesh->n_devices; first += n)
+        n_straddled += is_on_two_nodes(plan, first, n);
+    if (n_straddled > 0)
+        plan_find(
+            plan, LEVEL_WARNING, "straddled-nodes", -1, -1,
+            "choose sizes whose product divides a node's devices, or a machine of whose nodes "
+            "so many are used (as gb200x64 of gb200x72)",
+            "%" PRId64 " of %" PRId64 " groups of %" PRId64
+            " devices along %s lie on two nodes, which have %" PRId64
+            " devices each: their collectives leave the node",
+            n_straddled, mesh->n_devices / n, n, mesh->axes[outer].name, per_node);
+}
+
 void configuration_check(Plan *plan)
 {
     const Schedule *table = plan_schedule(plan);
+    find_straddled(plan);
     if (!table)
         return;
     find_forward_only(plan, table);

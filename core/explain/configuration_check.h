@@ -1,6 +1,8 @@
 /* configuration_check.h - findings about combinations of stages, micro-batches and stored
- * parameters of a training step.
+ * parameters of a training step, and about how groups of devices lie on nodes.
  *
+ * - straddled-nodes, a warning: groups of devices that would fit on one node lie on two, since
+ *   their size does not divide a node's. It has how many of the largest such groups do.
  * - few-micro-batches, a warning: a pipeline that trains has fewer micro-batches than devices in a
  *   row. It has the bubble, and that of four times as many micro-batches as devices, both of the
  *   schedule as it is timed.

@@ -26,8 +26,8 @@ enum { RECOMPUTE_WHOLE = 1 << 30 };
  * pass where it would be made again, since several stages read it. */
 enum { RECOMPUTE_NEVER = -2 };
 
-/* Marks the values that are made again. group: per op, negative for none. Ops in branches and loops keep
- * their values. */
+/* Marks the values that are made again. group: per op, negative for none. Ops in branches and loops
+ * keep their values. */
 void recompute_mark(const Inferred *model, const int32_t *group, bool *remade);
 
 /* The group of each op, from 0 in program order, or -1. Ops of other groups may lie between the ops

@@ -64,6 +64,12 @@ static CaseRow rows[] = {
      "gathered-each-micro-batch",
      "stage "},
     {"parameters gathered without stages", "dp=8", {"micro_batches=8", ZERO_3}, NULL, NULL},
+    {"groups that fit a node", "pp=3,dp=2,tp=2", {"micro_batches=8"}, NULL, NULL},
+    {"groups that lie on two nodes",
+     "pp=4,tp=3",
+     {"micro_batches=8"},
+     "straddled-nodes",
+     "1 of 4 groups of 3 devices along tp lie on two nodes, which have 8 devices each: "},
     {"states stored in parts", "pp=4,dp=2", {"micro_batches=8", "zero=2"}, NULL, NULL},
 };
 
@@ -96,8 +102,9 @@ static void finds(void **state)
 {
     const CaseRow *row = *state;
     static const char *const codes[] = {
-        "uneven-stages", "more-stages-than-layers", "few-heads",     "does-not-divide",
-        "empty",         "few-micro-batches",       "uneven-rounds", "gathered-each-micro-batch"};
+        "uneven-stages",  "more-stages-than-layers", "few-heads",     "does-not-divide",
+        "empty",          "few-micro-batches",       "uneven-rounds", "gathered-each-micro-batch",
+        "straddled-nodes"};
     Opened o = open_row(row);
     for (size_t i = 0; !row->code && i < COUNT_OF(codes); i++)
         assert_null(find(o.session, codes[i]));

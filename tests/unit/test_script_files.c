@@ -107,8 +107,9 @@ typedef struct {
     const char *name;
 } Name;
 
-static Name machine_names[] = {{"h100x8"}, {"h100x8_fa2"}, {"h100x8_fa3"}, {"h200x8"},  {"a100x8"},
-                               {"b200x8"}, {"pcie"},       {"gb200x72"},   {"tpu_v5p"}, {"cpu"}};
+static Name machine_names[] = {{"h100x8"},   {"h100x8_fa2"}, {"h100x8_fa3"}, {"h200x8"},
+                               {"a100x8"},   {"b200x8"},     {"pcie"},       {"gb200x72"},
+                               {"gb200x64"}, {"tpu_v5p"},    {"cpu"}};
 
 static void shipped_machine(void **state)
 {
@@ -137,11 +138,12 @@ static void an_unknown_machine_lists_those_there_are(void **state)
     assert_false(hooks.machine(hooks.context, arena, "h101", &machine, &err));
     assert_int_equal(err.kind, ERROR_UNREADABLE);
     assert_string_equal(err.text, "there is no 'h101' among the machines");
-    assert_string_equal(err.hint,
-                        "shipped: a100x8, b200x8, cpu, gb200x72, h100x8, h100x8_fa2, h100x8_fa3, "
-                        "h200x8, pcie, tpu_v5p; or "
-                        "give the path of a "
-                        "file");
+    assert_string_equal(
+        err.hint,
+        "shipped: a100x8, b200x8, cpu, gb200x64, gb200x72, h100x8, h100x8_fa2, h100x8_fa3, "
+        "h200x8, pcie, tpu_v5p; or "
+        "give the path of a "
+        "file");
     scripts_free(scripts);
     arena_free(arena);
 }
