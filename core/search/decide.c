@@ -343,3 +343,29 @@ bool choices_of_plan(Arena *arena, Instance *instance, const Plan *plan, const b
     }
     return all;
 }
+
+static void open_node(const bool **allowed, int32_t node)
+{
+    if (node >= 0)
+        allowed[node] = NULL;
+}
+
+void choices_of_holes(Arena *arena, Instance *instance, const Plan *plan, const bool *holes,
+                      const bool **allowed)
+{
+    const Inferred *inferred = instance->inferred;
+    choices_of_plan(arena, instance, plan, allowed);
+    for (int32_t n = 0; n < instance->nodes.n; n++)
+        if (instance->nodes.at[n].kind == NODE_SUM || instance->nodes.at[n].kind == NODE_SHARED)
+            open_node(allowed, n);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (!holes[op])
+            continue;
+        open_node(allowed, instance->node_of_op[op]);
+        for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
+            int32_t t = op_inputs(inferred->graph, op)[o];
+            open_node(allowed, t < 0 ? -1 : instance->node_of_tensor[t]);
+        }
+    }
+}

@@ -20,4 +20,9 @@ bool decide(Arena *arena, const Instance *instance, const int32_t *choice, Decis
  * whether every node has one. */
 bool choices_of_plan(Arena *arena, Instance *instance, const Plan *plan, const bool **allowed);
 
+/* The same for a search of some ops: those outside of the holes, and what only they read, stay as
+ * the plan has them; sums of gradients and moves follow. holes: [ops of the graph]. */
+void choices_of_holes(Arena *arena, Instance *instance, const Plan *plan, const bool *holes,
+                      const bool **allowed);
+
 #endif

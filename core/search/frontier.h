@@ -11,10 +11,12 @@ typedef struct {
     SearchResult *point; /* [n]: each is the best with a thirtieth less memory than the one before,
                             as far as its own bound says */
     bool smallest;       /* it is proven that no plan needs a thirtieth less than the last */
+    bool stopped;        /* the time was over before a smaller plan was found */
 } SearchFrontier;
 
-/* From the request's limit down, each point as by search_plan(), which may take request->seconds.
- * Returns false with *err; what was found before the progress was stopped is kept. */
+/* From the request's limit down, each point as by search_plan(). All of it takes request->seconds
+ * (0: as long as it takes), and one point at most a twelfth of that, or a second. Returns false
+ * with *err; what was found before the progress was stopped is kept. */
 bool search_frontier(Arena *arena, const SearchRequest *request, SearchFrontier *out, Error *err);
 
 #endif

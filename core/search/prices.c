@@ -249,7 +249,10 @@ static int32_t find_price(Prices *prices, const Asked *move)
     if (first)
         price.us = reshard_bound_us(on_of(prices, move)->resharder, (Dtype)move->dtype, move->from,
                                     move->to, prices->fixed, (double)move->fill);
-    if (!first || price.us <= 0) {
+    if (first && price.us <= 0 && prices_have_bounds(prices)) {
+        price.found_us = price.joined_us = 0; /* slices alone */
+        price.known = SETTLED;
+    } else if (!first || price.us <= 0) {
         const ReshardPath *path = path_of(prices, on_of(prices, move)->resharder, move);
         price = price_of_whole_axes(path);
         price.shared = first && path->proven;

@@ -16,22 +16,30 @@
 #include "core/search/memory.h"
 #include "core/solve/solve.h"
 
+/* The cheapest choice within the limits of those that prices led to. */
+typedef struct {
+    Arena *arena;          /* of the choice */
+    const int32_t *choice; /* [nodes]; NULL: none was */
+    double us;
+} RelaxedChoice;
+
 typedef struct {
     const Instance *instance;
     const MemoryPoint *point; /* [n] */
     int n;
-    double limit; /* bytes, of what choices tell */
+    const double *limit; /* [n]: bytes, of what choices tell */
     const SolveOptions *how;
+    RelaxedChoice *found; /* may be NULL */
 } RelaxedInstance;
 
-/* The bound with prices [n], in microseconds a byte; 0 if it was stopped before there was one.
- * over: [n], by how many bytes the choice that it leads to passes the limit; may be NULL. */
-double relaxed_bound(const RelaxedInstance *relaxed, const double *price, double *over);
+/* The bound with prices [n], in microseconds a byte; 0 if it was stopped before there was one. */
+double relaxed_bound(const RelaxedInstance *relaxed, const double *price);
 
 /* The choice that prices [n] lead to, in the arena; NULL if it was stopped before there was one. */
 const int32_t *relaxed_choice(Arena *arena, const RelaxedInstance *relaxed, const double *price);
 
-/* Raises prices [n] to where the bound is greatest, one after another. */
-void relaxed_prices(const RelaxedInstance *relaxed, double *price);
+/* Changes prices [n], which may be those of a problem like it, to where the bound is greatest, one
+ * after another; returns that bound. */
+double relaxed_prices(const RelaxedInstance *relaxed, double *price);
 
 #endif

@@ -18,20 +18,20 @@
 #include <math.h>
 
 enum { POINTS_MAX = 48 };
-#define GAP_UNFOLDED                                                                               \
-    1e-3              /* layers that are searched each by itself are alike: exactly how many of    \
-                         them save memory is hardly ever proven */
-#define SAME 1e-9     /* costs that differ by no more are one */
-#define GAP_FIRST .05 /* of answers whose moves are to be settled, then smaller ones */
+#define GAP_UNFOLDED 1e-3 /* exactly how many of equal layers save memory is hardly ever proven */
+#define SAME 1e-9         /* costs that differ by no more are one */
+#define GAP_FIRST .05     /* of answers whose moves are to be settled, then smaller ones */
 #define GAP_LAST 1e-5
-#define GAP_LIMITED 1e-3 /* by which settled moves may raise an answer under limits of memory */
-#define GAP_RIVALS                                                                                 \
-    1e-3          /* from which on what may cost less is looked at, too: it is not much then */
-#define SIDE 1e-3 /* of the price of memory: what is not on its other side */
+#define GAP_LIMITED 1e-3  /* by which settled moves may raise an answer under limits of memory */
+#define GAP_RIVALS 1e-3   /* from which on what may cost less is looked at: it is not much then */
+#define SIDE 1e-3         /* of the price of memory: what is not on its other side */
 #define LEAST_GAIN 1e-4   /* for which another path is searched */
 #define PART_OF_MIXED 0.2 /* of the time left: to mix the choices of equal layers; or: */
 #define MIXED_S 5.0
-#define EASY_S 1.0 /* in which a problem under limits is solved, or its moves are looked at */
+#define EASY_S 1.0 /* in which a problem under limits is solved; else it is hard, and takes: */
+#define HARD_S 2.0
+#define PART_OF_HARD 0.03 /* of the time left, if that is more */
+#define GAP_HARD 1e-4
 #define PART_OF_PLANS 0.6 /* of the time left: to find a plan, before the bound is sought */
 
 typedef struct {
@@ -48,6 +48,7 @@ typedef struct {
     double began_s, deadline_s;    /* deadline 0: none */
     MemoryPoint point[POINTS_MAX]; /* at which the limit is kept */
     double limit[POINTS_MAX];      /* for what the choices tell of it */
+    double price[POINTS_MAX];      /* of a byte there: of hard problems */
     int n_points;
     Plan *felt[POINTS_MAX]; /* that passed the limit at these */
     double relaxed_us;      /* a bound of unfolded layers; 0: none */
@@ -86,6 +87,15 @@ static const double *amount_of(const Search *s, int point, int32_t node, int32_t
     return out;
 }
 
+/* For what the choices tell; rest: of what is left beside all else. */
+static const double *limits_of(const Search *s, bool rest)
+{
+    double *whole = arena_array(s->arena, double, POINTS_MAX);
+    for (int p = 0; p < POINTS_MAX; p++)
+        whole[p] = (double)s->request->max_peak_bytes;
+    return rest ? s->limit : whole;
+}
+
 /* The instance under the limits at the points so far. rest: what choices do not tell counts too. */
 static SolveProblem problem_of(Search *s, bool rest)
 {
@@ -95,9 +105,9 @@ static SolveProblem problem_of(Search *s, bool rest)
     int n = 0;
     SolveUse *use = arena_array(s->arena, SolveUse, s->n_points * problem.n_nodes);
     SolveLimit *limit = arena_array(s->arena, SolveLimit, s->n_points);
+    const double *most = limits_of(s, rest);
     for (int p = 0; p < s->n_points; p++) {
-        double most = rest ? s->limit[p] : (double)s->request->max_peak_bytes;
-        limit[p] = (SolveLimit){p, p + 1, most};
+        limit[p] = (SolveLimit){p, p + 1, most[p]};
         for (int32_t i = 0; i < problem.n_nodes; i++)
             if (s->point[p].amount[i])
                 use[n++] = (SolveUse){i, p, p + 1, amount_of(s, p, i, problem.n_choices[i])};
@@ -134,6 +144,22 @@ static void tell_plan(const Search *s)
         s->request->report(s->request->context, s->best_us, s->result->bound_us);
 }
 
+/* A hard problem begins with a bound and a choice by prices of memory, and ends near its bound. */
+static void relax(Search *s, bool rest, SolveOptions *how)
+{
+    SolveOptions priced = {.progress = how->progress, .seconds = how->seconds, .gap = GAP_LAST};
+    RelaxedChoice found = {.arena = s->arena};
+    RelaxedInstance relaxed = {s->instance,        s->point, s->n_points,
+                               limits_of(s, rest), &priced,  &found};
+    how->bound = fmax(how->bound, relaxed_prices(&relaxed, s->price));
+    if (!found.choice)
+        return; /* perhaps there is none */
+    how->start = found.choice;
+    how->gap = fmax(how->gap, GAP_HARD);
+    how->seconds = fmin(how->seconds > 0 ? how->seconds : INFINITY,
+                        fmax(HARD_S, PART_OF_HARD * seconds_left(s)));
+}
+
 static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
 {
     SolveProblem problem = problem_of(s, rest);
@@ -156,42 +182,13 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
     if (s->n_points > 0 && !s->knows_all && !s->mixes)
         how.seconds = how.seconds > 0 ? fmin(how.seconds, EASY_S) : EASY_S;
     progress_stage(s->request->progress, "searching", 0);
+    if (s->n_points > 0 && s->knows_all && !s->mixes && !s->unfolded && !s->allowed)
+        relax(s, rest, &how);
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
     if (ok && answer->outcome == SOLVE_CHOICE)
         answer->choice = choice_of(s, answer->choice);
     return ok;
-}
-
-/* ---- holes ---- */
-
-static void open_node(const bool **allowed, int32_t node)
-{
-    if (node >= 0)
-        allowed[node] = NULL;
-}
-
-/* Ops outside of the holes, and what only they read, stay as the session's plan has them; sums of
- * gradients and moves follow. */
-static void close_others(Search *s)
-{
-    Instance *instance = s->instance;
-    const Inferred *inferred = instance->inferred;
-    s->allowed = arena_array(s->arena, const bool *, instance->nodes.n);
-    choices_of_plan(s->arena, instance, s->session.plan, s->allowed);
-    for (int32_t n = 0; n < instance->nodes.n; n++)
-        if (instance->nodes.at[n].kind == NODE_SUM || instance->nodes.at[n].kind == NODE_SHARED)
-            open_node(s->allowed, n);
-    for (int i = 0; i < inferred->n_program; i++) {
-        int32_t op = inferred->program[i];
-        if (!s->request->holes[op])
-            continue;
-        open_node(s->allowed, instance->node_of_op[op]);
-        for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
-            int32_t t = op_inputs(inferred->graph, op)[o];
-            open_node(s->allowed, t < 0 ? -1 : instance->node_of_tensor[t]);
-        }
-    }
 }
 
 /* ---- plans ---- */
@@ -378,6 +375,7 @@ static int learn_moves(Search *s, InstanceCost kind, const SolveAnswer *answer)
  * hardly more than it was solved for. */
 static bool is_settled_enough(Search *s, InstanceCost kind, const SolveAnswer *answer)
 {
+    instance_settle(s->instance, answer->choice);
     instance_weigh(s->instance, kind);
     return instance_cost_us(s->instance, answer->choice) <= answer->objective * (1 + GAP_LIMITED);
 }
@@ -441,8 +439,8 @@ static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
 /* Settles the moves of the best plan so far: what they add up to is what the plan costs. */
 static void add_up_plan(Search *s)
 {
-    while (s->choice && instance_settle(s->instance, s->choice) > 0)
-        continue; /* a move is settled in steps */
+    if (s->choice)
+        instance_settle(s->instance, s->choice);
     instance_weigh(s->instance, COST_OF_PLAN);
     if (s->choice)
         s->result->model_us = instance_cost_us(s->instance, s->choice);
@@ -493,8 +491,10 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
         return *over;
     }
     prices_take(s->memo->prices, s->session.plan);
-    if (request->holes)
-        close_others(s);
+    if (request->holes) {
+        s->allowed = arena_array(s->arena, const bool *, s->instance->nodes.n);
+        choices_of_holes(s->arena, s->instance, s->session.plan, request->holes, s->allowed);
+    }
     return true;
 }
 
@@ -558,7 +558,7 @@ static bool unfold_choices(Search *s, SolveAnswer *answer, bool *over, Error *er
     double price[POINTS_MAX] = {0};
     int n = s->n_points;
     SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
-    RelaxedInstance relaxed = {s->instance, s->point, n, (double)s->request->max_peak_bytes, &how};
+    RelaxedInstance relaxed = {s->instance, s->point, n, limits_of(s, false), &how, NULL};
     bool relax = n > 0 && !s->paths && !s->allowed;
     if (relax) {
         relaxed_prices(&relaxed, price);
@@ -576,7 +576,7 @@ static bool unfold_choices(Search *s, SolveAnswer *answer, bool *over, Error *er
         return ok;
     how.seconds = seconds_left(s);
     relaxed.instance = s->instance;
-    s->relaxed_us = relaxed_bound(&relaxed, price, NULL);
+    s->relaxed_us = relaxed_bound(&relaxed, price);
     return is_near(s) || find_mixed(s, &sides, answer, err);
 }
 

@@ -32,7 +32,10 @@ static int improve_moves(Instance *instance, const int32_t *choice, Improve *imp
 
 int instance_settle(Instance *instance, const int32_t *choice)
 {
-    return improve_moves(instance, choice, prices_settle);
+    int n = 0;
+    for (int more = 1; more > 0; n += more) /* a move is settled in steps */
+        more = improve_moves(instance, choice, prices_settle);
+    return n;
 }
 
 /* ---- choices near it ---- */

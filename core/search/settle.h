@@ -7,8 +7,8 @@
 #include "core/search/instance.h"
 #include "core/solve/search.h"
 
-/* Settles the moves that a choice of all nodes makes; returns how many were not. Costs stay until
- * they are weighed again. */
+/* Settles the moves that a choice of all nodes makes; returns in how many steps, 0 if all were.
+ * Costs stay until they are weighed again. */
 int instance_settle(Instance *instance, const int32_t *choice);
 
 /* Tightens the bounds of the moves of the choice, and of cheaper ones near it: of one node after

@@ -200,6 +200,22 @@ static void points_are_plans(void **state)
     fixture_free(&f);
 }
 
+/* Where the time is over before the smallest plan, the frontier says so and keeps what it has. */
+static void the_frontier_ends_with_its_time(void **state)
+{
+    (void)state;
+    Fixture f = fixture_new(NULL, "adamw");
+    SearchRequest request = {.session = f.session, .seconds = 1e-6};
+    SearchFrontier frontier;
+    assert_true(search_frontier(f.arena, &request, &frontier, NULL));
+    assert_true(frontier.stopped && !frontier.smallest);
+    assert_true(frontier.n <= 1);
+    request.seconds = 600;
+    assert_true(search_frontier(f.arena, &request, &frontier, NULL));
+    assert_true(!frontier.stopped && frontier.n > 3);
+    fixture_free(&f);
+}
+
 /* ---- again ---- */
 
 /* What an earlier search decided holds no more: the next one, with a pin between them, finds what
@@ -330,6 +346,7 @@ int main(void)
         cmocka_unit_test(names_the_smallest_conflict),
         cmocka_unit_test(a_limit_alone_is_a_conflict),
         cmocka_unit_test(points_are_plans),
+        cmocka_unit_test(the_frontier_ends_with_its_time),
         cmocka_unit_test(searches_again),
         cmocka_unit_test(prices_know_their_mesh),
         cmocka_unit_test(ends_with_its_time),

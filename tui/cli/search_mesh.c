@@ -222,8 +222,13 @@ static void put_frontier(const SearchFrontier *frontier, bool csv, Arena *arena,
     }
     if (!csv)
         table_format(table, "", out);
-    if (!csv && frontier->smallest)
-        buf_puts(out, "no plan needs much less memory than the last\n");
+    if (!csv && frontier->n < FRONTIER_POINTS_MAX)
+        buf_puts(out, frontier->smallest ? "no plan needs much less memory than the last\n"
+                      : frontier->stopped
+                          ? "the time was over before a smaller plan was found; --seconds gives "
+                            "more\n"
+                          : "no plan with much less memory was found, which does not prove that "
+                            "there is none\n");
 }
 
 static Json *frontier_json(const Session *session, const SearchFrontier *frontier)
@@ -233,6 +238,7 @@ static Json *frontier_json(const Session *session, const SearchFrontier *frontie
         json_add(points, result_json(session, &frontier->point[i]));
     json_set(root, "frontier", points);
     json_set_bool(root, "smallest", frontier->smallest);
+    json_set_bool(root, "stopped", frontier->stopped);
     return root;
 }
 
