@@ -132,8 +132,8 @@ static int count_events(const Json *events, const char *phase, int pid)
 /* Events of a thread come one after the other: none begins before the last has ended. */
 static void check_nesting(const Json *events, int64_t n_threads)
 {
-    for (int pid = 0; pid < 2; pid++)
-        for (int64_t tid = 0; tid < n_threads; tid++) {
+    for (int pid = 1; pid <= 2; pid++)
+        for (int64_t tid = 1; tid <= n_threads; tid++) {
             double end = 0;
             for (int i = 0; i < json_size(events); i++) {
                 const Json *at = json_at(events, i);
@@ -168,10 +168,10 @@ static void a_trace_is_read_back(void **state)
     const Json *events = json_get(root, "traceEvents");
     const RunState *run = run_state(&app->ui);
     assert_non_null(run->report.trace);
-    assert_int_equal(count_events(events, "X", 0), run->timeline->n);
-    assert_int_equal(count_events(events, "X", 1), 4 * run->report.trace->n);
-    assert_int_equal(count_events(events, "s", 0), count_events(events, "f", 0));
-    assert_true(count_events(events, "s", 0) > 0);
+    assert_int_equal(count_events(events, "X", 1), run->timeline->n);
+    assert_int_equal(count_events(events, "X", 2), 4 * run->report.trace->n);
+    assert_int_equal(count_events(events, "s", 1), count_events(events, "f", 1));
+    assert_true(count_events(events, "s", 1) > 0);
     check_nesting(events, 8);
     json_free(root);
     app_free(app);
