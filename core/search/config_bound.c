@@ -9,6 +9,9 @@
 /* Blocks of a schedule that is laid out, and micro-batches of one that is asked how many it holds.
  */
 enum { LAID_OUT_MAX = 1 << 17, HELD_TIMES = 4, SCALE_MAX = 40 };
+/* Where the longest stage is looked for first: above the mean of all stages. Times of several kinds
+ * of devices differ from part to part, so that their mean may lie above it. */
+static const double near_mean = .02, below_mean = .5;
 
 struct ConfigBounds {
     Arena *arena;
@@ -180,43 +183,53 @@ static int held(const Split *split, int s, int next, int end, double most)
     return n;
 }
 
-/* Whether stages of at most that time hold all layers: each as even a share as the time allows. */
-static bool split_within(const Split *split, double most, int *layers)
+/* Whether stages of at most that time hold all layers; first: the layer that each begins with at
+ * the earliest. */
+static bool split_within(const Split *split, double most, int *first)
 {
-    int n = split->n, next = 1, *first = layers; /* first[s]: what those before it have to hold */
-    for (int s = n - 1, end = split->n_layers + 1; s >= 0; s--) {
+    for (int s = split->n - 1, end = split->n_layers + 1; s >= 0; s--) {
         first[s] = earliest(split, s, end, most);
         if (first[s] == end)
             return false;
         end = first[s];
     }
-    for (int s = 0; s < n; s++) {
-        int left = split->n_layers - next + 1, behind = n - s - 1;
+    return true;
+}
+
+/* Each stage has as even a share as the time and those behind it allow. */
+static void share_out(const Split *split, double most, const int *first, int *layers)
+{
+    for (int s = 0, next = 1; s < split->n; next += layers[s++]) {
+        int left = split->n_layers - next + 1, behind = split->n - s - 1;
         int least = behind > 0 ? first[s + 1] - next : left, share = even_share(split, s, left);
         int can = held(split, s, next, split->n_layers + 1 - behind, most);
         share = share < can ? share : can;
         layers[s] = share > least ? share : least > 1 ? least : 1;
-        next += layers[s];
     }
-    return true;
 }
 
 static void split_by_time(Arena *scratch, const ConfigBounds *bounds, const Configuration *config,
                           const KindParts *parts, int *layers)
 {
-    Split split;
-    split_of(scratch, bounds, config, parts, &split);
-    double low = 0, high = 0;
-    for (int s = 0; s < split.n; s++)
-        high = fmax(high, split.sum[s][split.n_layers + 2]);
-    for (int i = 0; i < SCALE_MAX && high - low > 1e-4 * high; i++) {
+    Split *split = arena_make(scratch, Split);
+    split_of(scratch, bounds, config, parts, split);
+    int *first = arena_array(scratch, int, split->n);
+    double mean = split->sum[0][split->n_layers + 2] * split->speed[0] / split->left[0];
+    double low = mean * (parts->n > 1 ? below_mean : 1), high = mean * (1 + near_mean);
+    for (int i = 0; i < SCALE_MAX && !split_within(split, high, first); i++) {
+        double apart = high - low;
+        low = high;
+        high += 2 * apart;
+    }
+    while (high - low > 1e-4 * high) {
         double middle = (low + high) / 2;
-        if (split_within(&split, middle, layers))
+        if (split_within(split, middle, first))
             high = middle;
         else
             low = middle;
     }
-    split_within(&split, high, layers);
+    if (split_within(split, high, first))
+        share_out(split, high, first, layers);
 }
 
 /* What n does not divide is left out at the ends first: of r layers too few for all stages to have
