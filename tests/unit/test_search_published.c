@@ -117,8 +117,9 @@ static Published rows[] = {
       .recompute = AGAIN_FULL},
      1.05,
      {.micro_batch = 0}},
-    /* Megatron-Bridge, perf_recipes/llama/h100 at 067f987df, in bf16: cp 2. Gradients that are stored
-     * sharded are reduced in each micro-batch; two uneven stages have room for whole ones. */
+    /* Megatron-Bridge, perf_recipes/llama/h100 at 067f987df, in bf16: cp 2. Gradients that are
+     * stored sharded are reduced in each micro-batch; two uneven stages have room for whole ones.
+     */
     {"Llama 3 8B on 8 H100",
      "samples/models/llama-3-8b.json",
      "h100x8",
