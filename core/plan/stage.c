@@ -365,14 +365,30 @@ static bool is_sent(const Plan *plan, int32_t op)
     return false;
 }
 
+/* Marks what an op makes of parameters, and not of known values alone, as tables of angles are. */
+static bool is_made_of_parameters(const Inferred *model, int32_t op, bool *made)
+{
+    const Graph *graph = model->graph;
+    bool found = false;
+    for (int i = 0; model->on_parameters[op] && i < graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(graph, op)[i];
+        found |= t >= 0 && (made[t] || tensor_is_parameter(model, t));
+    }
+    for (int o = 0; found && o < graph->ops[op].n_outputs; o++)
+        if (op_outputs(graph, op)[o] >= 0)
+            made[op_outputs(graph, op)[o]] = true;
+    return found;
+}
+
 /* The backward pass of a stage that comes before the maker's cannot wait for what that would make
  * again. */
 static void keep_sent(Arena *arena, const Plan *plan, int32_t **recompute)
 {
     const Inferred *model = plan->inferred;
+    bool *made = arena_array(plan->arena, bool, model->graph->n_tensors);
     for (int i = 0; plan->decided->stages && i < model->n_program; i++) {
         int32_t op = model->program[i];
-        if (!model->on_parameters[op] || !is_sent(plan, op))
+        if (!is_made_of_parameters(model, op, made) || !is_sent(plan, op))
             continue;
         if (!*recompute)
             *recompute = no_entries(arena, model->graph);
