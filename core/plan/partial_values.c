@@ -66,7 +66,9 @@ static bool can_join(const Plan *plan, const Sharding *has, const Sharding *need
 {
     for (int64_t d = 0; d < has->n_dims; d++) {
         Cut less = cut_without(&has->dim[d], partial, plan->mesh);
-        if (!cut_equal(&has->dim[d], &needs->dim[d]) && !cut_equal(&less, &needs->dim[d]))
+        AtomSet gone = cut_atoms(&has->dim[d]) & ~cut_atoms(&less);
+        if (!cut_equal(&has->dim[d], &needs->dim[d]) &&
+            ((gone & ~partial) || !cut_equal(&less, &needs->dim[d])))
             return false;
     }
     return true;

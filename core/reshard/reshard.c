@@ -256,15 +256,16 @@ static const ReshardPath *search_path(Resharder *resharder, const ReshardKey *as
     return path;
 }
 
-/* Keeps a dim of the source where it is that of the target but for axes over which the target is a
- * partial sum: the last step puts zeros around the shards. */
+/* Keeps a dim of the source, gathered over axes that neither the target has nor a sum of it: the
+ * last step puts zeros around the shards. */
 static void keep_shards(const Resharder *resharder, const Sharding *from, AtomSet sums,
                         Sharding *target)
 {
     for (int64_t d = 0; d < from->n_dims; d++) {
-        Cut less = cut_without(&from->dim[d], sums, resharder->mesh);
-        if (cut_equal(&less, &target->dim[d]))
-            target->dim[d] = from->dim[d];
+        AtomSet others = cut_atoms(&from->dim[d]) & ~cut_atoms(&target->dim[d]) & ~sums;
+        Cut kept = cut_without(&from->dim[d], others, resharder->mesh);
+        Cut less = cut_without(&kept, sums, resharder->mesh);
+        target->dim[d] = cut_equal(&less, &target->dim[d]) ? kept : target->dim[d];
     }
 }
 

@@ -73,7 +73,9 @@ static bool same_dims_without(Making *m, const Sharding *has, const Sharding *ne
 {
     for (int64_t d = 0; d < has->n_dims; d++) {
         Cut less = cut_without(&has->dim[d], drop, m->to->as->mesh);
-        if (!cut_equal(&has->dim[d], &need->dim[d]) && !cut_equal(&less, &need->dim[d]))
+        AtomSet gone = cut_atoms(&has->dim[d]) & ~cut_atoms(&less);
+        if (!cut_equal(&has->dim[d], &need->dim[d]) &&
+            ((gone & ~drop) || !cut_equal(&less, &need->dim[d])))
             return false;
     }
     return true;

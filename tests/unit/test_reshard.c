@@ -266,6 +266,29 @@ static void lists_are_gathered_as_plain_cuts_are(void **state)
     arena_free(f.arena);
 }
 
+/* A shard becomes an addend over the axes that shard it; over others it is gathered first. */
+static void a_shard_becomes_an_addend_over_its_own_axes(void **state)
+{
+    (void)state;
+    Fixture f = fixture("dp=2,tp=4", (Shape){.n_dims = 1, .dim = {64}});
+    static const char *const ends[] = {"64/dp", "64/dp.tp", "64/tp.dp", "64/tp"};
+    Sharding sum = form_of(&f, "64");
+    sum.partial[0] = REDUCE_SUM;
+    int32_t to = shardings_put(f.shardings, &sum);
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        Sharding from = form_of(&f, ends[i]);
+        const ReshardPath *path =
+            reshard(f.uncapped, DT_F32, shardings_put(f.shardings, &from), to);
+        AtomSet gathered = 0;
+        for (int s = 0; s < path->n_steps; s++)
+            gathered |= path->step[s].kind == STEP_ALL_GATHER ? path->step[s].atoms : 0;
+        AtomSet others = sharding_atoms(&from) & ~sharding_partials(&sum);
+        assert_int_equal(gathered & others, others);
+        assert_true((path->us > 0) == (others != 0));
+    }
+    arena_free(f.arena);
+}
+
 /* Each list to each form and back, and from a value that is partial over an axis that is free. */
 static void block_lists_reach_every_form_and_back(void **state)
 {
@@ -459,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_delivers_what_is_asked),
+        cmocka_unit_test(a_shard_becomes_an_addend_over_its_own_axes),
         cmocka_unit_test(lists_are_gathered_as_plain_cuts_are),
         cmocka_unit_test(block_lists_reach_every_form_and_back),
         cmocka_unit_test(a_path_is_found_on_a_mesh_of_eight_axes),
