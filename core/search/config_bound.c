@@ -100,7 +100,9 @@ static bool lane_touches(int64_t begin, int64_t end, int64_t stride, int n_lanes
     return (from < high && low < to) || (from < high + block && low + block < to);
 }
 
-int config_kind_of_lane(const ConfigBounds *bounds, const Configuration *config, int lane)
+/* The kind of devices on which a lane computes: of several the one with the slowest links, which
+ * none of the others beats in what they do together. 0 if all are alike. */
+static int kind_of_lane(const ConfigBounds *bounds, const Configuration *config, int lane)
 {
     const Cluster *cluster = bounds->machine->cluster;
     int64_t stride = config_stride(config, CONFIG_PP), begin = 0, n_devices = 1;
@@ -143,7 +145,7 @@ static void split_of(Arena *arena, const ConfigBounds *bounds, const Configurati
         sum[i] = sums_of(arena, parts->of[i]);
     *out = (Split){.n = config_n_stages(config), .n_layers = parts->of[0]->n_layers};
     for (int s = 0; s < out->n; s++) {
-        int kind = config_kind_of_lane(bounds, config, config_lane(config, s));
+        int kind = kind_of_lane(bounds, config, config_lane(config, s));
         out->sum[s] = sum[kind];
         out->speed[s] = sum[kind][last] > 0 ? sum[0][last] / sum[kind][last] : 1;
     }
@@ -297,7 +299,7 @@ PartCost *config_stages(Arena *arena, const ConfigBounds *bounds, const Configur
     PartCost *stage = arena_array(arena, PartCost, n);
     double sent_us = n > 1 ? least_send_us(bounds, config, parts) : 0;
     for (int s = 0; s < n; s++) {
-        int kind = config_kind_of_lane(bounds, config, config_lane(config, s));
+        int kind = kind_of_lane(bounds, config, config_lane(config, s));
         const PartCost *part = parts->of[kind]->part;
         if (s == 0)
             add_part(&stage[s], &part[0]);

@@ -32,10 +32,6 @@ typedef struct ConfigBounds ConfigBounds; /* schedules, each made once */
 ConfigBounds *config_bounds_new(Arena *arena, const Machine *machine);
 void config_bounds_free(ConfigBounds *bounds);
 
-/* The kind of devices on which a lane computes: of several the one with the slowest links, which
- * none of the others beats in what they do together. 0 if all are alike. */
-int config_kind_of_lane(const ConfigBounds *bounds, const Configuration *config, int lane);
-
 /* Layers of each stage: [config_n_stages()]. By time, no other split makes the longest stage
  * shorter, and stages on faster devices have more. Parts of the axes of a micro-batch decide
  * (config_layers_group()), whatever the layers are counted for. */

@@ -30,7 +30,7 @@ struct ConfigLayers {
     int64_t n_planned;
 };
 
-ConfigLayers *config_layers_new(Arena *arena, const ConfigLayersOf *of)
+static ConfigLayers *layers_new(Arena *arena, const ConfigLayersOf *of)
 {
     ConfigLayers *all = arena_make(arena, ConfigLayers);
     *all = (ConfigLayers){.arena = arena,
@@ -45,13 +45,13 @@ ConfigLayers *config_layers_new(Arena *arena, const ConfigLayersOf *of)
     return all;
 }
 
-void config_layers_free(ConfigLayers *all)
+static void layers_free(ConfigLayers *all)
 {
     for (int i = all ? all->list.n - 1 : -1; i >= 0; i--)
         session_close(all->list.at[i]->session);
 }
 
-int64_t config_layers_planned(const ConfigLayers *all)
+static int64_t layers_planned(const ConfigLayers *all)
 {
     return all->n_planned;
 }
@@ -289,7 +289,7 @@ static Session *told_session(ConfigLayers *all, const Configuration *told, Error
 
 /* Layers on the mesh of a configuration. shards: how many times as many dp has as they are planned
  * on. */
-const ConfigParts *config_layers_whole(ConfigLayers *all, const Configuration *config,
+static const ConfigParts *layers_whole(ConfigLayers *all, const Configuration *config,
                                        int64_t *shards, Error *err)
 {
     Arena *arena = all->arena;
@@ -330,7 +330,7 @@ static ConfigLayers *layers_on(Arena *arena, const ConfigLayersOf *of, int kind)
     options->machine = arena_printf(arena, "%s:%d", options->machine, kind + 1);
     own.options = options;
     own.machine = of->machine->cluster->kind[kind].machine;
-    return config_layers_new(arena, &own);
+    return layers_new(arena, &own);
 }
 
 ConfigKinds *config_kinds_new(Arena *arena, const ConfigLayersOf *of)
@@ -338,7 +338,7 @@ ConfigKinds *config_kinds_new(Arena *arena, const ConfigLayersOf *of)
     ConfigKinds *kinds = arena_make(arena, ConfigKinds);
     *kinds = (ConfigKinds){.cluster = of->machine->cluster, .n = 1};
     if (!kinds->cluster) {
-        kinds->layers[0] = config_layers_new(arena, of);
+        kinds->layers[0] = layers_new(arena, of);
         return kinds;
     }
     kinds->n = kinds->cluster->n;
@@ -350,14 +350,14 @@ ConfigKinds *config_kinds_new(Arena *arena, const ConfigLayersOf *of)
 void config_kinds_free(ConfigKinds *kinds)
 {
     for (int i = 0; kinds && i < kinds->n; i++)
-        config_layers_free(kinds->layers[i]);
+        layers_free(kinds->layers[i]);
 }
 
 int64_t config_kinds_planned(const ConfigKinds *kinds)
 {
     int64_t n = 0;
     for (int i = 0; i < kinds->n; i++)
-        n += config_layers_planned(kinds->layers[i]);
+        n += layers_planned(kinds->layers[i]);
     return n;
 }
 
@@ -376,7 +376,7 @@ bool config_kinds_whole(ConfigKinds *kinds, const Configuration *config, KindPar
 {
     out->n = kinds->n;
     for (int i = 0; i < kinds->n; i++)
-        if (!(out->of[i] = config_layers_whole(kinds->layers[i], config, shards, err)))
+        if (!(out->of[i] = layers_whole(kinds->layers[i], config, shards, err)))
             return false;
     return true;
 }

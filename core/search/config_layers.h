@@ -21,20 +21,11 @@ typedef struct {
     bool alike; /* a few layers tell what all cost */
 } ConfigLayersOf;
 
-typedef struct ConfigLayers ConfigLayers;
-
-/* In the arena; what it points to must outlive it. */
-ConfigLayers *config_layers_new(Arena *arena, const ConfigLayersOf *of);
-void config_layers_free(ConfigLayers *all); /* closes its sessions; NULL is allowed */
-
-int64_t config_layers_planned(const ConfigLayers *all); /* sessions that were opened */
+typedef struct ConfigLayers ConfigLayers; /* on one kind of devices */
 
 /* Each returns NULL if the layers cannot be planned, with *err the first time that it is tried. */
 const ConfigParts *config_layers_group(ConfigLayers *all, const Configuration *config, Error *err);
 const ConfigParts *config_layers_wide(ConfigLayers *all, const Configuration *config, Error *err);
-/* shards: how many times as many devices dp has as they are planned on. */
-const ConfigParts *config_layers_whole(ConfigLayers *all, const Configuration *config,
-                                       int64_t *shards, Error *err);
 
 /* The same on each kind of a machine's devices, as on a host that has that kind alone. */
 typedef struct ConfigKinds ConfigKinds;
@@ -53,6 +44,7 @@ typedef const ConfigParts *ConfigLayersFn(ConfigLayers *layers, const Configurat
 /* Each returns false if the layers cannot be planned, with *err the first time that it is tried. */
 bool config_kinds_layers(ConfigKinds *kinds, ConfigLayersFn *layers, const Configuration *config,
                          KindParts *out, Error *err);
+/* shards: how many times as many devices dp has as they are planned on. */
 bool config_kinds_whole(ConfigKinds *kinds, const Configuration *config, KindParts *out,
                         int64_t *shards, Error *err);
 
