@@ -64,7 +64,7 @@ static CaseRow rows[] = {
      "gathered-each-micro-batch",
      "stage "},
     {"parameters gathered without stages", "dp=8", {"micro_batches=8", ZERO_3}, NULL, NULL},
-    {"groups that fit a node", "pp=3,dp=2,tp=2", {"micro_batches=8"}, NULL, NULL},
+    {"groups that fit a node", "pp=4,tp=4", {"micro_batches=8"}, NULL, NULL},
     {"groups that lie on two nodes",
      "pp=4,tp=3",
      {"micro_batches=8"},
