@@ -147,7 +147,7 @@ static void tell_plan(const Search *s)
 /* A hard problem begins with a bound and a choice by prices of memory, and ends near its bound. */
 static void relax(Search *s, bool rest, SolveOptions *how)
 {
-    SolveOptions priced = {.progress = how->progress, .seconds = how->seconds, .gap = GAP_LAST};
+    SolveOptions priced = {.progress = how->progress, .seconds = how->seconds / 8, .gap = GAP_LAST};
     RelaxedChoice found = {.arena = s->arena};
     RelaxedInstance relaxed = {s->instance,        s->point, s->n_points,
                                limits_of(s, rest), &priced,  &found};
@@ -156,7 +156,7 @@ static void relax(Search *s, bool rest, SolveOptions *how)
         return; /* perhaps there is none */
     how->start = found.choice;
     how->gap = fmax(how->gap, GAP_HARD);
-    how->seconds = fmin(how->seconds > 0 ? how->seconds : INFINITY,
+    how->seconds = fmin(how->seconds > 0 ? seconds_left(s) : INFINITY,
                         fmax(HARD_S, PART_OF_HARD * seconds_left(s)));
 }
 
