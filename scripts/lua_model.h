@@ -8,6 +8,7 @@
 #ifndef SCRIPTS_LUA_MODEL_H
 #define SCRIPTS_LUA_MODEL_H
 
+#include "core/base/intern.h"
 #include "core/base/json.h"
 #include "core/rules/registry.h"
 #include "scripts/lua_api.h"

@@ -1,6 +1,5 @@
 #include "core/code/code.h"
 
-#include "core/summary/label.h"
 #include "core/code/jax_axes.h"
 #include "core/code/jax_trees.h"
 #include "core/code/modules.h"

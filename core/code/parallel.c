@@ -4,7 +4,6 @@
 #include "core/cost/step_comm.h"
 #include "core/plan/stage.h"
 #include "core/rules/roles.h"
-#include "core/step/stored.h"
 #include "core/summary/label.h"
 
 #include <inttypes.h>

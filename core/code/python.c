@@ -1,7 +1,5 @@
 #include "core/code/python.h"
 
-#include "core/base/error.h"
-
 #include <inttypes.h>
 
 /* Of Python 3. */

@@ -8,7 +8,6 @@
 #include "core/cost/ring.h"
 #include "core/rules/registry.h"
 #include "core/space/contraction.h"
-#include "core/space/gradient.h"
 #include "core/reshard/cluster.h"
 #include "core/plan/plan_machine.h"
 

@@ -3,6 +3,7 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/memory_account.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 #include "core/cost/op_part.h"
 
 #include "core/base/str.h"
-#include "core/plan/edges.h"
 #include "core/rules/registry.h"
 
 /* The part of the rank at `position`. Returns false if the cut does not give it a single range. */

@@ -10,6 +10,7 @@
 #include "core/cost/pipeline_idle.h"
 #include "core/cost/streams.h"
 #include "core/plan/plan_findings.h"
+#include "core/plan/stage.h"
 
 #include <inttypes.h>
 #include <math.h>

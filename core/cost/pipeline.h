@@ -23,8 +23,8 @@
 #ifndef CORE_COST_PIPELINE_H
 #define CORE_COST_PIPELINE_H
 
+#include "core/plan/plan.h"
 #include "core/plan/schedule.h"
-#include "core/plan/stage.h"
 
 typedef struct {
     double compute_us; /* its ops, forward, for one micro-batch; loops with all iterations */

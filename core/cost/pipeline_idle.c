@@ -1,5 +1,7 @@
 #include "core/cost/pipeline_idle.h"
 
+#include "core/plan/stage.h"
+
 StageTime *pipeline_times(Arena *arena, const Pipeline *pipeline, int n_stages)
 {
     StageTime *takes = arena_array(arena, StageTime, n_stages);

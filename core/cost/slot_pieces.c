@@ -4,6 +4,7 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
 #include "core/cost/streams.h"
+#include "core/plan/stage.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,9 @@
 #include "core/cost/gradient_reduces.h"
 
 #include "core/cost/op_declared.h"
+#include "core/cost/pipeline_idle.h"
 #include "core/cost/streams.h"
+#include "core/plan/stage.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -15,7 +15,8 @@
 #ifndef CORE_COST_STEP_PARTS_H
 #define CORE_COST_STEP_PARTS_H
 
-#include "core/cost/pipeline_idle.h"
+#include "core/cost/pipeline.h"
+#include "core/plan/schedule_idle.h"
 
 /* ORDER PART */
 typedef enum { PART_COMPUTE, PART_COLLECTIVE, PART_WAIT, PART_UPDATE, PART_REDUCTION } PartKind;

@@ -3,8 +3,8 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/layers.h"
 #include "core/cost/op_declared.h"
-#include "core/plan/edges.h"
 #include "core/plan/plan_machine.h"
+#include "core/plan/stage.h"
 
 #include <math.h>
 

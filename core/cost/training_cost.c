@@ -10,6 +10,7 @@
 #include "core/cost/step_comm.h"
 #include "core/cost/step_parts.h"
 #include "core/plan/routed.h"
+#include "core/plan/stage.h"
 
 #include <assert.h>
 #include <math.h>

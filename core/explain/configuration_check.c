@@ -3,6 +3,7 @@
 #include "core/base/units.h"
 #include "core/cost/pipeline_idle.h"
 #include "core/plan/plan_findings.h"
+#include "core/plan/stage.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+#include "core/base/intern.h"
 #include "core/layout/sharding.h"
 #include "core/layout/sharding_find.h"
 

@@ -13,7 +13,6 @@
 #ifndef CORE_MODEL_GRAPH_H
 #define CORE_MODEL_GRAPH_H
 
-#include "core/base/file.h"
 #include "core/base/names.h"
 #include "core/base/vec.h"
 #include "core/model/dtype.h"

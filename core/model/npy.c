@@ -1,7 +1,5 @@
 #include "core/model/npy.h"
 
-#include "core/base/scan.h"
-
 static const struct {
     const char *descr;
     Dtype dtype;

@@ -19,6 +19,7 @@
 #ifndef CORE_MODEL_ONNX_H
 #define CORE_MODEL_ONNX_H
 
+#include "core/base/file.h"
 #include "core/base/progress.h"
 #include "core/model/graph.h"
 

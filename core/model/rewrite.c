@@ -1,6 +1,5 @@
 #include "core/model/rewrite.h"
 
-#include "core/base/intern.h"
 #include "core/model/builder.h"
 
 /* The opset that new ops follow. */

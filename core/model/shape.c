@@ -1,3 +1,4 @@
+#include "core/base/intern.h"
 #include "core/model/shape.h"
 
 #include <assert.h>

@@ -7,7 +7,6 @@
 #define CORE_MODEL_SHAPE_H
 
 #include "core/base/error.h"
-#include "core/base/intern.h"
 
 enum { DIMS_MAX = 10 };
 

@@ -2,7 +2,6 @@
 
 #include "core/plan/window_cut.h"
 #include "core/space/dim_part.h"
-#include "core/propagate/propagate.h"
 
 /* ---- what stops ---- */
 

@@ -1,6 +1,7 @@
 #include "core/propagate/propagate.h"
 
 #include "core/base/intern.h"
+#include "core/propagate/engine.h"
 #include "core/propagate/flow_visit.h"
 #include "core/plan/plan_findings.h"
 #include "core/propagate/propagators.h"

@@ -20,7 +20,6 @@
 #ifndef CORE_PROPAGATE_PROPAGATE_H
 #define CORE_PROPAGATE_PROPAGATE_H
 
-#include "core/propagate/engine.h"
 #include "core/plan/plan.h"
 #include "core/plan/stop.h"
 

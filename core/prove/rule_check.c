@@ -1,6 +1,5 @@
 #include "core/prove/rule_check.h"
 
-#include "core/plan/edges.h"
 #include "core/run/data_shapes.h"
 #include "core/space/dim_part.h"
 

@@ -12,6 +12,8 @@
 #ifndef CORE_PROVE_SIMULATED_H
 #define CORE_PROVE_SIMULATED_H
 
+#include "core/plan/op_cut.h"
+#include "core/rules/infer.h"
 #include "core/run/kernel.h"
 
 enum { SIMULATED_RANKS_MAX = 16 };

@@ -8,7 +8,9 @@
 #include "core/prove/whole_run.h"
 #include "core/fuse/for_gradients.h"
 #include "core/run/verify/compare.h"
-#include "core/step/update.h"
+#include "core/step/backward.h"
+#include "core/step/loss.h"
+#include "core/step/step.h"
 
 #include <math.h>
 

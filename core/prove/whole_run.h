@@ -2,6 +2,7 @@
 #ifndef CORE_PROVE_WHOLE_RUN_H
 #define CORE_PROVE_WHOLE_RUN_H
 
+#include "core/rules/infer.h"
 #include "core/run/kernel.h"
 
 /* Runs one op with the kernel, or for NULL with its own. value: as of kernel_run_whole(); what it

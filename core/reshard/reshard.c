@@ -1,7 +1,6 @@
 #include "core/reshard/reshard.h"
 
 #include "core/reshard/bound.h"
-#include "core/reshard/lend.h"
 #include "core/reshard/relaxed.h"
 #include "core/reshard/resharder.h"
 

@@ -1,6 +1,5 @@
 #include "core/rules/infer_state.h"
 
-#include "core/rules/schema.h"
 #include "core/rules/written/written.h"
 
 #include <inttypes.h>

@@ -8,6 +8,7 @@
 #ifndef CORE_RULES_INFER_STATE_H
 #define CORE_RULES_INFER_STATE_H
 
+#include "core/base/intern.h"
 #include "core/rules/host.h"
 #include "core/rules/infer.h"
 

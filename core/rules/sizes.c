@@ -1,5 +1,6 @@
 #include "core/rules/sizes.h"
 
+#include "core/base/intern.h"
 #include "core/base/vec.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 #include "core/rules/value.h"
 
+#include "core/base/intern.h"
 #include "core/base/vec.h"
 #include "core/rules/host_ops.h"
 

@@ -3,6 +3,7 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/pipeline.h"
 #include "core/cost/ring.h"
+#include "core/plan/stage.h"
 #include "core/run/program.h"
 
 /* ORDER RUN_PASS */

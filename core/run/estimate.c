@@ -5,7 +5,6 @@
 #include "core/cost/memory.h"
 #include "core/cost/step_comm.h"
 #include "core/run/kernel.h"
-#include "core/run/rank.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+#include "core/cost/op_part.h"
 #include "core/run/kernel.h"
 
 #include <inttypes.h>

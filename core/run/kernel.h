@@ -13,8 +13,10 @@
 #ifndef CORE_RUN_KERNEL_H
 #define CORE_RUN_KERNEL_H
 
-#include "core/cost/op_part.h"
+#include "core/plan/op_cut.h"
+#include "core/rules/infer.h"
 #include "core/rules/registry.h"
+#include "core/rules/user_op.h"
 #include "core/run/local.h"
 
 #include <pthread.h>

@@ -12,6 +12,7 @@
  */
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 #include "core/run/lowering.h"
 
 #include <stdlib.h>

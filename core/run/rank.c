@@ -3,7 +3,6 @@
 #include "core/plan/assume.h"
 #include "core/base/intern.h"
 #include "core/base/wait.h"
-#include "core/plan/edges.h"
 #include "core/run/verify/joined.h"
 #include "core/run/runner.h"
 #include "core/run/supervise.h"

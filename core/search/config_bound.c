@@ -1,6 +1,5 @@
 #include "core/search/config_bound.h"
 
-#include "core/cost/pipeline.h"
 #include "core/reshard/price.h"
 
 #include <assert.h>

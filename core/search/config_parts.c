@@ -5,9 +5,9 @@
 #include "core/cost/layers.h"
 #include "core/cost/memory.h"
 #include "core/cost/op_declared.h"
-#include "core/cost/ring.h"
 #include "core/cost/streams.h"
 #include "core/plan/routed.h"
+#include "core/plan/stage.h"
 
 #include <math.h>
 

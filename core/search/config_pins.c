@@ -1,7 +1,5 @@
 #include "core/search/config_pins.h"
 
-#include "core/session/model_settings.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 

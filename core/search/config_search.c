@@ -2,7 +2,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/heap.h"
-#include "core/cost/pipeline.h"
 #include "core/search/config_bound.h"
 #include "core/search/config_layers.h"
 #include "core/search/config_model.h"

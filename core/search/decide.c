@@ -1,6 +1,5 @@
 #include "core/search/decide.h"
 
-#include "core/plan/edges.h"
 #include "core/session/make.h"
 #include "core/summary/decision_lua.h"
 

@@ -1,5 +1,4 @@
 /* Nodes for ops of the forward pass, with their gradients, and for sums of gradients. */
-#include "core/propagate/step_cuts.h"
 #include "core/search/instance_parts.h"
 #include "core/space/gradient.h"
 

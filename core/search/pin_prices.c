@@ -1,7 +1,6 @@
 #include "core/search/pin_prices.h"
 
 #include "core/base/units.h"
-#include "core/plan/origin.h"
 #include "core/summary/label.h"
 
 typedef struct {

@@ -2,6 +2,7 @@
 
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 
 #include <math.h>
 

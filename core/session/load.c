@@ -5,7 +5,6 @@
 
 #include "core/base/nearest.h"
 #include "core/base/units.h"
-#include "core/step/update.h"
 
 #include "core/base/peer.h"
 #include "core/model/onnx.h"
@@ -17,6 +16,7 @@
 #include "core/fuse/tied.h"
 #include "core/fuse/for_gradients.h"
 #include "core/rules/user_op.h"
+#include "core/step/step.h"
 
 #include <limits.h>
 

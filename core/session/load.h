@@ -6,6 +6,7 @@
 #define CORE_SESSION_LOAD_H
 
 #include "core/session/session.h"
+#include "core/step/backward.h"
 
 /* Reads options.model, unless the session has a graph, and fuses it as options.fuse asks.
  * allow_free: free dims may stay without a size. */

@@ -1,5 +1,4 @@
 #include "core/session/pins_read.h"
-#include "core/session/pins_text.h"
 
 #include <inttypes.h>
 

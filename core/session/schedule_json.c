@@ -1,6 +1,7 @@
 #include "core/session/schedule_json.h"
 
 #include "core/cost/pipeline_idle.h"
+#include "core/plan/stage.h"
 
 enum { BLOCKS_WRITTEN_MAX = 10000 };
 

@@ -9,6 +9,7 @@
 #ifndef CORE_SESSION_SESSION_H
 #define CORE_SESSION_SESSION_H
 
+#include "core/base/file.h"
 #include "core/base/progress.h"
 #include "core/model/group.h"
 #include "core/plan/naming.h"
@@ -17,7 +18,7 @@
 #include "core/rules/rule_book.h"
 #include "core/session/policy_options.h"
 #include "core/session/script_entry.h"
-#include "core/step/step.h"
+#include "core/step/backward.h"
 
 typedef struct Session Session;
 

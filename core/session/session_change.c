@@ -1,10 +1,8 @@
 /* session_change.c - changes of a session: prepared beside it, then committed in its place. */
-#include "core/plan/stage.h"
 #include "core/session/lent.h"
 #include "core/session/load.h"
 #include "core/session/make.h"
 #include "core/session/model_settings.h"
-#include "core/session/renumber.h"
 #include "core/session/session_parts.h"
 
 #include <assert.h>

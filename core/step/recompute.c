@@ -1,5 +1,6 @@
 #include "core/step/recompute.h"
 
+#include "core/base/intern.h"
 #include "core/base/vec.h"
 #include "core/model/group.h"
 #include "core/rules/registry.h"

@@ -2,7 +2,6 @@
 
 #include "core/plan/assume.h"
 #include "core/base/span.h"
-#include "core/session/planfile.h"
 #include "core/explain/reason.h"
 
 void diff_format_layout(const Cut *cut, const Mesh *mesh, Buf *out)

@@ -1,7 +1,6 @@
 #include "core/summary/ranges.h"
 
 #include "core/layout/runs.h"
-#include "core/plan/edges.h"
 
 #include <inttypes.h>
 

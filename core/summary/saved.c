@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 #include "core/summary/label.h"
 
 #include <stdlib.h>

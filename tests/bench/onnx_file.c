@@ -1,5 +1,6 @@
 #include "tests/bench/onnx_file.h"
 
+#include "core/base/file.h"
 #include "tests/unit/proto.h"
 
 typedef struct {

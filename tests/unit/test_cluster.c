@@ -6,6 +6,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/pipeline.h"
 #include "core/plan/plan_machine.h"
+#include "core/plan/stage.h"
 #include "core/reshard/cluster.h"
 #include "core/search/decide.h"
 #include "core/search/search.h"

@@ -2,6 +2,7 @@
  * stack visits in its order. */
 #include "tests/unit/planning.h"
 
+#include "core/propagate/engine.h"
 #include "core/propagate/propagate.h"
 #include "core/session/make.h"
 

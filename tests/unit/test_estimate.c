@@ -4,6 +4,7 @@
 #include "core/cost/exposed.h"
 #include "core/cost/step_comm.h"
 #include "core/cost/step_parts.h"
+#include "core/plan/stage.h"
 #include "core/session/schedule_json.h"
 #include "core/summary/estimate.h"
 #include "scripts/hooks.h"

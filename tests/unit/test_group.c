@@ -1,6 +1,7 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_lines.h"
 
+#include "core/base/intern.h"
 #include "core/model/group.h"
 #include "core/model/onnx.h"
 

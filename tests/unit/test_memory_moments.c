@@ -4,6 +4,7 @@
 
 #include "core/cost/memory_moments.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 #include "core/session/session.h"
 #include "core/summary/saved.h"
 #include "scripts/hooks.h"

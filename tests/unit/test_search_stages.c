@@ -4,6 +4,7 @@
 #include "tests/unit/hooked.h"
 
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 #include "core/search/decide.h"
 #include "core/search/search.h"
 #include "core/solve/solve.h"

@@ -7,6 +7,7 @@
 #include "core/cost/pipeline.h"
 #include "core/cost/slot_pieces.h"
 #include "core/cost/step_comm.h"
+#include "core/plan/stage.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 #include "tui/app/copy.h"
 
 #include "core/layout/gspmd.h"
+#include "core/summary/label.h"
 #include "tui/state/listing.h"
 #include "tui/state/menu.h"
-#include "tui/views/label.h"
 #include "tui/views/page.h"
 
 /* What can be copied of a selected tensor, beside the forms of its sharding. */

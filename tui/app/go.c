@@ -1,9 +1,9 @@
 #include "tui/app/go.h"
 
+#include "core/summary/label.h"
 #include "tui/state/comm_table.h"
-#include "tui/views/label.h"
+#include "tui/state/format.h"
 #include "tui/state/menu.h"
-#include "tui/views/page.h"
 #include "tui/views/step/tensor_training.h"
 
 #include <stdio.h>

@@ -2,12 +2,13 @@
 
 #include "core/base/file.h"
 #include "core/step/optimizer.h"
+#include "core/summary/label.h"
+#include "tui/state/format.h"
 #include "tui/state/pins.h"
 #include "tui/state/jobs/mesh_change.h"
 #include "tui/state/jobs/plan_search.h"
 #include "tui/state/jobs/setting_change.h"
 #include "tui/state/jobs/train_change.h"
-#include "tui/views/label.h"
 
 #include <stdlib.h>
 

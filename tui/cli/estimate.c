@@ -2,7 +2,6 @@
  * time, and what would help; a page for who wants nothing else. */
 #include "tui/cli/cli.h"
 
-#include "core/base/table.h"
 #include "core/base/units.h"
 #include "core/cost/training_cost.h"
 #include "core/session/schedule_json.h"

@@ -2,7 +2,9 @@
 
 #include "core/base/table.h"
 #include "core/base/units.h"
+#include "core/cost/pipeline_idle.h"
 #include "core/plan/json_forms.h"
+#include "core/plan/stage.h"
 #include "tui/cli/plan_text.h"
 #include "core/plan/plan_machine.h"
 

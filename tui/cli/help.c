@@ -1,6 +1,5 @@
 #include "tui/cli/help.h"
 
-#include "core/base/file.h"
 #include "core/base/nearest.h"
 #include "tui/cli/options.h"
 #include "tui/views/about.h"

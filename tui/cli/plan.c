@@ -4,11 +4,9 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/plan/json_forms.h"
 #include "core/session/planfile.h"
-#include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 #include "tui/cli/estimate_parts.h"
 #include "tui/cli/plan_text.h"
-#include "core/base/table.h"
 
 #include <stdlib.h>
 

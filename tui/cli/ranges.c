@@ -1,7 +1,6 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/table.h"
-#include "core/base/units.h"
 #include "core/summary/ranges.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 
 #include "core/rules/user_op.h"
 #include "core/rules/anno_lint.h"
-#include "core/rules/schema.h"
 #include "core/rules/example.h"
 #include "core/rules/notation.h"
 #include "core/rules/written/written.h"

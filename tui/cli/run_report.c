@@ -3,9 +3,9 @@
 #include "core/cost/cost.h"
 #include "core/run/block_sums.h"
 #include "core/run/rounding.h"
+#include "core/summary/label.h"
 #include "tui/cli/run.h"
 #include "core/base/table.h"
-#include "tui/views/label.h"
 #include "tui/views/run_state.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
-#include "tui/cli/help.h"
 
 #include "core/base/nearest.h"
+#include "core/session/action.h"
+#include "tui/cli/cli.h"
 
 #include <limits.h>
 

@@ -1,3 +1,4 @@
+#include "core/base/file.h"
 #include "tui/state/outline_state.h"
 
 #include <assert.h>

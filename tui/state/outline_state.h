@@ -4,6 +4,7 @@
 #ifndef TUI_STATE_OUTLINE_STATE_H
 #define TUI_STATE_OUTLINE_STATE_H
 
+#include "core/base/intern.h"
 #include "tui/state/outline.h"
 
 enum {

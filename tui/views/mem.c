@@ -1,7 +1,6 @@
 #include "tui/views/mem.h"
 
-#include "tui/views/label.h"
-
+#include "core/summary/label.h"
 #include "core/summary/sheets.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 
 #include "tui/screen/folded.h"
 #include "tui/state/menu.h"
-#include "tui/views/label.h"
 
 enum { COLUMNS_MAX = 8, GAP = 2, BEFORE = 4, NOTE_LINES = 3 }; /* before: the key of an item */
 

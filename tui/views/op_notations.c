@@ -5,7 +5,6 @@
 #include "tui/state/control.h"
 #include "tui/views/label.h"
 #include "tui/views/page.h"
-#include "tui/views/rows.h"
 
 #include <string.h>
 

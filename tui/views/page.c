@@ -1,6 +1,5 @@
 #include "tui/views/page.h"
 
-#include "tui/views/label.h"
 #include "tui/views/rows.h"
 
 enum { WRAP_INDENT = 8, HANG_LEAST = 32 };

@@ -2,8 +2,8 @@
 
 #include "core/base/file.h"
 #include "core/run/estimate.h"
+#include "core/summary/label.h"
 #include "tui/state/menu.h"
-#include "tui/views/label.h"
 #include "core/run/rounding.h"
 #include "core/run/trace/trace_json.h"
 

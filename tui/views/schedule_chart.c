@@ -2,7 +2,7 @@
 
 #include "core/cost/pipeline.h"
 #include "core/summary/comm.h"
-#include "tui/views/label.h"
+#include "tui/state/format.h"
 
 #include <math.h>
 

@@ -1,8 +1,9 @@
 /* view_check.c - what a run came to: against one device, by rank, by kind of operator. */
 #include "core/cost/memory.h"
 #include "core/run/block_sums.h"
+#include "core/summary/label.h"
 #include "tui/screen/folded.h"
-#include "tui/views/label.h"
+#include "tui/state/format.h"
 #include "tui/views/run_state.h"
 #include "tui/views/step/run_steps.h"
 

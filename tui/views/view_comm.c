@@ -1,11 +1,11 @@
 #include "tui/state/comm_table.h"
-#include "tui/views/label.h"
 
 #include "core/model/stated.h"
-#include "core/cost/cost.h"
 #include "core/cost/exposed.h"
 #include "core/plan/origin.h"
+#include "core/summary/label.h"
 #include "core/summary/sheets.h"
+#include "tui/state/format.h"
 #include "tui/state/menu.h"
 #include "tui/state/jobs/reasons_job.h"
 #include "tui/state/jobs/whatif.h"

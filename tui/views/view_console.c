@@ -1,5 +1,4 @@
 #include "tui/state/console.h"
-#include "tui/views/label.h"
 #include "tui/views/rows.h"
 
 enum { HINT_LINES = 2 };

@@ -1,8 +1,9 @@
 /* view_diff.c - two plans line by line, in the order of the program. */
+#include "core/summary/label.h"
+#include "tui/state/format.h"
 #include "tui/views/diff_cells.h"
 #include "tui/help/shipped.h"
 #include "tui/screen/folded.h"
-#include "tui/views/label.h"
 #include "tui/views/rows.h"
 
 enum { ALL_LEAST = 36 }; /* columns in which readers' layouts have room */

@@ -1,12 +1,12 @@
 /* view_diff_totals.c - what two plans cost, and what they were asked, in a few lines; or what the
  * one plan costs while there is no second. */
 #include "tui/views/diff_cells.h"
-#include "tui/views/label.h"
 #include "tui/screen/folded.h"
 #include "tui/views/step/step_account.h"
 
 #include "core/cost/pipeline.h"
 #include "core/plan/plan_machine.h"
+#include "tui/state/format.h"
 
 #include <math.h>
 

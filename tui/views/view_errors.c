@@ -2,7 +2,6 @@
  * one in full; `e` opens the editor at its place. */
 #include "tui/views/page.h"
 
-#include "tui/views/label.h"
 #include "tui/views/rows.h"
 
 enum { TIMES_COLUMNS = 6, PLACE_MOST = 28, DETAIL_LINES = 5 };

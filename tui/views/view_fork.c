@@ -2,8 +2,9 @@
 #include "tui/views/diff_cells.h"
 
 #include "core/explain/reason.h"
+#include "core/summary/label.h"
+#include "tui/state/format.h"
 #include "tui/state/jobs/reasons_job.h"
-#include "tui/views/label.h"
 
 /* ---- the first decision that is not alike ---- */
 

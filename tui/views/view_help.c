@@ -5,7 +5,6 @@
 #include "tui/screen/folded.h"
 
 #include "tui/views/about.h"
-#include "tui/views/label.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 /* What was decided here, oldest first, a step of undo after the other; the policy's own lines are
  * counted above. */
 #include "core/plan/origin.h"
-#include "tui/views/label.h"
 
 #include "tui/views/page.h"
 

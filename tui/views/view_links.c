@@ -1,9 +1,9 @@
-#include "tui/views/label.h"
 #include "tui/state/comm_table.h"
 
 #include "core/plan/edges.h"
 #include "core/cost/traffic.h"
 #include "core/reshard/price_choice.h"
+#include "tui/state/format.h"
 
 #include <inttypes.h>
 

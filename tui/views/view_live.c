@@ -1,7 +1,8 @@
 /* view_live.c - what is alive at the place that the Mem view shows: a tree of rows. */
 #include "core/explain/reason.h"
+#include "core/summary/label.h"
+#include "tui/state/format.h"
 #include "tui/state/jobs/reasons_job.h"
-#include "tui/views/label.h"
 #include "tui/views/mem.h"
 #include "tui/views/rows.h"
 

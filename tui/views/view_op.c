@@ -10,7 +10,6 @@
 #include "core/explain/reason.h"
 #include "core/explain/why_reshard.h"
 #include "tui/screen/folded.h"
-#include "tui/state/control.h"
 #include "tui/state/jobs/reasons_job.h"
 #include "tui/views/op_lists.h"
 #include "tui/views/op_notations.h"

@@ -1,9 +1,7 @@
 /* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
-#include "core/cost/pipeline.h"
 #include "core/plan/origin.h"
-#include "core/summary/diff.h"
+#include "tui/state/format.h"
 #include "tui/state/menu.h"
-#include "tui/views/label.h"
 #include "tui/views/policy_decided.h"
 #include "tui/views/policy_lines.h"
 #include "tui/views/policy_try.h"

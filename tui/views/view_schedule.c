@@ -1,13 +1,14 @@
 /* view_schedule.c - the pipeline: who works on which micro-batch when, and what a stage takes. */
 #include "tui/screen/folded.h"
-#include "tui/views/label.h"
 #include "tui/views/mem.h"
 #include "tui/views/schedule_chart.h"
 #include "tui/views/step/stage_streams.h"
 #include "tui/views/step/step_account.h"
 
+#include "core/summary/label.h"
 #include "core/summary/sheets.h"
 #include "core/cost/pipeline.h"
+#include "tui/state/format.h"
 
 enum {
     NOTE_LEAST_H = 10, /* lines from which on the head says how backwards count */

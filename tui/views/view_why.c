@@ -3,9 +3,9 @@
 #include "core/explain/reason.h"
 #include "core/explain/why_not.h"
 #include "core/plan/origin.h"
+#include "core/summary/label.h"
 #include "tui/state/jobs/plan_search.h"
 #include "tui/state/jobs/reasons_job.h"
-#include "tui/views/label.h"
 #include "tui/views/policy_try.h"
 #include "tui/views/run_state.h"
 

@@ -3,9 +3,7 @@
 #include "viz/draw/device.h"
 
 #include "core/summary/sheets.h"
-#include "core/base/units.h"
 #include "core/summary/label.h"
-#include "core/plan/stage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,10 +3,8 @@
 
 #include "viz/draw/facts.h"
 
-#include "core/summary/comm.h"
 #include "core/cost/cost.h"
 #include "core/summary/label.h"
-#include "core/plan/stage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "viz/draw/facts.h"
 
-#include "core/base/text.h"
 #include "core/explain/reason.h"
 #include "core/summary/comm.h"
 #include "core/summary/label.h"

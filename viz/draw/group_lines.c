@@ -2,8 +2,6 @@
  * values that are not moved, and one line for all that are. */
 #include "viz/draw/facts.h"
 
-#include "core/summary/label.h"
-
 typedef struct {
     int from, to;
     bool moved, partial;

@@ -14,8 +14,6 @@
 #include "viz/draw/facts.h"
 #include "viz/draw/layer.h"
 
-#include "core/cost/cost.h"
-#include "core/summary/label.h"
 #include "viz/fold.h"
 
 enum { OPS_MOST = 800, BESIDE = 3, LANE = 4, SIDE = 5, ABOVE = 8 };

@@ -4,8 +4,6 @@
  * has no lines to them: its name is beside them. */
 #include "viz/draw/facts.h"
 
-#include "core/summary/label.h"
-
 enum { PORT_READERS = 8 }; /* readers that share one box with the name of a value */
 
 typedef struct {

@@ -6,6 +6,7 @@
 #include "core/cost/memory.h"
 #include "core/cost/memory_moments.h"
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 #include "core/summary/estimate.h"
 #include "core/summary/label.h"
 #include "viz/draw/holding.h"

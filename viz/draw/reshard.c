@@ -6,7 +6,6 @@
 #include "core/cost/cost.h"
 #include "core/explain/why_reshard.h"
 #include "core/summary/label.h"
-#include "core/plan/stage.h"
 #include "viz/style.h"
 #include "core/plan/plan_machine.h"
 

@@ -2,6 +2,7 @@
 
 #include "core/cost/slot_pieces.h"
 #include "core/cost/streams.h"
+#include "core/plan/stage.h"
 
 typedef struct {
     Arena *arena;

@@ -1,9 +1,7 @@
 #include "viz/draw/parts.h"
 
 #include "core/base/units.h"
-#include "core/summary/comm.h"
 #include "core/summary/label.h"
-#include "core/plan/stage.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,6 @@
  * priced. */
 #include "viz/report/page.h"
 
-#include "core/cost/cost.h"
 #include "core/explain/reason.h"
 #include "core/summary/label.h"
 #include "core/plan/plan_machine.h"

@@ -1,7 +1,6 @@
 /* part_diff.c - this plan (A) and a second one (B) side by side. */
 #include "viz/report/page.h"
 
-#include "core/base/units.h"
 #include "core/summary/diff.h"
 #include "core/summary/label.h"
 #include "core/session/planfile.h"

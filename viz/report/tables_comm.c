@@ -3,7 +3,6 @@
 
 #include "core/cost/cost.h"
 #include "core/reshard/price_choice.h"
-#include "core/plan/edges.h"
 #include "core/summary/label.h"
 #include "core/summary/sheets.h"
 

@@ -3,7 +3,6 @@
 
 #include "core/summary/comm.h"
 #include "core/cost/cost.h"
-#include "core/summary/label.h"
 #include "core/cost/op_declared.h"
 #include "core/plan/stage.h"
 

@@ -6,7 +6,6 @@
 #include "core/base/intern.h"
 #include "core/cost/cost.h"
 #include "core/summary/decision_lua.h"
-#include "core/summary/label.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"

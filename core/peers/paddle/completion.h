@@ -34,6 +34,7 @@
 #ifndef CORE_PEERS_PADDLE_COMPLETION_H
 #define CORE_PEERS_PADDLE_COMPLETION_H
 
+#include "core/peers/paddle/mapping.h"
 #include "core/propagate/engine.h"
 #include "core/peers/paddle/op_answer.h"
 

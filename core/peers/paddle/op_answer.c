@@ -1,3 +1,4 @@
+#include "core/peers/paddle/mapping.h"
 #include "core/peers/paddle/op_answer.h"
 
 #include <assert.h>

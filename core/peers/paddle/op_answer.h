@@ -11,7 +11,7 @@
 #ifndef CORE_PEERS_PADDLE_OP_ANSWER_H
 #define CORE_PEERS_PADDLE_OP_ANSWER_H
 
-#include "core/peers/paddle/mapping.h"
+#include "core/base/intern.h"
 #include "core/peers/paddle/op_call.h"
 
 /* An op with mapped operands: inputs, then outputs. */

@@ -1,7 +1,6 @@
 #include "core/peers/paddle/plan_spmd.h"
 
 #include "core/plan/plan_findings.h"
-#include "core/propagate/propagate.h"
 #include "core/peers/paddle/completion.h"
 
 #include <assert.h>

@@ -1,6 +1,5 @@
 /* Rules of views: reshape, flatten, squeeze, unsqueeze, transpose, and their gradients. */
 #include "core/peers/paddle/dim_trans.h"
-#include "core/peers/paddle/merge.h"
 
 /* ---- answers from transforms ---- */
 

@@ -1,6 +1,5 @@
 #include "core/peers/shardy/mlir.h"
 
-#include "core/base/error.h"
 #include "core/code/values.h"
 
 #include <inttypes.h>

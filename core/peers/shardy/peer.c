@@ -1,6 +1,5 @@
 /* peer.c - the peer Shardy: propagators, StableHLO operators, notation, eval verbs, import and
  * export. */
-#include "core/peers/peers.h"
 
 #include "core/peers/shardy/plan_shardy.h"
 #include "core/peers/shardy/factor_rule.h"

@@ -1,5 +1,4 @@
 #include "core/plan/plan_findings.h"
-#include "core/propagate/propagate.h"
 #include "core/peers/shardy/plan_shardy_state.h"
 
 /* Returns false if the cut has several digits. */

@@ -1,5 +1,6 @@
 #include "core/peers/stablehlo/reader.h"
 
+#include "core/base/file.h"
 #include "core/peers/stablehlo/lower.h"
 #include "core/rules/registry.h"
 #include "core/step/stated_step.h"

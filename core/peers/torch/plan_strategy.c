@@ -1,8 +1,6 @@
 #include "core/peers/torch/plan_strategy.h"
 
-#include "core/plan/edges.h"
 #include "core/plan/plan_findings.h"
-#include "core/propagate/propagate.h"
 #include "core/peers/torch/explain.h"
 #include "core/peers/torch/whole_ask.h"
 #include "core/peers/torch/whole_cut.h"

@@ -1,7 +1,5 @@
 #include "core/peers/torch/whole_cut.h"
 
-#include "core/plan/edges.h"
-
 typedef struct {
     const Mesh *mesh;
     const OpSpace *space;

@@ -1,7 +1,5 @@
 #include "core/peers/torch_export/archive.h"
 
-#include "core/run/element.h"
-
 #include <inttypes.h>
 
 enum { EXPANDED_MAX = 1 << 30 };

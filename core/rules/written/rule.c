@@ -1,4 +1,3 @@
-#include "core/rules/args.h"
 #include "core/rules/infer.h"
 #include "core/rules/written/written.h"
 

@@ -1,3 +1,4 @@
+#include "core/base/intern.h"
 #include "core/run/cuda/device_build.h"
 
 /* ---- texts ---- */

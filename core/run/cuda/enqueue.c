@@ -1,7 +1,5 @@
 #include "core/run/cuda/gpu.h"
 
-#include "core/plan/edges.h"
-
 /* ---- ops on the host ---- */
 
 /* A Local in host memory with the layout of a device slot; if `filled`, with its elements too. */

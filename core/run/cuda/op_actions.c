@@ -1,7 +1,5 @@
 #include "core/run/cuda/gpu.h"
 
-#include "core/plan/edges.h"
-
 enum { RUN_OPS_MAX = 16 };
 
 /* Consecutive ops of the program, with only loads and frees between them. */

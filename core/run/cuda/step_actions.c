@@ -1,6 +1,5 @@
 #include "core/run/cuda/gpu.h"
 
-#include "core/plan/stage.h"
 #include "core/run/exchange.h"
 
 /* One rank's part in a step. */

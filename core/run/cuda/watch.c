@@ -1,7 +1,5 @@
 #include "core/run/cuda/gpu.h"
 
-#include "core/plan/edges.h"
-
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>

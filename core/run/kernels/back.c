@@ -4,8 +4,10 @@
  * blocks, which are summed: the image is then this rank's addend. Source: the ONNX operator schemas
  * of MaxUnpool (opset 9 to 22) and Col2Im (18).
  */
+#include "core/layout/runs.h"
 #include "core/rules/window.h"
-#include "core/run/kernels/window.h"
+#include "core/run/element.h"
+#include "core/run/kernel.h"
 
 /* ---- MaxUnpool ---- */
 

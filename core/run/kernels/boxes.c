@@ -4,7 +4,6 @@
  * Overlap is intersection over union. With equal scores the earlier box wins. All operands are
  * whole; the number of boxes depends on the data.
  */
-#include "core/rules/args.h"
 #include "core/run/kernel.h"
 
 #include <math.h>

@@ -6,7 +6,6 @@
  * a or column of b, or one per matrix of a batch, found by global index. Where k is sharded, sums
  * are addends of integer or float outputs; rounded outputs need whole sums.
  */
-#include "core/rules/args.h"
 #include "core/run/kernel.h"
 
 #include <math.h>

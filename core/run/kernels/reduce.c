@@ -5,7 +5,6 @@
  * an empty part gives the neutral element.
  */
 #include "core/run/kernels/derivative.h"
-#include "core/space/gradient.h"
 
 #include <math.h>
 

@@ -5,7 +5,6 @@
 #include "core/cost/memory_class.h"
 #include "core/summary/comm.h"
 #include "core/cost/cost.h"
-#include "core/plan/edges.h"
 #include "core/explain/reason.h"
 #include "core/summary/label.h"
 #include "core/session/planfile.h"

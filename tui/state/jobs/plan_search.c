@@ -2,12 +2,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/units.h"
-#include "core/cost/pipeline.h"
 #include "core/search/config_pins.h"
 #include "core/search/frontier.h"
 #include "core/search/lift.h"
 #include "core/session/model_settings.h"
-#include "core/summary/decision_lua.h"
 #include "tui/state/pins.h"
 #include "tui/state/jobs/search_devices.h"
 

@@ -1,7 +1,6 @@
 #include "tui/state/jobs/search_devices.h"
 
 #include "core/cost/step_comm.h"
-#include "core/search/config_pins.h"
 #include "core/session/model_settings.h"
 #include "core/session/reopen.h"
 #include "tui/state/compare.h"

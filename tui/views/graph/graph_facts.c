@@ -4,7 +4,6 @@
 #include "core/cost/cost.h"
 #include "core/cost/memory.h"
 #include "core/cost/pipeline.h"
-#include "tui/views/label.h"
 
 enum { LOOK_MAX = 4096, VIEWS_MAX = 4, SAVED_OPS_MAX = 200000 };
 

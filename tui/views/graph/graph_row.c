@@ -1,11 +1,10 @@
 #include "tui/views/graph/graph_row.h"
 
-#include "core/base/units.h"
-#include "core/cost/cost.h"
 #include "core/plan/stage.h"
+#include "core/summary/label.h"
+#include "tui/state/format.h"
 #include "tui/state/listing.h"
 #include "tui/state/menu.h"
-#include "tui/views/label.h"
 
 #include <math.h>
 

@@ -1,9 +1,7 @@
 /* graph_table.c - the rows of the graph as data. */
 #include "tui/views/graph/graph_row.h"
 
-#include "core/cost/cost.h"
 #include "tui/state/listing.h"
-#include "tui/views/label.h"
 
 static const char *const row_kinds[] = {
     [ROW_INPUT] = "input",           [ROW_GROUP] = "group",         [ROW_OP] = "op",

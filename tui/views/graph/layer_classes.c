@@ -2,7 +2,8 @@
 
 #include "core/plan/stage.h"
 #include "core/session/signature.h"
-#include "tui/views/label.h"
+#include "core/summary/label.h"
+#include "tui/state/format.h"
 
 enum { CLASSES_SHOWN = 3 };
 

@@ -1,7 +1,5 @@
 #include "tui/views/graph/graph_row.h"
 
-#include "tui/views/label.h"
-
 enum { COLUMNS_MAX = 200, HEIGHTS = 8 };
 
 static CommSums stretch(const Ui *ui, int i, int n)

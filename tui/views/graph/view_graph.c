@@ -1,5 +1,5 @@
+#include "tui/state/format.h"
 #include "tui/views/graph/graph_row.h"
-#include "tui/views/label.h"
 #include "tui/state/parameters.h"
 #include "tui/views/rows.h"
 #include "tui/views/step/step_account.h"

@@ -1,5 +1,6 @@
+#include "core/summary/label.h"
+#include "tui/state/format.h"
 #include "tui/state/ui.h"
-#include "tui/views/label.h"
 #include "tui/views/graph/rail.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 
 #include "core/base/units.h"
 #include "tui/screen/folded.h"
+#include "tui/state/format.h"
 #include "tui/state/jobs/whatif.h"
-#include "tui/views/label.h"
 #include "tui/views/rows.h"
 #include "tui/views/search/search_chart.h"
 

@@ -2,8 +2,8 @@
 
 #include "core/cost/layers.h"
 #include "core/cost/pipeline.h"
-#include "core/summary/label.h"
-#include "tui/views/label.h"
+#include "core/plan/stage.h"
+#include "tui/state/format.h"
 
 /* Layers of the model in each stage, by their first op of the forward pass. */
 static int *layers_of(const Ui *ui, const Plan *plan)

@@ -1,7 +1,7 @@
 /* mem_strip.c - live bytes of a training step over all its micro-batches: classes stacked, one
  * letter each, with the schedule's blocks on the same devices below. */
 #include "core/cost/pipeline.h"
-#include "tui/views/label.h"
+#include "tui/state/format.h"
 #include "tui/views/mem.h"
 
 enum { SCALE_W = 11, LABEL_EVERY = 4, ROWS_LEAST = 1 };

@@ -1,6 +1,5 @@
+#include "core/summary/label.h"
 #include "tui/views/step/run_steps.h"
-
-#include "tui/views/label.h"
 
 #include <math.h>
 #include <stdlib.h>

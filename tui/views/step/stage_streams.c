@@ -2,7 +2,7 @@
 
 #include "core/cost/slot_pieces.h"
 #include "core/cost/streams.h"
-#include "tui/views/label.h"
+#include "tui/state/format.h"
 
 #include <math.h>
 

@@ -1,8 +1,9 @@
 #include "tui/views/step/step_account.h"
 
 #include "core/cost/step_parts.h"
+#include "core/plan/stage.h"
 #include "tui/state/comm_table.h"
-#include "tui/views/label.h"
+#include "tui/state/format.h"
 #include "tui/views/mem.h"
 
 enum {

@@ -1,9 +1,8 @@
 #include "tui/views/step/tensor_training.h"
 
-#include "core/cost/cost.h"
 #include "core/cost/pipeline.h"
 #include "core/summary/comm.h"
-#include "tui/views/label.h"
+#include "tui/state/format.h"
 
 static int64_t local_bytes(const Ui *ui, int32_t tensor, int32_t sharding)
 {

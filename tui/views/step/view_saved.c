@@ -1,7 +1,7 @@
 /* view_saved.c - what the selected devices keep for the backward pass, by layer, and what making it
  * again would free. */
-#include "tui/state/jobs/reasons_job.h"
-#include "tui/views/label.h"
+#include "core/summary/label.h"
+#include "tui/state/format.h"
 #include "tui/views/mem.h"
 #include "tui/views/rows.h"
 
