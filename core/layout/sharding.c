@@ -1,5 +1,5 @@
-#include "core/base/intern.h"
 #include "core/layout/sharding.h"
+#include "core/base/intern.h"
 #include "core/layout/sharding_find.h"
 
 _Static_assert(sizeof(Sharding) == sizeof(int64_t) + DIMS_MAX * sizeof(Cut) + ATOMS_MAX + 4,

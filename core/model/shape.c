@@ -1,5 +1,6 @@
-#include "core/base/intern.h"
 #include "core/model/shape.h"
+
+#include "core/base/intern.h"
 
 #include <assert.h>
 #include <inttypes.h>

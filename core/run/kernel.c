@@ -1,5 +1,6 @@
-#include "core/cost/op_part.h"
 #include "core/run/kernel.h"
+
+#include "core/cost/op_part.h"
 
 #include <inttypes.h>
 

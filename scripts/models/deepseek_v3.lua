@@ -8,5 +8,5 @@
 local deepseek = include "lib/deepseek"
 
 function MODEL(model, config)
-    deepseek.build(model, config)
+    deepseek.build(model, config, "sigmoid")
 end

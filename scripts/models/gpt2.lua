@@ -4,15 +4,17 @@
 local layers = include "lib/layers"
 local attention = include "lib/attention"
 
--- q, k and v are one weight of three parts, each of all heads.
-local function self_attention(model, x, width, heads, mask, dropout)
+-- q, k and v are one weight of three parts, each of all heads. i: of the layer.
+local function self_attention(model, x, i, width, heads, mask, dropout)
     return model:module("attn", function()
         local qkv = layers.conv1d(model, "c_attn", x, width, 3 * width)
         local q, k, v = model:op("Split", {qkv}, {axis = -1, num_outputs = 3}, 3)
         local d = width // heads
+        local scale = model:flag("scale_attn_weights", true) and d ^ -0.5 or 1.0
+        if model:flag("scale_attn_by_inverse_layer_idx", false) then scale = scale / (i + 1) end
         local function split(part) return attention.split_heads(model, part, heads, d) end
         local y = attention.attend(model, split(q), split(k), split(v),
-            {scale = d ^ -0.5, mask = mask, dropout = dropout, heads = heads, head_dim = d})
+            {scale = scale, mask = mask, dropout = dropout, heads = heads, head_dim = d})
         return layers.conv1d(model, "c_proj", attention.merge_heads(model, y, heads, d),
             width, width)
     end)
@@ -50,7 +52,7 @@ function MODEL(model, config)
         for i = 0, model:size("n_layer") - 1 do
             model:module("h." .. i, function()
                 local y = layers.layer_norm(model, "ln_1", x, width, epsilon)
-                y = self_attention(model, y, width, heads, mask, of_weights)
+                y = self_attention(model, y, i, width, heads, mask, of_weights)
                 x = model:op("Add", {x, dropped(y)})
                 y = layers.layer_norm(model, "ln_2", x, width, epsilon)
                 x = model:op("Add", {x, dropped(mlp(model, y, width, hidden, act))})

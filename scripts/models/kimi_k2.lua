@@ -4,5 +4,5 @@
 local deepseek = include "lib/deepseek"
 
 function MODEL(model, config)
-    deepseek.build(model, config)
+    deepseek.build(model, config, "sigmoid")
 end

@@ -36,6 +36,7 @@ local function mixer(model, x, n)
     local key, query
     y, key, query = model:op("Split", {y, {n.inner, shared, shared}}, {axis = -1}, 3)
     step = model:op("Softplus", {model:op("Add", {step, model:param("dt_bias", {n.heads})})})
+    if n.limits then step = model:op("Clip", {step, n.limits[1], n.limits[2]}) end
     local fade = model.dtype == "f32" and step or attention.cast(model, step, "f32")
     fade = model:op("Mul", {fade, mamba.rates(model, {n.heads})})
     local by_head = model:op("Reshape", {y, {0, 0, n.heads, n.d}})
@@ -50,6 +51,15 @@ local function mixer(model, x, n)
     return layers.linear(model, "out_proj", y, n.inner, n.width, {bias = n.bias})
 end
 
+-- The least and the largest step of the config; nil where neither limits, as in checkpoints that say
+-- 0 and Infinity.
+local function step_limits(config)
+    local given = config.time_step_limit
+    local least, most = tonumber(given and given[1]) or 0.0, tonumber(given and given[2]) or math.huge
+    if least <= 0 and most == math.huge then return nil end
+    return {least + 0.0, math.min(most, 1e30) + 0.0}
+end
+
 function MODEL(model, config)
     local width = model:size("hidden_size")
     local n = {
@@ -57,6 +67,7 @@ function MODEL(model, config)
         heads = model:size("num_heads", 128), groups = model:size("n_groups", 8),
         state = model:size("state_size", 128), bias = model:flag("use_bias", false),
         epsilon = model:number("layer_norm_epsilon", 1e-5)}
+    n.limits = step_limits(config)
     if n.heads * n.d ~= n.inner then
         model:refuse("num_heads", "times head_dim is " .. n.heads * n.d .. ", not expand times "
             .. "hidden_size, which is " .. n.inner)

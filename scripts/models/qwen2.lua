@@ -5,5 +5,5 @@ local decoder = include "lib/decoder"
 local qwen = include "lib/qwen"
 
 function MODEL(model, config)
-    decoder.build(model, config, {heads = {bias = true}, window = qwen.window(model)})
+    decoder.build(model, config, {heads = {bias = true}, window = qwen.window(model, config)})
 end

@@ -18,5 +18,5 @@ function MODEL(model, config)
         return model:op("Mul", {model:op("Sigmoid", {gate}), y})
     end
     decoder.build(model, config, {heads = {bias = model:flag("qkv_bias", true)},
-        window = qwen.window(model), mlp = qwen.experts_or_mlp(model, config, options)})
+        window = qwen.window(model, config), mlp = qwen.experts_or_mlp(model, config, options)})
 end

@@ -6,5 +6,5 @@ local qwen = include "lib/qwen"
 
 function MODEL(model, config)
     decoder.build(model, config,
-        {heads = qwen.heads_with_norms(model), window = qwen.window(model)})
+        {heads = qwen.heads_with_norms(model), window = qwen.window(model, config)})
 end

@@ -8,7 +8,8 @@ local moe = include "lib/moe"
 local qwen = include "lib/qwen"
 
 function MODEL(model, config)
-    local options = moe.options(model, config, "num_experts")
+    local options = moe.options(model, config,
+        config.num_local_experts and "num_local_experts" or "num_experts")
     decoder.build(model, config, {heads = qwen.heads_with_norms(model),
-        window = qwen.window(model), mlp = qwen.experts_or_mlp(model, config, options)})
+        window = qwen.window(model, config), mlp = qwen.experts_or_mlp(model, config, options)})
 end

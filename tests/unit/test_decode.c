@@ -283,6 +283,15 @@ static FamilyRow rows[] = {
     {"smollm3", "megatron"},
     {"glm4", "megatron"},
     {"nemotron", "megatron"},
+    {"seed_oss", "megatron"},
+    {"arcee", "megatron"},
+    {"helium", "megatron"},
+    {"olmo3", "megatron"},
+    {"exaone4", "megatron"},
+    {"ernie4_5", "megatron"},
+    {"ernie4_5_moe", "megatron"},
+    {"dots1", "megatron"},
+    {"granitemoe", "megatron"},
 };
 
 static void steps_compute_what_a_pass_does(void **state)

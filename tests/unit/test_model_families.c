@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 
-enum { FILE_BYTES_MAX = 1 << 20, LINES_MAX = 64 };
+enum { FILE_BYTES_MAX = 1 << 20, LINES_MAX = 128 };
 
 typedef struct {
     const char *name;

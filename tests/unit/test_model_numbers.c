@@ -170,6 +170,22 @@ static NumbersRow rows[] = {
     {"mamba", "tp"},
     {"mamba2", "dp"},
     {"megatron_gpt", "megatron"},
+    {"olmo3", "megatron"},
+    {"exaone4", "megatron"},
+    {"seed_oss", "megatron"},
+    {"arcee", "megatron"},
+    {"helium", "megatron"},
+    {"ernie4_5", "megatron"},
+    {"ernie4_5_moe", "megatron"},
+    {"dots1", "megatron"},
+    {"granitemoe", "megatron"},
+    {"qwen2, windows", "megatron"},
+    {"gpt2, scales", "megatron"},
+    {"mamba2, limits", "megatron"},
+    {"nemotron, as saved", "megatron"},
+    {"deepseek v3, as saved", "megatron"},
+    {"roberta", "megatron"},
+    {"distilbert", "megatron"},
 };
 
 static void numbers_are_those_of_transformers(void **state)

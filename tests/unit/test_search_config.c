@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/cost/pipeline.h"
+#include "core/plan/stage.h"
 #include "core/search/config_search.h"
 #include "scripts/hooks.h"
 

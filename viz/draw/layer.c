@@ -10,10 +10,10 @@
  * 2205.05198). What the backward pass moves is that of the training step, which is derived for the
  * drawing if the plan has none.
  */
-#include "viz/draw/canvas.h"
-#include "viz/draw/facts.h"
 #include "viz/draw/layer.h"
 
+#include "viz/draw/canvas.h"
+#include "viz/draw/facts.h"
 #include "viz/fold.h"
 
 enum { OPS_MOST = 800, BESIDE = 3, LANE = 4, SIDE = 5, ABOVE = 8 };

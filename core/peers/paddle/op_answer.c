@@ -1,5 +1,6 @@
-#include "core/peers/paddle/mapping.h"
 #include "core/peers/paddle/op_answer.h"
+
+#include "core/peers/paddle/mapping.h"
 
 #include <assert.h>
 

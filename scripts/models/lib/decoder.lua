@@ -28,8 +28,10 @@ function decoder.sizes(model, config, given)
     }
 end
 
--- Numbers of a head that rotate: head_dim times a factor of the config, an even number.
+-- Numbers of a head that rotate: head_dim times a factor of the config, an even number. The factor
+-- stands in rope_parameters where a config has that table.
 function decoder.rotated(model, head_dim, field, default)
+    default = model:number("rope_parameters." .. field, default)
     local n = math.floor(head_dim * model:number(field, default))
     if n % 2 ~= 0 then
         model:refuse(field, "makes " .. n .. " numbers of a head rotate, and they rotate in pairs")
@@ -38,7 +40,8 @@ function decoder.rotated(model, head_dim, field, default)
 end
 
 -- Which of two kinds of attention each layer has: config.layer_types, else the last of every `n`
--- layers sees all keys; without n none does. Gives window(i), nil for layers that see all keys.
+-- layers sees all keys; without n none does. n may be a function: whether layer i has a window.
+-- Gives window(i), nil for layers that see all keys.
 function decoder.windows(model, config, n)
     local width = model:size("sliding_window", false)
     local kinds = type(config.layer_types) == "table" and config.layer_types
@@ -47,6 +50,8 @@ function decoder.windows(model, config, n)
         local slides
         if kinds then
             slides = kinds[i + 1] == "sliding_attention"
+        elseif type(n) == "function" then
+            slides = n(i)
         else
             slides = n == nil or i % n ~= n - 1
         end

@@ -10,8 +10,10 @@ local deepseek = {}
 
 -- ---- latent attention (MLA) ----
 
--- Neighbours are turned together here, halves in attention.rope: x0 x1 x2 x3 -> x0 x2 x1 x3.
+-- Neighbours are turned together here, halves in attention.rope: x0 x1 x2 x3 -> x0 x2 x1 x3. A config
+-- may say that its weights are in that order already.
 local function rope(model, x, n_heads, d, tables)
+    if not model:flag("rope_interleave", true) then return attention.rope(model, x, tables) end
     x = model:op("Reshape", {x, {0, n_heads, -1, d // 2, 2}})
     x = model:op("Transpose", {x}, {perm = {0, 1, 2, 4, 3}})
     return attention.rope(model, model:op("Reshape", {x, {0, n_heads, -1, d}}), tables)
@@ -181,8 +183,9 @@ function deepseek.experts_or_mlp(model, config, scoring)
     end, options
 end
 
-function deepseek.build(model, config)
-    local mlp, options = deepseek.experts_or_mlp(model, config)
+-- scoring: as above.
+function deepseek.build(model, config, scoring)
+    local mlp, options = deepseek.experts_or_mlp(model, config, scoring)
     local n = {
         width = options.width, heads = model:size("num_attention_heads"),
         q_rank = config.q_lora_rank and model:size("q_lora_rank"),
@@ -196,7 +199,7 @@ function deepseek.build(model, config)
     local scale
     decoder.build(model, config, {
         rope = function(positions)
-            scale = n.head ^ -0.5 * positions_of.score_scale(model)
+            scale = n.head ^ -0.5 * positions_of.score_scale(model, config)
             return positions_of.tables(model, config, positions, n.rope)
         end,
         attention = function(x, tables, mask)

@@ -1,13 +1,16 @@
 -- qwen.lua: what Qwen 2 and 3 share: windows, norms of heads, experts.
 
 local layers = include "lib/layers"
+local decoder = include "lib/decoder"
 local moe = include "lib/moe"
 
 local qwen = {}
 
--- The keys that a query sees, nil for all.
-function qwen.window(model)
-    return model:flag("use_sliding_window", false) and model:size("sliding_window") or nil
+-- The keys that a query of layer i sees, as window(i); nil where all see all.
+function qwen.window(model, config)
+    if not model:flag("use_sliding_window", false) then return nil end
+    local first = model:number("max_window_layers", 0)
+    return decoder.windows(model, config, function(i) return i >= first end)
 end
 
 -- Options of attention in Qwen 3: an rms norm of each head of q and k.

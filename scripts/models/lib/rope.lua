@@ -101,11 +101,11 @@ function rope.tables(model, config, positions, d, given)
 end
 
 -- What scores are scaled by beside d^-0.5 where DeepSeek's configs stretch positions by YaRN.
-function rope.score_scale(model)
-    local kind = model:text("rope_scaling.type", model:text("rope_scaling.rope_type", "default"))
+function rope.score_scale(model, config)
+    local field = config.rope_scaling and "rope_scaling." or "rope_parameters."
+    local kind = model:text(field .. "type", model:text(field .. "rope_type", "default"))
     if kind ~= "yarn" then return 1.0 end
-    local all = model:number("rope_scaling.mscale_all_dim", 0)
-    return mscale(model:number("rope_scaling.factor"), all) ^ 2
+    return mscale(model:number(field .. "factor"), model:number(field .. "mscale_all_dim", 0)) ^ 2
 end
 
 return rope

@@ -72,6 +72,18 @@ def deepseek(name):
     return name + ".weight" if name.endswith("experts.down_proj") else name
 
 
+def ernie(name):
+    return deepseek(name.replace("gate.moe_statics", "moe_statics"))
+
+
+def granite(name):
+    """Checkpoints have the names that transformers 4 had."""
+    for theirs, ours in {"router.": "router.layer.", "experts.gate_up_proj": "input_linear.weight",
+                         "experts.down_proj": "output_linear.weight"}.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
 def t5(name):
     shared = name.endswith("embed_tokens.weight") or name == "lm_head.weight"
     return "shared.weight" if shared else name
@@ -200,6 +212,49 @@ CONFIGS = {
                      capacity_factor=2, rope_theta=150000.0, rope_scaling=SCALED),
                 "GptOssForCausalLM", str),
     "olmo2": (dict(GROUPED, model_type="olmo2"), "Olmo2ForCausalLM", str),
+    "olmo3": (dict(GROUPED, model_type="olmo3", num_hidden_layers=3, sliding_window=3,
+                   layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                   rope_parameters={"sliding_attention": {"rope_type": "default", "rope_theta": 20.0},
+                                    "full_attention": dict(SCALED, rope_theta=100.0)}),
+              "Olmo3ForCausalLM", str),
+    "exaone4": (dict(GROUPED, model_type="exaone4", num_hidden_layers=4, sliding_window=3),
+                "Exaone4ForCausalLM", str),
+    "seed_oss": (dict(GROUPED, model_type="seed_oss", head_dim=8, attention_out_bias=True),
+                 "SeedOssForCausalLM", str),
+    "arcee": (dict(GROUPED, model_type="arcee"), "ArceeForCausalLM", str),
+    "helium": (dict(GROUPED, model_type="helium", head_dim=4), "HeliumForCausalLM", str),
+    "ernie4_5": (dict(GROUPED, model_type="ernie4_5", head_dim=8, use_bias=True),
+                 "Ernie4_5ForCausalLM", str),
+    "ernie4_5_moe": (dict(GROUPED, model_type="ernie4_5_moe", moe_intermediate_size=8,
+                          moe_num_experts=4, moe_k=2, moe_num_shared_experts=2,
+                          moe_layer_start_index=1, capacity_factor=2),
+                     "Ernie4_5_MoeForCausalLM", ernie),
+    "dots1": (dict(LATENT, model_type="dots1", num_attention_heads=4, num_key_value_heads=2,
+                   head_dim=8, n_shared_experts=1, norm_topk_prob=True, sliding_window=None,
+                   routed_scaling_factor=1.5), "Dots1ForCausalLM", deepseek),
+    "granitemoe": (dict(GROUPED, model_type="granitemoe", num_local_experts=4,
+                        num_experts_per_tok=2, embedding_multiplier=6.0, logits_scaling=4.0,
+                        residual_multiplier=0.3, attention_multiplier=0.2, capacity_factor=2),
+                   "GraniteMoeForCausalLM", granite),
+    "qwen2, windows": (dict(GROUPED, model_type="qwen2", use_sliding_window=True, sliding_window=3,
+                            max_window_layers=1), "Qwen2ForCausalLM", str),
+    "gpt2, scales": ({"model_type": "gpt2", "n_embd": 16, "n_head": 2, "n_layer": 2,
+                      "n_positions": 64, "vocab_size": 12, "scale_attn_weights": False,
+                      "scale_attn_by_inverse_layer_idx": True}, "GPT2LMHeadModel",
+                     tied("transformer.wte.weight")),
+    "mamba2, limits": ({"model_type": "mamba2", "hidden_size": 16, "num_hidden_layers": 2,
+                        "vocab_size": 12, "state_size": 4, "num_heads": 8, "head_dim": 4,
+                        "n_groups": 2, "chunk_size": 4, "tie_word_embeddings": False,
+                        "time_step_limit": [0.5, 0.7]}, "Mamba2ForCausalLM", str),
+    "nemotron, as saved": (dict(GROUPED, model_type="nemotron",
+                                rope_parameters={"rope_type": "default", "rope_theta": 100.0,
+                                                 "partial_rotary_factor": 1.0}),
+                           "NemotronForCausalLM", str),
+    "deepseek v3, as saved": (dict(LATENT, model_type="deepseek_v3", n_shared_experts=1,
+                                   q_lora_rank=12, norm_topk_prob=True, rope_interleave=False,
+                                   routed_scaling_factor=2.5,
+                                   rope_parameters=dict(YARN, rope_type="yarn", rope_theta=100.0)),
+                              "DeepseekV3ForCausalLM", deepseek),
     "granite": (dict(GROUPED, model_type="granite", embedding_multiplier=6.0, logits_scaling=4.0,
                      residual_multiplier=0.3, attention_multiplier=0.2), "GraniteForCausalLM", str),
     "starcoder2": (dict(GROUPED, model_type="starcoder2", sliding_window=3,
@@ -287,6 +342,13 @@ CONFIGS = {
               "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 12,
               "max_position_embeddings": 8, "type_vocab_size": 2, "hidden_act": "gelu"},
              "BertModel", lambda name: "bert." + name),
+    "roberta": ({"model_type": "roberta", "hidden_size": 16, "num_hidden_layers": 2,
+                 "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 12,
+                 "max_position_embeddings": 10, "type_vocab_size": 2, "hidden_act": "gelu",
+                 "pad_token_id": 1}, "RobertaModel", lambda name: "roberta." + name),
+    "distilbert": ({"model_type": "distilbert", "dim": 16, "n_layers": 2, "n_heads": 4,
+                    "hidden_dim": 24, "vocab_size": 12, "max_position_embeddings": 8},
+                   "DistilBertModel", lambda name: "distilbert." + name),
     "vit": ({"model_type": "vit", "hidden_size": 16, "num_hidden_layers": 2,
              "num_attention_heads": 4, "intermediate_size": 24, "image_size": 16, "patch_size": 4,
              "num_labels": 6, "hidden_act": "gelu", "layer_norm_eps": 1e-12},
@@ -318,14 +380,16 @@ def inputs_of(config):
         return {"input_ids": ids("input_ids", (BATCH, SEQ), vocabulary),
                 "decoder_input_ids": ids("decoder_input_ids", (BATCH, TARGET), vocabulary)}
     given = {"input_ids": ids("input_ids", (BATCH, SEQ), vocabulary)}
-    if kind == "bert":
+    if kind in ("bert", "roberta"):
         given["token_type_ids"] = ids("token_type_ids", (BATCH, SEQ), 2)
     return given
 
 
 def outputs_of(kind, out):
-    if kind == "bert":
+    if kind in ("bert", "roberta"):
         return [out.last_hidden_state, out.pooler_output]
+    if kind == "distilbert":
+        return [out.last_hidden_state]
     return [out.logits_per_image, out.logits_per_text] if kind == "clip" else [out.logits]
 
 

@@ -1,5 +1,6 @@
-#include "core/summary/label.h"
 #include "tui/views/step/run_steps.h"
+
+#include "core/summary/label.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,0 +1,35 @@
+-- granitemoe.lua: Granite 3 with experts (IBM 2024) from a config.json of "model_type": "granitemoe".
+-- Parameters are those of GraniteMoeForCausalLM, whose checkpoints stack the experts of a layer:
+-- 3,298,793,472 in granite-3.0-3b-a800m.
+-- config.capacity_factor (1, or dropless) and expert_load: lib/moe.lua, --set capacity and load.
+
+local decoder = include "lib/decoder"
+local granite = include "lib/granite"
+local layers = include "lib/layers"
+local moe = include "lib/moe"
+
+-- x: [b, e, c, n_in]; weight: [e, n_out, n_in].
+local function linear(model, name, x, n_experts, n_in, n_out)
+    local weight = model:param(name .. ".weight", {n_experts, n_out, n_in})
+    return model:op("Einsum", {x, weight}, {equation = "beck,enk->becn"})
+end
+
+-- The first half of the columns of input_linear is the gate.
+local function experts(model, x, options)
+    local y = linear(model, "input_linear", x, options.experts, options.width, 2 * options.hidden)
+    local gate, up = model:op("Split", {y}, {axis = -1, num_outputs = 2}, 2)
+    y = model:op("Mul", {layers.activation(model, options.act, gate), up})
+    return linear(model, "output_linear", y, options.experts, options.hidden, options.width)
+end
+
+function MODEL(model, config)
+    local options = moe.capacity_options(model, config, {
+        width = model:size("hidden_size"), hidden = model:size("intermediate_size"),
+        experts = model:size("num_local_experts"), top_k = model:size("num_experts_per_tok"),
+        act = model:text("hidden_act", "silu"), router = "router.layer",
+        choose = moe.choose_then_softmax})
+    function options.expert(sent) return experts(model, sent, options) end
+    local family = granite.family(model)
+    function family.mlp(x) return moe.mixture(model, "block_sparse_moe", x, options) end
+    decoder.build(model, config, family)
+end
