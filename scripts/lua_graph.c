@@ -105,10 +105,10 @@ typedef struct {
     const Target *target;
     int at;
     CutSpec spec;
-} Key;
+} ChainKey;
 
 /* Says in the error which dim of which target it is about. */
-static bool about_key(lua_State *L, const Policy *policy, const Key *key, Error *err)
+static bool about_key(lua_State *L, const Policy *policy, const ChainKey *key, Error *err)
 {
     const Target *target = key->target;
     const char *name =
@@ -118,7 +118,7 @@ static bool about_key(lua_State *L, const Policy *policy, const Key *key, Error 
     return legal_about(err, arena_printf(policy->arena, "%s%s of '%s'", dim, text, name));
 }
 
-static bool key_cut(lua_State *L, const Policy *policy, const Key *key, int64_t size, Cut *cut,
+static bool key_cut(lua_State *L, const Policy *policy, const ChainKey *key, int64_t size, Cut *cut,
                     Error *err)
 {
     return cut_spec_cut(&key->spec, size, policy->session->mesh, cut, err) ||
@@ -126,7 +126,7 @@ static bool key_cut(lua_State *L, const Policy *policy, const Key *key, int64_t 
 }
 
 static bool pin_by_number(lua_State *L, Policy *policy, const NamedTensor *named,
-                          lua_Integer number, const Key *key, Error *err)
+                          lua_Integer number, const ChainKey *key, Error *err)
 {
     int dim = 0;
     int64_t size = 0;
@@ -154,7 +154,7 @@ static bool cut_of_radix(const Policy *policy, const IndexPlace *place, const Cu
 }
 
 static bool pin_by_index(lua_State *L, Policy *policy, const NamedTensor *named, Str index,
-                         const Key *key, Error *err)
+                         const ChainKey *key, Error *err)
 {
     const Inferred *inferred = policy->session->inferred;
     IndexPlace place;
@@ -183,7 +183,7 @@ static bool no_index_dim(const Policy *policy, int32_t op, Str index, Error *err
     return legal_index_dims(policy, op, err);
 }
 
-static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, const Key *key,
+static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, const ChainKey *key,
                            Error *err)
 {
     const OpSpace *space = inferred_space(policy->session->inferred, op);
@@ -228,7 +228,7 @@ static int32_t op_of_that_name(const Policy *policy, const Target *target, Str i
 /* Pins the dim of one key: the key is below its value at the top of the stack. */
 static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *err)
 {
-    Key key;
+    ChainKey key;
     key.target = target;
     key.at = lua_gettop(L) - 1;
     if (!cut_spec_read(L, lua_gettop(L), policy->session->mesh, &key.spec, err))

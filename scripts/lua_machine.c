@@ -266,7 +266,7 @@ typedef struct {
     ClusterFile *cluster; /* has no kinds unless the file says so */
     size_t from; /* where the table that is read begins in the text: its fields are behind it */
     bool ok;
-} Reading;
+} MachineReading;
 
 static bool is_word(char c)
 {
@@ -289,14 +289,14 @@ static size_t find_field(Str text, size_t from, Str name)
 }
 
 /* The same in the table that is read, or where the text first has it: a table may be a variable. */
-static size_t place_of(const Reading *reading, const char *name)
+static size_t place_of(const MachineReading *reading, const char *name)
 {
     Str text = reading->sandbox->source.text;
     size_t at = find_field(text, reading->from, str_from(name));
     return at < text.n ? at : find_field(text, 0, str_from(name));
 }
 
-static bool blame(const Reading *reading, const char *name)
+static bool blame(const MachineReading *reading, const char *name)
 {
     const Source *source = &reading->sandbox->source;
     size_t at = place_of(reading, name);
@@ -308,7 +308,7 @@ static bool blame(const Reading *reading, const char *name)
     return false;
 }
 
-static bool read_table(lua_State *L, Reading *reading, const char *what, const Field *fields,
+static bool read_table(lua_State *L, MachineReading *reading, const char *what, const Field *fields,
                        void *out);
 
 static bool number_is_good(double number, bool whole)
@@ -317,7 +317,7 @@ static bool number_is_good(double number, bool whole)
            (!whole || (number == floor(number) && number < 1e18));
 }
 
-static bool read_number(lua_State *L, const Reading *reading, const char *name, bool whole,
+static bool read_number(lua_State *L, const MachineReading *reading, const char *name, bool whole,
                         double *out)
 {
     *out = lua_tonumber(L, -1);
@@ -328,7 +328,7 @@ static bool read_number(lua_State *L, const Reading *reading, const char *name, 
     return blame(reading, name);
 }
 
-static bool read_share(lua_State *L, const Reading *reading, const char *name, double *out)
+static bool read_share(lua_State *L, const MachineReading *reading, const char *name, double *out)
 {
     *out = lua_tonumber(L, -1);
     if (lua_type(L, -1) == LUA_TNUMBER && *out > 0 && *out <= 1)
@@ -337,7 +337,7 @@ static bool read_share(lua_State *L, const Reading *reading, const char *name, d
     return blame(reading, name);
 }
 
-static bool read_flops(lua_State *L, const Reading *reading, const Field *field, double *out)
+static bool read_flops(lua_State *L, const MachineReading *reading, const Field *field, double *out)
 {
     if (!lua_istable(L, -1)) {
         error_set(reading->err, "'%s' must be a table {f32 = .., bf16 = ..}", field->name);
@@ -356,7 +356,7 @@ static bool read_flops(lua_State *L, const Reading *reading, const Field *field,
     return true;
 }
 
-static bool read_list(lua_State *L, const Reading *reading, const Field *field, double *out)
+static bool read_list(lua_State *L, const MachineReading *reading, const Field *field, double *out)
 {
     lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
     if (n != (lua_Unsigned)field->n) {
@@ -373,7 +373,8 @@ static bool read_list(lua_State *L, const Reading *reading, const Field *field, 
     return true;
 }
 
-static bool read_text(lua_State *L, const Reading *reading, const Field *field, const char **out)
+static bool read_text(lua_State *L, const MachineReading *reading, const Field *field,
+                      const char **out)
 {
     if (lua_type(L, -1) != LUA_TSTRING) {
         error_set(reading->err, "'%s' must be a string", field->name);
@@ -384,7 +385,7 @@ static bool read_text(lua_State *L, const Reading *reading, const Field *field, 
 }
 
 /* A table in the table: errors about its fields are looked for behind its name. */
-static bool read_part(lua_State *L, Reading *reading, const Field *field, void *out)
+static bool read_part(lua_State *L, MachineReading *reading, const Field *field, void *out)
 {
     size_t from = reading->from;
     reading->from = place_of(reading, field->name);
@@ -393,7 +394,7 @@ static bool read_part(lua_State *L, Reading *reading, const Field *field, void *
     return ok;
 }
 
-static bool read_kinds(lua_State *L, Reading *reading, const Field *field, ClusterFile *out)
+static bool read_kinds(lua_State *L, MachineReading *reading, const Field *field, ClusterFile *out)
 {
     Machine *whole = reading->machine;
     size_t from = reading->from;
@@ -417,7 +418,7 @@ static bool read_kinds(lua_State *L, Reading *reading, const Field *field, Clust
     return true;
 }
 
-static bool read_field(lua_State *L, Reading *reading, const Field *field, void *out)
+static bool read_field(lua_State *L, MachineReading *reading, const Field *field, void *out)
 {
     void *at = (char *)out + field->at;
     double number;
@@ -469,7 +470,7 @@ static const char *nearest_name(const Field *fields, Str to)
 }
 
 /* Names the key of the table at the top that no field has. */
-static bool refuse_unknown(lua_State *L, const Reading *reading, const char *what,
+static bool refuse_unknown(lua_State *L, const MachineReading *reading, const char *what,
                            const Field *fields)
 {
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
@@ -484,7 +485,7 @@ static bool refuse_unknown(lua_State *L, const Reading *reading, const char *wha
 }
 
 /* Reads the table at the top of the stack into the struct that the fields describe. */
-static bool read_table(lua_State *L, Reading *reading, const char *what, const Field *fields,
+static bool read_table(lua_State *L, MachineReading *reading, const char *what, const Field *fields,
                        void *out)
 {
     if (!lua_istable(L, -1)) {
@@ -509,7 +510,7 @@ static bool read_table(lua_State *L, Reading *reading, const char *what, const F
 
 static int read_machine(lua_State *L)
 {
-    Reading *reading = lua_touserdata(L, 1);
+    MachineReading *reading = lua_touserdata(L, 1);
     bool unlike = lua_istable(L, -1) && lua_getfield(L, -1, "kinds") != LUA_TNIL;
     lua_settop(L, 2);
     reading->ok = unlike ? read_table(L, reading, "a machine", cluster_fields, reading->cluster)
@@ -518,7 +519,7 @@ static int read_machine(lua_State *L)
 }
 
 /* The machine of the kinds that were read. */
-static bool join_kinds(const Reading *reading)
+static bool join_kinds(const MachineReading *reading)
 {
     const ClusterFile *file = reading->cluster;
     ClusterKind kind[CLUSTER_KINDS_MAX];
@@ -533,7 +534,7 @@ static bool join_kinds(const Reading *reading)
 }
 
 /* What machine_check() refuses begins with the field's name; its hint names the table, if any. */
-static void place_check(Reading *reading)
+static void place_check(MachineReading *reading)
 {
     static const char *const tables[] = {"inside", "between", "nccl", "measured"};
     const Source *source = &reading->sandbox->source;
@@ -569,7 +570,7 @@ bool machine_read(Arena *arena, const char *path, const Includes *includes, Mach
         return error_set(err, "no memory for Lua");
 
     *out = (Machine){0};
-    Reading reading = {.arena = arena, .machine = out, .err = err ? err : &own};
+    MachineReading reading = {.arena = arena, .machine = out, .err = err ? err : &own};
     reading.sandbox = sandbox;
     reading.cluster = arena_make(arena, ClusterFile);
     if (includes)

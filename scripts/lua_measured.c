@@ -10,10 +10,10 @@ typedef struct {
     lua_State *L;
     Arena *arena;
     Error *err;
-} Reader;
+} MeasuredReader;
 
 /* The length of the list at the top of the stack; -1 with *err if it is none. */
-static int list_length(const Reader *r, const char *what, int most)
+static int list_length(const MeasuredReader *r, const char *what, int most)
 {
     if (!lua_istable(r->L, -1)) {
         error_set(r->err, "'%s' in 'measured' must be a list", what);
@@ -27,7 +27,7 @@ static int list_length(const Reader *r, const char *what, int most)
 }
 
 /* Field of the table at the top. */
-static const char *text_field(const Reader *r, const char *name)
+static const char *text_field(const MeasuredReader *r, const char *name)
 {
     bool is_text = lua_istable(r->L, -1) && lua_getfield(r->L, -1, name) == LUA_TSTRING;
     const char *text = is_text ? arena_str(r->arena, str_from(lua_tostring(r->L, -1))) : NULL;
@@ -38,7 +38,7 @@ static const char *text_field(const Reader *r, const char *name)
     return text;
 }
 
-static bool number_field(const Reader *r, const char *name, double *out)
+static bool number_field(const MeasuredReader *r, const char *name, double *out)
 {
     bool ok = lua_getfield(r->L, -1, name) == LUA_TNUMBER;
     *out = lua_tonumber(r->L, -1);
@@ -47,7 +47,7 @@ static bool number_field(const Reader *r, const char *name, double *out)
 }
 
 /* {SIZE, US} or {BATCH, M, N, K, US}; *n_sizes is that of the points before, or 0. */
-static bool read_point(const Reader *r, int *n_sizes, MeasuredPoint *out)
+static bool read_point(const MeasuredReader *r, int *n_sizes, MeasuredPoint *out)
 {
     int n = list_length(r, "points", MEASURED_SIZES + 1);
     if (n < 0)
@@ -67,7 +67,7 @@ static bool read_point(const Reader *r, int *n_sizes, MeasuredPoint *out)
     return true;
 }
 
-static bool read_points(const Reader *r, MeasuredOp *out)
+static bool read_points(const MeasuredReader *r, MeasuredOp *out)
 {
     lua_getfield(r->L, -1, "points");
     out->n = list_length(r, "points", POINTS_MAX);
@@ -83,7 +83,7 @@ static bool read_points(const Reader *r, MeasuredOp *out)
     return ok;
 }
 
-static bool read_op(const Reader *r, void *row)
+static bool read_op(const MeasuredReader *r, void *row)
 {
     MeasuredOp *out = row;
     const char *dtype;
@@ -95,7 +95,7 @@ static bool read_op(const Reader *r, void *row)
     return read_points(r, out);
 }
 
-static bool read_step(const Reader *r, void *row)
+static bool read_step(const MeasuredReader *r, void *row)
 {
     MeasuredStep *out = row;
     double ranks;
@@ -112,8 +112,8 @@ static bool read_step(const Reader *r, void *row)
 }
 
 /* Reads the rows of a list of the table at the top; none if it is left out. */
-static bool read_rows(const Reader *r, const char *name, bool (*read)(const Reader *, void *),
-                      size_t each, void **out, int *n)
+static bool read_rows(const MeasuredReader *r, const char *name,
+                      bool (*read)(const MeasuredReader *, void *), size_t each, void **out, int *n)
 {
     bool ok = true;
     if (lua_getfield(r->L, -1, name) != LUA_TNIL) {
@@ -135,7 +135,7 @@ static bool read_rows(const Reader *r, const char *name, bool (*read)(const Read
 
 const Measured *measured_read(lua_State *L, Arena *arena, Error *err)
 {
-    Reader r = {L, arena, err};
+    MeasuredReader r = {L, arena, err};
     Measured *out = arena_make(arena, Measured);
     void *ops = NULL, *steps = NULL;
     if (!lua_istable(L, -1)) {

@@ -15,11 +15,11 @@ typedef struct {
     Arena *arena;
     PolicyOptions *out;
     Error err; /* of a setting: not an error of the script */
-} Reader;
+} OptionReader;
 
 /* ---- one option: {name, value, help} at the top of the stack ---- */
 
-static const char *copy_text(Reader *reader, lua_State *L, int at)
+static const char *copy_text(OptionReader *reader, lua_State *L, int at)
 {
     Str text = {0};
     text.s = luaL_tolstring(L, at, &text.n);
@@ -81,7 +81,7 @@ static const char *push_value(lua_State *L, int at, const char *text)
 }
 
 /* Name, default and help are at `at` and behind. Sets the value in the table at `values`. */
-static bool read_option(lua_State *L, Reader *reader, int at, int values)
+static bool read_option(lua_State *L, OptionReader *reader, int at, int values)
 {
     PolicyOption option = {copy_text(reader, L, at), NULL, copy_text(reader, L, at + 1),
                            copy_text(reader, L, at + 2)};
@@ -122,7 +122,7 @@ static void set_refusal(lua_State *L)
 
 static int read_all(lua_State *L)
 {
-    Reader *reader = lua_touserdata(L, 1);
+    OptionReader *reader = lua_touserdata(L, 1);
     lua_newtable(L);
     int values = lua_gettop(L);
     int type = lua_getglobal(L, "OPTIONS");
@@ -147,7 +147,7 @@ static int read_all(lua_State *L)
 }
 
 /* A setting that no option has the name of. */
-static bool check_names(const Sandbox *sandbox, const Reader *reader, Error *err)
+static bool check_names(const Sandbox *sandbox, const OptionReader *reader, Error *err)
 {
     for (int s = 0; s < reader->settings->n; s++) {
         const char *name = reader->settings->at[s].name;
@@ -168,7 +168,7 @@ static bool check_names(const Sandbox *sandbox, const Reader *reader, Error *err
 bool options_read(Sandbox *sandbox, const PolicySettings *settings, Arena *arena,
                   PolicyOptions *out, Error *err)
 {
-    Reader reader = {.settings = settings, .arena = arena, .out = out};
+    OptionReader reader = {.settings = settings, .arena = arena, .out = out};
     *out = (PolicyOptions){0};
     if (!sandbox_protect(sandbox, read_all, &reader, err))
         return false;

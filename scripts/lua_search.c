@@ -30,11 +30,11 @@ static bool session_to_search(const Policy *policy, const Journal *journal, Sess
 typedef struct {
     SearchRequest request;
     bool *holes; /* per op of the graph that is searched; NULL: all */
-} Asked;
+} AskedSearch;
 
 static void open_hole(lua_State *L, Policy *policy, const Target *target, void *context)
 {
-    Asked *asked = context;
+    AskedSearch *asked = context;
     const Graph *graph = policy->session->graph;
     (void)L;
     if (!target->named) {
@@ -73,7 +73,7 @@ static int64_t read_limit(lua_State *L, const Machine *machine)
 }
 
 /* Reads {limit = .., seconds = .., unfold = .., holes = ..} at 2. */
-static void read_options(lua_State *L, Policy *policy, Asked *out)
+static void read_options(lua_State *L, Policy *policy, AskedSearch *out)
 {
     const Session *session = policy->session;
     const Graph *graph = session->step.graph ? session->step.graph : session->graph;
@@ -131,7 +131,7 @@ static int graph_search(lua_State *L)
     Policy *policy = graph_check(L);
     Session session;
     SearchResult result = {.outcome = SEARCH_UNKNOWN};
-    Asked asked = {.holes = NULL};
+    AskedSearch asked = {.holes = NULL};
     Error err = {0};
     lua_settop(L, 2);
     read_options(L, policy, &asked);

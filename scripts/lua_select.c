@@ -129,7 +129,7 @@ typedef struct {
     bool is_param;
     Segment stage;
     Ntype ntype;
-} Filter;
+} SelectFilter;
 
 static bool read_ntype(Str text, Ntype *out, Error *err)
 {
@@ -163,7 +163,8 @@ static Segment segment_of_number(Policy *policy, lua_Integer number)
 }
 
 /* The value at the top of the stack. */
-static bool read_field(lua_State *L, Policy *policy, FilterField field, Filter *out, Error *err)
+static bool read_field(lua_State *L, Policy *policy, FilterField field, SelectFilter *out,
+                       Error *err)
 {
     enum { FILTER_BYTES_MAX = 1 << 14 };
     Str *text = &out->text[field];
@@ -203,9 +204,9 @@ static bool find_field(const char *key, FilterField *out, Error *err)
         err, "fields: name, operator, path, op, reads, makes, index, axis, is_param, stage, ntype");
 }
 
-static bool read_filter(lua_State *L, int at, Policy *policy, Filter *out, Error *err)
+static bool read_filter(lua_State *L, int at, Policy *policy, SelectFilter *out, Error *err)
 {
-    *out = (Filter){0};
+    *out = (SelectFilter){0};
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         FilterField field = FIELD_COUNT;
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "1";
@@ -260,7 +261,7 @@ static bool is_ntype(const Policy *policy, int32_t op, Ntype ntype)
            (ntype == NTYPE_PYFUNC && !ruled);
 }
 
-static bool field_matches(Policy *policy, int32_t op, const Filter *filter, FilterField field)
+static bool field_matches(Policy *policy, int32_t op, const SelectFilter *filter, FilterField field)
 {
     const Graph *graph = policy->session->graph;
     const GraphOp *at = &graph->ops[op];
@@ -294,7 +295,7 @@ static bool field_matches(Policy *policy, int32_t op, const Filter *filter, Filt
     return false;
 }
 
-static bool matches(Policy *policy, int32_t op, const Filter *filter)
+static bool matches(Policy *policy, int32_t op, const SelectFilter *filter)
 {
     for (int f = 0; f < FIELD_COUNT; f++)
         if (filter->asked >> f & 1 && !field_matches(policy, op, filter, (FilterField)f))
@@ -313,7 +314,7 @@ static const char *text_of_op(const Policy *policy, int32_t op, FilterField fiel
 }
 
 /* The text most like the pattern; NULL for fields without texts. */
-static const char *nearest_text(lua_State *L, Policy *policy, const Filter *filter,
+static const char *nearest_text(lua_State *L, Policy *policy, const SelectFilter *filter,
                                 FilterField field)
 {
     enum { TRIED_MAX = 20000, NAME_INSTRUCTIONS = 20 };
@@ -332,7 +333,7 @@ static const char *nearest_text(lua_State *L, Policy *policy, const Filter *filt
     return nearest.name;
 }
 
-static bool any_matches(Policy *policy, const Filter *filter, FilterField field)
+static bool any_matches(Policy *policy, const SelectFilter *filter, FilterField field)
 {
     const Inferred *inferred = policy->session->inferred;
     for (int i = 0; i < inferred->n_program; i++)
@@ -341,7 +342,7 @@ static bool any_matches(Policy *policy, const Filter *filter, FilterField field)
     return false;
 }
 
-static void note_no_node(lua_State *L, Policy *policy, const Filter *filter)
+static void note_no_node(lua_State *L, Policy *policy, const SelectFilter *filter)
 {
     for (int f = 0; f < FIELD_COUNT; f++) {
         FilterField field = (FilterField)f;
@@ -362,7 +363,7 @@ static void note_no_node(lua_State *L, Policy *policy, const Filter *filter)
 
 /* ---- select, where ---- */
 
-static int push_matches(lua_State *L, Policy *policy, const Filter *filter)
+static int push_matches(lua_State *L, Policy *policy, const SelectFilter *filter)
 {
     enum { MATCH_INSTRUCTIONS = 2 };
     const Inferred *inferred = policy->session->inferred;
@@ -404,7 +405,7 @@ static int push_chosen(lua_State *L, const Policy *policy)
 static int find_nodes(lua_State *L)
 {
     Policy *policy = graph_check(L);
-    Filter filter;
+    SelectFilter filter;
     Error err = {0};
     if (lua_isfunction(L, 2))
         return push_chosen(L, policy);

@@ -285,16 +285,16 @@ static int by_box_and_size(const void *a, const void *b)
 typedef struct {
     int *place, *n;
     bool *last; /* of those whose label is shown, in the order of lines */
-} Told;
+} PaperNames;
 
-static Told told_of(const Stack *stack)
+static PaperNames told_of(const Stack *stack)
 {
     const DiagramLine *lines = stack->diagram->lines;
     int n_lines = stack->diagram->n_lines, n = 0;
     const DiagramLine **order = arena_array(stack->arena, const DiagramLine *, n_lines + 1);
-    Told out = {arena_array(stack->arena, int, n_lines + 1),
-                arena_array(stack->arena, int, n_lines + 1),
-                arena_array(stack->arena, bool, n_lines + 1)};
+    PaperNames out = {arena_array(stack->arena, int, n_lines + 1),
+                      arena_array(stack->arena, int, n_lines + 1),
+                      arena_array(stack->arena, bool, n_lines + 1)};
 
     for (int i = 0; i < n_lines; i++)
         if (is_told(stack, i))
@@ -315,7 +315,7 @@ static Told told_of(const Stack *stack)
 
 /* Of lines without a way what the largest move, and with the last of them how many more there are.
  */
-static Text told_label(const Stack *stack, const Told *told, int line)
+static Text told_label(const Stack *stack, const PaperNames *told, int line)
 {
     const DiagramLine *lines = stack->diagram->lines;
     Buf more = buf_new(stack->arena);
@@ -330,7 +330,7 @@ static Text told_label(const Stack *stack, const Told *told, int line)
 
 /* What stands above a box for a line into it: its label; where it has no way, what it comes from.
  */
-static Text label_of(const Stack *stack, const Told *told, int i)
+static Text label_of(const Stack *stack, const PaperNames *told, int i)
 {
     const DiagramLine *line = &stack->diagram->lines[i];
 
@@ -352,7 +352,7 @@ double stack_label_x(const Stack *stack, int i)
 void stack_write_texts(Stack *stack)
 {
     const Diagram *diagram = stack->diagram;
-    Told told = told_of(stack);
+    PaperNames told = told_of(stack);
 
     for (int i = 0; i < diagram->n_lines; i++) {
         int to = diagram->lines[i].to, frame = diagram->boxes[to].frame;

@@ -18,7 +18,7 @@ typedef struct {
     int *width;         /* per column of the new table */
     Vec(DiagramCell) cells;
     int n_columns; /* of the new table */
-} Table;
+} PaperTable;
 
 static int span_of(const DiagramCell *cell)
 {
@@ -39,7 +39,7 @@ static int longest_word(Str text)
 }
 
 /* Sets the widths of the columns, and whether the first one is a head. */
-static void measure(Table *table)
+static void measure(PaperTable *table)
 {
     const DiagramBox *box = table->box;
     int rows = 0, shaded = 0;
@@ -62,13 +62,13 @@ static void measure(Table *table)
 }
 
 /* The old column that is `at` in the new table, below the k-th of its kind; -1 behind the last. */
-static int column_at(const Table *table, int at, int k)
+static int column_at(const PaperTable *table, int at, int k)
 {
     int column = at < table->kept ? at : at - table->kept + table->heads + k * table->side;
     return column < table->box->n_columns ? column : -1;
 }
 
-static int most_at(const Table *table, const int *of, int at)
+static int most_at(const PaperTable *table, const int *of, int at)
 {
     int most = 0;
 
@@ -78,7 +78,7 @@ static int most_at(const Table *table, const int *of, int at)
 }
 
 /* Returns whether that many columns are narrow enough side by side. */
-static bool fits(Table *table, int side)
+static bool fits(PaperTable *table, int side)
 {
     int sum = 0;
 
@@ -89,7 +89,7 @@ static bool fits(Table *table, int side)
 }
 
 /* The widths of columns: as wide as their texts as far as there is room. */
-static void give_room(Table *table)
+static void give_room(PaperTable *table)
 {
     int room = table->columns - BORDER * table->n_columns;
 
@@ -110,7 +110,7 @@ static void give_room(Table *table)
 }
 
 /* The room of columns [from, to) of the new table together. */
-static int room_of(const Table *table, int from, int to)
+static int room_of(const PaperTable *table, int from, int to)
 {
     int room = 0;
 
@@ -119,7 +119,7 @@ static int room_of(const Table *table, int from, int to)
     return room;
 }
 
-static void put(Table *table, const DiagramCell *cell, int room, int columns)
+static void put(PaperTable *table, const DiagramCell *cell, int room, int columns)
 {
     DiagramCell made = *cell;
 
@@ -138,7 +138,7 @@ static void put(Table *table, const DiagramCell *cell, int room, int columns)
 }
 
 /* The head above its row; in place of an empty first cell instead. Returns whether it is that. */
-static bool put_head(Table *table, const DiagramCell *row)
+static bool put_head(PaperTable *table, const DiagramCell *row)
 {
     bool alone = row[1].text.str.n > 0;
 
@@ -148,7 +148,7 @@ static bool put_head(Table *table, const DiagramCell *row)
 }
 
 /* The k-th part of a row. */
-static void put_row(Table *table, const DiagramCell *row, int k)
+static void put_row(PaperTable *table, const DiagramCell *row, int k)
 {
     bool within = table->above && k == 0 && put_head(table, row);
 
@@ -182,7 +182,7 @@ static bool is_regular(const DiagramBox *box)
 
 /* The rows from cell `at` on that have a cell a column, once for each part; part by part, or row by
  * row where heads stand above. Returns the cell after them. */
-static int put_rows(Table *table, int at)
+static int put_rows(PaperTable *table, int at)
 {
     const DiagramBox *box = table->box;
     int end = at, n_parts = 0;
@@ -211,7 +211,7 @@ static bool is_row(const DiagramBox *box, int at)
 
 /* Rows that are not regular, with heads above those that are: each other first cell covers the
  * head's column and a further one. */
-static void fold_below_heads(Table *table)
+static void fold_below_heads(PaperTable *table)
 {
     const DiagramBox *box = table->box;
 
@@ -229,7 +229,7 @@ static void fold_below_heads(Table *table)
     }
 }
 
-static void fold_in_place(Table *table)
+static void fold_in_place(PaperTable *table)
 {
     const DiagramBox *box = table->box;
 
@@ -242,7 +242,7 @@ static void fold_in_place(Table *table)
 
 /* Whether the texts of a row are much wider than the page, and a large part of that is its head,
  * which can stand above. */
-static bool has_wide_heads(const Table *table)
+static bool has_wide_heads(const PaperTable *table)
 {
     const DiagramBox *box = table->box;
     int sum = 0;
@@ -259,7 +259,7 @@ static bool has_wide_heads(const Table *table)
 }
 
 /* Chooses how many columns are side by side, about equally many in each part. */
-static void choose_side(Table *table)
+static void choose_side(PaperTable *table)
 {
     int n = table->box->n_columns - table->heads, side = n;
 
@@ -274,7 +274,7 @@ static void choose_side(Table *table)
 
 void paper_fold_cells(Arena *arena, DiagramBox *box, int columns)
 {
-    Table table = {.arena = arena, .box = box, .columns = columns};
+    PaperTable table = {.arena = arena, .box = box, .columns = columns};
     bool regular = is_regular(box);
 
     table.wide = arena_array(arena, int, box->n_columns + 1);

@@ -13,23 +13,23 @@ typedef struct {
     size_t at, n;
     Vec(JsonPlace) places;
     Error *err;
-} Reader;
+} JsonParsing;
 
-static bool fail(Reader *r, const char *what)
+static bool fail(JsonParsing *r, const char *what)
 {
     error_kind(r->err, ERROR_SYNTAX, "JSON: %s", what);
     error_at(r->err, r->source, r->at);
     return false;
 }
 
-static void skip_blanks(Reader *r)
+static void skip_blanks(JsonParsing *r)
 {
     while (r->at < r->n && (r->s[r->at] == ' ' || r->s[r->at] == '\n' || r->s[r->at] == '\t' ||
                             r->s[r->at] == '\r'))
         r->at++;
 }
 
-static int32_t add(Reader *r, char kind, size_t at, size_t n)
+static int32_t add(JsonParsing *r, char kind, size_t at, size_t n)
 {
     JsonPlace place = {(uint32_t)at, (uint32_t)n, (uint32_t)r->places.n + 1, kind, false};
     vec_push_own(r->arena, &r->places, place);
@@ -37,7 +37,7 @@ static int32_t add(Reader *r, char kind, size_t at, size_t n)
 }
 
 /* A text ends with the first quote behind an even number of backslashes. */
-static bool read_text(Reader *r)
+static bool read_text(JsonParsing *r)
 {
     size_t start = ++r->at;
     bool escaped = false;
@@ -65,7 +65,7 @@ static bool is_number_char(char c)
     return is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-static bool read_scalar(Reader *r)
+static bool read_scalar(JsonParsing *r)
 {
     static const char *const words[] = {"true", "false", "null"};
     size_t start = r->at;
@@ -89,7 +89,7 @@ static bool read_scalar(Reader *r)
 }
 
 /* Reads `"key" :` of an object. */
-static bool read_key(Reader *r)
+static bool read_key(JsonParsing *r)
 {
     skip_blanks(r);
     if (r->at >= r->n || r->s[r->at] != '"')
@@ -106,7 +106,7 @@ static bool read_key(Reader *r)
 
 /* Ends the containers that end here, and takes the comma before what comes next. *depth becomes 0
  * at the end of the root. */
-static bool end_value(Reader *r, int32_t *open, int *depth)
+static bool end_value(JsonParsing *r, int32_t *open, int *depth)
 {
     while (*depth > 0) {
         JsonPlace *container = &r->places.at[open[*depth - 1]];
@@ -128,13 +128,13 @@ static bool end_value(Reader *r, int32_t *open, int *depth)
     return true;
 }
 
-static bool is_open(const Reader *r)
+static bool is_open(const JsonParsing *r)
 {
     return r->at < r->n && (r->s[r->at] == '{' || r->s[r->at] == '[');
 }
 
 /* Begins a container; an empty one ends at once, with *empty true. */
-static bool begin_container(Reader *r, int32_t *open, int *depth, bool *empty)
+static bool begin_container(JsonParsing *r, int32_t *open, int *depth, bool *empty)
 {
     if (*depth == JSON_VIEW_DEPTH_MAX)
         return fail(r, "lists are nested too deeply");
@@ -148,7 +148,7 @@ static bool begin_container(Reader *r, int32_t *open, int *depth, bool *empty)
     return true;
 }
 
-static bool read_values(Reader *r)
+static bool read_values(JsonParsing *r)
 {
     int32_t open[JSON_VIEW_DEPTH_MAX];
     int depth = 0;
@@ -170,7 +170,7 @@ static bool read_values(Reader *r)
 
 bool json_view_read(Arena *arena, const Source *source, JsonView *out, Error *err)
 {
-    Reader r = {.arena = arena, .source = source, .s = source->text.s, .n = source->text.n};
+    JsonParsing r = {.arena = arena, .source = source, .s = source->text.s, .n = source->text.n};
     r.err = err;
     if (r.n > JSON_VIEW_BYTES_MAX)
         return fail(&r, "the file is larger than 1 GiB");

@@ -19,14 +19,14 @@ typedef enum {
     VALUE_MARK
 } ValueKind;
 
-typedef struct Value Value;
-struct Value {
+typedef struct PickleValue PickleValue;
+struct PickleValue {
     uint8_t kind;
     int64_t i;
     double f;
     Str text;
-    Vec(Value *) items;
-    Value *state;
+    Vec(PickleValue *) items;
+    PickleValue *state;
 };
 
 typedef struct {
@@ -34,7 +34,7 @@ typedef struct {
     const Source *source;
     const char *at, *end;
     Error *err;
-    Vec(Value *) stack, memo;
+    Vec(PickleValue *) stack, memo;
     int64_t nodes; /* that may still be written */
 } Unpickler;
 
@@ -89,16 +89,16 @@ static Str take_line(Unpickler *p)
 
 /* ---- the stack ---- */
 
-static Value *new_value(Unpickler *p, ValueKind kind)
+static PickleValue *new_value(Unpickler *p, ValueKind kind)
 {
-    Value *out = arena_make(p->arena, Value);
+    PickleValue *out = arena_make(p->arena, PickleValue);
     out->kind = (uint8_t)kind;
     return out;
 }
 
-static Value *push(Unpickler *p, ValueKind kind)
+static PickleValue *push(Unpickler *p, ValueKind kind)
 {
-    Value *out = new_value(p, kind);
+    PickleValue *out = new_value(p, kind);
     vec_push(p->arena, &p->stack, out);
     return out;
 }
@@ -113,7 +113,7 @@ static void push_text(Unpickler *p, ValueKind kind, Str text)
     push(p, kind)->text = text;
 }
 
-static Value *pop(Unpickler *p)
+static PickleValue *pop(Unpickler *p)
 {
     if (p->stack.n > 0 && p->stack.at[p->stack.n - 1]->kind != VALUE_MARK)
         return p->stack.at[--p->stack.n];
@@ -121,15 +121,15 @@ static Value *pop(Unpickler *p)
     return new_value(p, VALUE_NONE);
 }
 
-static Value *top(Unpickler *p)
+static PickleValue *top(Unpickler *p)
 {
-    Value *out = pop(p);
+    PickleValue *out = pop(p);
     vec_push(p->arena, &p->stack, out);
     return out;
 }
 
 /* Moves what is above the last mark into `to`, and drops the mark. */
-static void take_marked(Unpickler *p, Value *to)
+static void take_marked(Unpickler *p, PickleValue *to)
 {
     int from = p->stack.n;
     while (from > 0 && p->stack.at[from - 1]->kind != VALUE_MARK)
@@ -146,16 +146,16 @@ static void take_marked(Unpickler *p, Value *to)
 /* Adds what is marked to the value below it. */
 static void add_marked(Unpickler *p)
 {
-    Value some = {.kind = VALUE_LIST};
+    PickleValue some = {.kind = VALUE_LIST};
     take_marked(p, &some);
-    Value *to = top(p);
+    PickleValue *to = top(p);
     for (int i = 0; i < some.items.n; i++)
         vec_push(p->arena, &to->items, some.items.at[i]);
 }
 
 static void make_tuple(Unpickler *p, int n)
 {
-    Value *out = new_value(p, VALUE_LIST), *part[3] = {NULL};
+    PickleValue *out = new_value(p, VALUE_LIST), *part[3] = {NULL};
     for (int i = n - 1; i >= 0; i--)
         part[i] = pop(p);
     for (int i = 0; i < n; i++)
@@ -166,7 +166,7 @@ static void make_tuple(Unpickler *p, int n)
 static void remember(Unpickler *p, uint64_t at)
 {
     enum { MEMO_MAX = 1 << 24 };
-    Value *value = top(p);
+    PickleValue *value = top(p);
     if (at > MEMO_MAX) {
         fail(p, "it remembers too much");
         return;
@@ -250,14 +250,14 @@ static const char wrappers[] =
     "torch.jit._pickle.build_tensorlist torch.Size builtins.list builtins.tuple builtins.set "
     "builtins.frozenset collections.OrderedDict __builtin__.set";
 
-static void make_object(Unpickler *p, Value *name, Value *args)
+static void make_object(Unpickler *p, PickleValue *name, PickleValue *args)
 {
     bool wraps = name->kind == VALUE_NAME && str_has_word(str_from(wrappers), name->text);
     if (wraps && args->items.n > 0) {
         vec_push(p->arena, &p->stack, args->items.at[0]);
         return;
     }
-    Value *out = push(p, wraps ? VALUE_DICT : VALUE_OBJECT);
+    PickleValue *out = push(p, wraps ? VALUE_DICT : VALUE_OBJECT);
     out->text = name->text;
     for (int i = 0; i < args->items.n && !wraps; i++)
         vec_push(p->arena, &out->items, args->items.at[i]);
@@ -265,13 +265,13 @@ static void make_object(Unpickler *p, Value *name, Value *args)
 
 static void call(Unpickler *p)
 {
-    Value *args = pop(p);
+    PickleValue *args = pop(p);
     make_object(p, pop(p), args);
 }
 
 static void set_state(Unpickler *p)
 {
-    Value *state = pop(p), *object = top(p);
+    PickleValue *state = pop(p), *object = top(p);
     object->state = state;
 }
 
@@ -341,17 +341,17 @@ static bool read_value_op(Unpickler *p, char op)
 
 static void marked_value(Unpickler *p, ValueKind kind)
 {
-    Value *out = new_value(p, kind);
+    PickleValue *out = new_value(p, kind);
     take_marked(p, out);
     vec_push(p->arena, &p->stack, out);
 }
 
 static void append(Unpickler *p, int n)
 {
-    Value *item[2] = {NULL, NULL};
+    PickleValue *item[2] = {NULL, NULL};
     for (int i = n - 1; i >= 0; i--)
         item[i] = pop(p);
-    Value *to = top(p);
+    PickleValue *to = top(p);
     for (int i = 0; i < n; i++)
         vec_push(p->arena, &to->items, item[i]);
 }
@@ -388,12 +388,12 @@ static bool read_joining_op(Unpickler *p, char op)
         pop(p);
         return true;
     case '2': {
-        Value *again = top(p); /* which may put one on an empty stack */
+        PickleValue *again = top(p); /* which may put one on an empty stack */
         vec_push(p->arena, &p->stack, again);
         return true;
     }
     case '1': {
-        Value none = {.kind = VALUE_LIST};
+        PickleValue none = {.kind = VALUE_LIST};
         take_marked(p, &none);
         return true;
     }
@@ -405,7 +405,7 @@ static bool read_joining_op(Unpickler *p, char op)
 /* Opcodes of classes and calls. */
 static bool read_object_op(Unpickler *p, char op)
 {
-    Value *args;
+    PickleValue *args;
     switch (op) {
     case 'c': {
         Str module = take_line(p);
@@ -413,7 +413,7 @@ static bool read_object_op(Unpickler *p, char op)
         return true;
     }
     case '\x93': {
-        Value *name = pop(p), *module = pop(p);
+        PickleValue *name = pop(p), *module = pop(p);
         push_name(p, module->text, name->text);
         return true;
     }
@@ -427,10 +427,10 @@ static bool read_object_op(Unpickler *p, char op)
         top(p)->state = args;
         return true;
     case 'o': {
-        Value *all = new_value(p, VALUE_LIST);
+        PickleValue *all = new_value(p, VALUE_LIST);
         take_marked(p, all);
-        Value *name = all->items.n > 0 ? all->items.at[0] : new_value(p, VALUE_NONE);
-        Value some = {.kind = VALUE_LIST};
+        PickleValue *name = all->items.n > 0 ? all->items.at[0] : new_value(p, VALUE_NONE);
+        PickleValue some = {.kind = VALUE_LIST};
         for (int i = 1; i < all->items.n; i++)
             vec_push(p->arena, &some.items, all->items.at[i]);
         make_object(p, name, &some);
@@ -486,7 +486,7 @@ static bool read_memo_op(Unpickler *p, char op)
 
 /* ---- as JSON ---- */
 
-static Json *written(Unpickler *p, const Value *value, int depth);
+static Json *written(Unpickler *p, const PickleValue *value, int depth);
 
 /* Whether so much more may be written. A text counts as values too: a few bytes may name it often,
  * or quote its quotes. */
@@ -504,7 +504,7 @@ static Json *written_text(Unpickler *p, Str text)
 }
 
 /* A key that is no text, as JSON. */
-static void write_key(Unpickler *p, const Value *key, int depth, Buf *out)
+static void write_key(Unpickler *p, const PickleValue *key, int depth, Buf *out)
 {
     Json *json = written(p, key, depth);
     if (!error_is_set(p->err))
@@ -513,7 +513,7 @@ static void write_key(Unpickler *p, const Value *key, int depth, Buf *out)
     json_free(json);
 }
 
-static Json *written_list(Unpickler *p, const Value *value, int depth)
+static Json *written_list(Unpickler *p, const PickleValue *value, int depth)
 {
     Json *out = json_array();
     for (int i = 0; i < value->items.n && !error_is_set(p->err); i++)
@@ -521,11 +521,11 @@ static Json *written_list(Unpickler *p, const Value *value, int depth)
     return out;
 }
 
-static Json *written_dict(Unpickler *p, const Value *value, int depth)
+static Json *written_dict(Unpickler *p, const PickleValue *value, int depth)
 {
     Json *out = json_object();
     for (int i = 0; i + 1 < value->items.n && !error_is_set(p->err); i += 2) {
-        const Value *key = value->items.at[i];
+        const PickleValue *key = value->items.at[i];
         Buf text = buf_new(p->arena);
         if (key->kind == VALUE_TEXT)
             buf_add(&text, key->text);
@@ -536,7 +536,7 @@ static Json *written_dict(Unpickler *p, const Value *value, int depth)
     return out;
 }
 
-static Json *written_object(Unpickler *p, const Value *value, int depth)
+static Json *written_object(Unpickler *p, const PickleValue *value, int depth)
 {
     Json *out = json_object();
     json_set(out, "class", written_text(p, value->text));
@@ -546,7 +546,7 @@ static Json *written_object(Unpickler *p, const Value *value, int depth)
     return out;
 }
 
-static Json *written(Unpickler *p, const Value *value, int depth)
+static Json *written(Unpickler *p, const PickleValue *value, int depth)
 {
     if (depth > DEPTH_MAX)
         fail(p, "it is nested too deep, or inside of itself");

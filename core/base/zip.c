@@ -89,11 +89,11 @@ static bool find_directory(const Zip *zip, Directory *out, Error *err)
 
 typedef struct {
     uint64_t packed, size, local;
-} Place;
+} ZipPlace;
 
 /* The extra field 1 of a member has, in this order, those numbers that are too large for the
  * directory's own fields. */
-static bool read_zip64(Str extra, Place *place)
+static bool read_zip64(Str extra, ZipPlace *place)
 {
     uint64_t *const numbers[] = {&place->size, &place->packed, &place->local};
     while (extra.n >= 4) {
@@ -125,7 +125,7 @@ static bool is_inside(Str name)
 
 /* The bytes behind the local header, whose name and extra field may be longer than the directory's.
  */
-static bool find_bytes(const Zip *zip, const Place *place, ZipMember *member, Error *err)
+static bool find_bytes(const Zip *zip, const ZipPlace *place, ZipMember *member, Error *err)
 {
     Str bytes = zip->source->text;
     if (!has_mark(bytes, place->local, LOCAL_BYTES, "PK\3\4"))
@@ -166,7 +166,7 @@ static bool read_member(Zip *zip, Arena *arena, Str directory, uint64_t *at, Err
         return fail(zip, err, "the directory of the zip file is damaged");
     Str name = {entry.s + CENTRAL_BYTES, (size_t)n_name};
     uint64_t method = number_at(entry, 10, 2);
-    Place place = {number_at(entry, 20, 4), number_at(entry, 24, 4), number_at(entry, 42, 4)};
+    ZipPlace place = {number_at(entry, 20, 4), number_at(entry, 24, 4), number_at(entry, 42, 4)};
     ZipMember member = {.name = name, .crc = (uint32_t)number_at(entry, 16, 4)};
     member.deflated = method == DEFLATED;
     if (!read_zip64((Str){name.s + n_name, (size_t)n_extra}, &place))

@@ -16,14 +16,14 @@
 typedef struct {
     const char *name, *before, *after;
     const char *origin;
-} PolicyLine;
+} DecisionLine;
 
 typedef struct {
     const Session *session;
     Arena *arena;
     Repinned pins;
     bool own; /* for the propagator that made the plan */
-    PolicyLine *line;
+    DecisionLine *line;
     Folded folded;
     Buf *out;
 } Lua;
@@ -55,25 +55,25 @@ static const char *origin_of(const Lua *lua, int i)
     return text.s;
 }
 
-static PolicyLine read_line(const Lua *lua, int i)
+static DecisionLine read_line(const Lua *lua, int i)
 {
     Buf text = buf_marked(lua->arena);
     decision_lua(lua->session, &lua->pins.decision[i], &text);
     const TextSpan *name = text_find(buf_text(&text), SPAN_NAME);
     Str all = buf_str(&text);
     size_t begin = name ? name->at : all.n, end = name ? begin + name->n : all.n;
-    return (PolicyLine){.before = arena_str(lua->arena, (Str){all.s, begin}),
-                        .name = arena_str(lua->arena, (Str){all.s + begin, end - begin}),
-                        .after = arena_str(lua->arena, (Str){all.s + end, all.n - end}),
-                        .origin = origin_of(lua, i)};
+    return (DecisionLine){.before = arena_str(lua->arena, (Str){all.s, begin}),
+                          .name = arena_str(lua->arena, (Str){all.s + begin, end - begin}),
+                          .after = arena_str(lua->arena, (Str){all.s + end, all.n - end}),
+                          .origin = origin_of(lua, i)};
 }
 
 static void fold_lines(Lua *lua)
 {
     FoldItem *item = arena_array(lua->arena, FoldItem, lua->pins.n + 1);
-    lua->line = arena_array(lua->arena, PolicyLine, lua->pins.n + 1);
+    lua->line = arena_array(lua->arena, DecisionLine, lua->pins.n + 1);
     for (int i = 0; i < lua->pins.n; i++) {
-        PolicyLine *line = &lua->line[i];
+        DecisionLine *line = &lua->line[i];
         *line = read_line(lua, i);
         const char *rest =
             arena_printf(lua->arena, "%zu %zu %s%s%s", strlen(line->before), strlen(line->after),
@@ -99,7 +99,7 @@ static const Decision *folded_order(const Lua *lua)
     return out;
 }
 
-static void put_origin(const Lua *lua, const PolicyLine *line, const char *indent,
+static void put_origin(const Lua *lua, const DecisionLine *line, const char *indent,
                        const char **last)
 {
     if (*last && strcmp(*last, line->origin) == 0)
@@ -114,7 +114,7 @@ static void put_lines(const Lua *lua, const FoldLoop *loop, const char *indent)
     const char *last = NULL;
     for (int i = 0; i < loop->n_lines; i++) {
         const FoldLine *at = &loop->line[i];
-        const PolicyLine *line = &lua->line[at->item];
+        const DecisionLine *line = &lua->line[at->item];
         put_origin(lua, line, indent, &last);
         buf_printf(lua->out, "%s%s", indent, line->before);
         if (at->n > 0)

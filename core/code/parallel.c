@@ -15,14 +15,14 @@ typedef struct {
     const Mesh *mesh;
     MatmulRoles roles;
     Parallel *out;
-} Reading;
+} ParallelReading;
 
-static void unsaid(Reading *f, const char *text)
+static void unsaid(ParallelReading *f, const char *text)
 {
     vec_push(f->arena, &f->out->unsaid, text);
 }
 
-static const char *op_label(const Reading *f, int32_t op)
+static const char *op_label(const ParallelReading *f, int32_t op)
 {
     return arena_str(f->arena, label_op(f->session, f->arena, op));
 }
@@ -35,7 +35,7 @@ static AtomSet cut_at(const OpCut *cut, int index)
 }
 
 /* The axes in the set do this; other uses are told by the caller. */
-static void use_axes(Reading *f, AtomSet atoms, ParallelUse use)
+static void use_axes(ParallelReading *f, AtomSet atoms, ParallelUse use)
 {
     for (int a = 0; a < f->mesh->n_axes; a++)
         if (atoms & mesh_axis_atoms(f->mesh, a))
@@ -60,7 +60,7 @@ static int tensor_dim(const MatmulRole *role)
     return -1;
 }
 
-static void find_weights(Reading *f)
+static void find_weights(ParallelReading *f)
 {
     bool told = false;
 
@@ -85,7 +85,7 @@ static void find_weights(Reading *f)
     }
 }
 
-static void find_inputs(Reading *f)
+static void find_inputs(ParallelReading *f)
 {
     const Graph *graph = f->session->graph;
 
@@ -110,7 +110,7 @@ static void find_inputs(Reading *f)
     }
 }
 
-static void find_stages(Reading *f)
+static void find_stages(ParallelReading *f)
 {
     const Decided *decided = f->plan->decided;
     AtomSet fixed = stages_atoms(f->plan);
@@ -131,7 +131,7 @@ static void find_stages(Reading *f)
 }
 
 /* Products of the axes of each use. */
-static void multiply(Reading *f)
+static void multiply(ParallelReading *f)
 {
     struct {
         ParallelUse use;
@@ -159,7 +159,7 @@ static void multiply(Reading *f)
 }
 
 /* Systems shard every column and row matmul, or none. */
-static void find_whole(Reading *f)
+static void find_whole(ParallelReading *f)
 {
     AtomSet tensor = 0;
     int32_t first = -1;
@@ -181,7 +181,7 @@ static void find_whole(Reading *f)
 }
 
 /* Stages of unlike length: how many row matmuls each has. */
-static void find_lengths(Reading *f)
+static void find_lengths(ParallelReading *f)
 {
     const Stages *stages = f->plan->decided->stages;
     int *n = stages ? arena_array(f->arena, int, stages->n + 1) : NULL;
@@ -203,7 +203,7 @@ static void find_lengths(Reading *f)
 
 /* ---- what is stored, recomputed, in which type ---- */
 
-static void find_stored(Reading *f)
+static void find_stored(ParallelReading *f)
 {
     const Decided *decided = f->plan->decided;
     AtomSet atoms = 0;
@@ -221,7 +221,7 @@ static void find_stored(Reading *f)
         f->out->shards *= atoms & mesh_axis_atoms(f->mesh, a) ? f->mesh->axes[a].size : 1;
 }
 
-static void find_sequence_parallel(Reading *f)
+static void find_sequence_parallel(ParallelReading *f)
 {
     for (int i = 0; i < f->roles.n && !f->out->sequence_parallel; i++) {
         int32_t t = f->roles.at[i].stream;
@@ -236,7 +236,7 @@ static void find_sequence_parallel(Reading *f)
     }
 }
 
-static void find_recomputed(Reading *f)
+static void find_recomputed(ParallelReading *f)
 {
     const Inferred *inferred = f->session->inferred;
     int n = 0, n_roles = 0;
@@ -249,7 +249,7 @@ static void find_recomputed(Reading *f)
     f->out->recompute_whole = 2 * n_roles > f->roles.n;
 }
 
-static void find_type(Reading *f)
+static void find_type(ParallelReading *f)
 {
     for (int i = 0; i < f->roles.n && !f->out->low; i++) {
         const MatmulRole *role = &f->roles.at[i];
@@ -259,7 +259,7 @@ static void find_type(Reading *f)
     }
 }
 
-static void find_order(Reading *f)
+static void find_order(ParallelReading *f)
 {
     if (f->mesh->devices)
         unsaid(f, "which device is at each position of the mesh");
@@ -268,7 +268,7 @@ static void find_order(Reading *f)
 Parallel parallel_of(Arena *arena, const Session *session)
 {
     Parallel out = {.n_virtual = 1, .shards = 1};
-    Reading f = {arena, session, session->plan, session->mesh, {0}, &out};
+    ParallelReading f = {arena, session, session->plan, session->mesh, {0}, &out};
 
     f.roles = roles_find(arena, session->inferred);
     find_stages(&f);

@@ -189,24 +189,24 @@ static void put_part(Moments *m, double from, double to, int stage, int part, in
 typedef struct {
     double from, to;
     int32_t id;
-} Placed;
+} PlacedMoments;
 
 static int earlier_first(const void *left, const void *right)
 {
-    const Placed *a = left, *b = right;
+    const PlacedMoments *a = left, *b = right;
     if (a->from != b->from)
         return a->from < b->from ? -1 : 1;
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static int place_blocks(const Moments *m, Placed *out)
+static int place_blocks(const Moments *m, PlacedMoments *out)
 {
     int n = 0;
     for (int32_t i = 0; i < m->table->n_blocks; i++) {
         const Block *block = &m->table->block[i];
         if (!m->holds[block->stage])
             continue;
-        Placed placed = {block->start_us, block->end_us, i};
+        PlacedMoments placed = {block->start_us, block->end_us, i};
         double middle = (placed.from + placed.to) / 2;
         if (block->pair >= 0 && i < block->pair)
             placed.to = middle;
@@ -221,7 +221,7 @@ static int place_blocks(const Moments *m, Placed *out)
 
 static void run_schedule(Moments *m)
 {
-    Placed *placed = arena_array(m->scratch, Placed, m->table->n_blocks);
+    PlacedMoments *placed = arena_array(m->scratch, PlacedMoments, m->table->n_blocks);
     int n = place_blocks(m, placed);
     for (int i = 0; i < n; i++) {
         const Block *block = &m->table->block[placed[i].id];

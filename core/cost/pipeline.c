@@ -116,11 +116,11 @@ typedef struct {
     const Plan *plan;
     StagePrice *price;
     const Reshard *reshard;
-} Pricing;
+} StagePricing;
 
 static void add_step(void *context, const PricedStep *step)
 {
-    const Pricing *pricing = context;
+    const StagePricing *pricing = context;
     StagePrice *price = &pricing->price[step->stage];
     if (streams_have(pricing->plan, pricing->reshard, step))
         return;
@@ -359,7 +359,7 @@ const Pipeline *pipeline_price(Plan *plan)
         add_op(plan, price, plan->inferred->program[i]);
     for (int i = 0; i < plan->moved->n_reshards; i++)
         pipeline_visit_steps(plan, &plan->moved->reshards[i], add_step,
-                             &(Pricing){plan, price, &plan->moved->reshards[i]});
+                             &(StagePricing){plan, price, &plan->moved->reshards[i]});
     Pipeline *out = arena_make(plan->arena, Pipeline);
     *out = (Pipeline){.streams = streams_make(plan), .stage = price};
     out->lanes = lanes_of(plan, scratch);

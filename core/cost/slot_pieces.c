@@ -12,7 +12,7 @@ typedef struct {
     int64_t at; /* where in the program */
     int order;  /* of equal ones */
     SlotPiece piece;
-} Placed;
+} PlacedPiece;
 
 typedef struct {
     const Plan *plan;
@@ -21,13 +21,13 @@ typedef struct {
     BlockPass pass;
     const int32_t *place; /* per op: its place in the program */
     Arena *scratch;
-    Vec(Placed) all;
+    Vec(PlacedPiece) all;
 } Filling;
 
 static void add(Filling *f, int64_t at, SlotPiece piece)
 {
     if (piece.us > 0)
-        vec_push(f->scratch, &f->all, ((Placed){at, f->all.n, piece}));
+        vec_push(f->scratch, &f->all, ((PlacedPiece){at, f->all.n, piece}));
 }
 
 /* Whether that pass of the schedule runs an op of the backward pass. */
@@ -76,7 +76,7 @@ static void add_traffic(Filling *f)
 
 static int by_place(const void *left, const void *right)
 {
-    const Placed *a = left, *b = right;
+    const PlacedPiece *a = left, *b = right;
     return a->at != b->at ? (a->at > b->at ? 1 : -1)
                           : (a->order > b->order) - (a->order < b->order);
 }

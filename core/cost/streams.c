@@ -13,20 +13,20 @@ typedef struct {
     int unit;                            /* layers.h: a part; -1 */
     double ops_us, gather_us, reduce_us; /* the last two: of each micro-batch */
     double once_gather_us, once_reduce_us;
-} Run;
+} UnitRun;
 
-typedef Vec(Run) Runs;
+typedef Vec(UnitRun) UnitRuns;
 
 typedef struct {
     Plan *plan;
     Arena *scratch;
     LayerParts layers;
     int32_t *run_of; /* per op: in the runs of its stage and pass */
-    Runs *runs;      /* per stage: of the forward pass, then of the backward pass */
+    UnitRuns *runs;  /* per stage: of the forward pass, then of the backward pass */
     Buckets buckets;
     Vec(StreamTraffic) traffic;
     const Reshard *reshard; /* that is being visited */
-} Making;
+} StreamMaking;
 
 static const Machine *machine_of_stage(const Plan *plan, int stage)
 {
@@ -55,13 +55,13 @@ bool streams_have(const Plan *plan, const Reshard *reshard, const PricedStep *st
 
 /* ---- units ---- */
 
-static Runs *runs_of(const Making *m, int stage, bool forward)
+static UnitRuns *runs_of(const StreamMaking *m, int stage, bool forward)
 {
     return &m->runs[2 * stage + !forward];
 }
 
 /* The unit of an op; of a sum of gradients that of their parameter. */
-static int unit_of(const Making *m, int32_t op)
+static int unit_of(const StreamMaking *m, int32_t op)
 {
     const Graph *graph = m->plan->inferred->graph;
     int unit = layer_of_op(&m->layers, graph, op);
@@ -71,18 +71,18 @@ static int unit_of(const Making *m, int32_t op)
 }
 
 /* The run of a unit; without a unit of its own an op belongs to the run before. */
-static int join_run(const Making *m, Runs *runs, int unit)
+static int join_run(const StreamMaking *m, UnitRuns *runs, int unit)
 {
     if (unit < 0 && runs->n > 0)
         return runs->n - 1;
     for (int i = runs->n - 1; i >= 0; i--)
         if (runs->at[i].unit == unit)
             return i;
-    vec_push(m->scratch, runs, ((Run){.unit = unit}));
+    vec_push(m->scratch, runs, ((UnitRun){.unit = unit}));
     return runs->n - 1;
 }
 
-static void find_runs(Making *m)
+static void find_runs(StreamMaking *m)
 {
     const Inferred *inferred = m->plan->inferred;
     const Stages *stages = m->plan->decided->stages;
@@ -91,7 +91,7 @@ static void find_runs(Making *m)
         int s = stages->of_op[op], phase = plan_phase(m->plan, op);
         if (s < 0 || phase == 1 + PHASE_UPDATE)
             continue;
-        Runs *runs = runs_of(m, s, phase == 1 + PHASE_FORWARD);
+        UnitRuns *runs = runs_of(m, s, phase == 1 + PHASE_FORWARD);
         int at = join_run(m, runs, unit_of(m, op));
         m->run_of[op] = at;
         runs->at[at].ops_us += m->plan->priced->op_us[op] + op_comm_us(m->plan, op);
@@ -99,7 +99,7 @@ static void find_runs(Making *m)
 }
 
 /* The run of a unit in a pass; the last one if it has none there. */
-static Run *find_run(Runs *runs, int unit)
+static UnitRun *find_run(UnitRuns *runs, int unit)
 {
     for (int i = 0; i < runs->n; i++)
         if (runs->at[i].unit == unit)
@@ -132,7 +132,7 @@ void buckets_add(Buckets *buckets, int stage, int unit, const PricedStep *step)
 }
 
 /* A collective that ops wait for, between those of its reader. */
-static void add_to_ops(Making *m, const PricedStep *step)
+static void add_to_ops(StreamMaking *m, const PricedStep *step)
 {
     int32_t op = step->for_op;
     if (op < 0 || (step->when != WHEN_FORWARD && step->when != WHEN_BACKWARD) ||
@@ -143,7 +143,7 @@ static void add_to_ops(Making *m, const PricedStep *step)
 
 static void add_step(void *context, const PricedStep *step)
 {
-    Making *m = context;
+    StreamMaking *m = context;
     if (!streams_have(m->plan, m->reshard, step)) {
         add_to_ops(m, step);
         return;
@@ -159,7 +159,7 @@ double streams_bucket_us(const Machine *machine, const Mesh *mesh, StepKind kind
     return whole > 0 ? price_step(machine, mesh, kind, atoms, whole).us : 0;
 }
 
-static void add_to_run(Run *run, const BucketKey *key, double us)
+static void add_to_run(UnitRun *run, const BucketKey *key, double us)
 {
     bool gathers = key->kind == STEP_ALL_GATHER, once = key->when == WHEN_ONCE;
     *(gathers ? once ? &run->once_gather_us : &run->gather_us
@@ -167,7 +167,7 @@ static void add_to_run(Run *run, const BucketKey *key, double us)
               : &run->reduce_us) += us;
 }
 
-static void price_bucket(Making *m, const Bucket *bucket)
+static void price_bucket(StreamMaking *m, const Bucket *bucket)
 {
     const BucketKey *key = &bucket->key;
     StepKind kind = (StepKind)key->kind;
@@ -175,7 +175,7 @@ static void price_bucket(Making *m, const Bucket *bucket)
     bool forward = when == WHEN_ONCE ? kind == STEP_ALL_GATHER : when == WHEN_FORWARD;
     double us = streams_bucket_us(machine_of_stage(m->plan, key->stage), m->plan->mesh, kind,
                                   key->atoms, bucket->bytes);
-    Run *run = find_run(runs_of(m, key->stage, forward), key->unit);
+    UnitRun *run = find_run(runs_of(m, key->stage, forward), key->unit);
     if (us <= 0)
         return;
     if (run)
@@ -199,18 +199,18 @@ static void price_bucket(Making *m, const Bucket *bucket)
 
 /* ---- the two queues ---- */
 
-static double gathers_of(const Run *run, bool once)
+static double gathers_of(const UnitRun *run, bool once)
 {
     return run->gather_us + (once ? run->once_gather_us : 0);
 }
 
 /* When both queues of a pass have ended. The next unit is gathered before this one's gradients are
  * reduced. */
-static double ended_us(const Runs *runs, bool overlaps, bool once)
+static double ended_us(const UnitRuns *runs, bool overlaps, bool once)
 {
     double ops_us = 0, buckets_us = 0, ready_us = 0; /* ready_us: the unit's parameters are there */
     for (int i = 0; i < runs->n; i++) {
-        const Run *run = &runs->at[i];
+        const UnitRun *run = &runs->at[i];
         double reduce_us = run->reduce_us + (once ? run->once_reduce_us : 0);
         if (i == 0 || !overlaps)
             ready_us = buckets_us = fmax(buckets_us, ops_us) + gathers_of(run, once);
@@ -227,7 +227,7 @@ static double ended_us(const Runs *runs, bool overlaps, bool once)
     return fmax(ops_us, buckets_us);
 }
 
-static double ops_of(const Runs *runs)
+static double ops_of(const UnitRuns *runs)
 {
     double us = 0;
     for (int i = 0; i < runs->n; i++)
@@ -237,7 +237,7 @@ static double ops_of(const Runs *runs)
 
 /* Gives the rows of a stage that run at that time, and in which pass, their parts of `exposed_us`,
  * and what they take from the ops beside them. */
-static void expose(Making *m, int stage, When when, bool gathers, bool all, double exposed_us)
+static void expose(StreamMaking *m, int stage, When when, bool gathers, bool all, double exposed_us)
 {
     const Plan *plan = m->plan;
     double alone_us = 0;
@@ -258,12 +258,12 @@ static void expose(Making *m, int stage, When when, bool gathers, bool all, doub
         }
 }
 
-static void expose_stage(Making *m, int s)
+static void expose_stage(StreamMaking *m, int s)
 {
     Pass overlap = m->plan->decided->stages->overlap;
     bool under_forward = overlap == PASS_FORWARD || overlap == PASS_BOTH;
     bool under_backward = overlap == PASS_BACKWARD || overlap == PASS_BOTH;
-    const Runs *forward = runs_of(m, s, true), *backward = runs_of(m, s, false);
+    const UnitRuns *forward = runs_of(m, s, true), *backward = runs_of(m, s, false);
     double forward_us = ended_us(forward, under_forward, false);
     double backward_us = ended_us(backward, under_backward, false);
     expose(m, s, WHEN_FORWARD, true, true, forward_us - ops_of(forward));
@@ -276,13 +276,13 @@ const Streams *streams_make(Plan *plan)
 {
     const Stages *stages = plan->decided->stages;
     int n_ops = plan->inferred->graph->n_ops;
-    Making m = {.plan = plan, .scratch = arena_new()};
+    StreamMaking m = {.plan = plan, .scratch = arena_new()};
     Streams *out = arena_make(plan->arena, Streams);
     if (plan->inferred->forward) {
         m.buckets = buckets_new(m.scratch);
         m.layers = layer_parts(m.scratch, plan->inferred);
         m.run_of = arena_array(m.scratch, int32_t, n_ops);
-        m.runs = arena_array(m.scratch, Runs, 2 * stages->n);
+        m.runs = arena_array(m.scratch, UnitRuns, 2 * stages->n);
         for (int32_t op = 0; op < n_ops; op++)
             m.run_of[op] = -1;
         find_runs(&m);

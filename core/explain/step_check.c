@@ -23,19 +23,19 @@ enum {
 };
 
 /* What an op makes of a value over an axis. */
-typedef enum { MADE_COMPLETE, MADE_PARTIAL, MADE_OTHERWISE, MADE_SHARDED } Made;
+typedef enum { MADE_COMPLETE, MADE_PARTIAL, MADE_OTHERWISE, MADE_SHARDED } MadeAs;
 
-typedef enum { HINT_SUM, HINT_NO_SUM, HINT_NO_MEAN, HINT_DRAW, HINT_NONE } Hint;
+typedef enum { HINT_SUM, HINT_NO_SUM, HINT_NO_MEAN, HINT_DRAW, HINT_NONE } StepHint;
 
 /* The first row that fits counts. %s in `so`: the op that reads the value first; %d: the ranks
  * along the axes. */
 typedef struct {
     unsigned about;
-    Made made;
+    MadeAs made;
     unsigned assumed; /* by bit */
     Level level;
     const char *code, *so;
-    Hint hint;
+    StepHint hint;
 } Contradiction;
 
 enum {
@@ -120,7 +120,7 @@ static About about_of(const Plan *plan, int32_t tensor, Assumed assumed)
     return sums ? OF_NORM : OF_VALUE;
 }
 
-static Made made_over(const Sharding *computed, int atom)
+static MadeAs made_over(const Sharding *computed, int atom)
 {
     if (cuts_used(computed->dim, computed->n_dims, -1) >> atom & 1)
         return MADE_SHARDED;
@@ -130,7 +130,7 @@ static Made made_over(const Sharding *computed, int atom)
                                   : MADE_OTHERWISE;
 }
 
-static int row_of(About about, Made made, Assumed assumed)
+static int row_of(About about, MadeAs made, Assumed assumed)
 {
     for (int i = 0; i < N_ROWS; i++)
         if (rows[i].about >> about & 1 && rows[i].made == made && rows[i].assumed >> assumed & 1)
@@ -176,7 +176,7 @@ static void compare_assumption(Plan *plan, int at, ContradictedList *list)
                                      : assumed_over(plan, assumption->tensor, atom);
         if (!(decision->axes & atom) || last != decision)
             continue; /* a later one holds */
-        Made made = made_over(shardings_at(plan->shardings, computed), a);
+        MadeAs made = made_over(shardings_at(plan->shardings, computed), a);
         int row = row_of(about, made, decision->assumed);
         if (row >= 0)
             axes[row] |= atom;
@@ -210,7 +210,7 @@ static const char *hint_of(Plan *plan, const Contradicted *it)
     int32_t t = it->tensor, from = it->computed, to;
     Buf out = buf_new(plan->arena);
     Sharding sharding = *shardings_at(plan->shardings, from);
-    Hint hint = rows[it->row].hint;
+    StepHint hint = rows[it->row].hint;
     if (hint == HINT_NONE)
         return "";
     if (hint == HINT_DRAW)

@@ -35,10 +35,10 @@ typedef struct {
     const char *operator;
     int from; /* the input that the search goes on from */
     StepMeaning meaning;
-} Step;
+} AttentionStep;
 
 /* From the last MatMul up to the softmax. */
-static const Step weight_steps[] = {
+static const AttentionStep weight_steps[] = {
     {"Cast", 0, STEP_PASS},
     {"Identity", 0, STEP_PASS},
     {"Dropout", 0, STEP_PASS},
@@ -47,7 +47,7 @@ static const Step weight_steps[] = {
 };
 
 /* From the softmax up to the product of queries and keys. */
-static const Step score_steps[] = {
+static const AttentionStep score_steps[] = {
     {"Cast", 0, STEP_PASS},
     {"Identity", 0, STEP_PASS},
     {"Mul", 0, STEP_SCALE},
@@ -62,7 +62,7 @@ static const Step score_steps[] = {
 };
 
 /* From an operand of that product up: scales of queries or keys. */
-static const Step factor_steps[] = {
+static const AttentionStep factor_steps[] = {
     {"Mul", 0, STEP_SCALE},
     {"Mul", 1, STEP_SCALE},
     {"Div", 0, STEP_DIVIDE},
@@ -132,7 +132,7 @@ static bool removes_nan(Match *m, int32_t op)
            one_number(m, in[1], &zero) && zero == 0 && keep(m, test);
 }
 
-static bool add_mask(Match *m, const Step *step, int32_t op)
+static bool add_mask(Match *m, const AttentionStep *step, int32_t op)
 {
     StepMeaning meaning = step->meaning;
     double number;
@@ -156,7 +156,7 @@ static bool limit(Match *m)
     return true;
 }
 
-static bool apply_step(Match *m, const Step *step, int32_t op)
+static bool apply_step(Match *m, const AttentionStep *step, int32_t op)
 {
     const int32_t *in = op_inputs(m->graph, op);
     double number;
@@ -187,12 +187,12 @@ static bool apply_step(Match *m, const Step *step, int32_t op)
 
 /* Goes up from the tensor to an op of that name, trying every row that fits; -1 if no path leads
  * there. */
-static int32_t climb(Match *m, const Step *steps, int32_t tensor, const char *end)
+static int32_t climb(Match *m, const AttentionStep *steps, int32_t tensor, const char *end)
 {
     int32_t op = maker_of(m, tensor);
     if (op < 0 || is_op(m, op, end))
         return op;
-    for (const Step *step = steps; step->operator; step++) {
+    for (const AttentionStep *step = steps; step->operator; step++) {
         Match before = *m;
         if (!is_op(m, op, step->operator) || m->graph->ops[op].n_inputs <= step->from)
             continue;
@@ -209,7 +209,7 @@ static int32_t climb(Match *m, const Step *steps, int32_t tensor, const char *en
 /* Removes scales from an operand of the product; returns the operand before them. */
 static int32_t without_scale(Match *m, int32_t tensor)
 {
-    for (const Step *step = factor_steps; step->operator; step++) {
+    for (const AttentionStep *step = factor_steps; step->operator; step++) {
         int32_t op = maker_of(m, tensor);
         if (is_op(m, op, step->operator) && apply_step(m, step, op))
             return without_scale(m, op_inputs(m->graph, op)[step->from]);

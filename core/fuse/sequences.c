@@ -14,20 +14,21 @@ typedef struct {
     int32_t tensor; /* -1: it is part `part` of op `split` */
     int32_t split;
     int part;
-} Element;
+} GrownElement;
 
-typedef Vec(Element) Elements;
+typedef Vec(GrownElement) GrownElements;
 
 typedef struct {
     const Inferred *inferred;
     const Graph *graph;
     Arena *arena, *scratch;
     GraphBuilder *builder;
-    const Elements **held; /* per tensor: the elements of a sequence; NULL if they are not known */
-    bool *apart;           /* per op: it is replaced */
-    bool *wanted;          /* per op: tensors that this SplitToSequence makes are read */
-    int32_t **part;        /* per op: of the new graph, what this SplitToSequence makes */
-    int32_t *now;          /* per tensor: what it is in the new graph */
+    const GrownElements *
+        *held;      /* per tensor: the elements of a sequence; NULL if they are not known */
+    bool *apart;    /* per op: it is replaced */
+    bool *wanted;   /* per op: tensors that this SplitToSequence makes are read */
+    int32_t **part; /* per op: of the new graph, what this SplitToSequence makes */
+    int32_t *now;   /* per tensor: what it is in the new graph */
     Vec(int32_t) lines;
 } Apart;
 
@@ -41,7 +42,7 @@ static int32_t input_of(const Apart *a, int32_t op, int i)
     return i < a->graph->ops[op].n_inputs ? op_inputs(a->graph, op)[i] : -1;
 }
 
-static const Elements *held_by_input(const Apart *a, int32_t op)
+static const GrownElements *held_by_input(const Apart *a, int32_t op)
 {
     int32_t t = input_of(a, op, 0);
     return t < 0 ? NULL : a->held[t];
@@ -62,25 +63,25 @@ static bool position(const Apart *a, int32_t op, int i, int n, int n_places, int
 
 /* ---- what a sequence holds ---- */
 
-static Elements *constructed(Apart *a, int32_t op)
+static GrownElements *constructed(Apart *a, int32_t op)
 {
-    Elements *out = arena_make(a->scratch, Elements);
+    GrownElements *out = arena_make(a->scratch, GrownElements);
     for (int i = 0; i < a->graph->ops[op].n_inputs; i++)
-        vec_push(a->scratch, out, ((Element){.tensor = op_inputs(a->graph, op)[i]}));
+        vec_push(a->scratch, out, ((GrownElement){.tensor = op_inputs(a->graph, op)[i]}));
     return out;
 }
 
 /* SequenceInsert (sequence, tensor, at), SequenceErase (sequence, at). */
-static Elements *edited(Apart *a, int32_t op, bool insert)
+static GrownElements *edited(Apart *a, int32_t op, bool insert)
 {
-    const Elements *from = held_by_input(a, op);
+    const GrownElements *from = held_by_input(a, op);
     int at;
     if (!from || !position(a, op, insert ? 2 : 1, from->n, from->n + insert, &at))
         return NULL;
-    Elements *out = arena_make(a->scratch, Elements);
+    GrownElements *out = arena_make(a->scratch, GrownElements);
     for (int i = 0; i <= from->n; i++) {
         if (insert && i == at)
-            vec_push(a->scratch, out, ((Element){.tensor = input_of(a, op, 1)}));
+            vec_push(a->scratch, out, ((GrownElement){.tensor = input_of(a, op, 1)}));
         if (i < from->n && (insert || i != at))
             vec_push(a->scratch, out, from->at[i]);
     }
@@ -115,23 +116,23 @@ static const int64_t *split_sizes(const Apart *a, int32_t op, int *axis, int *n)
     return out;
 }
 
-static Elements *split(Apart *a, int32_t op)
+static GrownElements *split(Apart *a, int32_t op)
 {
     int axis, n;
     if (!split_sizes(a, op, &axis, &n))
         return NULL;
-    Elements *out = arena_make(a->scratch, Elements);
+    GrownElements *out = arena_make(a->scratch, GrownElements);
     for (int i = 0; i < n; i++)
-        vec_push(a->scratch, out, ((Element){.tensor = -1, .split = op, .part = i}));
+        vec_push(a->scratch, out, ((GrownElement){.tensor = -1, .split = op, .part = i}));
     return out;
 }
 
-static const Elements *made_by(Apart *a, int32_t op)
+static const GrownElements *made_by(Apart *a, int32_t op)
 {
     if (is(a, op, "SequenceConstruct"))
         return constructed(a, op);
     if (is(a, op, "SequenceEmpty"))
-        return arena_make(a->scratch, Elements);
+        return arena_make(a->scratch, GrownElements);
     if (is(a, op, "SequenceInsert") || is(a, op, "SequenceErase"))
         return edited(a, op, is(a, op, "SequenceInsert"));
     if (is(a, op, "SplitToSequence"))
@@ -142,7 +143,7 @@ static const Elements *made_by(Apart *a, int32_t op)
 /* Whether the op reads elements that are known. */
 static bool reads_known(const Apart *a, int32_t op)
 {
-    const Elements *from = held_by_input(a, op);
+    const GrownElements *from = held_by_input(a, op);
     int at;
     if (!from)
         return false;
@@ -152,7 +153,7 @@ static bool reads_known(const Apart *a, int32_t op)
            (is(a, op, "ConcatFromSequence") && from->n > 0 && from->n < OPERANDS_MAX);
 }
 
-static void want(Apart *a, const Element *element)
+static void want(Apart *a, const GrownElement *element)
 {
     if (element->tensor < 0)
         a->wanted[element->split] = true;
@@ -164,9 +165,9 @@ static bool find(Apart *a)
     const Graph *graph = a->graph;
     bool any = false;
     for (int32_t op = 0; op < graph->n_ops; op++) {
-        const Elements *made = graph->ops[op].n_outputs > 0 ? made_by(a, op) : NULL;
+        const GrownElements *made = graph->ops[op].n_outputs > 0 ? made_by(a, op) : NULL;
         bool reads = reads_known(a, op);
-        const Elements *from = reads ? held_by_input(a, op) : NULL;
+        const GrownElements *from = reads ? held_by_input(a, op) : NULL;
         any |= reads;
         a->apart[op] = made || reads;
         if (made)
@@ -252,12 +253,12 @@ static void emit_split(Apart *a, int32_t op)
     a->part[op] = part;
 }
 
-static int32_t element_now(const Apart *a, const Element *element)
+static int32_t element_now(const Apart *a, const GrownElement *element)
 {
     return element->tensor >= 0 ? a->now[element->tensor] : a->part[element->split][element->part];
 }
 
-static void emit_concat(Apart *a, int32_t op, const Elements *from)
+static void emit_concat(Apart *a, int32_t op, const GrownElements *from)
 {
     int32_t out = a->now[op_outputs(a->graph, op)[0]];
     int64_t axis = op_attr_int(a->graph, op, "axis", 0);
@@ -276,7 +277,7 @@ static void emit_concat(Apart *a, int32_t op, const Elements *from)
     add(a, op, "Concat", op_name(a->graph, op), inputs, from->n, &out, 1, &attr, 1);
 }
 
-static int32_t length_constant(Apart *a, int32_t op, const Elements *held)
+static int32_t length_constant(Apart *a, int32_t op, const GrownElements *held)
 {
     int64_t *n = arena_array(a->arena, int64_t, 1);
     const Shape scalar = {0};
@@ -291,7 +292,7 @@ static int32_t length_constant(Apart *a, int32_t op, const Elements *held)
 /* What reads elements of a sequence reads these tensors. */
 static void emit_apart(Apart *a, int32_t op)
 {
-    const Elements *held = held_by_input(a, op);
+    const GrownElements *held = held_by_input(a, op);
     int32_t from;
     int at;
     if (!held)
@@ -353,7 +354,7 @@ static bool take_apart(const Inferred *inferred, Graph **out, int *n_apart, Erro
     if (!inferred->listed || graph->n_bodies > 0)
         return true;
     Apart a = {.inferred = inferred, .graph = graph, .arena = graph->arena, .scratch = arena_new()};
-    a.held = arena_array(a.scratch, const Elements *, graph->n_tensors);
+    a.held = arena_array(a.scratch, const GrownElements *, graph->n_tensors);
     a.apart = arena_array(a.scratch, bool, graph->n_ops);
     a.wanted = arena_array(a.scratch, bool, graph->n_ops);
     a.part = arena_array(a.scratch, int32_t *, graph->n_ops);

@@ -170,9 +170,9 @@ static Run cursor_take(Cursor *cursor, int64_t at_most)
     return piece;
 }
 
-typedef Vec(Run) RunList;
+typedef Vec(Run) CutRuns;
 
-static void append_run(Arena *arena, RunList *list, Run run)
+static void append_run(Arena *arena, CutRuns *list, Run run)
 {
     if (list->n > 0 && list->at[list->n - 1].start + list->at[list->n - 1].length == run.start)
         list->at[list->n - 1].length += run.length;
@@ -181,7 +181,7 @@ static void append_run(Arena *arena, RunList *list, Run run)
 }
 
 /* Moves n elements to the end of list; drops them if list is NULL. */
-static void cursor_take_all(Cursor *cursor, int64_t n, Arena *arena, RunList *list)
+static void cursor_take_all(Cursor *cursor, int64_t n, Arena *arena, CutRuns *list)
 {
     while (n > 0) {
         Run piece = cursor_take(cursor, n);
@@ -201,7 +201,7 @@ bool runs_strided(Arena *arena, const Runs *in, int64_t n_blocks, int64_t n_part
     if (in->local_size / block_size > RUNS_MAX)
         return false;
 
-    RunList list = {0};
+    CutRuns list = {0};
     Cursor cursor = {.runs = in};
     for (int64_t at = 0; at < in->local_size; at += block_size) {
         int64_t length = min64(block_size, in->local_size - at), size = chunk_size(length, n_parts);

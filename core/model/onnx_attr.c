@@ -58,10 +58,10 @@ typedef struct {
     float f;
     const TensorData *tensor;
     int first_int, first_float, first_string;
-} Values;
+} AttrValues;
 
-static void read_attr_field(OnnxReader *reader, Wire *wire, const WireField *field, Values *values,
-                            Attr *attr)
+static void read_attr_field(OnnxReader *reader, Wire *wire, const WireField *field,
+                            AttrValues *values, Attr *attr)
 {
     switch (field->number) {
     case 1:
@@ -118,7 +118,7 @@ static void read_attr_field(OnnxReader *reader, Wire *wire, const WireField *fie
 
 /* Sets the attribute by its type. Returns false for types that no rule reads (lists of tensors or
  * graphs, types); those attributes are dropped. */
-static bool set_value(const OnnxReader *reader, const Values *values, Attr *attr)
+static bool set_value(const OnnxReader *reader, const AttrValues *values, Attr *attr)
 {
     switch (values->type != 0 ? values->type : values->seen) {
     case PROTO_FLOAT:
@@ -198,7 +198,7 @@ static void add_referenced(OnnxReader *reader, const Attr *from, int32_t name)
 }
 
 /* The attribute's name; a sparse tensor is read as the dense one that it represents. */
-static Str attr_name(const Values *values)
+static Str attr_name(const AttrValues *values)
 {
     return str_eq(values->name, STR("sparse_value")) ? STR("value") : values->name;
 }
@@ -206,12 +206,12 @@ static Str attr_name(const Values *values)
 void read_attr(OnnxReader *reader, Wire wire)
 {
     Attr attr = {0};
-    Values values = {.name = STR(""),
-                     .s = STR(""),
-                     .reference = STR(""),
-                     .first_int = reader->ints.n,
-                     .first_float = reader->floats.n,
-                     .first_string = reader->strings.n};
+    AttrValues values = {.name = STR(""),
+                         .s = STR(""),
+                         .reference = STR(""),
+                         .first_int = reader->ints.n,
+                         .first_float = reader->floats.n,
+                         .first_string = reader->strings.n};
     for (WireField field; wire_next(&wire, &field);)
         read_attr_field(reader, &wire, &field, &values, &attr);
     if (wire.file->failed)

@@ -17,15 +17,15 @@ typedef struct {
 typedef struct {
     int32_t load, code;
     int8_t expert, row; /* row -1: of an op that has no dim of tokens */
-} Place;
+} RoutedPlace;
 
 struct Routed {
     const Inferred *inferred;
     Vec(ExpertLoad) loads;
-    Place *tensor, *op;
+    RoutedPlace *tensor, *op;
 };
 
-static const Place nowhere = {.load = -1, .expert = -1, .row = -1};
+static const RoutedPlace nowhere = {.load = -1, .expert = -1, .row = -1};
 
 /* ---- what is expected ---- */
 
@@ -77,7 +77,7 @@ static double fill(const ExpertLoad *load, const Cut *cut, const Mesh *mesh)
 static double value_fill(const Routed *routed, int32_t tensor, const Sharding *sharding,
                          const Mesh *mesh)
 {
-    const Place *at = routed ? &routed->tensor[tensor] : &nowhere;
+    const RoutedPlace *at = routed ? &routed->tensor[tensor] : &nowhere;
     return at->load < 0 ? 1 : fill(&routed->loads.at[at->load], &sharding->dim[at->expert], mesh);
 }
 
@@ -96,7 +96,7 @@ double routed_move_fill(const Routed *routed, int32_t tensor, const Sharding *fr
 
 double routed_op_fill(const Routed *routed, int32_t op, const OpCut *cut, const Mesh *mesh)
 {
-    const Place *at = routed ? &routed->op[op] : &nowhere;
+    const RoutedPlace *at = routed ? &routed->op[op] : &nowhere;
     if (at->load < 0)
         return 1;
     const ExpertLoad *load = &routed->loads.at[at->load];
@@ -106,7 +106,7 @@ double routed_op_fill(const Routed *routed, int32_t op, const OpCut *cut, const 
 
 double routed_imbalance(const Routed *routed, int32_t op, const OpCut *cut, const Mesh *mesh)
 {
-    const Place *at = routed ? &routed->op[op] : &nowhere;
+    const RoutedPlace *at = routed ? &routed->op[op] : &nowhere;
     if (at->load < 0 || !cut || cut_is_whole(&cut->index[at->expert]))
         return 1;
     const ExpertLoad *load = &routed->loads.at[at->load];
@@ -159,7 +159,7 @@ static ExpertLoad load_of(Arena *arena, const Inferred *inferred, int32_t op)
     return load;
 }
 
-static int32_t code_of(const ExpertLoad *load, const Place *at)
+static int32_t code_of(const ExpertLoad *load, const RoutedPlace *at)
 {
     int64_t head[] = {load->n_experts, load->k, load->worst, at->expert, at->row};
     uint64_t hash = hash_bytes(head, sizeof head);
@@ -184,7 +184,7 @@ static int dim_of(const Operand *operand, int index)
 }
 
 /* The place of an op's index dims, as one of its operands has it. */
-static Place place_of_op(const Routed *routed, int32_t op)
+static RoutedPlace place_of_op(const Routed *routed, int32_t op)
 {
     const Graph *graph = routed->inferred->graph;
     const OpSpace *space = inferred_space(routed->inferred, op);
@@ -194,7 +194,7 @@ static Place place_of_op(const Routed *routed, int32_t op)
         const Operand *operand = &space->operand[o];
         if (t < 0 || operand->absent || operand->ignored || routed->tensor[t].load < 0)
             continue;
-        Place place = routed->tensor[t];
+        RoutedPlace place = routed->tensor[t];
         place.expert = (int8_t)index_of(operand, place.expert);
         place.row = (int8_t)index_of(operand, place.row);
         if (place.expert >= 0)
@@ -211,7 +211,7 @@ static void mark_outputs(Routed *routed, int32_t op)
     const OpSpace *space = program_space(routed->inferred, op);
     for (int o = at->n_inputs; o < at->n_inputs + at->n_outputs; o++) {
         int32_t t = graph->operands[at->input + o];
-        Place place = routed->op[op];
+        RoutedPlace place = routed->op[op];
         place.expert = (int8_t)dim_of(&space->operand[o], place.expert);
         place.row = (int8_t)dim_of(&space->operand[o], place.row);
         if (t < 0 || place.expert < 0 || place.row < 0)
@@ -243,9 +243,9 @@ static void mark_op(Arena *arena, Routed *routed, int32_t op)
     if (is_dispatch(routed->inferred->graph, op) && !space->no_rule) {
         const Operand *out = opspace_output(space, 0);
         vec_push(arena, &routed->loads, load_of(arena, routed->inferred, op));
-        routed->op[op] = (Place){.load = routed->loads.n - 1,
-                                 .expert = (int8_t)index_of(out, 1),
-                                 .row = (int8_t)index_of(out, 2)};
+        routed->op[op] = (RoutedPlace){.load = routed->loads.n - 1,
+                                       .expert = (int8_t)index_of(out, 1),
+                                       .row = (int8_t)index_of(out, 2)};
         if (routed->op[op].expert < 0) /* one expert: nothing is chosen */
             routed->op[op] = nowhere;
     } else {
@@ -268,8 +268,8 @@ Routed *routed_of(Arena *arena, const Inferred *inferred)
         return NULL;
     Routed *routed = arena_make(arena, Routed);
     *routed = (Routed){.inferred = inferred,
-                       .tensor = arena_array(arena, Place, graph->n_tensors),
-                       .op = arena_array(arena, Place, graph->n_ops)};
+                       .tensor = arena_array(arena, RoutedPlace, graph->n_tensors),
+                       .op = arena_array(arena, RoutedPlace, graph->n_ops)};
     for (int32_t t = 0; t < graph->n_tensors; t++)
         routed->tensor[t] = nowhere;
     for (int32_t op = 0; op < graph->n_ops; op++)

@@ -11,7 +11,7 @@ typedef struct {
     int copies;  /* of each stage: with two, the ranks behind the first half hold the second ones,
                     and micro-batches behind the first half enter there */
     StageTime *stage;
-} Asked;
+} AskedSchedule;
 
 /* ---- the request ---- */
 
@@ -40,20 +40,20 @@ static bool read_times(const Json *times, const char *key, int n, double *out, E
 }
 
 /* Ranks that do not hold second copies of the stages of others. */
-static int n_lanes(const Asked *asked)
+static int n_lanes(const AskedSchedule *asked)
 {
     return asked->p / asked->copies;
 }
 
-static int lane_of(const Asked *asked, int stage)
+static int lane_of(const AskedSchedule *asked, int stage)
 {
     return asked->in_a_v && stage >= n_lanes(asked) ? asked->n - 1 - stage : stage % n_lanes(asked);
 }
 
-static bool read_request(Arena *arena, const Json *request, Asked *out, Error *err)
+static bool read_request(Arena *arena, const Json *request, AskedSchedule *out, Error *err)
 {
     const Json *times = json_get(request, "times");
-    *out = (Asked){.kind = json_str(json_get(request, "kind"), "")};
+    *out = (AskedSchedule){.kind = json_str(json_get(request, "kind"), "")};
     const ScheduleKind *kind = schedule_kind(out->kind);
     out->in_a_v = kind && kind->in_a_v;
     out->copies = kind && kind->two_copies ? 2 : 1;
@@ -88,7 +88,7 @@ static bool read_request(Arena *arena, const Json *request, Asked *out, Error *e
 }
 
 /* Every rank is a lane, or every rank with the one that holds the other copies of its stages. */
-static const Lanes *lanes_of(Arena *arena, const Asked *asked)
+static const Lanes *lanes_of(Arena *arena, const AskedSchedule *asked)
 {
     Lanes *lanes = arena_make(arena, Lanes);
     int32_t *first = arena_array(arena, int32_t, asked->n + 1);
@@ -104,7 +104,7 @@ static const Lanes *lanes_of(Arena *arena, const Asked *asked)
     return lanes;
 }
 
-static const Schedule *make_timed(Arena *arena, const Asked *asked, Error *err)
+static const Schedule *make_timed(Arena *arena, const AskedSchedule *asked, Error *err)
 {
     Schedule *schedule = schedule_make(arena, asked->kind, asked->n, lanes_of(arena, asked),
                                        asked->m / asked->copies, err);
@@ -123,7 +123,7 @@ typedef struct {
 } RankWork;
 
 /* Of two copies a rank runs the first of one of its stages and the second of the other. */
-static void print_action(const Asked *asked, int rank, const Block *block, Buf *out)
+static void print_action(const AskedSchedule *asked, int rank, const Block *block, Buf *out)
 {
     bool second = asked->copies > 1 && (block->stage >= n_lanes(asked)) != (rank >= n_lanes(asked));
     buf_printf(out, "%d%c%d", block->stage,
@@ -139,8 +139,8 @@ static void count_in_flight(RankWork *work, const Block *block, bool trains)
 }
 
 /* Adds the block, or the pair whose first block it is. */
-static void add_block(const Asked *asked, int rank, const Schedule *schedule, const Block *block,
-                      RankWork *work)
+static void add_block(const AskedSchedule *asked, int rank, const Schedule *schedule,
+                      const Block *block, RankWork *work)
 {
     Buf name = buf_new(work->arena);
     work->busy += block->end_us - block->start_us;
@@ -162,7 +162,7 @@ static void add_block(const Asked *asked, int rank, const Schedule *schedule, co
     json_add(work->order, json_from_str(str_from(name.s)));
 }
 
-static RankWork *work_of(Arena *arena, const Asked *asked, const Schedule *schedule)
+static RankWork *work_of(Arena *arena, const AskedSchedule *asked, const Schedule *schedule)
 {
     RankWork *work = arena_array(arena, RankWork, asked->p);
     for (int r = 0; r < asked->p; r++)
@@ -182,7 +182,7 @@ static RankWork *work_of(Arena *arena, const Asked *asked, const Schedule *sched
 bool eval_schedule(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err)
 {
     (void)verb;
-    Asked asked;
+    AskedSchedule asked;
     const Schedule *schedule =
         read_request(arena, request, &asked, err) ? make_timed(arena, &asked, err) : NULL;
     if (!schedule)
@@ -208,7 +208,7 @@ bool eval_schedule(const char *verb, Arena *arena, const Json *request, Json *an
 
 /* The formula of DeepSeek-V3 (arXiv 2412.19437, table 2), for stages that take equally long. The
  * order is shorter where the halves of a backward differ. */
-static bool answer_dualpipe(const Asked *asked, Json *answer, Error *err)
+static bool answer_dualpipe(const AskedSchedule *asked, Json *answer, Error *err)
 {
     if (asked->n != asked->p)
         return error_kind(err, ERROR_OUT_OF_RANGE, "dualpipe has as many stages as ranks");
@@ -225,7 +225,7 @@ bool eval_schedule_bubble(const char *verb, Arena *arena, const Json *request, J
                           Error *err)
 {
     (void)verb;
-    Asked asked;
+    AskedSchedule asked;
     if (!read_request(arena, request, &asked, err))
         return false;
     if (asked.copies > 1)

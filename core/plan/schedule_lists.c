@@ -11,14 +11,14 @@ typedef struct {
     int micro_batch;
 } Item;
 
-typedef Vec(Item) List;
+typedef Vec(Item) ItemList;
 
 static Item item_of(int stage, BlockPass pass, int micro_batch)
 {
     return (Item){.stage = (int16_t)stage, .pass = (int8_t)pass, .micro_batch = micro_batch};
 }
 
-static void put(const ScheduleMaking *making, List *list, int stage, BlockPass pass,
+static void put(const ScheduleMaking *making, ItemList *list, int stage, BlockPass pass,
                 int micro_batch)
 {
     vec_push(making->arena, list, item_of(stage, pass, micro_batch));
@@ -56,7 +56,7 @@ static bool can_begin(const ScheduleMaking *making, int *ends, Item item, int st
 }
 
 /* Places the next block of the list, or the next two as a pair; returns how many. */
-static int place_next(ScheduleMaking *making, int *ends, const List *list, int next, int step)
+static int place_next(ScheduleMaking *making, int *ends, const ItemList *list, int next, int step)
 {
     int n = list->at[next].with_next ? 2 : 1;
     for (int i = 0; i < n; i++)
@@ -72,7 +72,7 @@ static int place_next(ScheduleMaking *making, int *ends, const List *list, int n
 }
 
 /* Each lane runs its list in order, each block in the first step in which it can begin. */
-static bool place_lists(ScheduleMaking *making, const List *lists, int g)
+static bool place_lists(ScheduleMaking *making, const ItemList *lists, int g)
 {
     int *ends = arena_array(making->arena, int, (int64_t)SLOTS * making->n * making->m);
     int *next = arena_array(making->arena, int, g);
@@ -119,7 +119,7 @@ static Item turn_item(const Turns *turns, BlockPass pass, int q)
     return item_of(stage, pass, q / (round * v) * round + q % round);
 }
 
-static void list_turns(const Turns *turns, InTurns kind, List *list)
+static void list_turns(const Turns *turns, InTurns kind, ItemList *list)
 {
     Arena *arena = turns->making->arena;
     bool split = kind.delay >= 0;
@@ -165,7 +165,7 @@ static bool order_turns(ScheduleMaking *making, InTurns kind)
         error_hint(making->err, "micro_batches = %d", more);
         return false;
     }
-    List *lists = arena_array(making->arena, List, turns.g);
+    ItemList *lists = arena_array(making->arena, ItemList, turns.g);
     for (turns.lane = 0; turns.lane < turns.g; turns.lane++)
         list_turns(&turns, kind, &lists[turns.lane]);
     return place_lists(making, lists, turns.g);
@@ -201,7 +201,7 @@ bool order_looped_bfs(ScheduleMaking *making)
     int g, m = making->m;
     if (!schedule_need_turns(making, &g))
         return false;
-    List *lists = arena_array(making->arena, List, g);
+    ItemList *lists = arena_array(making->arena, ItemList, g);
     for (int s = 0; s < making->n; s++)
         for (int k = 0; k < m; k++)
             put(making, &lists[s % g], s, BLOCK_FORWARD, k);
@@ -216,14 +216,14 @@ bool order_looped_bfs(ScheduleMaking *making)
 /* A lane in a V: its stage of the way down, 0, and of the way back, 1. */
 typedef struct {
     ScheduleMaking *making;
-    List *list;
+    ItemList *list;
     int stage[2];
     int n[2][N_BLOCK_PASSES]; /* micro-batches that have begun, by stage and pass */
     int oldest;               /* see put_oldest_weight() */
-} Lane;
+} ListedLane;
 
 /* The next micro-batch of that stage and pass; a whole backward counts as both its halves. */
-static void put_next(Lane *lane, int side, BlockPass pass)
+static void put_next(ListedLane *lane, int side, BlockPass pass)
 {
     int *n = lane->n[side];
     int k = pass == BLOCK_BACKWARD ? n[BLOCK_INPUT]++ : n[pass]++;
@@ -233,14 +233,14 @@ static void put_next(Lane *lane, int side, BlockPass pass)
         put(lane->making, lane->list, lane->stage[side], pass, k);
 }
 
-static void put_split(Lane *lane, int side)
+static void put_split(ListedLane *lane, int side)
 {
     put_next(lane, side, BLOCK_INPUT);
     put_next(lane, side, BLOCK_WEIGHT);
 }
 
 /* torch fills up to 2p - 1 micro-batches; put_next() leaves out those that there are not. */
-static void list_zbv(Lane *lane, int r, int p)
+static void list_zbv(ListedLane *lane, int r, int p)
 {
     int m = lane->making->m > 2 * p - 1 ? lane->making->m : 2 * p - 1;
     int *down = lane->n[0], *back = lane->n[1];
@@ -273,7 +273,7 @@ static void list_zbv(Lane *lane, int r, int p)
 }
 
 /* A forward of one side with a whole backward of the other. */
-static void put_pair(Lane *lane, int forward_side)
+static void put_pair(ListedLane *lane, int forward_side)
 {
     put_next(lane, forward_side, BLOCK_FORWARD);
     lane->list->at[lane->list->n - 1].with_next = true;
@@ -281,9 +281,9 @@ static void put_pair(Lane *lane, int forward_side)
 }
 
 /* The backward of the weights whose input's was put first, from place `oldest` of the list on. */
-static void put_oldest_weight(Lane *lane)
+static void put_oldest_weight(ListedLane *lane)
 {
-    const List *list = lane->list;
+    const ItemList *list = lane->list;
     while (lane->oldest < list->n && list->at[lane->oldest].pass != BLOCK_INPUT)
         lane->oldest++;
     if (lane->oldest == list->n)
@@ -293,7 +293,7 @@ static void put_oldest_weight(Lane *lane)
 }
 
 /* github.com/deepseek-ai/DualPipe, dualpipev.py: its eight phases, with stage 0 down and 1 back. */
-static void list_dualpipev(Lane *lane, int r, int p)
+static void list_dualpipev(ListedLane *lane, int r, int p)
 {
     for (int i = 0; i < 2 * (p - r - 1); i++)
         put_next(lane, 0, BLOCK_FORWARD);
@@ -329,14 +329,14 @@ static void list_dualpipev(Lane *lane, int r, int p)
         put_oldest_weight(lane);
 }
 
-static bool order_v(ScheduleMaking *making, void (*list_lane)(Lane *lane, int r, int p))
+static bool order_v(ScheduleMaking *making, void (*list_lane)(ListedLane *lane, int r, int p))
 {
     if (!schedule_need_v(making))
         return false;
     int p = making->n / 2;
-    List *lists = arena_array(making->arena, List, p);
+    ItemList *lists = arena_array(making->arena, ItemList, p);
     for (int r = 0; r < p; r++) {
-        Lane lane = {.making = making, .list = &lists[r], .stage = {r, making->n - 1 - r}};
+        ListedLane lane = {.making = making, .list = &lists[r], .stage = {r, making->n - 1 - r}};
         list_lane(&lane, r, p);
     }
     return place_lists(making, lists, p);

@@ -24,11 +24,11 @@ typedef struct {
     int *n_on;                   /* per submesh, 0 between two uses */
     const ControlRange *control; /* branches and loops, in program order */
     int n_control;
-} Placing;
+} StagePlacing;
 
 /* ---- devices ---- */
 
-static int16_t submesh_id(Placing *p, SubMesh sub)
+static int16_t submesh_id(StagePlacing *p, SubMesh sub)
 {
     int32_t id = intern_find(p->keys, &sub, sizeof sub);
     if (id >= 0)
@@ -40,7 +40,7 @@ static int16_t submesh_id(Placing *p, SubMesh sub)
     return (int16_t)(p->submeshes.n - 1);
 }
 
-static void place_ops(Placing *p, const Decision *decision)
+static void place_ops(StagePlacing *p, const Decision *decision)
 {
     Plan *plan = p->plan;
     int16_t id = submesh_id(p, decision->devices);
@@ -72,7 +72,7 @@ int32_t *recompute_groups(Arena *arena, const Graph *graph, const Journal *journ
     return group;
 }
 
-static void read_journal(Placing *p, const Journal *journal)
+static void read_journal(StagePlacing *p, const Journal *journal)
 {
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
@@ -90,7 +90,7 @@ static void read_journal(Placing *p, const Journal *journal)
 }
 
 /* The ops of an added loss run where the scores are made, unless a decision places them. */
-static void place_loss(const Placing *p)
+static void place_loss(const StagePlacing *p)
 {
     const Graph *graph = p->plan->inferred->graph;
     for (int32_t op = 0; graph->of && p->placed && op < graph->n_ops; op++)
@@ -102,7 +102,7 @@ static void place_loss(const Placing *p)
 
 /* ---- branches and loops ---- */
 
-static int32_t first_of_program(const Placing *p, int32_t op)
+static int32_t first_of_program(const StagePlacing *p, int32_t op)
 {
     const Inferred *inferred = p->plan->inferred;
     while (op < inferred->graph->n_ops && inferred_is_host(inferred, op))
@@ -112,7 +112,7 @@ static int32_t first_of_program(const Placing *p, int32_t op)
 
 /* Moves the stage that begins inside of a branch or a loop behind it, unless another begins there.
  * Returns the op where it began, or -1. */
-static int32_t move_begin(const Placing *p, const ControlRange *range, int32_t first)
+static int32_t move_begin(const StagePlacing *p, const ControlRange *range, int32_t first)
 {
     int32_t moved = -1, after = first_of_program(p, range->end);
     const Decision *begin = NULL;
@@ -130,7 +130,7 @@ static int32_t move_begin(const Placing *p, const ControlRange *range, int32_t f
 
 /* Places all ops of a branch or a loop where its first one is. Returns an op that was elsewhere, or
  * -1. */
-static int32_t place_together(const Placing *p, const ControlRange *range, int32_t first)
+static int32_t place_together(const StagePlacing *p, const ControlRange *range, int32_t first)
 {
     int32_t moved = -1;
     for (int32_t op = range->first; p->out->devices && op < range->end; op++) {
@@ -144,7 +144,7 @@ static int32_t place_together(const Placing *p, const ControlRange *range, int32
 }
 
 /* A branch or a loop runs on one part of the mesh (control.h). */
-static void keep_control_together(Placing *p)
+static void keep_control_together(StagePlacing *p)
 {
     const Graph *graph = p->plan->inferred->graph;
     int n_moved = 0;
@@ -175,7 +175,7 @@ static void keep_control_together(Placing *p)
                           : "");
 }
 
-static bool is_control(const Placing *p, int32_t op)
+static bool is_control(const StagePlacing *p, int32_t op)
 {
     for (int i = 0; i < p->n_control; i++)
         if (p->control[i].first <= op && op < p->control[i].end)
@@ -186,7 +186,7 @@ static bool is_control(const Placing *p, int32_t op)
 /* ---- stages ---- */
 
 /* Whether a stage begins at the i-th op of the program. */
-static bool begins_at(const Placing *p, int i)
+static bool begins_at(const StagePlacing *p, int i)
 {
     const int32_t *program = p->plan->inferred->program;
     if (i == 0)
@@ -196,7 +196,7 @@ static bool begins_at(const Placing *p, int i)
     return plan_devices(p->plan, program[i]) != plan_devices(p->plan, program[i - 1]);
 }
 
-static int count_stages(const Placing *p)
+static int count_stages(const StagePlacing *p)
 {
     int n = 0;
     for (int i = 0; i < p->plan->inferred->n_program; i++)
@@ -205,7 +205,7 @@ static int count_stages(const Placing *p)
 }
 
 /* The devices that most of the stage's ops run on; of equals the first to have so many. */
-static int16_t devices_of_run(const Placing *p, int first, int last)
+static int16_t devices_of_run(const StagePlacing *p, int first, int last)
 {
     const Plan *plan = p->plan;
     const int32_t *program = plan->inferred->program;
@@ -221,7 +221,7 @@ static int16_t devices_of_run(const Placing *p, int first, int last)
 }
 
 /* Ops on parameters alone go with the first op that reads what they make. */
-static void follow_readers(Placing *p, Stages *stages)
+static void follow_readers(StagePlacing *p, Stages *stages)
 {
     const Inferred *inferred = p->plan->inferred;
     const Graph *graph = inferred->graph;
@@ -243,7 +243,7 @@ static void follow_readers(Placing *p, Stages *stages)
     }
 }
 
-static void make_stages(Placing *p)
+static void make_stages(StagePlacing *p)
 {
     Plan *plan = p->plan;
     const Inferred *inferred = plan->inferred;
@@ -276,7 +276,7 @@ static void make_stages(Placing *p)
     follow_readers(p, stages);
 }
 
-static bool holds(const Placing *p, const Decision *decision)
+static bool holds(const StagePlacing *p, const Decision *decision)
 {
     if (decision->kind == PIN_STAGE)
         return p->begins[decision->place] == decision;
@@ -290,7 +290,7 @@ static bool holds(const Placing *p, const Decision *decision)
 }
 
 /* What is left of the journal's decisions about ops. */
-static void keep_decisions(const Placing *p, const Journal *journal)
+static void keep_decisions(const StagePlacing *p, const Journal *journal)
 {
     Plan *plan = p->plan;
     Vec(const Decision *) kept = {0};
@@ -302,7 +302,7 @@ static void keep_decisions(const Placing *p, const Journal *journal)
     p->out->n_places = kept.n;
 }
 
-static bool too_many(const Placing *p)
+static bool too_many(const StagePlacing *p)
 {
     int n = count_stages(p);
     if (n <= STAGES_MAX)
@@ -316,7 +316,7 @@ static bool too_many(const Placing *p)
 void stages_place(Plan *plan, Decided *out, const Journal *journal)
 {
     Arena *scratch = arena_new();
-    Placing p = {.plan = plan, .out = out, .scratch = scratch, .keys = intern_new(scratch)};
+    StagePlacing p = {.plan = plan, .out = out, .scratch = scratch, .keys = intern_new(scratch)};
     submesh_id(&p, (SubMesh){0});
     read_journal(&p, journal);
     out->recompute = recompute_groups(plan->arena, plan->inferred->graph, journal);

@@ -586,9 +586,9 @@ typedef struct {
     int32_t *op;
     int n;
     OpSet on; /* those that are on it */
-} Stack;
+} RuleStack;
 
-static void push(Stack *stack, int32_t op)
+static void push(RuleStack *stack, int32_t op)
 {
     if (set_has(&stack->on, op))
         return;
@@ -607,7 +607,7 @@ static bool makes(const FlowGraph *graph, int32_t op, int32_t tensor)
 
 /* The maker of a tensor that op `visited` changed below its readers, the first of them on top; that
  * op itself is not due. */
-static void push_near(const Engine *e, Stack *stack, int32_t visited, int32_t tensor)
+static void push_near(const Engine *e, RuleStack *stack, int32_t visited, int32_t tensor)
 {
     Near near = near_of(e, tensor);
     if (near.maker >= 0 && near.maker != visited)
@@ -624,7 +624,7 @@ void engine_stack(Engine *e, int pass)
 {
     begin_turn(e, pass, FLOW_BOTH);
     Arena *scratch = arena_new();
-    Stack stack = {.op = arena_array(scratch, int32_t, e->graph->n_ops)};
+    RuleStack stack = {.op = arena_array(scratch, int32_t, e->graph->n_ops)};
     stack.on = set_new(scratch, e->n_words);
     for (int32_t op = e->graph->n_ops - 1; op >= 0; op--)
         push(&stack, op);

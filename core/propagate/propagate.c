@@ -322,7 +322,7 @@ typedef struct {
     int n_groups;
     int32_t *end; /* per tensor: its state */
     int32_t *op;  /* per op of the engine: its state */
-} Run;
+} EngineRun;
 
 static int last_priority(const Plan *plan)
 {
@@ -357,13 +357,13 @@ typedef struct {
     uint32_t pinned; /* dims */
     Cut cut[DIMS_MAX];
     AtomSet axes; /* of all these cuts */
-} Group;
+} RuleGroup;
 
 /* Adds the pins of one more tensor. Returns false, adding none, if they contradict the others: a
  * dim pinned in two ways, an axis on two dims, or an axis that may not shard a member. */
-static bool join_pins(const Plan *plan, Group *group, const Flow *more, int32_t tensor)
+static bool join_pins(const Plan *plan, RuleGroup *group, const Flow *more, int32_t tensor)
 {
-    Group joined = *group;
+    RuleGroup joined = *group;
     joined.flow.barred |= more->barred;
     for (int i = 0; i < plan->decided->n_pins; i++) {
         const Decision *pin = plan->decided->pins[i];
@@ -392,12 +392,12 @@ static void join_flow(Flow *flow, const Flow *more)
     flow->role = more->role < flow->role ? more->role : flow->role;
 }
 
-static void make_groups(Run *run)
+static void make_groups(EngineRun *run)
 {
     Plan *plan = run->plan;
     Propagation *p = run->p;
     Intern *names = intern_new(plan->arena);
-    Vec(Group) groups = {0};
+    Vec(RuleGroup) groups = {0};
     for (int i = 0; i < plan->decided->n_marks; i++) {
         const Decision *mark = plan->decided->marks[i];
         if (mark->kind != PIN_GROUP || run->start[mark->place] < 0)
@@ -409,9 +409,9 @@ static void make_groups(Run *run)
         const Flow *flow = p->flows.at[run->start[mark->place]];
         int32_t id = intern_put(names, mark->group, strlen(mark->group));
         if (id == groups.n)
-            vec_push(plan->arena, &groups, (Group){.first = mark->place, .flow = *flow});
+            vec_push(plan->arena, &groups, (RuleGroup){.first = mark->place, .flow = *flow});
         assert(groups.at);
-        Group *group = &groups.at[id];
+        RuleGroup *group = &groups.at[id];
         bool shape = same_dims(plan->inferred, group->first, mark->place);
         if (!shape || !join_pins(plan, group, flow, mark->place)) {
             refuse_member(plan, mark, group->first, !shape);
@@ -427,7 +427,7 @@ static void make_groups(Run *run)
 }
 
 /* The axes that distinguish the devices of stages shard no tensor of these stages. */
-static void bar_axes_of_stages(Run *run)
+static void bar_axes_of_stages(EngineRun *run)
 {
     Propagation *p = run->p;
     Arena *scratch = arena_new();
@@ -443,7 +443,7 @@ static void bar_axes_of_stages(Run *run)
 }
 
 /* Marks on whole tensors hold from the start, whatever the priorities of pins. */
-static void start_run(Run *run)
+static void start_run(EngineRun *run)
 {
     Plan *plan = run->plan;
     Propagation *p = run->p;
@@ -482,7 +482,7 @@ static void pin_dim(const Decision *pin, bool later, Cut *cut, uint32_t *closed,
         *barred &= ~axes;
 }
 
-static void set_tensor_pin(Run *run, const Decision *pin, bool later)
+static void set_tensor_pin(EngineRun *run, const Decision *pin, bool later)
 {
     Propagation *p = run->p;
     Flow flow = *p->flows.at[engine_tensor(p->engine, pin->place)];
@@ -492,7 +492,7 @@ static void set_tensor_pin(Run *run, const Decision *pin, bool later)
     engine_set(p->engine, -1, pin->place, put_flow(p, &flow));
 }
 
-static void set_index_pin(Run *run, const Decision *pin, bool later)
+static void set_index_pin(EngineRun *run, const Decision *pin, bool later)
 {
     Propagation *p = run->p;
     FlowState state = *p->states.at[engine_op(p->engine, pin->place)];
@@ -500,7 +500,7 @@ static void set_index_pin(Run *run, const Decision *pin, bool later)
     engine_set(p->engine, pin->place, -1, put_state(p, &state));
 }
 
-static void set_pins(Run *run, int priority)
+static void set_pins(EngineRun *run, int priority)
 {
     for (int i = 0; i < run->plan->decided->n_pins; i++) {
         const Decision *pin = run->plan->decided->pins[i];
@@ -525,7 +525,7 @@ static bool has_pin_of(const Plan *plan, int priority)
 /* ---- running ---- */
 
 /* A log can be replayed when its passes were the same: no groups, no priorities. */
-static const FlowLog *usable_past(const Run *run, const Plan *before)
+static const FlowLog *usable_past(const EngineRun *run, const Plan *before)
 {
     if (!before || before->propagated->log.context != run->p || run->group ||
         last_priority(run->plan) > 0 || last_priority(before) > 0)
@@ -536,7 +536,7 @@ static const FlowLog *usable_past(const Run *run, const Plan *before)
     return before->propagated->log.flow;
 }
 
-static void run_passes(Run *run)
+static void run_passes(EngineRun *run)
 {
     Propagation *p = run->p;
     for (int priority = 0, last = last_priority(run->plan); priority <= last; priority++) {
@@ -576,7 +576,7 @@ static const OpCut *cut_of(const void *context, int32_t state)
 }
 
 /* Hands the fixed point to the plan: cuts of ops, and what each state of a tensor is. */
-static void publish(Run *run, Propagated *out)
+static void publish(EngineRun *run, Propagated *out)
 {
     Plan *plan = run->plan;
     const Propagation *p = run->p;
@@ -613,7 +613,7 @@ static void run_factor(Plan *plan, Propagated *out, const PlanRequest *request)
     if (!propagation)
         propagation = propagation_new(plan->arena, plan->inferred, plan->mesh);
     const FlowGraph *graph = &propagation->graph;
-    Run run = {.plan = plan, .p = propagation, .op = out->cut};
+    EngineRun run = {.plan = plan, .p = propagation, .op = out->cut};
     run.end = arena_array(plan->arena, int32_t, graph->n_tensors);
     if (graph->n_ops > plan->inferred->graph->n_ops)
         run.op = arena_array(plan->arena, int32_t, graph->n_ops);

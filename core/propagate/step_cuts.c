@@ -11,7 +11,7 @@ typedef Vec(int32_t) Ids;
 /* Shardings ids, without halo. */
 typedef struct {
     int32_t made, reduced;
-} Made;
+} MadeSharding;
 
 typedef struct {
     const Plan *plan, *forward;
@@ -24,9 +24,9 @@ typedef struct {
     Intern *copied, *laid; /* (space, cut of the forward op), (space, sharding of operand 0) .. */
     Ids copy_of, laid_as;  /* .. per key: cut */
     Intern *made, *shapes; /* (space, cut, output), shapes of values that no op shards .. */
-    Vec(Made) made_as;     /* .. per key */
-    Ids whole;             /* .. per key */
-    OpChoice *choice;      /* out->choice */
+    Vec(MadeSharding) made_as; /* .. per key */
+    Ids whole;                 /* .. per key */
+    OpChoice *choice;          /* out->choice */
     const int32_t *updated_as; /* per parameter: see updated_as() */
 } StepCuts;
 
@@ -100,7 +100,7 @@ static int32_t reduced(const StepCuts *s, int32_t id)
 }
 
 /* How an op makes an output. */
-static Made output_as(StepCuts *s, int32_t op, int output)
+static MadeSharding output_as(StepCuts *s, int32_t op, int output)
 {
     const OpSpace *space = program_space(s->plan->inferred, op);
     int32_t cut = s->out->cut[op], key[3] = {s->plan->inferred->space[op], cut, output};
@@ -109,7 +109,7 @@ static Made output_as(StepCuts *s, int32_t op, int output)
         Sharding made =
             op_cut_sharding(space, s->cuts.at[cut], space->n_inputs + output, s->plan->mesh);
         made = sharding_without_halo(&made);
-        Made as = {.made = shardings_put(s->plan->shardings, &made)};
+        MadeSharding as = {.made = shardings_put(s->plan->shardings, &made)};
         as.reduced = reduced(s, as.made);
         vec_push(s->scratch, &s->made_as, as);
     }
@@ -416,7 +416,7 @@ static uint16_t pin_dims(const StepCuts *s, int32_t tensor, Sharding *out)
 }
 
 /* What a value, made so, is as its pins ask; partial where a mark leaves it so. */
-static void reach(StepCuts *s, int32_t tensor, Made made)
+static void reach(StepCuts *s, int32_t tensor, MadeSharding made)
 {
     s->out->reached[tensor] = made.reduced;
     s->out->pinned[tensor] = 0;
@@ -466,7 +466,7 @@ static void take_forward(StepCuts *s)
         out->reached[t] = known ? plan_reached(s->forward, t) : -1;
         if (!known && inferred_shape(s->plan->inferred, t)) {
             int32_t whole = whole_as(s, t);
-            reach(s, t, (Made){whole, whole});
+            reach(s, t, (MadeSharding){whole, whole});
         }
     }
     if (from->group)
@@ -510,7 +510,7 @@ static void copy_op(StepCuts *s, int32_t op)
         if (t < 0)
             continue;
         if (s->has_pins)
-            reach(s, t, (Made){out->reached[original], reduced(s, out->reached[original])});
+            reach(s, t, (MadeSharding){out->reached[original], reduced(s, out->reached[original])});
         else
             out->reached[t] = out->reached[original];
         out->pinned[t] |= out->pinned[original];

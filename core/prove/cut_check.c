@@ -10,7 +10,7 @@ typedef struct {
     const char *data_set;
     const RunOptions *options;
     CutProof proof;
-} Check;
+} CutCheck;
 
 double run_largest_error(const RunReport *report)
 {
@@ -22,7 +22,7 @@ double run_largest_error(const RunReport *report)
 
 /* ---- one plan ---- */
 
-static void say_decisions(Check *check, const Decision *decisions, int n)
+static void say_decisions(CutCheck *check, const Decision *decisions, int n)
 {
     Buf text = buf_new(check->arena);
     for (int i = 0; i < n; i++) {
@@ -49,7 +49,7 @@ static bool follows(const Plan *plan, const Decision *decisions, int n, Error *e
 }
 
 /* False when it fails; the proof says where. */
-static bool try_decisions(Check *check, const Decision *decisions, int n)
+static bool try_decisions(CutCheck *check, const Decision *decisions, int n)
 {
     CutProof *proof = &check->proof;
     const Session *session = check->session;
@@ -73,7 +73,7 @@ static bool try_decisions(Check *check, const Decision *decisions, int n)
 
 /* ---- all cuts of an op ---- */
 
-static Decision cut_of(const Check *check, int32_t op, int index, AtomSet atoms)
+static Decision cut_of(const CutCheck *check, int32_t op, int index, AtomSet atoms)
 {
     const Mesh *mesh = check->session->mesh;
     uint8_t atom[ATOMS_MAX];
@@ -96,7 +96,7 @@ static bool may_cut(const OpSpace *space, int index)
 }
 
 /* By each axis, then by each pair. */
-static bool try_index(Check *check, int32_t op, int index)
+static bool try_index(CutCheck *check, int32_t op, int index)
 {
     const Mesh *mesh = check->session->mesh;
     for (int a = 0; a < mesh->n_axes; a++)
@@ -109,7 +109,7 @@ static bool try_index(Check *check, int32_t op, int index)
     return true;
 }
 
-static bool try_pair(Check *check, int32_t op, int first, int second)
+static bool try_pair(CutCheck *check, int32_t op, int first, int second)
 {
     const Mesh *mesh = check->session->mesh;
     for (int a = 0; a + 1 < mesh->n_axes; a++) {
@@ -121,7 +121,7 @@ static bool try_pair(Check *check, int32_t op, int first, int second)
     return true;
 }
 
-static bool try_op(Check *check, int32_t op)
+static bool try_op(CutCheck *check, int32_t op)
 {
     const OpSpace *space = program_space(check->session->inferred, op);
     for (int i = 0; i < space->n_index; i++)
@@ -137,7 +137,7 @@ static bool try_op(Check *check, int32_t op)
 CutProof cut_check(Arena *arena, const Session *session, RunTest *test, const char *data_set,
                    const RunOptions *options)
 {
-    Check check = {arena, session, test, data_set, options, .proof = {0}};
+    CutCheck check = {arena, session, test, data_set, options, .proof = {0}};
     const Inferred *inferred =
         session->inferred->forward ? session->inferred->forward : session->inferred;
     bool *seen = arena_array(arena, bool, inferred->n_spaces);

@@ -22,16 +22,16 @@ typedef struct {
     GradientKernel *kernel_for;
     GradientProof *out;
     Buf wrong;
-} Check;
+} GradientCheck;
 
-static bool is_differentiated(const Check *check, int32_t t)
+static bool is_differentiated(const GradientCheck *check, int32_t t)
 {
     return t >= 0 && check->inferred->dtype[t] == DT_F64 && inferred_shape(check->inferred, t);
 }
 
 /* ---- the forward op ---- */
 
-static bool run_op(Check *check, const Inferred *inferred, int32_t op, const Kernel *kernel,
+static bool run_op(GradientCheck *check, const Inferred *inferred, int32_t op, const Kernel *kernel,
                    Error *err)
 {
     return whole_run_op(inferred, op, kernel, check->seed, check->value, err);
@@ -48,7 +48,7 @@ static bool all_finite(const Local *local)
     return true;
 }
 
-static bool outputs_are_finite(const Check *check)
+static bool outputs_are_finite(const GradientCheck *check)
 {
     for (int i = 0; i < check->given.n; i++)
         if (!all_finite(check->value[check->given.at[i]]))
@@ -69,7 +69,7 @@ static void move_into(Local *local, double low, double high)
 
 /* Draws inputs and runs the op on them: from -2 to 2, else where functions with a smaller domain
  * are defined. */
-static bool draw(Check *check, Error *err)
+static bool draw(GradientCheck *check, Error *err)
 {
     static const double ranges[][2] = {{-2, 2}, {-0.9, 0.9}, {0.1, 0.9}, {1.1, 3}};
     Simulated drawn;
@@ -95,7 +95,7 @@ static bool draw(Check *check, Error *err)
 }
 
 /* The sum of outputs times their gradients. */
-static bool loss(Check *check, double *out, Error *err)
+static bool loss(GradientCheck *check, double *out, Error *err)
 {
     *out = 0;
     if (!run_op(check, check->inferred, 0, check->kernel, err))
@@ -123,7 +123,8 @@ static double element(const Local *local, int64_t i)
 }
 
 /* The difference by element i between `from` and `to` steps beside its value. */
-static bool difference(Check *check, Local *x, int64_t i, int from, int to, double *out, Error *err)
+static bool difference(GradientCheck *check, Local *x, int64_t i, int from, int to, double *out,
+                       Error *err)
 {
     double was = element(x, i), side[2] = {0};
     for (int k = 0; k < 2; k++) {
@@ -138,7 +139,8 @@ static bool difference(Check *check, Local *x, int64_t i, int from, int to, doub
 }
 
 /* There is a kink within a step, and the gradient is that of the side that the value is on. */
-static bool is_one_sided(Check *check, Local *x, int64_t i, double got, double most, Error *err)
+static bool is_one_sided(GradientCheck *check, Local *x, int64_t i, double got, double most,
+                         Error *err)
 {
     for (int from = -1; from <= 0; from++) {
         double slope;
@@ -151,7 +153,7 @@ static bool is_one_sided(Check *check, Local *x, int64_t i, double got, double m
 }
 
 /* An input that gets no gradient has to have differences of 0. */
-static bool compare_input(Check *check, int32_t t, Error *err)
+static bool compare_input(GradientCheck *check, int32_t t, Error *err)
 {
     Local *x = check->value[t];
     int32_t made = check->backward.gradient[t];
@@ -177,7 +179,7 @@ static bool compare_input(Check *check, int32_t t, Error *err)
     return true;
 }
 
-static bool compare_differences(Check *check, Error *err)
+static bool compare_differences(GradientCheck *check, Error *err)
 {
     for (int i = 0; check->out->proof.ok && i < check->wanted.n; i++)
         if (!compare_input(check, check->wanted.at[i], err))
@@ -188,7 +190,7 @@ static bool compare_differences(Check *check, Error *err)
 
 /* ---- gradient ops ---- */
 
-static bool derive(Check *check, Error *err)
+static bool derive(GradientCheck *check, Error *err)
 {
     BackwardRequest request = {.given = check->given.at,
                                .n_given = check->given.n,
@@ -212,7 +214,7 @@ static bool derive(Check *check, Error *err)
 }
 
 /* Constants of gradients that a user's function builds. */
-static bool fill_constants(const Check *check, Error *err)
+static bool fill_constants(const GradientCheck *check, Error *err)
 {
     const Inferred *inferred = check->backward.inferred;
     int n = inferred->graph->n_tensors;
@@ -227,13 +229,13 @@ static bool fill_constants(const Check *check, Error *err)
     return simulated_fill(check->arena, inferred, known, check->seed, check->value, err);
 }
 
-static const Kernel *kernel_of(const Check *check, int32_t op)
+static const Kernel *kernel_of(const GradientCheck *check, int32_t op)
 {
     return kernel_find(program_space(check->backward.inferred, op),
                        op_operator(check->backward.graph, op));
 }
 
-static bool run_gradients(Check *check, Error *err)
+static bool run_gradients(GradientCheck *check, Error *err)
 {
     const Graph *graph = check->backward.graph;
     for (int32_t op = check->inferred->graph->n_ops; op < graph->n_ops; op++) {
@@ -248,7 +250,7 @@ static bool run_gradients(Check *check, Error *err)
     return true;
 }
 
-static bool try_cuts(Check *check, Error *err)
+static bool try_cuts(GradientCheck *check, Error *err)
 {
     const Graph *graph = check->backward.graph;
     for (int32_t op = check->inferred->graph->n_ops; check->out->proof.ok && op < graph->n_ops;
@@ -272,7 +274,8 @@ static bool try_cuts(Check *check, Error *err)
 
 /* ---- all of it ---- */
 
-static bool open_check(Check *check, const Graph *graph, const Registry *registry, Error *err)
+static bool open_check(GradientCheck *check, const Graph *graph, const Registry *registry,
+                       Error *err)
 {
     const GraphOp *at = &graph->ops[0];
     check->inferred = rule_check_infer(check->arena, graph, registry, check->seed, err);
@@ -310,11 +313,11 @@ bool gradient_check_runs_alone(const char *op_type)
 bool gradient_check(Arena *arena, const Graph *graph, const Registry *registry, uint64_t seed,
                     GradientKernel *kernel_for, GradientProof *out, Error *err)
 {
-    Check check = {.arena = arena,
-                   .seed = seed,
-                   .kernel_for = kernel_for,
-                   .out = out,
-                   .wrong = buf_new(arena)};
+    GradientCheck check = {.arena = arena,
+                           .seed = seed,
+                           .kernel_for = kernel_for,
+                           .out = out,
+                           .wrong = buf_new(arena)};
     *out = (GradientProof){.proof = {.ok = true, .text = ""}};
     check.value = arena_array(arena, Local *, graph->n_tensors);
     bool ok = open_check(&check, graph, registry, err) && draw(&check, err) &&

@@ -61,7 +61,7 @@ typedef struct {
     Arena *arena;
     Error *err;
     int depth;
-} Writer;
+} ModelWriter;
 
 enum { BODIES_DEEP_MAX = 16 };
 
@@ -103,7 +103,7 @@ static int64_t onnx_number(Dtype dtype)
     return number;
 }
 
-static bool put_initializer(Writer *w, const char *name, const Json *tensor, Buf *graph)
+static bool put_initializer(ModelWriter *w, const char *name, const Json *tensor, Buf *graph)
 {
     Dtype dtype;
     Shape shape;
@@ -123,7 +123,7 @@ static bool put_initializer(Writer *w, const char *name, const Json *tensor, Buf
     return true;
 }
 
-static bool put_input(Writer *w, const char *name, const Json *tensor, Buf *graph)
+static bool put_input(ModelWriter *w, const char *name, const Json *tensor, Buf *graph)
 {
     Dtype dtype;
     Shape shape;
@@ -147,7 +147,7 @@ static bool put_input(Writer *w, const char *name, const Json *tensor, Buf *grap
 
 /* ---- graphs ---- */
 
-static bool put_graph(Writer *w, const Json *graph, Buf *out);
+static bool put_graph(ModelWriter *w, const Json *graph, Buf *out);
 
 static void put_item(const Json *item, bool floats, Buf *out)
 {
@@ -169,7 +169,7 @@ static void put_list(const Json *list, Buf *out)
     wire_put_int(out, ATTRIBUTE_TYPE, texts ? OF_STRINGS : floats ? OF_FLOATS : OF_INTS);
 }
 
-static bool put_attribute(Writer *w, const char *name, const Json *value, Buf *node)
+static bool put_attribute(ModelWriter *w, const char *name, const Json *value, Buf *node)
 {
     Buf out = buf_new(w->arena), graph = buf_new(w->arena);
     if (json_is_null(value))
@@ -197,7 +197,7 @@ static bool put_attribute(Writer *w, const char *name, const Json *value, Buf *n
     return true;
 }
 
-static bool put_node(Writer *w, const Json *node, Buf *graph)
+static bool put_node(ModelWriter *w, const Json *node, Buf *graph)
 {
     const Json *inputs = json_get(node, "inputs"), *outputs = json_get(node, "outputs");
     const Json *attrs = json_get(node, "attrs");
@@ -215,14 +215,14 @@ static bool put_node(Writer *w, const Json *node, Buf *graph)
     return true;
 }
 
-static void put_named(Writer *w, uint32_t field, Str name, Buf *graph)
+static void put_named(ModelWriter *w, uint32_t field, Str name, Buf *graph)
 {
     Buf value = buf_new(w->arena);
     wire_put_bytes(&value, VALUE_NAME, name);
     wire_put_bytes(graph, field, buf_str(&value));
 }
 
-static bool put_inputs(Writer *w, const Json *inputs, Buf *out)
+static bool put_inputs(ModelWriter *w, const Json *inputs, Buf *out)
 {
     for (int i = 0; json_is_array(inputs) && i < json_size(inputs); i++)
         put_named(w, GRAPH_INPUT, json_str(json_at(inputs, i), ""), out);
@@ -236,7 +236,7 @@ static bool put_inputs(Writer *w, const Json *inputs, Buf *out)
     return true;
 }
 
-static bool put_graph(Writer *w, const Json *graph, Buf *out)
+static bool put_graph(ModelWriter *w, const Json *graph, Buf *out)
 {
     const Json *constants = json_get(graph, "constants"), *nodes = json_get(graph, "nodes");
     const Json *outputs = json_get(graph, "outputs");
@@ -270,7 +270,7 @@ static void put_opset(Arena *arena, const char *domain, int64_t version, Buf *mo
 
 Graph *gradient_model(Arena *arena, const Json *request, Error *err)
 {
-    Writer w = {.arena = arena, .err = err};
+    ModelWriter w = {.arena = arena, .err = err};
     Buf graph = buf_new(arena), model = buf_new(arena);
     if (!put_graph(&w, request, &graph))
         return NULL;

@@ -19,7 +19,7 @@ typedef struct {
     Simulated ranks;
     const Mesh *small, *odd, *both; /* a=2; a=3; a=2,b=3 */
     RuleProof *proof;
-} Check;
+} ShardingCheck;
 
 /* ---- one case ---- */
 
@@ -31,7 +31,7 @@ static void add_partial(Sharding *sharding, AtomSet atoms)
 }
 
 /* Absent operands stay zero. */
-static Sharding laid_out(const Check *check, const Case *tried, int operand)
+static Sharding laid_out(const ShardingCheck *check, const Case *tried, int operand)
 {
     const Operand *o = &check->space->operand[operand];
     int32_t tensor = simulated_tensor(&check->ranks, operand);
@@ -49,7 +49,7 @@ static Sharding laid_out(const Check *check, const Case *tried, int operand)
     return sharding;
 }
 
-static void say_case(const Check *check, const Case *tried, Buf *text)
+static void say_case(const ShardingCheck *check, const Case *tried, Buf *text)
 {
     const char *comma = "";
     for (int i = 0; i < check->space->n_index; i++) {
@@ -70,7 +70,7 @@ static void say_case(const Check *check, const Case *tried, Buf *text)
 }
 
 /* Keyword arguments exist only for even parts and may not divide by their number. */
-static bool has_arguments(const Check *check, const Case *tried)
+static bool has_arguments(const ShardingCheck *check, const Case *tried)
 {
     IndexPiece piece[X_MAX];
     Kwargs kwargs = kwargs_of_op(check->arena, check->ranks.inferred, check->ranks.op);
@@ -84,7 +84,7 @@ static bool has_arguments(const Check *check, const Case *tried)
 }
 
 /* False: the rule is wrong; the proof says where. */
-static bool try_case(Check *check, const Case *tried)
+static bool try_case(ShardingCheck *check, const Case *tried)
 {
     int n = check->space->n_inputs + check->space->n_outputs;
     if (!has_arguments(check, tried))
@@ -106,7 +106,7 @@ static bool try_case(Check *check, const Case *tried)
 
 /* ---- all cases ---- */
 
-static Case whole_case(const Check *check, const Mesh *mesh)
+static Case whole_case(const ShardingCheck *check, const Mesh *mesh)
 {
     Case tried = {.mesh = mesh, .cut = {.n = check->space->n_index}};
     for (int i = 0; i < check->space->n_index; i++)
@@ -114,18 +114,19 @@ static Case whole_case(const Check *check, const Mesh *mesh)
     return tried;
 }
 
-static bool may_cut(const Check *check, int index)
+static bool may_cut(const ShardingCheck *check, int index)
 {
     return check->space->index[index].role != ROLE_FROZEN || check->space->index[index].carries;
 }
 
-static void cut_index(const Check *check, Case *tried, int index, const uint8_t *atom, int n)
+static void cut_index(const ShardingCheck *check, Case *tried, int index, const uint8_t *atom,
+                      int n)
 {
     tried->cut.index[index] = cut_by(check->space->index[index].size, atom, n, tried->mesh);
 }
 
 /* (2)(size/2 / a): interleaved halves. */
-static bool try_interleaved(Check *check, int index)
+static bool try_interleaved(ShardingCheck *check, int index)
 {
     int64_t size = check->space->index[index].size;
     if (size % 2 != 0 || size < 4 || check->space->index[index].carries)
@@ -138,7 +139,7 @@ static bool try_interleaved(Check *check, int index)
 }
 
 /* Each index dim alone. */
-static bool try_index(Check *check, int index)
+static bool try_index(ShardingCheck *check, int index)
 {
     static const uint8_t a = 0, both[2] = {0, 1};
     const Mesh *meshes[] = {check->small, check->odd};
@@ -153,7 +154,7 @@ static bool try_index(Check *check, int index)
     return try_case(check, &tried) && try_interleaved(check, index);
 }
 
-static bool try_pair(Check *check, int first, int second)
+static bool try_pair(ShardingCheck *check, int first, int second)
 {
     static const uint8_t a = 0, b = 1;
     Case tried = whole_case(check, check->both);
@@ -163,7 +164,7 @@ static bool try_pair(Check *check, int first, int second)
 }
 
 /* An index dim of which operands hold the parts: as a list of blocks. */
-static bool try_joined_parts(Check *check, int index)
+static bool try_joined_parts(ShardingCheck *check, int index)
 {
     static const uint8_t both[2] = {0, 1};
     const Mesh *meshes[] = {check->small, check->odd, check->both};
@@ -180,7 +181,7 @@ static bool try_joined_parts(Check *check, int index)
 
 /* A dim of the first input of which the op reads a part: what is before it, the part, and what is
  * behind it, as blocks. */
-static bool try_read_part(Check *check, int dim)
+static bool try_read_part(ShardingCheck *check, int dim)
 {
     static const uint8_t a = 0;
     const Shape *shape = &check->space->operand[0].shape;
@@ -208,7 +209,7 @@ static bool try_read_part(Check *check, int dim)
     return true;
 }
 
-static bool try_parts(Check *check)
+static bool try_parts(ShardingCheck *check)
 {
     for (int i = 0; i < check->space->n_index; i++)
         if (!try_joined_parts(check, i))
@@ -219,7 +220,7 @@ static bool try_parts(Check *check)
     return true;
 }
 
-static bool try_cuts(Check *check)
+static bool try_cuts(ShardingCheck *check)
 {
     for (int i = 0; i < check->space->n_index; i++) {
         if (!may_cut(check, i))
@@ -234,7 +235,7 @@ static bool try_cuts(Check *check)
 }
 
 /* The planner passes a partial value only where no output has more elements. */
-static bool lets_pass(const Check *check, int input, Linear linear)
+static bool lets_pass(const ShardingCheck *check, int input, Linear linear)
 {
     const Operand *operand = &check->space->operand[input];
     if (operand->linear != linear || operand->absent || operand->ignored ||
@@ -249,7 +250,7 @@ static bool lets_pass(const Check *check, int input, Linear linear)
 }
 
 /* The operands as addends over axis a: alone, and with each index dim sharded by axis b. */
-static bool try_addends(Check *check, Case *tried)
+static bool try_addends(ShardingCheck *check, Case *tried)
 {
     static const uint8_t b = 1;
     tried->partial = 1;
@@ -264,7 +265,7 @@ static bool try_addends(Check *check, Case *tried)
     return ok;
 }
 
-static bool try_partials(Check *check)
+static bool try_partials(ShardingCheck *check)
 {
     Case together = whole_case(check, check->both);
     bool any = false, all = true;
@@ -338,7 +339,7 @@ bool rule_check(Arena *arena, const Inferred *inferred, int32_t op, const OpSpac
 bool rule_check_values(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
                        uint64_t seed, Local *const *given, RuleProof *out, Error *err)
 {
-    Check check = {.arena = arena, .space = space, .proof = out};
+    ShardingCheck check = {.arena = arena, .space = space, .proof = out};
     *out = (RuleProof){.ok = true, .text = ""};
     check.small = mesh_of(arena, "a=2");
     check.odd = mesh_of(arena, "a=3");

@@ -184,7 +184,7 @@ typedef struct {
     Local **part; /* [rank][output] */
     Arena *scratch;
     Error err;
-} Trial;
+} SimulatedTrial;
 
 static bool is_absent(const Simulated *ranks, int operand)
 {
@@ -224,7 +224,7 @@ static bool is_part(const Simulated *ranks, int operand, int dim)
 
 /* A dim of size 1 is never sharded, since a rank that repeats it would need another rank's element;
  * but a part of an index dim, as of Concat, is not repeated. */
-static bool check_ones(Trial *trial, int operand)
+static bool check_ones(SimulatedTrial *trial, int operand)
 {
     const Sharding *sharding = &trial->layout->operand[operand];
     const Local *whole = value_of(trial->ranks, operand);
@@ -236,7 +236,7 @@ static bool check_ones(Trial *trial, int operand)
 }
 
 /* Makes the addends of partial inputs; finds what the ranks make partial themselves. */
-static bool prepare(Trial *trial)
+static bool prepare(SimulatedTrial *trial)
 {
     const Simulated *ranks = trial->ranks;
     const OpLayout *layout = trial->layout;
@@ -266,7 +266,7 @@ static bool prepare(Trial *trial)
     return true;
 }
 
-static void clean_up(Trial *trial)
+static void clean_up(SimulatedTrial *trial)
 {
     const Simulated *ranks = trial->ranks;
     const OpLayout *layout = trial->layout;
@@ -297,7 +297,7 @@ static Local *part_of(const Local *whole, const Sharding *sharding, const Mesh *
     return part;
 }
 
-static Local *input_part(const Trial *trial, int i, int64_t position)
+static Local *input_part(const SimulatedTrial *trial, int i, int64_t position)
 {
     const Simulated *ranks = trial->ranks;
     const Mesh *mesh = trial->layout->mesh;
@@ -324,7 +324,7 @@ static Local *by_itself(Arena *scratch, const Local *part)
 }
 
 /* Runs the kernel as the rank at `position`; out: its outputs. */
-static bool run_rank(Trial *trial, int64_t position, Local **out)
+static bool run_rank(SimulatedTrial *trial, int64_t position, Local **out)
 {
     Simulated *ranks = trial->ranks;
     const Mesh *mesh = trial->layout->mesh;
@@ -380,7 +380,8 @@ static AtomSet first_way(const Sharding *sharding)
 }
 
 /* Reduces output o over these atoms, on every rank. */
-static bool combine(Trial *trial, int o, const Sharding *from, const Sharding *to, AtomSet atoms)
+static bool combine(SimulatedTrial *trial, int o, const Sharding *from, const Sharding *to,
+                    AtomSet atoms)
 {
     const Mesh *mesh = trial->layout->mesh;
     const Local *whole = value_of(trial->ranks, trial->ranks->at->n_inputs + o);
@@ -403,7 +404,7 @@ static bool combine(Trial *trial, int o, const Sharding *from, const Sharding *t
     return ok;
 }
 
-static bool join(Trial *trial, int o)
+static bool join(SimulatedTrial *trial, int o)
 {
     Sharding from = trial->layout->operand[trial->ranks->at->n_inputs + o];
     while (sharding_partials(&from) != 0) {
@@ -451,7 +452,7 @@ static void say_wrong(const Local *want, int o, const Local *part, const Shape *
                number_at(part, place_of(part, at)), position, number_at(want, place));
 }
 
-static bool compare(const Trial *trial, int o, Buf *wrong)
+static bool compare(const SimulatedTrial *trial, int o, Buf *wrong)
 {
     const Simulated *ranks = trial->ranks;
     const Local *want = value_of(ranks, ranks->at->n_inputs + o);
@@ -467,7 +468,7 @@ static bool compare(const Trial *trial, int o, Buf *wrong)
     return true;
 }
 
-static bool run(Trial *trial, Buf *wrong)
+static bool run(SimulatedTrial *trial, Buf *wrong)
 {
     int n_outputs = trial->ranks->at->n_outputs;
     bool ok = prepare(trial);
@@ -485,7 +486,7 @@ static bool run(Trial *trial, Buf *wrong)
 bool simulated_holds(Simulated *ranks, const OpLayout *layout, Buf *wrong)
 {
     assert(layout->mesh->n_devices <= SIMULATED_RANKS_MAX);
-    Trial trial = {.ranks = ranks, .layout = layout, .err = {.kind = ERROR_RUN}};
+    SimulatedTrial trial = {.ranks = ranks, .layout = layout, .err = {.kind = ERROR_RUN}};
     trial.scratch = arena_new();
     trial.addend = arena_array(trial.scratch, Local **, ranks->at->n_inputs);
     trial.part =

@@ -36,7 +36,7 @@ typedef struct {
     uint32_t last_dims;
     int slice_slot;
     bool holds; /* the step's atoms have no new position yet: the same step continues from here */
-} SearchNode;
+} OpenNode;
 
 /* What a heap entry stands for: a layout; its permutes; or those of one set of atoms. */
 typedef struct {
@@ -60,7 +60,7 @@ typedef struct {
 struct Searcher {
     Arena *arena;
     Relaxed *relaxed;
-    Vec(SearchNode) nodes;
+    Vec(OpenNode) nodes;
     Vec(PermuteClass) permuted; /* whose permutes were offered */
     Heap heap;
     Vec(Due) dues; /* by item of the heap */
@@ -217,7 +217,7 @@ static bool is_whole(const Space *space, const Layout *layout)
 }
 
 /* slot: of the node's layout in the table. Returns the slot of the node. */
-static int32_t keep(PathSearch *search, TableSlot *slot, const SearchNode *node)
+static int32_t keep(PathSearch *search, TableSlot *slot, const OpenNode *node)
 {
     Searcher *searcher = search->searcher;
     bool known = slot->node > 0;
@@ -234,7 +234,7 @@ static int32_t keep(PathSearch *search, TableSlot *slot, const SearchNode *node)
     return id;
 }
 
-static void measure(const PathSearch *search, SearchNode *node)
+static void measure(const PathSearch *search, OpenNode *node)
 {
     const Pricing *pricing = &search->space->pricing;
     if (search->relaxes) {
@@ -252,13 +252,13 @@ static void measure(const PathSearch *search, SearchNode *node)
 }
 
 /* The same; a layout in the table was measured before. */
-static void measure_once(const PathSearch *search, const TableSlot *slot, SearchNode *node)
+static void measure_once(const PathSearch *search, const TableSlot *slot, OpenNode *node)
 {
     if (!slot->node) {
         measure(search, node);
         return;
     }
-    const SearchNode *known = &search->searcher->nodes.at[slot->node - 1];
+    const OpenNode *known = &search->searcher->nodes.at[slot->node - 1];
     node->bytes = known->bytes;
     node->bound = known->bound;
     node->permuted = known->permuted;
@@ -282,7 +282,7 @@ static uint32_t changed_dims(const Space *space, const Layout *a, const Layout *
 /* Independent steps commute, so only one order is looked at: slices as early as possible and by
  * slot, since they reduce payloads; other steps before gathers, which increase them; all-to-alls
  * by their atoms. With uneven chunks payloads depend on the order of the last two. */
-static bool in_order(const PathSearch *search, const SearchNode *from, const SearchNode *node)
+static bool in_order(const PathSearch *search, const OpenNode *from, const OpenNode *node)
 {
     bool apart = !(node->last_atoms & from->last_atoms) && !(node->last_dims & from->last_dims);
     if (node->kind == STEP_SLICE) {
@@ -299,7 +299,7 @@ static bool in_order(const PathSearch *search, const SearchNode *from, const Sea
 }
 
 /* The last step as it is remembered: a slice belongs to the one before it. */
-static void join_last(const SearchNode *from, SearchNode *node)
+static void join_last(const OpenNode *from, OpenNode *node)
 {
     if (node->kind != STEP_SLICE) {
         node->last = node->kind;
@@ -311,19 +311,19 @@ static void join_last(const SearchNode *from, SearchNode *node)
 }
 
 /* The node before the step that leads on from node `at`. */
-static const SearchNode *step_from(const PathSearch *search, int32_t at)
+static const OpenNode *step_from(const PathSearch *search, int32_t at)
 {
-    const SearchNode *node = &search->searcher->nodes.at[at];
+    const OpenNode *node = &search->searcher->nodes.at[at];
     return node->holds ? &search->searcher->nodes.at[node->before] : node;
 }
 
 /* The node that a step leads to, without its cost. Returns false if it need not be looked at. */
 static bool make_node(const PathSearch *search, StepKind kind, AtomSet moved, const Layout *to,
-                      SearchNode *node)
+                      OpenNode *node)
 {
-    const SearchNode *at = &search->searcher->nodes.at[search->at];
-    const SearchNode *from = step_from(search, search->at);
-    *node = (SearchNode){.layout = *to, .before = search->at, .kind = kind, .last_atoms = moved};
+    const OpenNode *at = &search->searcher->nodes.at[search->at];
+    const OpenNode *from = step_from(search, search->at);
+    *node = (OpenNode){.layout = *to, .before = search->at, .kind = kind, .last_atoms = moved};
     node->atoms = kind == STEP_SLICE ? 0 : space_of_mesh(search->space, moved);
     node->holds = layout_holds(search->space, to);
     if (at->holds) {
@@ -348,12 +348,12 @@ static bool make_node(const PathSearch *search, StepKind kind, AtomSet moved, co
 static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
 {
     PathSearch *search = context;
-    SearchNode node;
+    OpenNode node;
     if (search->n_offers++ > search->most_offers)
         return; /* a layout may have more steps than may be looked at in total */
     if (!make_node(search, kind, moved, to, &node))
         return;
-    const SearchNode *at = &search->searcher->nodes.at[search->at];
+    const OpenNode *at = &search->searcher->nodes.at[search->at];
     uint32_t hash = layout_hash(&node.layout, search->key_bytes);
     TableSlot *slot = table_slot(search, &node.layout, hash);
     measure_once(search, slot, &node);
@@ -379,7 +379,7 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
 /* Permutes of the layout wait until the best they could lead to is the cheapest entry. */
 static void defer_permutes(PathSearch *search, int32_t at)
 {
-    const SearchNode *node = &search->searcher->nodes.at[at];
+    const OpenNode *node = &search->searcher->nodes.at[at];
     if (node->holds || is_whole(search->space, &node->layout) ||
         node->cost + node->permuted > search->most)
         return;
@@ -389,7 +389,7 @@ static void defer_permutes(PathSearch *search, int32_t at)
 
 /* Returns false if permutes of such a layout were offered at no more cost and cost the same from
  * all. */
-static bool first_of_kind(PathSearch *search, const SearchNode *node)
+static bool first_of_kind(PathSearch *search, const OpenNode *node)
 {
     const Space *space = search->space;
     const Layout *layout = &node->layout;
@@ -420,7 +420,7 @@ static bool first_of_kind(PathSearch *search, const SearchNode *node)
 static void defer_groups(PathSearch *search, int32_t at, int32_t permute)
 {
     Searcher *searcher = search->searcher;
-    const SearchNode *node = &searcher->nodes.at[at];
+    const OpenNode *node = &searcher->nodes.at[at];
     double least = permute < 0 ? INFINITY : relaxed_permute(searcher->relaxed, permute).us;
     if (node->cost + least <= search->most)
         add_due(searcher, node->cost + search->weight * least, (Due){DUE_GROUPS, at, permute});
@@ -429,7 +429,7 @@ static void defer_groups(PathSearch *search, int32_t at, int32_t permute)
 static void expand_permutes(PathSearch *search, const Due *due)
 {
     Searcher *searcher = search->searcher;
-    const SearchNode *node = &searcher->nodes.at[due->node];
+    const OpenNode *node = &searcher->nodes.at[due->node];
     Layout layout = node->layout;
     if (due->what == DUE_GROUPS) {
         RelaxedPermute permute = relaxed_permute(searcher->relaxed, due->permute);
@@ -449,8 +449,8 @@ static void straight_offer(PathSearch *search, StepKind kind, AtomSet atoms, Lay
 {
     const Space *space = search->space;
     const Searcher *searcher = search->searcher;
-    const SearchNode *from = &searcher->nodes.at[searcher->nodes.n - 1];
-    SearchNode node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = kind};
+    const OpenNode *from = &searcher->nodes.at[searcher->nodes.n - 1];
+    OpenNode node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = kind};
     node.atoms = atoms = space_of_mesh(space, atoms);
     node.bytes = layout_bytes(space, to);
     node.cost = *cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
@@ -490,7 +490,7 @@ static double straight_way(PathSearch *search)
 {
     const Space *space = search->space;
     Layout at = space->from;
-    SearchNode start = {.layout = at, .before = -1, .bytes = layout_bytes(space, &at)};
+    OpenNode start = {.layout = at, .before = -1, .bytes = layout_bytes(space, &at)};
     double cost = 0, step;
     table_clear(search->searcher);
     vec_push(search->searcher->arena, &search->searcher->nodes, start);
@@ -523,9 +523,9 @@ static double straight_way(PathSearch *search)
 
 /* ---- the search ---- */
 
-static SearchNode start_node(const PathSearch *search)
+static OpenNode start_node(const PathSearch *search)
 {
-    SearchNode node = {.layout = search->space->from, .before = -1};
+    OpenNode node = {.layout = search->space->from, .before = -1};
     measure(search, &node);
     return node;
 }
@@ -552,7 +552,7 @@ static bool run(PathSearch *search)
     search->goal = -1;
     search->risen = -1;
     search->looked = false;
-    SearchNode start = start_node(search);
+    OpenNode start = start_node(search);
     uint32_t hash = layout_hash(&start.layout, search->key_bytes);
     keep(search, table_slot(search, &start.layout, hash), &start);
     if (is_goal(search, &start.layout))
@@ -562,7 +562,7 @@ static bool run(PathSearch *search)
         Due due = searcher->dues.at[entry.item];
         if (search->n_offers > search->most_offers || is_stalled(search, entry.key, start.bound))
             return false;
-        const SearchNode *node = &searcher->nodes.at[due.node];
+        const OpenNode *node = &searcher->nodes.at[due.node];
         search->at = due.node;
         Layout layout = node->layout;
         if (due.what != DUE_LAYOUT) {
@@ -581,7 +581,7 @@ static bool run(PathSearch *search)
 
 static void route_of(const PathSearch *search, Arena *arena, int32_t last, Route *out)
 {
-    const SearchNode *nodes = search->searcher->nodes.at;
+    const OpenNode *nodes = search->searcher->nodes.at;
     const Pricing *pricing = &search->space->pricing;
     int n = 0;
     for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before)
@@ -590,7 +590,7 @@ static void route_of(const PathSearch *search, Arena *arena, int32_t last, Route
     int at = n;
     out->us = 0;
     for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before) {
-        const SearchNode *node = &nodes[i], *from = step_from(search, node->before);
+        const OpenNode *node = &nodes[i], *from = step_from(search, node->before);
         if (node->holds)
             continue;
         if (node->kind != STEP_SLICE)

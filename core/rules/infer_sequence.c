@@ -269,9 +269,9 @@ typedef struct {
     int64_t n;            /* parts; -1: not known */
     int64_t each;         /* what all but the last have; 0: not known, or listed */
     const int64_t *sizes; /* n of them; NULL: `each` says it */
-} Parts;
+} ElementCodes;
 
-static bool listed_parts(const Value *split, Parts *parts, Error *err)
+static bool listed_parts(const Value *split, ElementCodes *parts, Error *err)
 {
     int64_t sum = 0;
     parts->n = shape_elements(&split->shape);
@@ -286,10 +286,10 @@ static bool listed_parts(const Value *split, Parts *parts, Error *err)
     return true;
 }
 
-static bool find_parts(const SequenceCall *ops, int64_t size, Parts *parts, Error *err)
+static bool find_parts(const SequenceCall *ops, int64_t size, ElementCodes *parts, Error *err)
 {
     const Value *split = has_operand(ops, 1) ? ops->call->value[1] : NULL;
-    *parts = (Parts){.size = size, .n = -1};
+    *parts = (ElementCodes){.size = size, .n = -1};
     if (has_operand(ops, 1) && (!split || !split->ints || split->partly))
         return true;
     if (split && split->shape.n_dims > 0)
@@ -303,7 +303,7 @@ static bool find_parts(const SequenceCall *ops, int64_t size, Parts *parts, Erro
 }
 
 /* The size of part i; the size of all parts if they are not listed. */
-static int64_t part_size(const Parts *parts, int i)
+static int64_t part_size(const ElementCodes *parts, int i)
 {
     if (parts->n < 0 || parts->n > LISTED_MAX)
         return parts->each == 1 ? 1 : SIZE_UNNAMED;
@@ -317,7 +317,7 @@ bool sequence_split(const SequenceCall *ops, Error *err)
     const Shape *from = code_shape(ops->state, ops->code[0]);
     Dtype dtype = ops->call->dtype[0];
     int axis;
-    Parts parts;
+    ElementCodes parts;
     if (!from) {
         give_sequence(ops, new_sequence(ops->state, -1, dtype));
         return true;

@@ -35,7 +35,7 @@ typedef struct {
     Dtype *out_dtype[SAMPLES];
     const Value **out_value[SAMPLES];
     int n; /* number of answers: for all numbers tried, or at least for those needed */
-} Trial;
+} SizesTrial;
 
 int32_t infer_code(InferState *state, const Shape *shape)
 {
@@ -58,7 +58,7 @@ bool infer_shape_is_late(const InferState *state, int32_t code)
 
 /* ---- what is not known ---- */
 
-static bool add_unknown(Trial *trial, int64_t dim)
+static bool add_unknown(SizesTrial *trial, int64_t dim)
 {
     Unknowns *unknowns = &trial->unknowns;
     for (int k = 0; k < unknowns->n; k++)
@@ -71,7 +71,7 @@ static bool add_unknown(Trial *trial, int64_t dim)
     return true;
 }
 
-static bool collect(Trial *trial)
+static bool collect(SizesTrial *trial)
 {
     const RuleCall *call = &trial->call;
     for (int i = 0; i < call->n_inputs; i++) {
@@ -96,7 +96,7 @@ static int64_t sample_of(const Unknowns *unknowns, int64_t dim, int r)
     return dim;
 }
 
-static const Shape *stand_in_shape(const Trial *trial, const Shape *shape, int r)
+static const Shape *stand_in_shape(const SizesTrial *trial, const Shape *shape, int r)
 {
     if (!shape)
         return NULL;
@@ -108,7 +108,7 @@ static const Shape *stand_in_shape(const Trial *trial, const Shape *shape, int r
     return stand;
 }
 
-static const Value *stand_in_value(const Trial *trial, const Value *value, int r)
+static const Value *stand_in_value(const SizesTrial *trial, const Value *value, int r)
 {
     if (!value || !value->partly)
         return value;
@@ -123,7 +123,7 @@ static const Value *stand_in_value(const Trial *trial, const Value *value, int r
 
 /* ---- one choice ---- */
 
-static bool evaluate(Trial *trial, int r)
+static bool evaluate(SizesTrial *trial, int r)
 {
     RuleCall call = trial->call;
     int n_out = call.n_outputs;
@@ -158,7 +158,7 @@ static bool evaluate(Trial *trial, int r)
 
 /* Whether number r gives the same ranks as the first one. A dim that comes out as 1 may be dropped,
  * so small numbers must not decide the rank. */
-static bool same_ranks(const Trial *trial, int r)
+static bool same_ranks(const SizesTrial *trial, int r)
 {
     for (int o = 0; o < trial->call.n_outputs; o++)
         if (trial->out_shape[r][o].n_dims != trial->out_shape[0][o].n_dims)
@@ -168,7 +168,7 @@ static bool same_ranks(const Trial *trial, int r)
 
 /* Evaluates with each of the numbers that all unknown sizes have, up to the first that is refused.
  * Returns false if fewer than n_needed succeed. */
-static bool evaluate_all(Trial *trial, int n_needed)
+static bool evaluate_all(SizesTrial *trial, int n_needed)
 {
     const Unknowns *unknowns = &trial->unknowns;
     int64_t n = SAMPLES;
@@ -183,7 +183,7 @@ static bool evaluate_all(Trial *trial, int n_needed)
 
 /* ---- choices: the fewest sizes that are assumed ---- */
 
-static void choose_apart(Trial *trial)
+static void choose_apart(SizesTrial *trial)
 {
     Unknowns *unknowns = &trial->unknowns;
     for (int k = 0; k < unknowns->n; k++)
@@ -203,7 +203,7 @@ static void assume(Unknowns *unknowns, int64_t dim, int64_t other)
 }
 
 /* Assumes that dims that meet when operands are right-aligned are equal, unless one is 1. */
-static bool choose_aligned(Trial *trial, int n_needed)
+static bool choose_aligned(SizesTrial *trial, int n_needed)
 {
     const RuleCall *call = &trial->call;
     Unknowns *unknowns = &trial->unknowns;
@@ -232,7 +232,7 @@ static int add_candidate(int64_t *out, int n, int64_t size)
 }
 
 /* Lists sizes that some dim has, or that an attribute asks for. */
-static int candidates(const Trial *trial, int64_t *out)
+static int candidates(const SizesTrial *trial, int64_t *out)
 {
     int n = 0;
     for (int i = 0; i < trial->call.n_inputs; i++) {
@@ -249,7 +249,7 @@ static int candidates(const Trial *trial, int64_t *out)
     return add_candidate(out, n, 1);
 }
 
-static bool works(Trial *trial, int k, int64_t size, int n_needed)
+static bool works(SizesTrial *trial, int k, int64_t size, int n_needed)
 {
     choose_apart(trial);
     assume(&trial->unknowns, trial->unknowns.dim[k], size);
@@ -258,7 +258,7 @@ static bool works(Trial *trial, int k, int64_t size, int n_needed)
 
 /* Tries to give one of the sizes a value that another dim has: u in [4,u] x [64,8]. one: tries 1,
  * which is done last, since a dim of size 1 fits most operands. */
-static bool choose_one(Trial *trial, int n_needed, bool one)
+static bool choose_one(SizesTrial *trial, int n_needed, bool one)
 {
     int64_t known[CANDIDATES_MAX];
     int n = candidates(trial, known);
@@ -272,7 +272,7 @@ static bool choose_one(Trial *trial, int n_needed, bool one)
 
 /* Tries larger numbers for older sizes, since a size that is found later is often a part of an
  * earlier one. */
-static bool choose_falling(Trial *trial, int n_needed)
+static bool choose_falling(SizesTrial *trial, int n_needed)
 {
     Unknowns *unknowns = &trial->unknowns;
     choose_apart(trial);
@@ -296,7 +296,7 @@ static void drop_largest(SizeSamples *samples)
 }
 
 /* Tries numbers that can be divided into equal parts. */
-static bool choose_round(Trial *trial)
+static bool choose_round(SizesTrial *trial)
 {
     choose_apart(trial);
     for (int k = 0; k < trial->unknowns.n; k++) {
@@ -307,7 +307,7 @@ static bool choose_round(Trial *trial)
     return evaluate_all(trial, SAMPLES_NEEDED);
 }
 
-static bool choose_equal(Trial *trial, int n_needed)
+static bool choose_equal(SizesTrial *trial, int n_needed)
 {
     choose_apart(trial);
     for (int k = 1; k < trial->unknowns.n; k++)
@@ -316,7 +316,7 @@ static bool choose_equal(Trial *trial, int n_needed)
 }
 
 /* Tries smaller numbers, since many large sizes make a tensor that is too large. */
-static bool choose_smaller(Trial *trial)
+static bool choose_smaller(SizesTrial *trial)
 {
     choose_apart(trial);
     for (int k = 0; k < trial->unknowns.n; k++)
@@ -324,7 +324,7 @@ static bool choose_smaller(Trial *trial)
     return evaluate_all(trial, SAMPLES_NEEDED);
 }
 
-static bool choose(Trial *trial, int n_needed)
+static bool choose(SizesTrial *trial, int n_needed)
 {
     return choose_falling(trial, n_needed) || choose_round(trial) ||
            choose_one(trial, n_needed, false) || choose_aligned(trial, n_needed) ||
@@ -366,7 +366,8 @@ static bool are_equal(const SizeSamples *samples)
 
 /* The oldest size that has these numbers in the trial; own: only sizes of this op's operands are
  * searched. */
-static bool find_unknown(const Trial *trial, const SizeSamples *samples, bool own, int64_t *dim)
+static bool find_unknown(const SizesTrial *trial, const SizeSamples *samples, bool own,
+                         int64_t *dim)
 {
     const Unknowns *unknowns = &trial->unknowns;
     bool found = false;
@@ -381,7 +382,7 @@ static bool find_unknown(const Trial *trial, const SizeSamples *samples, bool ow
 }
 
 /* The dim from its numbers. consistent: the sizes had their own numbers. */
-static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
+static int64_t dim_of_all(SizesTrial *trial, int output, int64_t d, bool consistent)
 {
     InferState *state = trial->state;
     SizeSamples samples = {.n = trial->n};
@@ -406,7 +407,7 @@ static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
                : note_late(state, n, sizes_add(state->sizes, name, &samples, trial->unknowns.late));
 }
 
-static Shape shape_of_all(Trial *trial, int output, bool consistent)
+static Shape shape_of_all(SizesTrial *trial, int output, bool consistent)
 {
     Shape shape = {.n_dims = trial->out_shape[0][output].n_dims};
     for (int r = 1; r < trial->n; r++)
@@ -417,7 +418,7 @@ static Shape shape_of_all(Trial *trial, int output, bool consistent)
     return shape;
 }
 
-static const Value *ints_of_all(Trial *trial, int output)
+static const Value *ints_of_all(SizesTrial *trial, int output)
 {
     InferState *state = trial->state;
     const Value *first = trial->out_value[0][output];
@@ -455,7 +456,7 @@ static bool values_agree(const Value *a, const Value *b)
 }
 
 /* The value if its shape is known; NULL if no more is known than its shape. */
-static const Value *value_of_all(Trial *trial, int output)
+static const Value *value_of_all(SizesTrial *trial, int output)
 {
     const Value *first = trial->out_value[0][output];
     bool ints = true, agree = true;
@@ -474,7 +475,7 @@ static const Value *value_of_all(Trial *trial, int output)
     return first->floats ? NULL : values_put(trial->state->values, &shape);
 }
 
-static void answer(Trial *trial, bool consistent, InferAnswer *answers)
+static void answer(SizesTrial *trial, bool consistent, InferAnswer *answers)
 {
     for (int o = 0; o < trial->call.n_outputs; o++) {
         Shape shape = shape_of_all(trial, o, consistent);
@@ -484,7 +485,7 @@ static void answer(Trial *trial, bool consistent, InferAnswer *answers)
     }
 }
 
-static bool try_choices(Trial *trial, InferAnswer *answers)
+static bool try_choices(SizesTrial *trial, InferAnswer *answers)
 {
     choose_apart(trial);
     bool consistent = evaluate_all(trial, SAMPLES_NEEDED);
@@ -503,13 +504,13 @@ bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind 
                  InferAnswer *answers)
 {
     Arena *arena = arena_new();
-    Trial trial = {.state = state,
-                   .op = op,
-                   .kind = kind,
-                   .wanted = wanted,
-                   .arena = arena,
-                   .values = values_new(arena),
-                   .call = infer_call(state, op, kind)};
+    SizesTrial trial = {.state = state,
+                        .op = op,
+                        .kind = kind,
+                        .wanted = wanted,
+                        .arena = arena,
+                        .values = values_new(arena),
+                        .call = infer_call(state, op, kind)};
     values_set_limit(trial.values, TRIAL_ELEMENTS);
     for (int i = 0; i < trial.call.n_inputs; i++) {
         int32_t t = op_inputs(state->graph, op)[i];

@@ -311,24 +311,24 @@ static bool print_einsum(const OpSpace *space, Buf *out, Buf *lost)
 
 typedef struct {
     int dim, place; /* of input 0, and the place in its factors; dim -1: no dim has it */
-} Place;
+} NotedDim;
 
-static Place find_place(const Operand *input, int index)
+static NotedDim find_place(const Operand *input, int index)
 {
     for (int d = 0; is_seen(input) && d < input->projection.n_dims; d++)
         for (int k = 0; input->factors[d].exact && k < input->factors[d].n; k++)
             if (input->factors[d].index[k] == index)
-                return (Place){d, k};
-    return (Place){-1, 0};
+                return (NotedDim){d, k};
+    return (NotedDim){-1, 0};
 }
 
 /* How many factors of the output dim, starting at `from`, are adjacent in one input dim. */
 static int run_length(const Operand *input, const DimFactors *factors, int from)
 {
-    Place at = find_place(input, factors->index[from]);
+    NotedDim at = find_place(input, factors->index[from]);
     int n = 1;
     while (at.dim >= 0 && from + n < factors->n) {
-        Place next = find_place(input, factors->index[from + n]);
+        NotedDim next = find_place(input, factors->index[from + n]);
         if (next.dim != at.dim || next.place != at.place + n)
             break;
         n++;
@@ -341,7 +341,7 @@ static int run_length(const Operand *input, const DimFactors *factors, int from)
 static void put_run(const OpSpace *space, const DimFactors *factors, int from, int n, Buf *out)
 {
     const Operand *input = &space->operand[0];
-    Place at = find_place(input, factors->index[from]);
+    NotedDim at = find_place(input, factors->index[from]);
     if (at.dim < 0) {
         buf_printf(out, "Broadcast(%" PRId64 ")", space->index[factors->index[from]].size);
         return;

@@ -14,22 +14,22 @@ typedef struct {
     int dim;
     int64_t inner, size, offset, length;
     int64_t head; /* the dim that the last reshape on the way put behind it; 0: none did */
-} Place;
+} DigitPlace;
 
 /* A digit that some op needs whole, or that was visited; a list for each tensor dim. */
 typedef struct {
-    Place place;
+    DigitPlace place;
     int32_t op; /* the reader; the matmul whose rows are followed */
     int32_t next;
 } Mark;
 
 typedef Vec(Mark) Marks;
-typedef Vec(Place) Places;
+typedef Vec(DigitPlace) Places;
 
 /* Where the columns of a matmul were met on the way from the rows of another. */
 typedef struct {
     int matmul;
-    Place place; /* dim and tensor are not used: the digit is one of index dim n */
+    DigitPlace place; /* dim and tensor are not used: the digit is one of index dim n */
 } Met;
 
 typedef Vec(Met) Mets;
@@ -73,23 +73,23 @@ static void add_role(Finder *f, int32_t op)
 
 /* ---- marks ---- */
 
-static int32_t *list_at(Finder *f, int32_t *lists, const Place *place)
+static int32_t *list_at(Finder *f, int32_t *lists, const DigitPlace *place)
 {
     return &lists[f->slot[place->tensor] + place->dim];
 }
 
-static bool pieces_meet(const Place *a, const Place *b)
+static bool pieces_meet(const DigitPlace *a, const DigitPlace *b)
 {
     return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
 }
 
-static bool covers(const Place *a, const Place *b)
+static bool covers(const DigitPlace *a, const DigitPlace *b)
 {
     return a->inner <= b->inner && a->inner * a->size >= b->inner * b->size &&
            a->offset <= b->offset && a->offset + a->length >= b->offset + b->length;
 }
 
-static void add_mark(Finder *f, int32_t *list, const Place *place, int32_t op)
+static void add_mark(Finder *f, int32_t *list, const DigitPlace *place, int32_t op)
 {
     Mark mark = {*place, op, *list};
     *list = f->marks.n;
@@ -97,7 +97,7 @@ static void add_mark(Finder *f, int32_t *list, const Place *place, int32_t op)
 }
 
 /* Returns whether the digit was reached before, and marks it. */
-static bool reached_before(Finder *f, const Place *place)
+static bool reached_before(Finder *f, const DigitPlace *place)
 {
     bool needs = f->reader >= 0;
     int32_t *list = list_at(f, needs ? f->whole : f->seen, place);
@@ -116,10 +116,10 @@ static bool reached_before(Finder *f, const Place *place)
 
 /* Removes from a digit the minor part that some op needs whole. Returns false if nothing is left to
  * shard. */
-static bool trim_whole(Finder *f, Place *place)
+static bool trim_whole(Finder *f, DigitPlace *place)
 {
     for (int32_t i = *list_at(f, f->whole, place); i >= 0; i = f->marks.at[i].next) {
-        const Place *whole = &f->marks.at[i].place;
+        const DigitPlace *whole = &f->marks.at[i].place;
         int64_t top = place->inner * place->size, reach = whole->inner * whole->size;
         if (!pieces_meet(whole, place) || reach <= place->inner || whole->inner >= top)
             continue;
@@ -132,7 +132,7 @@ static bool trim_whole(Finder *f, Place *place)
 }
 
 /* Pushes a place on the stack, unless it was visited, or a trace ends here. */
-static void visit(Finder *f, Place place)
+static void visit(Finder *f, DigitPlace place)
 {
     if (f->reader < 0 && !trim_whole(f, &place)) {
         f->stream = f->stream < 0 ? place.tensor : f->stream;
@@ -146,8 +146,8 @@ static void visit(Finder *f, Place place)
 
 /* The part of a digit that lies in the index dim that is its major part; *index is that index dim.
  * Returns false if the digit cannot be followed. */
-static bool enter_index(const OpSpace *space, const DimFactors *factors, const Place *place,
-                        int *index, Place *out)
+static bool enter_index(const OpSpace *space, const DimFactors *factors, const DigitPlace *place,
+                        int *index, DigitPlace *out)
 {
     int64_t stride = 1, total = 1, top = place->inner * place->size;
     int chosen = -1;
@@ -173,15 +173,15 @@ static bool enter_index(const OpSpace *space, const DimFactors *factors, const P
     if (high <= low || high % low != 0 || (!full && !major) || place->offset % s ||
         place->length % s)
         return false;
-    *out = (Place){.inner = low, .size = high / low, .length = size, .head = place->head};
+    *out = (DigitPlace){.inner = low, .size = high / low, .length = size, .head = place->head};
     if (!full)
         out->offset = place->offset / s, out->length = place->length / s;
     return true;
 }
 
 /* The digit of an index dim in dim d of an operand, whose factor j it is. */
-static bool leave_index(const OpSpace *space, const Operand *operand, int d, int j, const Place *in,
-                        int index, Place *out)
+static bool leave_index(const OpSpace *space, const Operand *operand, int d, int j,
+                        const DigitPlace *in, int index, DigitPlace *out)
 {
     const DimFactors *factors = &operand->factors[d];
     int64_t stride = 1, extent = operand->shape.dim[d], size = space->index[index].size;
@@ -198,7 +198,7 @@ static bool leave_index(const OpSpace *space, const Operand *operand, int d, int
 
 /* The same if the operand's dim is read with an offset: a slice, or one operand of a Concat. */
 static bool leave_shifted(const OpSpace *space, const Operand *operand, int d, int index,
-                          const Place *in, Place *out)
+                          const DigitPlace *in, DigitPlace *out)
 {
     const Row *row = &operand->projection.row[d];
     int64_t extent = operand->shape.dim[d];
@@ -209,7 +209,7 @@ static bool leave_shifted(const OpSpace *space, const Operand *operand, int d, i
     *out = *in;
     out->offset += row->offset;
     if (out->offset < 0 || out->offset + out->length > extent) {
-        *out = (Place){.inner = 1, .size = extent, .length = extent};
+        *out = (DigitPlace){.inner = 1, .size = extent, .length = extent};
         return whole && operand->projection.clip;
     }
     return row->window == 1 && in->inner * in->size == in->length;
@@ -217,13 +217,13 @@ static bool leave_shifted(const OpSpace *space, const Operand *operand, int d, i
 
 /* Follows index dim `index` into one input. Returns whether the input has it. */
 static bool step_into(Finder *f, const OpSpace *space, int32_t op, int i, int index,
-                      const Place *in)
+                      const DigitPlace *in)
 {
     const Operand *operand = &space->operand[i];
     bool found = false;
     for (int d = 0; d < operand->projection.n_dims; d++) {
         const DimFactors *factors = &operand->factors[d];
-        Place out = {0};
+        DigitPlace out = {0};
         bool can = false, has = false;
         for (int j = 0; factors->exact && j < factors->n && !has; j++) {
             has = factors->index[j] == index;
@@ -252,7 +252,8 @@ static int output_of(const Finder *f, int32_t op, int32_t tensor, const OpSpace 
 }
 
 /* The digit within the index dim of which the output's dim is a part (Split). */
-static bool enter_part(const OpSpace *space, int output, const Place *place, int *index, Place *out)
+static bool enter_part(const OpSpace *space, int output, const DigitPlace *place, int *index,
+                       DigitPlace *out)
 {
     DimPart part;
     if (!dim_part(space, output, place->dim, &part) || !part.of_index ||
@@ -283,12 +284,12 @@ static int32_t input_of_norm(const Finder *f, int32_t op, const OpSpace *space, 
     return -1;
 }
 
-static void step_back(Finder *f, const Place *place)
+static void step_back(Finder *f, const DigitPlace *place)
 {
     int32_t op = f->graph->tensors[place->tensor].maker;
     const OpSpace *space = op < 0 ? NULL : inferred_space(f->inferred, op);
     int made = space && !space->no_rule ? output_of(f, op, place->tensor, space) : -1, index = -1;
-    Place inside;
+    DigitPlace inside;
     f->merged |= op < 0;
     if (made < 0 || place->dim >= space->operand[made].projection.n_dims ||
         (!enter_index(space, &space->operand[made].factors[place->dim], place, &index, &inside) &&
@@ -314,7 +315,7 @@ static void step_back(Finder *f, const Place *place)
 static void walk(Finder *f)
 {
     while (f->stack.n > 0) {
-        Place place = f->stack.at[--f->stack.n];
+        DigitPlace place = f->stack.at[--f->stack.n];
         step_back(f, &place);
     }
 }
@@ -332,11 +333,12 @@ static void need_operand(Finder *f, const OpSpace *space, const Operand *operand
             const IndexDim *index = &space->index[factors->index[j]];
             if ((index->role == ROLE_REDUCE || is_read_whole(space, factors->index[j])) &&
                 factors->index[j] != skipped)
-                visit(f, (Place){tensor, d, stride, index->size, 0, operand->shape.dim[d], 0});
+                visit(f, (DigitPlace){tensor, d, stride, index->size, 0, operand->shape.dim[d], 0});
             stride *= index->size;
         }
         if (space->no_rule && operand->shape.dim[d] > 1)
-            visit(f, (Place){tensor, d, 1, operand->shape.dim[d], 0, operand->shape.dim[d], 0});
+            visit(f,
+                  (DigitPlace){tensor, d, 1, operand->shape.dim[d], 0, operand->shape.dim[d], 0});
     }
 }
 
@@ -347,7 +349,7 @@ static void note_reader(Finder *f)
     bool choice = row && row->flags & OPERATOR_CHOOSES;
     for (int i = 0; i < f->met.n; i++) {
         MatmulRole *role = &f->roles.at[f->met.at[i].matmul];
-        const Place *digit = &f->met.at[i].place;
+        const DigitPlace *digit = &f->met.at[i].place;
         if (role->role != WEIGHT_WHOLE || digit->inner * digit->size != digit->length ||
             digit->inner > 1)
             continue;
@@ -385,7 +387,7 @@ static void follow_rows(Finder *f, int m)
 {
     const MatmulRole *role = &f->roles.at[m];
     const OpSpace *space = program_space(f->inferred, role->op);
-    Place all = {.inner = 1, .size = space->index[role->k].size};
+    DigitPlace all = {.inner = 1, .size = space->index[role->k].size};
     all.length = all.size;
     f->reader = -1;
     f->tracing = m;
@@ -440,7 +442,7 @@ static int32_t before_views(const Finder *f, int32_t tensor)
     return tensor;
 }
 
-static void note_head(MatmulRole *role, const Place *place)
+static void note_head(MatmulRole *role, const DigitPlace *place)
 {
     if (place->head > 0 && (role->head == 0 || place->head < role->head))
         role->head = place->head;
@@ -479,11 +481,11 @@ static void decide_row(Finder *f, int m)
 
 static int by_offset(const void *a, const void *b)
 {
-    const Place *x = &((const Met *)a)->place, *y = &((const Met *)b)->place;
+    const DigitPlace *x = &((const Met *)a)->place, *y = &((const Met *)b)->place;
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static bool same_piece(const Place *a, const Place *b)
+static bool same_piece(const DigitPlace *a, const DigitPlace *b)
 {
     return a->offset == b->offset && a->length == b->length;
 }
@@ -496,7 +498,7 @@ static bool join_pieces(MatmulRole *role, const Met *met, int n, int64_t columns
     int first = 0; /* part of the piece */
     role->n_parts = 0;
     for (int i = 0; i < n; i++) {
-        const Place *piece = &met[i].place;
+        const DigitPlace *piece = &met[i].place;
         int64_t period = piece->inner * piece->size;
         bool again = i > 0 && same_piece(piece, &met[i - 1].place);
         note_head(role, piece);
@@ -553,10 +555,10 @@ static void follow_outputs(Finder *f)
         f->tracing = f->roles.n + i;
         f->met.n = 0;
         for (int d = 0; shape && d < shape->n_dims; d++)
-            visit(f, (Place){tensor, d, 1, shape->dim[d], 0, shape->dim[d], 0});
+            visit(f, (DigitPlace){tensor, d, 1, shape->dim[d], 0, shape->dim[d], 0});
         walk(f);
         for (int m = 0; m < f->met.n; m++) {
-            const Place *digit = &f->met.at[m].place;
+            const DigitPlace *digit = &f->met.at[m].place;
             f->roles.at[f->met.at[m].matmul].output |= digit->inner * digit->size == digit->length;
         }
     }

@@ -99,9 +99,9 @@ typedef struct {
     Str given;
     const char *system, *name; /* system NULL: one of ours */
     int distance;
-} Nearest;
+} NearestRule;
 
-static void offer(Nearest *nearest, const char *system, const char *name)
+static void offer(NearestRule *nearest, const char *system, const char *name)
 {
     const char *plain = str_lower_case(nearest->arena, str_from(name));
     int distance = str_distance(nearest->given, str_from(plain));
@@ -112,12 +112,12 @@ static void offer(Nearest *nearest, const char *system, const char *name)
     nearest->distance = distance;
 }
 
-static Nearest nearest_name(Arena *arena, const Registry *registry, Str given)
+static NearestRule nearest_name(Arena *arena, const Registry *registry, Str given)
 {
     SystemId system = SYSTEM_COUNT;
     Str rest = given;
     bool of_system = alias_split(given, &system, &rest);
-    Nearest nearest = {.arena = arena, .distance = rest.n > 9 ? 4 : 1 + (int)rest.n / 3};
+    NearestRule nearest = {.arena = arena, .distance = rest.n > 9 ? 4 : 1 + (int)rest.n / 3};
     nearest.given = str_from(str_lower_case(arena, rest));
     Aliases aliases = alias_names(arena, NULL);
     for (int i = 0; !of_system && i < registry_count(registry); i++)
@@ -136,7 +136,7 @@ const Operator *query_operator(RuleQuery *query)
     if (found)
         return found;
     error_kind(query->err, ERROR_UNKNOWN_OP, "there is no operator '%.*s'", STR_ARG(name));
-    Nearest nearest = nearest_name(query->arena, registry, name);
+    NearestRule nearest = nearest_name(query->arena, registry, name);
     if (nearest.name)
         error_hint(query->err, "did you mean %s%s%s", nearest.system ? nearest.system : "",
                    nearest.system ? "::" : "", nearest.name);

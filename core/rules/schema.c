@@ -74,9 +74,9 @@ typedef struct {
     Str given, nearest;
     int distance; /* INT_MAX: none is near yet */
     bool measure, known;
-} Search;
+} NameSearch;
 
-static void offer(Search *search, Str name)
+static void offer(NameSearch *search, Str name)
 {
     search->known |= str_eq(search->given, name);
     int distance = search->measure ? str_distance(search->given, name) : INT_MAX;
@@ -86,14 +86,14 @@ static void offer(Search *search, Str name)
     }
 }
 
-static void offer_words(Search *search, Str words)
+static void offer_words(NameSearch *search, Str words)
 {
     while (words.n > 0)
         offer(search, str_take(&words, ' '));
 }
 
 /* Adds the name that the op may use for the attribute that the rule calls `ours`. */
-static void offer_read(Search *search, const Alias *alias, const char *ours)
+static void offer_read(NameSearch *search, const Alias *alias, const char *ours)
 {
     bool renamed = false;
     for (int i = 0; alias && i < alias->n_attrs; i++)
@@ -105,7 +105,7 @@ static void offer_read(Search *search, const Alias *alias, const char *ours)
         offer(search, str_from(ours));
 }
 
-static void offer_all(Search *search, const RuleCall *call, const char *listed)
+static void offer_all(NameSearch *search, const RuleCall *call, const char *listed)
 {
     const Alias *alias = call->alias;
     offer_words(search, str_from(listed));
@@ -121,7 +121,8 @@ bool schema_find_unknown(const RuleCall *call, const Operator *row, Str *given, 
     const AttrList *attrs = &graph->attr_lists[graph->ops[call->op].attrs];
     const char *listed = attrs->n == 0 || call->alias ? NULL : row->attrs;
     for (int i = 0; i < attrs->n; i++) {
-        Search search = {.given = names_str(graph->names, attrs->at[i].name), .distance = INT_MAX};
+        NameSearch search = {.given = names_str(graph->names, attrs->at[i].name),
+                             .distance = INT_MAX};
         Str lengths = STR(".lengths"); /* of the lists of a list, which has a name (one_op.c) */
         if (str_ends(search.given, lengths))
             search.given.n -= lengths.n;

@@ -12,7 +12,7 @@ typedef struct {
     const char *order; /* NULL: ours in order, but those known before the run */
     Example ours;
     const char *theirs; /* their attributes */
-} Call;
+} WrittenCall;
 
 static Str trimmed_part(Str *rest, const char *separator)
 {
@@ -25,7 +25,7 @@ static Str trimmed_part(Str *rest, const char *separator)
 
 /* Reads the next call of a text; names and order are those of the previous call if it does not give
  * them. */
-static void read_call(Arena *arena, Str *text, Call *call)
+static void read_call(Arena *arena, Str *text, WrittenCall *call)
 {
     Str one = trimmed_part(text, "; "), theirs = one;
     if (str_find(one, STR(": ")) >= 0) {
@@ -113,7 +113,7 @@ static const Alias *alias_of(Arena *arena, SystemId system, Str name)
         arena, str_from(arena_printf(arena, "%s::%.*s", system_name(system), STR_ARG(name))));
 }
 
-static bool add_call(Arena *arena, const char *op_type, const Call *given, Str name,
+static bool add_call(Arena *arena, const char *op_type, const WrittenCall *given, Str name,
                      SystemCalls *out, Error *err)
 {
     SystemCall call = {.name = arena_str(arena, name), .operands = given->ours.operands};
@@ -183,7 +183,7 @@ bool system_calls(Arena *arena, const Registry *registry, SystemId system, Str n
 {
     int n_before = out->n;
     for (const Operator *row = NULL; (row = operator_next(row));) {
-        Call call;
+        WrittenCall call;
         for (Str text = str_from(row->calls[system] ? row->calls[system] : ""); text.n > 0;) {
             read_call(arena, &text, &call);
             if (str_has_word(call.names, name) &&

@@ -24,7 +24,7 @@ typedef struct {
     const Program *program;
     bool split; /* the schedule has the gradients of weights apart */
     int n_stages;
-} Blocks;
+} StageBlocks;
 
 static bool is_split(const Plan *plan)
 {
@@ -35,7 +35,7 @@ static bool is_split(const Plan *plan)
     return false;
 }
 
-static RunPass pass_of(const Blocks *blocks, int32_t op)
+static RunPass pass_of(const StageBlocks *blocks, int32_t op)
 {
     Phase phase = (Phase)blocks->plan->inferred->graph->phase[op];
     if (op_runs_once(blocks->plan, op))
@@ -48,7 +48,7 @@ static RunPass pass_of(const Blocks *blocks, int32_t op)
 }
 
 /* The op whose block an instruction is in; -1: none. */
-static int32_t op_of(const Blocks *blocks, const Instr *instr)
+static int32_t op_of(const StageBlocks *blocks, const Instr *instr)
 {
     const Plan *plan = blocks->plan;
     if (instr->kind == INSTR_OP)
@@ -74,7 +74,7 @@ static int stage_alone(const Plan *plan, int32_t op)
 }
 
 /* Its place among all blocks that there can be; -1: in none. */
-static int place_of(const Blocks *blocks, const Instr *instr)
+static int place_of(const StageBlocks *blocks, const Instr *instr)
 {
     int32_t op = op_of(blocks, instr);
     int stage = op < 0 ? -1 : stage_alone(blocks->plan, op);
@@ -98,7 +98,7 @@ static double predicted_us(const Plan *plan, const Instr *instr)
     return instr->step->us - hidden;
 }
 
-static ProgramBlock block_at(const Blocks *blocks, int place)
+static ProgramBlock block_at(const StageBlocks *blocks, int place)
 {
     RunPass pass = (RunPass)(place % N_RUN_PASSES);
     int rest = place / N_RUN_PASSES;
@@ -110,7 +110,7 @@ static ProgramBlock block_at(const Blocks *blocks, int place)
 void program_blocks(Arena *arena, const Plan *plan, Program *program)
 {
     const Stages *stages = plan->decided->stages;
-    Blocks blocks = {plan, program, is_split(plan), stages ? stages->n : 1};
+    StageBlocks blocks = {plan, program, is_split(plan), stages ? stages->n : 1};
     if (!plan->inferred->graph->next_of)
         return;
     Arena *scratch = arena_new();

@@ -51,11 +51,11 @@ static void join_rows(Piece *piece)
 typedef struct {
     Shape shape;
     Runs runs[DIMS_MAX];
-} Part;
+} RankPart;
 
-static Part part_at(Arena *arena, const Sharding *sharding, const Mesh *mesh, int64_t position)
+static RankPart part_at(Arena *arena, const Sharding *sharding, const Mesh *mesh, int64_t position)
 {
-    Part part = {.shape = {.n_dims = sharding->n_dims}};
+    RankPart part = {.shape = {.n_dims = sharding->n_dims}};
     for (int64_t d = 0; d < sharding->n_dims; d++) {
         part.runs[d] = cut_runs(arena, &sharding->dim[d], mesh, position);
         part.shape.dim[d] = part.runs[d].local_size;
@@ -80,7 +80,7 @@ static int64_t common_places(Arena *arena, const Runs *taker, const Runs *giver,
 }
 
 /* The intersection of two parts, as places of the sender's or of the receiver's part. */
-static Piece common_piece(Arena *arena, const Part *taker, const Part *giver, bool in_giver)
+static Piece common_piece(Arena *arena, const RankPart *taker, const RankPart *giver, bool in_giver)
 {
     Piece piece = {.n_dims = (int)taker->shape.n_dims, .n_elements = 1, .row = 1};
     int64_t stride[DIMS_MAX];
@@ -103,7 +103,7 @@ static Piece common_piece(Arena *arena, const Part *taker, const Part *giver, bo
 typedef struct {
     int64_t first, n;
     const int64_t *place; /* of each, from `first` on */
-} Rows;
+} ExchangeRows;
 
 typedef struct {
     const Piece *piece;
@@ -117,15 +117,15 @@ static RowScan rows_scan(const Piece *piece)
 }
 
 /* Returns the next rows; false at the end. */
-static bool rows_next(RowScan *scan, Rows *rows)
+static bool rows_next(RowScan *scan, ExchangeRows *rows)
 {
     static const int64_t here = 0;
     const Piece *piece = scan->piece;
     int last = piece->n_dims - 1;
     if (scan->end)
         return false;
-    *rows = (Rows){piece->first, last < 0 ? 1 : piece->size[last],
-                   last < 0 ? &here : piece->place[last]};
+    *rows = (ExchangeRows){piece->first, last < 0 ? 1 : piece->size[last],
+                           last < 0 ? &here : piece->place[last]};
     for (int d = 0; d < last; d++)
         rows->first += piece->place[d][scan->at[d]];
     int d = last - 1;
@@ -138,7 +138,7 @@ static bool rows_next(RowScan *scan, Rows *rows)
 void piece_pack(const Piece *piece, Dtype dtype, const void *part, void *message)
 {
     size_t n_bytes = (size_t)element_bytes(dtype), row = (size_t)piece->row * n_bytes;
-    Rows rows;
+    ExchangeRows rows;
     char *to = message;
     for (RowScan scan = rows_scan(piece); rows_next(&scan, &rows);)
         for (int64_t i = 0; i < rows.n; i++, to += row)
@@ -148,7 +148,7 @@ void piece_pack(const Piece *piece, Dtype dtype, const void *part, void *message
 void piece_unpack(const Piece *piece, Dtype dtype, const void *message, void *part)
 {
     size_t n_bytes = (size_t)element_bytes(dtype), row = (size_t)piece->row * n_bytes;
-    Rows rows;
+    ExchangeRows rows;
     const char *from = message;
     for (RowScan scan = rows_scan(piece); rows_next(&scan, &rows);)
         for (int64_t i = 0; i < rows.n; i++, from += row)
@@ -159,7 +159,7 @@ bool piece_combine(const Piece *piece, Dtype dtype, ReduceOp reduce, const void 
                    void *part)
 {
     int64_t n_bytes = element_bytes(dtype);
-    Rows rows;
+    ExchangeRows rows;
     const char *from = message;
     for (RowScan scan = rows_scan(piece); rows_next(&scan, &rows);)
         for (int64_t i = 0; i < rows.n; i++, from += piece->row * n_bytes) {
@@ -172,14 +172,14 @@ bool piece_combine(const Piece *piece, Dtype dtype, ReduceOp reduce, const void 
 
 /* ---- messages ---- */
 
-typedef Vec(Message) Messages;
+typedef Vec(Message) MessageList;
 
 typedef struct {
     Arena *arena, *scratch;
     Exchange *exchange;
     SubMesh makers, readers;
-    Part mine; /* of the target, then of the source */
-} Making;
+    RankPart mine; /* of the target, then of the source */
+} PartMaking;
 
 /* One element of a dim, in the place of another part's runs. */
 static Runs run_of_one(Arena *arena, int64_t global)
@@ -191,7 +191,8 @@ static Runs run_of_one(Arena *arena, int64_t global)
 
 /* What is carried is the end of the giver's part; the taker puts it at its first element, and from
  * there at all others. */
-static void carry_end(Arena *arena, const Collective *c, Part *taker, Part *giver, bool in_giver)
+static void carry_end(Arena *arena, const Collective *c, RankPart *taker, RankPart *giver,
+                      bool in_giver)
 {
     int dim = sharding_carried_dim(c->from);
     Runs *from = &giver->runs[dim], *to = &taker->runs[dim];
@@ -203,10 +204,11 @@ static void carry_end(Arena *arena, const Collective *c, Part *taker, Part *give
         *from = run_of_one(arena, to->at[0].start);
 }
 
-static void add_message(Making *m, Messages *messages, int64_t other, PartUse use, bool sends)
+static void add_message(PartMaking *m, MessageList *messages, int64_t other, PartUse use,
+                        bool sends)
 {
     const Collective *c = &m->exchange->collective;
-    Part part = part_at(m->scratch, sends ? c->to : c->from, c->mesh, other), mine = m->mine;
+    RankPart part = part_at(m->scratch, sends ? c->to : c->from, c->mesh, other), mine = m->mine;
     if (use == PART_CARRIED)
         carry_end(m->scratch, c, sends ? &part : &mine, sends ? &mine : &part, sends);
     Piece piece = sends ? common_piece(m->arena, &part, &mine, true)
@@ -215,11 +217,11 @@ static void add_message(Making *m, Messages *messages, int64_t other, PartUse us
         vec_push(m->arena, messages, (Message){.position = other, .use = use, .piece = piece});
 }
 
-static void list_takes(Making *m)
+static void list_takes(PartMaking *m)
 {
     Exchange *x = m->exchange;
     const Collective *c = &x->collective;
-    Messages receives = {.n = 0};
+    MessageList receives = {.n = 0};
     int64_t n_members = mesh_atoms_size(c->mesh, c->atoms);
     m->mine = part_at(m->scratch, c->to, c->mesh, x->position);
     for (int64_t i = 0; i < n_members; i++) {
@@ -233,7 +235,7 @@ static void list_takes(Making *m)
 }
 
 /* How a reader uses this rank's part, given the member of the reader's group at the same place. */
-static PartUse use_by(const Making *m, int64_t reader)
+static PartUse use_by(const PartMaking *m, int64_t reader)
 {
     const Exchange *x = m->exchange;
     const Collective *c = &x->collective;
@@ -247,13 +249,13 @@ static PartUse use_by(const Making *m, int64_t reader)
     return PART_UNREAD;
 }
 
-static void list_gives(Making *m)
+static void list_gives(PartMaking *m)
 {
     Exchange *x = m->exchange;
     const Collective *c = &x->collective;
     bool sends = !submesh_equal(m->makers, m->readers);
     int64_t n = sends ? submesh_size(c->mesh, m->readers) : mesh_atoms_size(c->mesh, c->atoms);
-    Messages messages = {.n = 0};
+    MessageList messages = {.n = 0};
     m->mine = part_at(m->scratch, c->from, c->mesh, x->position);
     for (int64_t i = 0; i < n; i++) {
         int64_t reader = sends ? submesh_position(c->mesh, m->readers, i)
@@ -272,7 +274,7 @@ bool exchange_make(Arena *arena, const Collective *collective, SubMesh makers, S
     *out = (Exchange){.collective = *collective, .position = position};
     if (!collective_roles(collective, &out->roles, err))
         return false;
-    Making making = {.arena = arena, .exchange = out, .makers = makers, .readers = readers};
+    PartMaking making = {.arena = arena, .exchange = out, .makers = makers, .readers = readers};
     making.scratch = arena_new();
     if (submesh_has(collective->mesh, readers, position))
         list_takes(&making);

@@ -11,20 +11,20 @@ typedef struct {
     int64_t at;
     int64_t op_us, reshard_us, reshard_move_us, block_us, block_wait_us, pass_us, begin_us, span,
         last_span, step, output, n_elements, n_finite, copied;
-} Layout;
+} ResultLayout;
 
-static int64_t place(Layout *layout, int64_t n, size_t each)
+static int64_t place(ResultLayout *layout, int64_t n, size_t each)
 {
     int64_t at = layout->at, unit = (int64_t) _Alignof(max_align_t);
     layout->at += (n * (int64_t)each + unit - 1) / unit * unit;
     return at;
 }
 
-static Layout layout_of(const Plan *plan, const Program *program, const RunOptions *options)
+static ResultLayout layout_of(const Plan *plan, const Program *program, const RunOptions *options)
 {
     const Graph *graph = plan->inferred->graph;
     int64_t n_passes = run_passes(options), n_spans = options->trace ? program->n_instrs : 0;
-    Layout layout = {.at = 0};
+    ResultLayout layout = {.at = 0};
     place(&layout, 1, sizeof(RankHead));
     layout.op_us = place(&layout, n_passes * graph->n_ops, sizeof(double));
     layout.reshard_us = place(&layout, n_passes * plan->moved->n_reshards, sizeof(double));
@@ -43,7 +43,7 @@ static Layout layout_of(const Plan *plan, const Program *program, const RunOptio
     return layout;
 }
 
-static RankResult in_block(char *block, const Layout *layout, bool traced)
+static RankResult in_block(char *block, const ResultLayout *layout, bool traced)
 {
     return (RankResult){.head = (RankHead *)(void *)block,
                         .op_us = (double *)(void *)(block + layout->op_us),
@@ -66,7 +66,7 @@ static RankResult in_block(char *block, const Layout *layout, bool traced)
 bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_ranks,
                   const RunOptions *options, Results *out, Error *err)
 {
-    Layout layout = layout_of(plan, program, options), front = {.at = 0};
+    ResultLayout layout = layout_of(plan, program, options), front = {.at = 0};
     place(&front, 1, sizeof(RunOutcome));
     *out = (Results){.n_ranks = n_ranks, .rank_bytes = layout.at};
     out->map_bytes = (size_t)(front.at + layout.at * n_ranks);

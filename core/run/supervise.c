@@ -89,7 +89,7 @@ typedef struct {
     double since_us, allowed_us;     /* time of the last progress; how long the next may take */
     double queued_us[RUN_RANKS_MAX]; /* queued_us() of each rank at the last progress */
     int64_t seen;                    /* instructions begun, in all */
-} Watch;
+} Supervision;
 
 static double work_us(double flops, double bytes)
 {
@@ -129,7 +129,7 @@ static int64_t count_begun(const Team *team)
 
 /* Time that the rank's thread could have run but waited for a core: the second number of schedstat,
  * in ns. 0 if the system does not count it. */
-static double queued_us(const Watch *watch, int rank)
+static double queued_us(const Supervision *watch, int rank)
 {
     int thread = atomic_load(&watch->team->results->rank[rank].head->thread);
     char path[64], text[64];
@@ -146,7 +146,7 @@ static double queued_us(const Watch *watch, int rank)
 
 /* The longest time that a rank with work to do waited for a core since the last progress. Ranks
  * that wait for others poll and give their core away, so they always wait for one. */
-static double starved_us(const Watch *watch)
+static double starved_us(const Supervision *watch)
 {
     double longest = 0;
     for (int r = 0; r < watch->team->n_ranks; r++) {
@@ -159,7 +159,7 @@ static double starved_us(const Watch *watch)
     return longest;
 }
 
-static void renew(Watch *watch)
+static void renew(Supervision *watch)
 {
     const Team *team = watch->team;
     double stall_s = team->options->stall_s > 0 ? team->options->stall_s : RUN_STALL_S, longest = 0;
@@ -201,7 +201,7 @@ static bool is_waiting(int state)
     return state == RANK_WAITING;
 }
 
-static bool report_stalled(const Watch *watch, double us, Error *err)
+static bool report_stalled(const Supervision *watch, double us, Error *err)
 {
     Arena *arena = arena_new();
     Buf busy = buf_new(arena), waiting = buf_new(arena);
@@ -216,7 +216,7 @@ static bool report_stalled(const Watch *watch, double us, Error *err)
     return false;
 }
 
-static bool report_death(const Watch *watch, int status, Error *err)
+static bool report_death(const Supervision *watch, int status, Error *err)
 {
     const Team *team = watch->team;
     const RunOutcome *outcome = team->results->outcome;
@@ -245,7 +245,7 @@ static bool report_death(const Watch *watch, int status, Error *err)
 }
 
 /* Returns false when the child must be ended. */
-static bool goes_on(Watch *watch, Error *err)
+static bool goes_on(Supervision *watch, Error *err)
 {
     const Team *team = watch->team;
     const RunOptions *options = team->options;
@@ -264,7 +264,7 @@ static bool goes_on(Watch *watch, Error *err)
     return us < watch->allowed_us || report_stalled(watch, us, err);
 }
 
-static bool has_ended(Watch *watch, int *status)
+static bool has_ended(Supervision *watch, int *status)
 {
     pid_t got;
     do
@@ -274,7 +274,7 @@ static bool has_ended(Watch *watch, int *status)
 }
 
 /* Polls until the child has closed its end of the pipe. */
-static bool watch_child(Watch *watch, int ended, Error *err)
+static bool watch_child(Supervision *watch, int ended, Error *err)
 {
     struct pollfd poll_ended = {.fd = ended, .events = POLLIN};
     RunOutcome *outcome = watch->team->results->outcome;
@@ -305,7 +305,7 @@ bool supervise(Team *team, SupervisedRun *run, Error *err)
     int ended[2];
     if (pipe2(ended, O_CLOEXEC) != 0)
         return error_kind(err, ERROR_RUN, "no pipe: %s", strerror(errno));
-    Watch watch = {.team = team};
+    Supervision watch = {.team = team};
     pid_t parent = getpid();
     renew(&watch);
     watch.child = fork();

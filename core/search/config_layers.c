@@ -12,7 +12,7 @@ typedef struct {
     ConfigWork *work; /* of all layers together; NULL: not asked for yet */
     Vec(int64_t) samples;
     Vec(ConfigParts) parts; /* by samples */
-} Told;
+} LayerNames;
 
 struct ConfigLayers {
     Arena *arena;
@@ -23,8 +23,8 @@ struct ConfigLayers {
     LeastPrices *least;
     bool reduced; /* layers are told by LAYERS_TOLD of them */
     Intern *keys;
-    Vec(Told *) list; /* by key */
-    Intern *meshes;   /* .. and per mesh the first session, whose plan lends its reshards */
+    Vec(LayerNames *) list; /* by key */
+    Intern *meshes;         /* .. and per mesh the first session, whose plan lends its reshards */
     Vec(Session *) first;
     Vec(const Session *) models; /* sessions whose models the others share */
     int64_t n_planned;
@@ -56,13 +56,13 @@ static int64_t layers_planned(const ConfigLayers *all)
     return all->n_planned;
 }
 
-static Told *layers_at(ConfigLayers *all, Str key, bool *is_new)
+static LayerNames *layers_at(ConfigLayers *all, Str key, bool *is_new)
 {
     int32_t known = intern_find(all->keys, key.s, key.n);
     *is_new = known < 0;
     if (known >= 0)
         return all->list.at[known];
-    Told *layers = arena_make(all->arena, Told);
+    LayerNames *layers = arena_make(all->arena, LayerNames);
     intern_put(all->keys, key.s, key.n);
     vec_push(all->arena, &all->list, layers);
     return layers;
@@ -168,14 +168,15 @@ static const char *mesh_of_layers(Arena *arena, const Configuration *told, bool 
 }
 
 /* Of one micro-batch of one sample under the axes that shard it. NULL with *err. */
-static Told *layers_of_group(ConfigLayers *all, const Configuration *config, Error *err)
+static LayerNames *layers_of_group(ConfigLayers *all, const Configuration *config, Error *err)
 {
     const char *mesh = mesh_of_layers(all->arena, config, true);
     bool is_new;
-    Told *layers = layers_at(all,
-                             str_from(arena_printf(all->arena, "%s again %d, sp %d", mesh,
-                                                   config->recompute, config->sequence_parallel)),
-                             &is_new);
+    LayerNames *layers =
+        layers_at(all,
+                  str_from(arena_printf(all->arena, "%s again %d, sp %d", mesh, config->recompute,
+                                        config->sequence_parallel)),
+                  &is_new);
     if (is_new)
         layers->session = open_layers(all, config, mesh, err);
     return layers->session ? layers : NULL;
@@ -196,7 +197,7 @@ const ConfigParts *config_layers_group(ConfigLayers *all, const Configuration *c
 {
     Configuration one = sharded_axes(all, config);
     Arena *arena = all->arena;
-    Told *layers = layers_of_group(all, &one, err);
+    LayerNames *layers = layers_of_group(all, &one, err);
     if (!layers)
         return NULL;
     for (int i = 0; i < layers->samples.n; i++)
@@ -229,14 +230,14 @@ const ConfigParts *config_layers_wide(ConfigLayers *all, const Configuration *co
     Configuration wide = sharded_axes(all, config), one = narrow_axes(all, &wide);
     const char *mesh = mesh_of_layers(arena, &wide, true);
     bool is_new;
-    Told *layers =
+    LayerNames *layers =
         layers_at(all,
                   str_from(arena_printf(arena, "bound %s again %d, sp %d, %d", mesh, wide.recompute,
                                         wide.sequence_parallel, config->micro_batch)),
                   &is_new);
     if (!is_new)
         return layers->parts.n > 0 ? layers->parts.at : NULL;
-    Told *told = layers_of_group(all, &one, err);
+    LayerNames *told = layers_of_group(all, &one, err);
     if (!told)
         return NULL;
     if (!told->work) {
@@ -281,7 +282,7 @@ static Session *told_session(ConfigLayers *all, const Configuration *told, Error
                                    told->micro_batches > 1, told->micro_batch, told->recompute,
                                    told->zero, told->sequence_parallel);
     bool is_new;
-    Told *layers = layers_at(all, str_from(key), &is_new);
+    LayerNames *layers = layers_at(all, str_from(key), &is_new);
     if (is_new)
         layers->session = open_layers(all, told, mesh, err);
     return layers->session;
@@ -301,7 +302,7 @@ static const ConfigParts *layers_whole(ConfigLayers *all, const Configuration *c
                                    config->micro_batches > 1, config->micro_batch,
                                    config->recompute, config->zero, config->sequence_parallel);
     bool is_new;
-    Told *layers = layers_at(all, str_from(key), &is_new);
+    LayerNames *layers = layers_at(all, str_from(key), &is_new);
     if (is_new) {
         Session *session = told_session(all, &told, err);
         Source source = {.name = "mesh", .text = str_from(text)};

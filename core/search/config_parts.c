@@ -46,10 +46,10 @@ typedef struct {
     Arena *arena;       /* of the work */
     Buckets buckets;    /* by part, of all stages together */
     const Reshard *reshard;
-} Reading;
+} PartsReading;
 
 /* Whether its bytes grow with the samples. */
-static bool is_of_samples(const Reading *reading, int32_t tensor)
+static bool is_of_samples(const PartsReading *reading, int32_t tensor)
 {
     const Plan *plan = reading->plan;
     int32_t maker = reading->graph->tensors[tensor].maker;
@@ -67,7 +67,7 @@ static double work_us(const OpWork *work, double samples, double devices)
 }
 
 /* Of operands with the samples, but of a gather, which reads what it writes. */
-static int64_t bytes_of_samples(const Reading *reading, int32_t op)
+static int64_t bytes_of_samples(const PartsReading *reading, int32_t op)
 {
     const Plan *plan = reading->plan;
     const GraphOp *at = &reading->graph->ops[op];
@@ -84,7 +84,7 @@ static int64_t bytes_of_samples(const Reading *reading, int32_t op)
 }
 
 /* An op that declares its own costs is taken as it is, for any number of samples. */
-static OpWork work_of(const Reading *reading, int32_t op, bool *product)
+static OpWork work_of(const PartsReading *reading, int32_t op, bool *product)
 {
     const Plan *plan = reading->plan;
     OpCost cost = op_cost(plan, op);
@@ -102,7 +102,7 @@ static OpWork work_of(const Reading *reading, int32_t op, bool *product)
                     .times = inferred_repeat(plan->inferred, op)};
 }
 
-static void add_us(const Reading *reading, int part, int32_t op, double us)
+static void add_us(const PartsReading *reading, int part, int32_t op, double us)
 {
     PartCost *cost = &reading->out->part[part];
     if (reading->graph->phase[op] == PHASE_FORWARD) {
@@ -114,7 +114,7 @@ static void add_us(const Reading *reading, int part, int32_t op, double us)
         cost->weight_us += us;
 }
 
-static void read_op(const Reading *reading, int32_t op)
+static void read_op(const PartsReading *reading, int32_t op)
 {
     int part = layer_of_op(&reading->layers, reading->graph, op);
     bool product;
@@ -143,7 +143,7 @@ static void read_op(const Reading *reading, int32_t op)
 static const char *const axis_of_config[] = {"pp", "dp", "cp", "ep", "tp"}; /* ORDER CONFIG_AXIS */
 
 /* A step that any plan with larger axes has too: it alone brings the value where it is needed. */
-static void add_step_work(const Reading *reading, const PricedStep *priced, int part)
+static void add_step_work(const PartsReading *reading, const PricedStep *priced, int part)
 {
     const Mesh *mesh = reading->plan->mesh;
     const Step *step = priced->step;
@@ -165,7 +165,7 @@ static void add_step_work(const Reading *reading, const PricedStep *priced, int 
 }
 
 /* The same axes on the whole mesh; 0 if it is over parts of axes. */
-static AtomSet atoms_on_whole(const Reading *reading, AtomSet atoms)
+static AtomSet atoms_on_whole(const PartsReading *reading, AtomSet atoms)
 {
     const Mesh *mesh = reading->plan->mesh;
     AtomSet on_whole = 0;
@@ -182,7 +182,7 @@ static AtomSet atoms_on_whole(const Reading *reading, AtomSet atoms)
 
 /* The groups among all devices of dp of a step that reduces or gathers over dp and others; 0 if it
  * is none. */
-static AtomSet atoms_of_more(const Reading *reading, StepKind kind, AtomSet atoms)
+static AtomSet atoms_of_more(const PartsReading *reading, StepKind kind, AtomSet atoms)
 {
     const Mesh *mesh = reading->plan->mesh;
     int dp = reading->whole ? mesh_find_axis(mesh, STR("dp")) : -1;
@@ -193,7 +193,7 @@ static AtomSet atoms_of_more(const Reading *reading, StepKind kind, AtomSet atom
 
 /* A step of so many bytes; over dp what any steps take at least among all of its devices: what is
  * gathered comes in smaller parts. */
-static double price_us(const Reading *reading, StepKind kind, AtomSet atoms, double bytes)
+static double price_us(const PartsReading *reading, StepKind kind, AtomSet atoms, double bytes)
 {
     const Plan *plan = reading->plan;
     AtomSet on_whole = atoms_of_more(reading, kind, atoms);
@@ -207,7 +207,7 @@ static double price_us(const Reading *reading, StepKind kind, AtomSet atoms, dou
 /* What a step over dp does among more devices, where other steps may do the same. An all-reduce
  * whose result is sliced is a reduce-scatter, and one that is gathered again is an all-reduce.
  * Returns false if a step before it counts for both. */
-static bool same_of_more(const Reading *reading, const Step *step, StepKind *kind)
+static bool same_of_more(const PartsReading *reading, const Step *step, StepKind *kind)
 {
     const ReshardPath *path = reading->reshard->path;
     *kind = step->kind;
@@ -228,7 +228,7 @@ static bool same_of_more(const Reading *reading, const Step *step, StepKind *kin
 }
 
 /* The reshard of as many samples as are asked for, which may take other steps. */
-static Reshard of_samples(const Reading *reading, const Reshard *reshard)
+static Reshard of_samples(const PartsReading *reading, const Reshard *reshard)
 {
     const Plan *plan = reading->plan;
     Reshard out = *reshard;
@@ -246,7 +246,7 @@ static Reshard of_samples(const Reading *reading, const Reshard *reshard)
 
 /* The time of a step of such a reshard. What a turn of a ring hides grows with the samples at
  * most. */
-static double step_us(const Reading *reading, const PricedStep *priced)
+static double step_us(const PartsReading *reading, const PricedStep *priced)
 {
     const Step *step = priced->step;
     StepKind kind;
@@ -259,7 +259,7 @@ static double step_us(const Reading *reading, const PricedStep *priced)
 }
 
 /* Of a plan that runs them beside its ops they count nothing: the bound is then of the ops. */
-static void price_buckets(const Reading *reading)
+static void price_buckets(const PartsReading *reading)
 {
     const Stages *stages = reading->plan->decided->stages;
     for (int i = 0; i < reading->buckets.all.n && stages->overlap == PASS_NONE; i++) {
@@ -275,7 +275,7 @@ static void price_buckets(const Reading *reading)
 
 static void read_step(void *context, const PricedStep *priced)
 {
-    Reading *reading = context;
+    PartsReading *reading = context;
     int part = streams_unit(&reading->layers, reading->graph, reading->reshard, priced->for_op);
     Step same = *priced->step;
     PricedStep in_bucket = *priced;
@@ -323,7 +323,7 @@ static int64_t gradient_bytes(const Plan *plan, int32_t tensor, int32_t paramete
     return least;
 }
 
-static void read_tensor(const Reading *reading, const MemoryClass *class, int32_t tensor)
+static void read_tensor(const PartsReading *reading, const MemoryClass *class, int32_t tensor)
 {
     const Plan *plan = reading->plan;
     int32_t parameter, part = reading->layers.of_parameter[tensor];
@@ -341,7 +341,7 @@ static void read_tensor(const Reading *reading, const MemoryClass *class, int32_
 }
 
 /* What is alive at the last gradient of an activation and is not stored. */
-static void read_kept(const Reading *reading, Arena *scratch, const MemoryAccount *account)
+static void read_kept(const PartsReading *reading, Arena *scratch, const MemoryAccount *account)
 {
     const Inferred *step = reading->plan->inferred;
     int last = step->n_program - 1;
@@ -359,7 +359,7 @@ static void read_kept(const Reading *reading, Arena *scratch, const MemoryAccoun
     }
 }
 
-static void read_memory(const Reading *reading, Arena *scratch)
+static void read_memory(const PartsReading *reading, Arena *scratch)
 {
     const Plan *plan = reading->plan;
     const MemoryClass *class = memory_classes(scratch, plan->inferred);
@@ -380,7 +380,7 @@ static void read_memory(const Reading *reading, Arena *scratch)
 }
 
 /* Bytes of values that cross from a layer to the next, sharded by all axes that it may be. */
-static int64_t passed_bytes(const Reading *reading, int layer)
+static int64_t passed_bytes(const PartsReading *reading, int layer)
 {
     const Plan *plan = reading->plan;
     const Graph *graph = reading->graph;
@@ -441,7 +441,7 @@ static ConfigParts with_layers(Arena *arena, const ConfigParts *own, int n_layer
 }
 
 /* Reads the plan into reading->out, of as many layers as the plan has. */
-static void read_plan(Arena *scratch, const Session *session, Reading *reading)
+static void read_plan(Arena *scratch, const Session *session, PartsReading *reading)
 {
     const Plan *plan = session->plan;
     reading->plan = plan;
@@ -470,7 +470,8 @@ ConfigParts config_parts_of(Arena *arena, const Session *session, int n_layers, 
 {
     Arena *scratch = arena_new();
     ConfigParts own = {0};
-    Reading reading = {.samples = (double)samples, .out = &own, .whole = whole, .least = least};
+    PartsReading reading = {
+        .samples = (double)samples, .out = &own, .whole = whole, .least = least};
     read_plan(scratch, session, &reading);
     ConfigParts out = with_layers(arena, &own, own.n_layers > 0 ? n_layers : 0);
     arena_free(scratch);
@@ -482,7 +483,7 @@ ConfigWork config_work_of(Arena *arena, const Session *session)
     Arena *scratch = arena_new();
     ConfigWork work = {0};
     ConfigParts own = {0};
-    Reading reading = {.samples = 1, .out = &own, .work = &work, .arena = arena};
+    PartsReading reading = {.samples = 1, .out = &own, .work = &work, .arena = arena};
     read_plan(scratch, session, &reading);
     work.own = with_layers(arena, &own, own.n_layers);
     for (int a = 0; a < CONFIG_AXES; a++) {

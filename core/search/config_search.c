@@ -181,15 +181,15 @@ typedef struct {
     bool *guessed;       /* groups, by id */
     Configuration state; /* of a guess, whose level of ZeRO .. */
     int64_t state_bytes; /* .. needs at least as much */
-} Run;
+} ConfigRounds;
 
-static double aim_of(const Run *run, double us, int64_t bytes)
+static double aim_of(const ConfigRounds *run, double us, int64_t bytes)
 {
     return run->question->aim == LEAST_TIME ? us : (double)bytes;
 }
 
 /* Whether a bound leaves a chance; counts it if it does not. */
-static bool has_chance(Run *run, const Node *node)
+static bool has_chance(ConfigRounds *run, const Node *node)
 {
     ConfigCounts *counts = &run->out->counts;
     int64_t n = node->n;
@@ -202,7 +202,7 @@ static bool has_chance(Run *run, const Node *node)
     return false;
 }
 
-static void push(Run *run, const Node *node)
+static void push(ConfigRounds *run, const Node *node)
 {
     if (!has_chance(run, node))
         return;
@@ -214,7 +214,7 @@ static void push(Run *run, const Node *node)
 }
 
 /* Stages are split alike, and cost the same, for schedules of as many on the same lanes. */
-static const PartCost *stages_of(Run *run, const Configuration *config)
+static const PartCost *stages_of(ConfigRounds *run, const Configuration *config)
 {
     bool in_a_v = config_schedules[config->schedule].in_a_v;
     const PartCost **known = &run->stages[config->split][in_a_v][config->virtual];
@@ -226,7 +226,7 @@ static const PartCost *stages_of(Run *run, const Configuration *config)
     return *known;
 }
 
-static bool is_split_anew(Run *run, const Configuration *config)
+static bool is_split_anew(ConfigRounds *run, const Configuration *config)
 {
     if (config->split == SPLIT_EQUAL)
         return true;
@@ -240,7 +240,7 @@ static bool is_split_anew(Run *run, const Configuration *config)
 }
 
 /* Of all orders and levels of ZeRO that are looked at: the highest needs least memory. */
-static Node node_of_schedule(Run *run, const Configuration *config)
+static Node node_of_schedule(ConfigRounds *run, const Configuration *config)
 {
     const ConfigSpace *space = &run->search->space;
     const PartCost *stage = stages_of(run, config);
@@ -258,7 +258,7 @@ static Node node_of_schedule(Run *run, const Configuration *config)
 
 static void push_schedule(void *context, const Configuration *config)
 {
-    Run *run = context;
+    ConfigRounds *run = context;
     Node node = node_of_schedule(run, config);
     if (is_split_anew(run, config))
         push(run, &node);
@@ -272,7 +272,7 @@ static const double guess_room = .95; /* of the limit: a plan needs more than it
  * that need many micro-batches. */
 static void bound_schedule(void *context, const Configuration *config)
 {
-    Run *run = context;
+    ConfigRounds *run = context;
     bool guesses = run->guess_zero >= 0;
     if (guesses && config_schedules[config->schedule].in_a_v)
         return;
@@ -287,7 +287,7 @@ static void bound_schedule(void *context, const Configuration *config)
 
 static void push_state(void *context, const Configuration *config)
 {
-    Run *run = context;
+    ConfigRounds *run = context;
     int64_t shards = config_samples_of(config) * config->size[CONFIG_CP];
     push(run,
          &(Node){*config, ROUND_STATE, run->group, 1, run->least_us,
@@ -311,7 +311,7 @@ static bool is_none_again(ConfigSearch *search, const KindParts *none, const Con
 }
 
 /* The matmuls of a step on all devices at their full rate, from the plan for one device. */
-static bool push_groups(Run *run, Error *err)
+static bool push_groups(ConfigRounds *run, Error *err)
 {
     ConfigSearch *search = run->search;
     Configuration one = {
@@ -335,7 +335,7 @@ static bool push_groups(Run *run, Error *err)
 }
 
 /* What is expanded next, from these layers. */
-static void begin_group(Run *run, const Node *node, const KindParts *parts)
+static void begin_group(ConfigRounds *run, const Node *node, const KindParts *parts)
 {
     run->parts = *parts;
     run->scratch = arena_new();
@@ -346,7 +346,7 @@ static void begin_group(Run *run, const Node *node, const KindParts *parts)
 }
 
 /* The best of its schedules. */
-static void look_at_schedules(Run *run)
+static void look_at_schedules(ConfigRounds *run)
 {
     run->group_us = INFINITY;
     run->group_bytes = INT64_MAX;
@@ -355,7 +355,7 @@ static void look_at_schedules(Run *run)
 }
 
 /* A better bound of a group from the parts. */
-static void bound_group(Run *run, Node node)
+static void bound_group(ConfigRounds *run, Node node)
 {
     look_at_schedules(run);
     node.round++;
@@ -365,7 +365,7 @@ static void bound_group(Run *run, Node node)
 }
 
 /* The next round of a group, or of one of its schedules its states. */
-static bool expand(Run *run, Node node, Error *err)
+static bool expand(ConfigRounds *run, Node node, Error *err)
 {
     ConfigSearch *search = run->search;
     KindParts parts;
@@ -384,7 +384,7 @@ static bool expand(Run *run, Node node, Error *err)
     return true;
 }
 
-static void keep_best(Run *run, const ConfigPlan *plan)
+static void keep_best(ConfigRounds *run, const ConfigPlan *plan)
 {
     run->out->counts.planned++;
     if (plan->failed || !plan->legal || plan->peak_bytes > run->question->max_peak_bytes)
@@ -397,7 +397,7 @@ static void keep_best(Run *run, const ConfigPlan *plan)
 }
 
 /* The next round of a configuration; behind the last its plan. */
-static bool refine(Run *run, Node node, Error *err)
+static bool refine(ConfigRounds *run, Node node, Error *err)
 {
     ConfigSearch *search = run->search;
     if (node.round == ROUND_LAYERS) {
@@ -440,7 +440,7 @@ static bool is_usual(const ConfigSpace *space, const Configuration *config)
 }
 
 /* The best schedule of a group by these layers. */
-static void guess_schedule(Run *run, const Node *node, const KindParts *parts)
+static void guess_schedule(ConfigRounds *run, const Node *node, const KindParts *parts)
 {
     begin_group(run, node, parts);
     look_at_schedules(run);
@@ -448,7 +448,7 @@ static void guess_schedule(Run *run, const Node *node, const KindParts *parts)
 }
 
 /* The usual group of the least bound that was not guessed; -1 if there is none. */
-static int32_t guess_group(Run *run)
+static int32_t guess_group(ConfigRounds *run)
 {
     ConfigSearch *search = run->search;
     int32_t best = -1;
@@ -472,13 +472,13 @@ static int32_t guess_group(Run *run)
 /* The level of ZeRO that the guess is made for, or the one that is given. */
 static void guess_state(void *context, const Configuration *config)
 {
-    Run *run = context;
+    ConfigRounds *run = context;
     if (run->state.zero < run->guess_zero)
         run->state = *config;
 }
 
 /* A configuration of a group's best schedule; none if there is none that fits. */
-static bool guess_config(Run *run, int32_t group)
+static bool guess_config(ConfigRounds *run, int32_t group)
 {
     ConfigSearch *search = run->search;
     Node node = {.config = search->groups.at[group].first, .group = group};
@@ -496,7 +496,7 @@ static bool guess_config(Run *run, int32_t group)
 }
 
 /* Finds a configuration with at most that level of ZeRO. */
-static bool guess_at_most(Run *run, int zero)
+static bool guess_at_most(ConfigRounds *run, int zero)
 {
     bool found = false;
     run->guess_zero = zero;
@@ -510,7 +510,7 @@ static bool guess_at_most(Run *run, int zero)
 
 /* Plans what is usual, so that there is an answer if the search is stopped: with sharded states of
  * the optimizer, or all that ZeRO shards, which is dear. */
-static void guess_plan(Run *run)
+static void guess_plan(ConfigRounds *run)
 {
     int64_t counted = run->out->counts.planned; /* those that the bounds lead to */
     bool found = guess_at_most(run, 1) || guess_at_most(run, CONFIG_ZEROS - 1);
@@ -523,7 +523,7 @@ static void guess_plan(Run *run)
 }
 
 /* Behind some steps without a plan, and again behind twice as many. */
-static void guess_in_time(Run *run)
+static void guess_in_time(ConfigRounds *run)
 {
     if (++run->n_steps < run->guess_at || run->question->aim != LEAST_TIME || !isinf(run->best))
         return;
@@ -533,20 +533,20 @@ static void guess_in_time(Run *run)
 
 /* ---- the run ---- */
 
-static bool is_over(const Run *run)
+static bool is_over(const ConfigRounds *run)
 {
     return cancelled(run->search) || (run->deadline_s > 0 && clock_s() > run->deadline_s);
 }
 
 /* Plans of earlier questions may be the best of this one. */
-static void begin_with_known(Run *run)
+static void begin_with_known(ConfigRounds *run)
 {
     for (int i = 0; i < run->search->planned.n; i++)
         keep_best(run, run->search->planned.at[i]);
     run->out->counts.planned = 0;
 }
 
-static void report(const Run *run, double bound)
+static void report(const ConfigRounds *run, double bound)
 {
     const ConfigRequest *request = &run->search->request;
     if (request->report)
@@ -554,7 +554,7 @@ static void report(const Run *run, double bound)
 }
 
 /* What is still in the heap, as one answer. */
-static void close_run(Run *run, bool stopped)
+static void close_run(ConfigRounds *run, bool stopped)
 {
     ConfigCounts *counts = &run->out->counts;
     for (int i = 0; i < run->heap.n; i++) {
@@ -573,14 +573,14 @@ static void close_run(Run *run, bool stopped)
 }
 
 /* What cannot be planned at all, such as a mesh that the policy refuses, is left out. */
-static void keep_failed(Run *run, const Node *node, const Error *why)
+static void keep_failed(ConfigRounds *run, const Node *node, const Error *why)
 {
     run->out->counts.failed += node->n;
     if (!run->out->failed && why->text[0])
         run->out->failed = arena_str(run->search->arena, str_from(why->text));
 }
 
-static void search_on(Run *run, bool *stopped)
+static void search_on(ConfigRounds *run, bool *stopped)
 {
     const ConfigQuestion *question = run->question;
     progress_stage(run->search->request.progress, "searching", 0);
@@ -613,7 +613,7 @@ bool config_search(ConfigSearch *search, const ConfigQuestion *question, ConfigA
 {
     double begun = clock_s();
     *out = (ConfigAnswer){.outcome = SEARCH_UNKNOWN};
-    Run run = {.search = search, .question = question, .out = out, .best = INFINITY};
+    ConfigRounds run = {.search = search, .question = question, .out = out, .best = INFINITY};
     run.arena = arena_new();
     run.guess_zero = -1;
     run.guess_at = GUESS_AT;

@@ -192,9 +192,9 @@ typedef struct {
     int n;
     const InstanceRead **read;
     Classes classes;
-} Reader;
+} MoveReader;
 
-static Classes need_classes(Making *m, const Reader *reader)
+static Classes need_classes(Making *m, const MoveReader *reader)
 {
     const SearchNode *node = &m->to->nodes.at[reader->node];
     Classes out = classes_new(m, node->n);
@@ -221,16 +221,16 @@ static Classes need_classes(Making *m, const Reader *reader)
     return out;
 }
 
-static Reader *readers_of(Making *m, const Carried *value, const int32_t *nodes, int *n)
+static MoveReader *readers_of(Making *m, const Carried *value, const int32_t *nodes, int *n)
 {
-    Reader *out = arena_array(m->scratch, Reader, value->n_reads);
+    MoveReader *out = arena_array(m->scratch, MoveReader, value->n_reads);
     *n = 0;
     for (int i = 0; i < value->n_reads; i++) {
         int at = 0;
         while (at < *n && out[at].node != value->reads[i].node)
             at++;
         if (at == *n) {
-            out[(*n)++] = (Reader){.node = value->reads[i].node};
+            out[(*n)++] = (MoveReader){.node = value->reads[i].node};
             while (nodes[out[at].role] != out[at].node)
                 out[at].role++;
             out[at].read = arena_array(m->scratch, const InstanceRead *, value->n_reads);
@@ -242,7 +242,7 @@ static Reader *readers_of(Making *m, const Carried *value, const int32_t *nodes,
     return out;
 }
 
-static Demands demands_of(Making *m, const Reader *reader, int32_t has, int32_t choice)
+static Demands demands_of(Making *m, const MoveReader *reader, int32_t has, int32_t choice)
 {
     Demands out = {0};
     for (int i = 0; i < reader->n && !out.forbidden; i++)
@@ -252,8 +252,8 @@ static Demands demands_of(Making *m, const Reader *reader, int32_t has, int32_t 
 
 /* Whether the reader's needs are what the parameter was taken to be used as. alone: it is the only
  * reader; then the parameter is whole only if its own needs differ. */
-static bool agrees(Making *m, const Carried *value, const Reader *reader, bool alone, int32_t made,
-                   int32_t choice)
+static bool agrees(Making *m, const Carried *value, const MoveReader *reader, bool alone,
+                   int32_t made, int32_t choice)
 {
     const SearchNode *node = &m->to->nodes.at[value->node];
     if (value->operand >= 0 || node->kind != NODE_PARAMETER || reader->node == value->node)
@@ -278,23 +278,24 @@ typedef struct {
     Making *m;
     const Carried *value;
     Classes found;
-    Reader *readers;
+    MoveReader *readers;
     int n_readers, n_users; /* of them, all but its own node, which updates a parameter */
     Dtype dtype;
     bool joined;
     Vec(MoveTable) tables;
     Vec(int32_t) moves; /* of the table that is being made */
     Vec(SharedChoice) shared;
-} Moves;
+} AskedMoves;
 
-static int32_t has_of(const Moves *s, int32_t class)
+static int32_t has_of(const AskedMoves *s, int32_t class)
 {
     int32_t made, has;
     found_as(s->m, s->value, s->found.first[class], &made, &has);
     return has;
 }
 
-static MoveTable table_new(Moves *s, int32_t a, const Classes *by_a, int32_t b, const Classes *by_b)
+static MoveTable table_new(AskedMoves *s, int32_t a, const Classes *by_a, int32_t b,
+                           const Classes *by_b)
 {
     s->moves.n = 0;
     MoveTable table = {.a = a, .b = b, .n_a = by_a->n, .n_b = by_b ? by_b->n : 1};
@@ -306,7 +307,7 @@ static MoveTable table_new(Moves *s, int32_t a, const Classes *by_a, int32_t b, 
 }
 
 /* The share of the value that is there to be moved. */
-static double move_fill(const Moves *s, int32_t from, int32_t to)
+static double move_fill(const AskedMoves *s, int32_t from, int32_t to)
 {
     const Instance *in = s->m->to;
     return routed_move_fill(in->as->routed, s->value->tensor, shardings_at(in->as->shardings, from),
@@ -314,7 +315,7 @@ static double move_fill(const Moves *s, int32_t from, int32_t to)
 }
 
 /* A move of the entry that is being made, unless it is free. */
-static void put_move(Moves *s, int32_t from, int32_t to)
+static void put_move(AskedMoves *s, int32_t from, int32_t to)
 {
     Prices *prices = s->m->to->memo->prices;
     if (from == to || solve_stopped(&s->m->clock))
@@ -324,13 +325,13 @@ static void put_move(Moves *s, int32_t from, int32_t to)
         vec_push(s->m->scratch, &s->moves, id);
 }
 
-static void forbid(Moves *s)
+static void forbid(AskedMoves *s)
 {
     vec_push(s->m->scratch, &s->moves, FORBIDDEN);
 }
 
 /* Keeps the table unless it says nothing. */
-static void add_table(Moves *s, MoveTable *table)
+static void add_table(AskedMoves *s, MoveTable *table)
 {
     Arena *arena = s->m->to->memo->arena;
     int32_t *move = arena_array(arena, int32_t, s->moves.n);
@@ -342,7 +343,7 @@ static void add_table(Moves *s, MoveTable *table)
 }
 
 /* What is moved where a pin, an output or the next step asks for it, whoever reads. */
-static void add_own_moves(Moves *s)
+static void add_own_moves(AskedMoves *s)
 {
     const SearchNode *node = &s->m->to->nodes.at[s->value->node];
     if (s->value->operand < 0 || s->value->how == AS_MADE)
@@ -358,7 +359,8 @@ static void add_own_moves(Moves *s)
     add_table(s, &table);
 }
 
-static void put_demands(Moves *s, int32_t has, const Demands *demands, const SharedChoice *shared)
+static void put_demands(AskedMoves *s, int32_t has, const Demands *demands,
+                        const SharedChoice *shared)
 {
     for (int i = 0; i < demands->n; i++) {
         const Demand *d = &demands->at[i];
@@ -371,7 +373,7 @@ static void put_demands(Moves *s, int32_t has, const Demands *demands, const Sha
 
 /* Maker and one reader. moves: each move is counted, for this reader alone; else the table only
  * forbids what does not agree. */
-static void add_pair(Moves *s, const Reader *reader, bool moves)
+static void add_pair(AskedMoves *s, const MoveReader *reader, bool moves)
 {
     Making *m = s->m;
     MoveTable table = table_new(s, ROLE_MAKER, &s->found, reader->role, &reader->classes);
@@ -397,7 +399,7 @@ static void add_pair(Moves *s, const Reader *reader, bool moves)
 /* ---- moves that several readers share ---- */
 
 /* Adds, for a sharding as found, the targets that at least two readers may ask for. */
-static void add_targets(Moves *s, int32_t has)
+static void add_targets(AskedMoves *s, int32_t has)
 {
     Arena *scratch = s->m->scratch;
     Intern *targets = intern_new(scratch);
@@ -441,7 +443,7 @@ static int n_phases(unsigned phases)
 }
 
 /* The node that pays for shared moves: its tables with the maker and with all readers. */
-static void add_shared(Moves *s)
+static void add_shared(AskedMoves *s)
 {
     Making *m = s->m;
     int n = s->shared.n;
@@ -463,7 +465,7 @@ static void add_shared(Moves *s)
         }
     add_table(s, &same);
     for (int r = 0; r < s->n_readers; r++) {
-        const Reader *reader = &s->readers[r];
+        const MoveReader *reader = &s->readers[r];
         MoveTable table = table_new(s, ROLE_SHARED, &own, reader->role, &reader->classes);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < reader->classes.n; j++) {
@@ -479,7 +481,7 @@ static void add_shared(Moves *s)
 }
 
 /* Finds the choices of the node of shared moves; false if no two readers share any. */
-static bool find_shared(Moves *s)
+static bool find_shared(AskedMoves *s)
 {
     Intern *seen = intern_new(s->m->scratch);
     bool some = false;
@@ -498,7 +500,7 @@ static bool find_shared(Moves *s)
 
 const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes, bool joined)
 {
-    Moves s = {.m = m, .value = value, .joined = joined};
+    AskedMoves s = {.m = m, .value = value, .joined = joined};
     s.dtype = (Dtype)m->to->inferred->dtype[value->tensor];
     s.found = found_classes(m, value);
     s.readers = readers_of(m, value, nodes, &s.n_readers);

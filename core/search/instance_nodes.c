@@ -321,9 +321,9 @@ static PartSets passing(const Making *m, int32_t op)
 typedef struct {
     int32_t slot, space;
     PartSets sets;
-} Slot;
+} SignatureSlot;
 
-typedef Vec(Slot) Slots;
+typedef Vec(SignatureSlot) Slots;
 
 static void add_slot(Making *m, Slots *slots, int32_t op, PartSets sets)
 {
@@ -333,7 +333,7 @@ static void add_slot(Making *m, Slots *slots, int32_t op, PartSets sets)
             slots->at[i].sets |= sets;
             return;
         }
-    vec_push(m->scratch, slots, (Slot){slot, m->to->inferred->space[op], sets});
+    vec_push(m->scratch, slots, (SignatureSlot){slot, m->to->inferred->space[op], sets});
 }
 
 /* A cast of a gradient is one of a single addend. */

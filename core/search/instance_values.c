@@ -9,7 +9,7 @@ typedef struct {
     Intern *alike;
     Vec(Carried) values;
     int32_t *of; /* per tensor: in values; -1 */
-} Values;
+} NodeValues;
 
 static int32_t slot_of(const SearchNode *node, int32_t slot)
 {
@@ -127,7 +127,7 @@ static int32_t machine_of(Making *m, int32_t tensor)
     return 0;
 }
 
-static void find_values(Values *v)
+static void find_values(NodeValues *v)
 {
     Making *m = v->m;
     const Inferred *inferred = m->to->inferred;
@@ -269,7 +269,8 @@ static int32_t add_value(Making *m, const Carried *value)
 bool making_costs(Making *m, Error *err)
 {
     int32_t n_tensors = m->to->inferred->graph->n_tensors;
-    Values values = {m, intern_new(m->scratch), .of = arena_array(m->scratch, int32_t, n_tensors)};
+    NodeValues values = {m, intern_new(m->scratch),
+                         .of = arena_array(m->scratch, int32_t, n_tensors)};
     memset(values.of, -1, sizeof *values.of * (size_t)n_tensors);
     making_op_costs(m);
     find_values(&values);

@@ -8,7 +8,7 @@
 /* A group of `inside` devices in each of `nodes` nodes. Without padding: it is a key. */
 typedef struct {
     int64_t inside, nodes, busy, bytes, kind;
-} Asked;
+} BoundKey;
 
 struct LeastPrices {
     Arena *arena;
@@ -24,30 +24,30 @@ LeastPrices *least_prices_new(Arena *arena, const Machine *machine)
     return prices;
 }
 
-static double one_step_us(const LeastPrices *prices, StepKind kind, const Asked *at)
+static double one_step_us(const LeastPrices *prices, StepKind kind, const BoundKey *at)
 {
     RankGroup group = {
         .n = at->inside * at->nodes, .nodes = at->nodes, .per_node = at->inside, .busy = at->busy};
     return price_group(prices->machine, kind, &group, at->bytes).us;
 }
 
-static double scatter_us(const LeastPrices *prices, const Asked *at)
+static double scatter_us(const LeastPrices *prices, const BoundKey *at)
 {
     return fmin(one_step_us(prices, STEP_REDUCE_SCATTER, at),
                 one_step_us(prices, STEP_ALL_REDUCE, at));
 }
 
 /* Of what is done over a part of the group first, or last. */
-static double part_us(const LeastPrices *prices, const Asked *part)
+static double part_us(const LeastPrices *prices, const BoundKey *part)
 {
     double gather =
         part->kind == STEP_REDUCE_SCATTER ? 0 : one_step_us(prices, STEP_ALL_GATHER, part);
     return gather + (part->kind == STEP_ALL_GATHER ? 0 : scatter_us(prices, part));
 }
 
-static double least_us(LeastPrices *prices, const Asked *at);
+static double least_us(LeastPrices *prices, const BoundKey *at);
 
-static double least_of_parts_us(LeastPrices *prices, const Asked *at)
+static double least_of_parts_us(LeastPrices *prices, const BoundKey *at)
 {
     double least = INFINITY;
     for (int64_t inside = 1; inside <= at->inside; inside++)
@@ -55,7 +55,7 @@ static double least_of_parts_us(LeastPrices *prices, const Asked *at)
             int64_t n = inside * nodes;
             if (at->nodes % nodes != 0 || n == 1 || n == at->inside * at->nodes)
                 continue;
-            Asked part = *at, rest = *at;
+            BoundKey part = *at, rest = *at;
             part.inside = inside;
             part.nodes = nodes;
             rest.inside /= inside;
@@ -66,7 +66,7 @@ static double least_of_parts_us(LeastPrices *prices, const Asked *at)
     return least;
 }
 
-static double least_us(LeastPrices *prices, const Asked *at)
+static double least_us(LeastPrices *prices, const BoundKey *at)
 {
     int32_t known = intern_find(prices->asked, at, sizeof *at);
     if (known >= 0)
@@ -85,8 +85,8 @@ double least_price_us(LeastPrices *prices, const Mesh *mesh, StepKind kind, Atom
     int64_t whole = bytes < 0x1p62 ? (int64_t)bytes : INT64_MAX;
     RankGroup group = machine_group(prices->machine, mesh, atoms);
     bool even = group.per_node * group.nodes == group.n; /* else as if all were in a node */
-    Asked at = {even ? group.per_node : group.n, even ? group.nodes : 1, group.busy, whole,
-                (int64_t)kind};
+    BoundKey at = {even ? group.per_node : group.n, even ? group.nodes : 1, group.busy, whole,
+                   (int64_t)kind};
     if (whole <= 0 || group.n == 1)
         return 0;
     return kind == STEP_ALL_REDUCE || kind == STEP_REDUCE_SCATTER || kind == STEP_ALL_GATHER

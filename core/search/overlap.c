@@ -13,7 +13,7 @@ enum { GROUPS_MAX = 64 };
 typedef struct {
     int32_t op, index, group;
     Cut cut;
-} Candidate;
+} OverlapCandidate;
 
 /* Equal products have equal keys. */
 typedef struct {
@@ -26,7 +26,7 @@ typedef struct {
     const Session *session;
     const Plan *plan;
     Intern *keys;
-    Vec(Candidate) found;
+    Vec(OverlapCandidate) found;
     Vec(int32_t) same; /* per key: the group that it is decided with */
     int32_t joined;    /* the group of the value that is being looked at; -1 */
 } Looking;
@@ -78,7 +78,7 @@ static void add(Looking *l, int32_t op, int operand, int dim, const Cut *as)
     if (l->joined >= 0)
         l->same.at[group_of(l, id)] = group_of(l, l->joined);
     l->joined = id;
-    Candidate candidate = {op, index, id, *ring};
+    OverlapCandidate candidate = {op, index, id, *ring};
     vec_push(l->arena, &l->found, candidate);
 }
 
@@ -140,7 +140,7 @@ static void look(Looking *l)
 static void pin_group(const Looking *l, int32_t group, Decisions *out)
 {
     for (int i = 0; i < l->found.n; i++) {
-        const Candidate *at = &l->found.at[i];
+        const OverlapCandidate *at = &l->found.at[i];
         if (group_of(l, at->group) != group)
             continue;
         bool pinned = false;

@@ -12,7 +12,7 @@
 typedef struct {
     int32_t machine, dtype, from, to;
     float fill;
-} Asked;
+} PriceKey;
 
 /* A machine, with what finds moves on it: by whole axes, and as plans have them. */
 typedef struct {
@@ -199,17 +199,17 @@ static MovePrice *price_at(const Prices *prices, int32_t id)
     return &prices->asked->price.at[prices->asked->price_of.at[id]];
 }
 
-static const Asked *asked_at(const Prices *prices, int32_t id)
+static const PriceKey *asked_at(const Prices *prices, int32_t id)
 {
     return intern_key(prices->asked->moves, id, NULL);
 }
 
-static const PricedMachine *on_of(const Prices *prices, const Asked *move)
+static const PricedMachine *on_of(const Prices *prices, const PriceKey *move)
 {
     return &prices->asked->on.at[move->machine];
 }
 
-static const ReshardPath *path_of(Prices *prices, Resharder *resharder, const Asked *move)
+static const ReshardPath *path_of(Prices *prices, Resharder *resharder, const PriceKey *move)
 {
     return reshard_filled(resharder, (Dtype)move->dtype, move->from, move->to, prices->fixed,
                           (double)move->fill);
@@ -232,7 +232,7 @@ static MovePrice price_of_whole_axes(const ReshardPath *path)
 
 /* The price of a move that was not asked for before: a bound of those that are alike, if there is
  * one, else a path of whole axes. */
-static int32_t find_price(Prices *prices, const Asked *move)
+static int32_t find_price(Prices *prices, const PriceKey *move)
 {
     struct PricesAsked *asked = prices->asked;
     uint64_t key[ALIKE_WORDS + 1];
@@ -266,7 +266,7 @@ static int32_t find_price(Prices *prices, const Asked *move)
 int32_t prices_ask(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
                    double fill)
 {
-    Asked move = {machine, (int32_t)dtype, from, to, (float)fill};
+    PriceKey move = {machine, (int32_t)dtype, from, to, (float)fill};
     int32_t id = intern_put(prices->asked->moves, &move, sizeof move);
     if (id == prices->asked->price_of.n) {
         int32_t price = find_price(prices, &move);
@@ -293,7 +293,7 @@ static void settle_on(Prices *prices, int32_t id, const ReshardPath *path)
 static void find_whole_axes(Prices *prices, int32_t id)
 {
     MovePrice *price = price_at(prices, id);
-    const Asked *move = asked_at(prices, id);
+    const PriceKey *move = asked_at(prices, id);
     const ReshardPath *path = path_of(prices, on_of(prices, move)->resharder, move);
     price->known = WHOLE_AXES;
     price->found_us = path->us;
@@ -304,7 +304,7 @@ static void find_whole_axes(Prices *prices, int32_t id)
 static void find_bound(Prices *prices, int32_t id)
 {
     MovePrice *price = price_at(prices, id);
-    const Asked *move = asked_at(prices, id);
+    const PriceKey *move = asked_at(prices, id);
     double least = reshard_least_us(on_of(prices, move)->resharder, (Dtype)move->dtype, move->from,
                                     move->to, prices->fixed, (double)move->fill, price->found_us);
     price->us = fmax(price->us, least);
@@ -325,13 +325,13 @@ bool prices_settle(Prices *prices, int32_t id)
 {
     if (price_at(prices, id)->known == SETTLED)
         return false;
-    const Asked *move = asked_at(prices, id);
+    const PriceKey *move = asked_at(prices, id);
     if (!prices_tighten(prices, id))
         settle_on(prices, id, path_of(prices, on_of(prices, move)->settler, move));
     return true;
 }
 
-static void take(Prices *prices, const Asked *move, const ReshardPath *path)
+static void take(Prices *prices, const PriceKey *move, const ReshardPath *path)
 {
     int32_t id = intern_find(prices->asked->moves, move, sizeof *move);
     const MovePrice *price = id < 0 ? NULL : price_at(prices, id);
@@ -346,9 +346,10 @@ void prices_take(Prices *prices, const Plan *plan)
         const Sharding *from = shardings_at(plan->shardings, move->from);
         const Sharding *to = shardings_at(plan->shardings, move->to);
         double fill = routed_move_fill(plan->routed, move->tensor, from, to, plan->mesh);
-        Asked asked = {prices_machine(prices, plan_machine_of(plan, move->to_devices)),
-                       plan->inferred->dtype[move->tensor], shardings_put(prices->shardings, from),
-                       shardings_put(prices->shardings, to), (float)fill};
+        PriceKey asked = {prices_machine(prices, plan_machine_of(plan, move->to_devices)),
+                          plan->inferred->dtype[move->tensor],
+                          shardings_put(prices->shardings, from),
+                          shardings_put(prices->shardings, to), (float)fill};
         if (move->from_devices == move->to_devices)
             take(prices, &asked, move->path);
     }
@@ -361,7 +362,7 @@ double prices_us(const Prices *prices, int32_t id)
 
 double prices_joined_us(Prices *prices, int32_t id)
 {
-    const Asked *move = asked_at(prices, id);
+    const PriceKey *move = asked_at(prices, id);
     MovePrice *price = price_at(prices, id);
     if (price->joined_us < 0)
         price->joined_us =

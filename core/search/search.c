@@ -60,15 +60,15 @@ typedef struct {
     SolveRivals rivals;     /* of it */
     double gap;             /* to which answers are found whose moves are to be settled */
     StageWeights *paths;    /* of the plans so far; NULL: no schedule */
-} Search;
+} Rounds;
 
-static bool search_is_over(const Search *s)
+static bool search_is_over(const Rounds *s)
 {
     return progress_stopped(s->request->progress) ||
            (s->deadline_s > 0 && clock_s() >= s->deadline_s);
 }
 
-static double seconds_left(const Search *s)
+static double seconds_left(const Rounds *s)
 {
     return s->deadline_s > 0 ? fmax(s->deadline_s - clock_s(), 1e-3) : 0;
 }
@@ -76,7 +76,7 @@ static double seconds_left(const Search *s)
 /* ---- solving ---- */
 
 /* Bytes of a node by choice of the problem. */
-static const double *amount_of(const Search *s, int point, int32_t node, int32_t n)
+static const double *amount_of(const Rounds *s, int point, int32_t node, int32_t n)
 {
     const double *all = s->point[point].amount[node];
     if (!s->allowed || !all)
@@ -88,7 +88,7 @@ static const double *amount_of(const Search *s, int point, int32_t node, int32_t
 }
 
 /* For what the choices tell; rest: of what is left beside all else. */
-static const double *limits_of(const Search *s, bool rest)
+static const double *limits_of(const Rounds *s, bool rest)
 {
     double *whole = arena_array(s->arena, double, POINTS_MAX);
     for (int p = 0; p < POINTS_MAX; p++)
@@ -97,7 +97,7 @@ static const double *limits_of(const Search *s, bool rest)
 }
 
 /* The instance under the limits at the points so far. rest: what choices do not tell counts too. */
-static SolveProblem problem_of(Search *s, bool rest)
+static SolveProblem problem_of(Rounds *s, bool rest)
 {
     SolveProblem problem = s->allowed
                                ? instance_restricted(s->arena, s->instance, s->allowed, &s->kept)
@@ -120,7 +120,7 @@ static SolveProblem problem_of(Search *s, bool rest)
 }
 
 /* A choice of the problem in numbers of the instance. */
-static const int32_t *choice_of(const Search *s, const int32_t *choice)
+static const int32_t *choice_of(const Rounds *s, const int32_t *choice)
 {
     if (!s->allowed || !choice)
         return choice;
@@ -133,19 +133,19 @@ static const int32_t *choice_of(const Search *s, const int32_t *choice)
 /* Under a schedule the objective has weights of some paths, and is no step's time: tell_plan(). */
 static void report(void *context, double objective, double bound)
 {
-    Search *s = context;
+    Rounds *s = context;
     if (s->request->report && !s->paths)
         s->request->report(s->request->context, objective, bound);
 }
 
-static void tell_plan(const Search *s)
+static void tell_plan(const Rounds *s)
 {
     if (s->request->report && s->paths && s->best_us < INFINITY)
         s->request->report(s->request->context, s->best_us, s->result->bound_us);
 }
 
 /* A hard problem begins with a bound and a choice by prices of memory, and ends near its bound. */
-static void relax(Search *s, bool rest, SolveOptions *how)
+static void relax(Rounds *s, bool rest, SolveOptions *how)
 {
     SolveOptions priced = {.progress = how->progress, .seconds = how->seconds / 8, .gap = GAP_LAST};
     RelaxedChoice found = {.arena = s->arena};
@@ -160,7 +160,7 @@ static void relax(Search *s, bool rest, SolveOptions *how)
                         fmax(HARD_S, PART_OF_HARD * seconds_left(s)));
 }
 
-static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
+static bool solve_now(Rounds *s, bool rest, SolveAnswer *answer, Error *err)
 {
     SolveProblem problem = problem_of(s, rest);
     SolveOptions how = {.progress = s->request->progress,
@@ -194,7 +194,7 @@ static bool solve_now(Search *s, bool rest, SolveAnswer *answer, Error *err)
 /* ---- plans ---- */
 
 /* Takes the plan of these decisions if it is the best so far that keeps the limit. */
-static void offer(Search *s, const Plan *plan, const Decision *decisions, int n, double model_us,
+static void offer(Rounds *s, const Plan *plan, const Decision *decisions, int n, double model_us,
                   const int32_t *choice)
 {
     SearchResult *result = s->result;
@@ -216,7 +216,7 @@ static void offer(Search *s, const Plan *plan, const Decision *decisions, int n,
     tell_plan(s);
 }
 
-static void offer_own_plan(Search *s)
+static void offer_own_plan(Rounds *s)
 {
     const Plan *own = s->session.plan;
     if (plan_is_legal(own))
@@ -227,7 +227,7 @@ static void offer_own_plan(Search *s)
 }
 
 /* The moment at which a plan passes the limit becomes a point; takes the plan. */
-static void feel(Search *s, Plan *plan)
+static void feel(Rounds *s, Plan *plan)
 {
     MemoryPoint point = memory_point(s->arena, s->instance, plan);
     double most = (double)s->request->max_peak_bytes;
@@ -236,7 +236,7 @@ static void feel(Search *s, Plan *plan)
     s->limit[s->n_points++] = most - (point.total - point.modelled);
 }
 
-static void forget_points(Search *s)
+static void forget_points(Rounds *s)
 {
     while (s->n_points > 0)
         plan_free(s->felt[--s->n_points]);
@@ -251,7 +251,7 @@ static void keep_decision(Arena *arena, Journal *kept, const Decision *decision)
 }
 
 /* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
-static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *err)
+static bool try_answer(Rounds *s, const SolveAnswer *answer, bool *fits, Error *err)
 {
     Decisions decisions = {0};
     Journal all = {0};
@@ -278,7 +278,7 @@ static bool try_answer(Search *s, const SolveAnswer *answer, bool *fits, Error *
 
 /* ---- results ---- */
 
-static void say_conflict(Search *s, const char *why)
+static void say_conflict(Rounds *s, const char *why)
 {
     Buf text = buf_new(s->arena);
     int64_t least = INT64_MAX;
@@ -308,7 +308,7 @@ static void say_conflict(Search *s, const char *why)
     s->result->outcome = SEARCH_INFEASIBLE;
 }
 
-static void fill_counts(Search *s)
+static void fill_counts(Rounds *s)
 {
     const Instance *instance = s->instance;
     s->result->n_choices = 0;
@@ -349,20 +349,20 @@ static bool check(const Session *session, Error *err)
 
 /* What the problem's bounds hold for is what is asked for: not equal layers in place of others, nor
  * some choices in place of all. */
-static bool bounds_hold(const Search *s, bool rest, InstanceCost kind)
+static bool bounds_hold(const Rounds *s, bool rest, InstanceCost kind)
 {
     bool all = !s->mixes && prices_have_bounds(s->memo->prices) &&
                (s->unfolded || !s->request->unfold || !s->instance->folded);
     return all && (!rest || s->n_points == 0) && (!s->paths || kind == COST_ON_PATHS);
 }
 
-static bool is_proven(const Search *s)
+static bool is_proven(const Rounds *s)
 {
     return s->result->bound_us >= s->best_us * (1 - fmax(SAME, s->request->gap));
 }
 
 /* Learns more of the moves of an answer, and of what may cost less; returns of how many. */
-static int learn_moves(Search *s, InstanceCost kind, const SolveAnswer *answer)
+static int learn_moves(Rounds *s, InstanceCost kind, const SolveAnswer *answer)
 {
     int n = instance_tighten_near(s->instance, kind, answer->choice, s->allowed);
     n = n > 0 ? n : instance_settle(s->instance, answer->choice);
@@ -373,7 +373,7 @@ static int learn_moves(Search *s, InstanceCost kind, const SolveAnswer *answer)
 
 /* An answer under limits of memory, which takes long to solve: with its moves settled it costs
  * hardly more than it was solved for. */
-static bool is_settled_enough(Search *s, InstanceCost kind, const SolveAnswer *answer)
+static bool is_settled_enough(Rounds *s, InstanceCost kind, const SolveAnswer *answer)
 {
     instance_settle(s->instance, answer->choice);
     instance_weigh(s->instance, kind);
@@ -382,7 +382,7 @@ static bool is_settled_enough(Search *s, InstanceCost kind, const SolveAnswer *a
 
 /* Solves with moves that cost no more than those of any plan, and settles those of each answer and
  * of cheaper ones near it, until it costs no less than the best plan or all of them are settled. */
-static bool solve_settled(Search *s, bool rest, InstanceCost kind, SolveAnswer *answer, Error *err)
+static bool solve_settled(Rounds *s, bool rest, InstanceCost kind, SolveAnswer *answer, Error *err)
 {
     bool holds = bounds_hold(s, rest, kind);
     bool limited = s->n_points > 0;
@@ -419,7 +419,7 @@ static bool solve_settled(Search *s, bool rest, InstanceCost kind, SolveAnswer *
 
 /* Solves, makes the plan unless one is known that takes no more, and again with the moment at which
  * it needs too much. */
-static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
+static bool find_plan(Rounds *s, SolveAnswer *answer, Error *err)
 {
     for (bool fits = false; !fits && !search_is_over(s);) {
         int n = s->n_points;
@@ -437,7 +437,7 @@ static bool find_plan(Search *s, SolveAnswer *answer, Error *err)
 }
 
 /* Settles the moves of the best plan so far: what they add up to is what the plan costs. */
-static void add_up_plan(Search *s)
+static void add_up_plan(Rounds *s)
 {
     if (s->choice)
         instance_settle(s->instance, s->choice);
@@ -448,7 +448,7 @@ static void add_up_plan(Search *s)
 
 /* What no plan within the limit is below: the limit counts only what every plan holds, under a
  * schedule the cost too. */
-static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
+static bool find_bound(Rounds *s, SolveAnswer *answer, Error *err)
 {
     if (is_proven(s))
         return true;
@@ -463,7 +463,7 @@ static bool find_bound(Search *s, SolveAnswer *answer, Error *err)
 }
 
 /* The choices of all nodes, and what they cost. *over: its time was over before. */
-static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
+static bool lay_choices(Rounds *s, bool unfold, bool *over, Error *err)
 {
     const SearchRequest *request = s->request;
     const Plan *plans[2] = {s->session.plan, request->session->plan};
@@ -499,7 +499,7 @@ static bool lay_choices(Search *s, bool unfold, bool *over, Error *err)
 }
 
 /* The best plan is near enough to the bound of unfolded layers. */
-static bool is_near(const Search *s)
+static bool is_near(const Rounds *s)
 {
     return s->relaxed_us > 0 && s->best_us - s->relaxed_us <= s->request->gap * s->best_us;
 }
@@ -511,7 +511,7 @@ typedef struct {
     const int32_t *choice[3]; /* at less, at more, of the best plan; NULL: none */
 } Sides;
 
-static Sides sides_of(Search *s, const RelaxedInstance *relaxed, const double *price)
+static Sides sides_of(Rounds *s, const RelaxedInstance *relaxed, const double *price)
 {
     Sides sides = {s->instance, {NULL, NULL, s->choice}};
     double near[POINTS_MAX];
@@ -524,7 +524,7 @@ static Sides sides_of(Search *s, const RelaxedInstance *relaxed, const double *p
 }
 
 /* Searches plans in which every layer takes a choice of one of the sides. */
-static bool find_mixed(Search *s, const Sides *sides, SolveAnswer *answer, Error *err)
+static bool find_mixed(Rounds *s, const Sides *sides, SolveAnswer *answer, Error *err)
 {
     int32_t n_nodes = s->instance->nodes.n;
     bool **may = arena_array(s->arena, bool *, n_nodes);
@@ -551,7 +551,7 @@ static bool find_mixed(Search *s, const Sides *sides, SolveAnswer *answer, Error
 
 /* Lays out unfolded choices behind folded ones. Where those felt the limit, their plans tell where
  * these do, and the prices of memory under which they are bounded. */
-static bool unfold_choices(Search *s, SolveAnswer *answer, bool *over, Error *err)
+static bool unfold_choices(Rounds *s, SolveAnswer *answer, bool *over, Error *err)
 {
     Plan *felt[POINTS_MAX];
     Sides sides = {0};
@@ -582,7 +582,7 @@ static bool unfold_choices(Search *s, SolveAnswer *answer, bool *over, Error *er
 
 /* Where layers are searched each by itself, the plan of equal ones comes first: it is a start from
  * which little is to be gained, and costs a fraction of the time. */
-static bool find_all(Search *s, Error *err)
+static bool find_all(Rounds *s, Error *err)
 {
     SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
     bool over;
@@ -611,7 +611,7 @@ static bool find_all(Search *s, Error *err)
 /* Under a schedule the weights of the stages are those of the longest paths of the plans so far: a
  * plan is made for them, its path is one more, and every such problem has a bound. Ends when a path
  * adds nothing. */
-static bool find_on_paths(Search *s, Error *err)
+static bool find_on_paths(Rounds *s, Error *err)
 {
     enum { ROUNDS = 8 };
     s->paths = stage_weights_new(s->arena, s->session.plan);
@@ -629,7 +629,7 @@ static bool find_on_paths(Search *s, Error *err)
     return true;
 }
 
-static bool search_all(Search *s, Error *err)
+static bool search_all(Rounds *s, Error *err)
 {
     const SearchRequest *request = s->request;
     SearchResult *result = s->result;
@@ -678,7 +678,7 @@ static void hand_out(Arena *arena, SearchResult *result)
 bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err)
 {
     Arena *own = request->price_later ? arena : arena_new();
-    Search s = {.arena = own, .request = request, .result = result, .best_us = INFINITY};
+    Rounds s = {.arena = own, .request = request, .result = result, .best_us = INFINITY};
     *result = (SearchResult){.outcome = SEARCH_UNKNOWN};
     s.began_s = clock_s();
     s.deadline_s = request->seconds > 0 ? s.began_s + request->seconds : 0;

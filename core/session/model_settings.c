@@ -13,14 +13,14 @@ typedef enum {
     TO_DTYPE,
     TO_INPUTS,
     TO_STEP
-} Target;
+} SettingTarget;
 
 enum { VALUES_MAX = 4, LAYERS_MAX = 1 << 20 };
 
 /* key: of the config, or of a word of --train. value: what it may be; none: a share below 1. */
 static const struct {
     const char *name, *key;
-    Target target;
+    SettingTarget target;
     const char *value[VALUES_MAX];
     const char *values;
 } rows[] = {
@@ -133,7 +133,7 @@ uint64_t model_settings_apply(const PolicySettings *settings, Json *config)
     return hash;
 }
 
-static const char *value_of(const PolicySettings *settings, Target target)
+static const char *value_of(const PolicySettings *settings, SettingTarget target)
 {
     for (int i = 0; i < settings->n; i++) {
         int row = row_of(str_from(settings->at[i].name));

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-typedef PinsReader Reader;
 typedef PinsAxes Axes;
 
 /* ---- placements: [Shard(0), Replicate()] ---- */
@@ -53,7 +52,8 @@ bool pins_is_placement(Str word)
 }
 
 /* Sets one numeric argument, by name or position. */
-static bool put_number(Reader *r, Str key, int place, int64_t number, size_t at, PlacedAxis *out)
+static bool put_number(PinsReader *r, Str key, int place, int64_t number, size_t at,
+                       PlacedAxis *out)
 {
     int64_t n_dims = r->out->shape.n_dims;
     if (str_eq(key, STR("dim")) || (key.n == 0 && place == 0)) {
@@ -82,7 +82,7 @@ static bool put_number(Reader *r, Str key, int place, int64_t number, size_t at,
 }
 
 /* dim=0, 3, "sum", ReduceType.kRedSum */
-static bool read_argument(Reader *r, int place, PlacedAxis *out)
+static bool read_argument(PinsReader *r, int place, PlacedAxis *out)
 {
     size_t at = pins_here(r);
     Str word = pins_word(r->scan), key = {"", 0};
@@ -104,7 +104,7 @@ static bool read_argument(Reader *r, int place, PlacedAxis *out)
     return pins_reduce(r, word, at, &out->it.reduce);
 }
 
-static bool read_placed(Reader *r, bool joined, PlacedAxis *out)
+static bool read_placed(PinsReader *r, bool joined, PlacedAxis *out)
 {
     size_t at = pins_here(r);
     Str word = pins_word(r->scan);
@@ -141,7 +141,7 @@ static bool read_placed(Reader *r, bool joined, PlacedAxis *out)
 
 /* Applies axes that shard one dim in another order than our mesh's; they are unsplit, so one list
  * describes them. */
-static bool cut_in_order(Reader *r, const PlacedAxis *placed, int n, int dim, size_t at)
+static bool cut_in_order(PinsReader *r, const PlacedAxis *placed, int n, int dim, size_t at)
 {
     Axes axes = {.at = at};
     for (int order = -1; order < PINS_AXES_MAX; order++)
@@ -174,7 +174,7 @@ static uint32_t reordered(const PlacedAxis *placed, int n)
     return dims;
 }
 
-static bool use_placed(Reader *r, const PlacedAxis *placed, int n, size_t at)
+static bool use_placed(PinsReader *r, const PlacedAxis *placed, int n, size_t at)
 {
     const Mesh *mesh = r->text->mesh;
     Placement ours[MESH_AXES_MAX];
@@ -196,7 +196,7 @@ static bool use_placed(Reader *r, const PlacedAxis *placed, int n, size_t at)
     return true;
 }
 
-static bool fail_count(Reader *r, int n, size_t at)
+static bool fail_count(PinsReader *r, int n, size_t at)
 {
     Buf ours = buf_new(r->text->scratch);
     mesh_format(r->text->mesh, &ours);
@@ -207,7 +207,7 @@ static bool fail_count(Reader *r, int n, size_t at)
     return pins_fail_at(r, at);
 }
 
-bool pins_placements(Reader *r, char close, bool joined, size_t at)
+bool pins_placements(PinsReader *r, char close, bool joined, size_t at)
 {
     PlacedAxis placed[PINS_AXES_MAX];
     int n = 0, n_axes = r->text->has_mesh ? r->text->axes.n : r->text->mesh->n_axes;

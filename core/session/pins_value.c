@@ -2,26 +2,25 @@
 
 #include <inttypes.h>
 
-typedef PinsReader Reader;
 typedef PinsAxes Axes;
 
-static bool read_value(Reader *r);
+static bool read_value(PinsReader *r);
 
 /* ---- axes ---- */
 
-bool pins_fail_at(Reader *r, size_t at)
+bool pins_fail_at(PinsReader *r, size_t at)
 {
     error_at(r->scan->err, r->scan->source, at);
     return false;
 }
 
-size_t pins_here(Reader *r)
+size_t pins_here(PinsReader *r)
 {
     pins_peek(r->scan);
     return r->scan->at;
 }
 
-static bool claim(Reader *r, const Axes *axes)
+static bool claim(PinsReader *r, const Axes *axes)
 {
     for (int i = 0; i < axes->n; i++) {
         AtomSet atom = (AtomSet)1 << axes->atom[i];
@@ -37,7 +36,7 @@ static bool claim(Reader *r, const Axes *axes)
 
 /* Appends the atoms of one of our axes; if `part`, ":(1)2" may follow. -2 is an axis with one
  * device. */
-bool pins_add_axis(Reader *r, int axis, bool part, Axes *axes)
+bool pins_add_axis(PinsReader *r, int axis, bool part, Axes *axes)
 {
     Scan nothing = scan_begin(&(Source){"", STR("")}, r->scan->err);
     if (axis == -2) {
@@ -52,14 +51,14 @@ bool pins_add_axis(Reader *r, int axis, bool part, Axes *axes)
            pins_fail_at(r, axes->at);
 }
 
-static bool add_named(Reader *r, Str name, bool part, size_t at, Axes *axes)
+static bool add_named(PinsReader *r, Str name, bool part, size_t at, Axes *axes)
 {
     int axis = pins_axis(r->text, name, r->scan->err);
     return axis == -1 ? pins_fail_at(r, at) : pins_add_axis(r, axis, part, axes);
 }
 
 /* Reads an axis in quotes. */
-static bool read_quoted(Reader *r, bool part, Axes *axes)
+static bool read_quoted(PinsReader *r, bool part, Axes *axes)
 {
     Str name;
     size_t at = pins_here(r);
@@ -67,14 +66,14 @@ static bool read_quoted(Reader *r, bool part, Axes *axes)
            add_named(r, name, part, at, axes);
 }
 
-static bool fail_rank(Reader *r, size_t at)
+static bool fail_rank(PinsReader *r, size_t at)
 {
     error_kind(r->scan->err, ERROR_RANK, "the tensor has %" PRId64 " dims", r->out->shape.n_dims);
     return pins_fail_at(r, at);
 }
 
 /* flat: chunks are those of all axes at once, as in Shardy and JAX. */
-bool pins_set_dim(Reader *r, int64_t d, const Axes *axes, bool flat)
+bool pins_set_dim(PinsReader *r, int64_t d, const Axes *axes, bool flat)
 {
     const Mesh *mesh = r->text->mesh;
     int64_t size;
@@ -92,7 +91,7 @@ bool pins_set_dim(Reader *r, int64_t d, const Axes *axes, bool flat)
     return claim(r, axes);
 }
 
-static bool set_partial(Reader *r, const Axes *axes, ReduceOp reduce)
+static bool set_partial(PinsReader *r, const Axes *axes, ReduceOp reduce)
 {
     for (int i = 0; i < axes->n; i++)
         r->out->sharding.partial[axes->atom[i]] = (uint8_t)reduce;
@@ -100,7 +99,7 @@ static bool set_partial(Reader *r, const Axes *axes, ReduceOp reduce)
 }
 
 /* The axis of ours for that axis number of the text; -2 if it has one device. */
-bool pins_axis_of_number(Reader *r, int64_t number, int *out)
+bool pins_axis_of_number(PinsReader *r, int64_t number, int *out)
 {
     const PinsText *text = r->text;
     int n = text->has_mesh ? text->axes.n : text->mesh->n_axes;
@@ -115,7 +114,7 @@ bool pins_axis_of_number(Reader *r, int64_t number, int *out)
 
 /* ---- dims_mapping: [0, -1], [[0,1], []] ---- */
 
-static bool read_number(Reader *r, Axes *axes)
+static bool read_number(PinsReader *r, Axes *axes)
 {
     int64_t number;
     int axis = 0;
@@ -128,7 +127,7 @@ static bool read_number(Reader *r, Axes *axes)
            pins_add_axis(r, axis, false, axes);
 }
 
-static bool read_mapping_dim(Reader *r, int64_t d)
+static bool read_mapping_dim(PinsReader *r, int64_t d)
 {
     Axes axes = {.at = pins_here(r)};
     if (!pins_accept(r->scan, '['))
@@ -141,7 +140,7 @@ static bool read_mapping_dim(Reader *r, int64_t d)
     return pins_set_dim(r, d, &axes, false);
 }
 
-bool pins_reduce(Reader *r, Str name, size_t at, ReduceOp *out)
+bool pins_reduce(PinsReader *r, Str name, size_t at, ReduceOp *out)
 {
     char lower[16] = "";
     Str last = pins_last(name);
@@ -156,7 +155,7 @@ bool pins_reduce(Reader *r, Str name, size_t at, ReduceOp *out)
 }
 
 /* Reads [1], or {"1": "sum"}. */
-static bool read_partial(Reader *r)
+static bool read_partial(PinsReader *r)
 {
     bool object = pins_accept(r->scan, '{');
     char close = object ? '}' : ']';
@@ -187,7 +186,7 @@ static bool read_partial(Reader *r)
 }
 
 /* Reads a dims_mapping after "[". */
-static bool read_mapping(Reader *r, char close)
+static bool read_mapping(PinsReader *r, char close)
 {
     int64_t d = 0;
     while (!pins_accept(r->scan, close)) {
@@ -209,7 +208,7 @@ static bool is_unconstrained(Str word)
 }
 
 /* None | axis | (axis, ..) | UNCONSTRAINED */
-static bool read_entry(Reader *r, int64_t d)
+static bool read_entry(PinsReader *r, int64_t d)
 {
     Axes axes = {.at = pins_here(r)};
     char open = pins_peek(r->scan), close = open == '(' ? ')' : ']';
@@ -237,7 +236,7 @@ static bool read_entry(Reader *r, int64_t d)
 }
 
 /* {'tp'} or frozenset({'tp'}) or ('tp',) */
-static bool read_name_set(Reader *r, Axes *axes)
+static bool read_name_set(PinsReader *r, Axes *axes)
 {
     bool call = pins_word(r->scan).n > 0 && pins_expect(r->scan, '(');
     if (error_is_set(r->scan->err))
@@ -257,7 +256,7 @@ static bool read_name_set(Reader *r, Axes *axes)
 }
 
 /* Reads unreduced={'tp'}, reduced={..} or, of spmd_types' lies(), partial=('tp',). */
-static bool read_spec_option(Reader *r)
+static bool read_spec_option(PinsReader *r)
 {
     Axes axes = {.at = pins_here(r)};
     Str key = pins_word(r->scan);
@@ -271,7 +270,7 @@ static bool read_spec_option(Reader *r)
 }
 
 /* Reads a PartitionSpec after "P(". */
-static bool read_spec(Reader *r, char close)
+static bool read_spec(PinsReader *r, char close)
 {
     for (int64_t d = 0; !pins_accept(r->scan, close); d++) {
         Scan ahead = *r->scan;
@@ -287,7 +286,7 @@ static bool read_spec(Reader *r, char close)
 
 /* ---- Shardy: <@mesh, [{"dp"}, {"tp":(1)2, ?}p1], replicated={..}, unreduced={..}> ---- */
 
-static bool read_shardy_dim(Reader *r, int64_t d)
+static bool read_shardy_dim(PinsReader *r, int64_t d)
 {
     Axes axes = {.at = pins_here(r)};
     int64_t priority = 0;
@@ -318,7 +317,7 @@ static bool read_shardy_dim(Reader *r, int64_t d)
 }
 
 /* Reads the options after the list of dims. */
-static bool read_shardy_options(Reader *r)
+static bool read_shardy_options(PinsReader *r)
 {
     for (;;) {
         Scan before = *r->scan;
@@ -339,7 +338,7 @@ static bool read_shardy_options(Reader *r)
 }
 
 /* Reads a Shardy sharding after "[". */
-static bool read_shardy(Reader *r)
+static bool read_shardy(PinsReader *r)
 {
     int64_t d = 0;
     while (!pins_accept(r->scan, ']')) {
@@ -354,7 +353,7 @@ static bool read_shardy(Reader *r)
 }
 
 /* Uses the mesh that "@mesh" names. */
-static bool use_mesh(Reader *r)
+static bool use_mesh(PinsReader *r)
 {
     PinsText *text = r->text;
     Str name;
@@ -373,7 +372,7 @@ static bool use_mesh(Reader *r)
 }
 
 /* Reads what follows "#" or "<"; of a list with a sharding per value the first. */
-static bool read_sdy(Reader *r)
+static bool read_sdy(PinsReader *r)
 {
     if (pins_accept(r->scan, '#')) {
         bool per_value = pins_accept_text(r->scan, "sdy.sharding_per_value");
@@ -396,7 +395,7 @@ static bool read_sdy(Reader *r)
  */
 
 /* Reads a shape: [8, 16], (8, 16), torch.Size([8, 16]) */
-static bool read_shape(Reader *r, Shape *out)
+static bool read_shape(PinsReader *r, Shape *out)
 {
     bool call = pins_word(r->scan).n > 0 && pins_accept(r->scan, '(');
     char open = pins_peek(r->scan), close = open == '(' ? ')' : ']';
@@ -416,7 +415,7 @@ static bool read_shape(Reader *r, Shape *out)
     return !call || pins_expect(r->scan, ')');
 }
 
-static bool set_shape(Reader *r)
+static bool set_shape(PinsReader *r)
 {
     Shape shape;
     size_t at = pins_here(r);
@@ -440,7 +439,7 @@ static bool is_key(Str key, const char *words)
 }
 
 /* Reads a positional argument. */
-static bool read_positional(Reader *r, bool *found)
+static bool read_positional(PinsReader *r, bool *found)
 {
     Scan ahead = *r->scan;
     Str word = pins_word(&ahead);
@@ -453,7 +452,7 @@ static bool read_positional(Reader *r, bool *found)
     return read_value(r);
 }
 
-static bool read_named(Reader *r, Str key, bool *found)
+static bool read_named(PinsReader *r, Str key, bool *found)
 {
     if (is_key(key, "mesh device_mesh process_mesh"))
         return pins_mesh_read(r->text, r->scan, r->depth);
@@ -467,7 +466,7 @@ static bool read_named(Reader *r, Str key, bool *found)
 }
 
 /* Reads the arguments after "Name(". */
-static bool read_call(Reader *r, size_t at)
+static bool read_call(PinsReader *r, size_t at)
 {
     bool found = false;
     while (!pins_accept(r->scan, ')')) {
@@ -488,7 +487,7 @@ static bool read_call(Reader *r, size_t at)
 }
 
 /* Reads Spec(f32[8, 16](S(0)R)) after its "(". */
-static bool read_torch_spec(Reader *r)
+static bool read_torch_spec(PinsReader *r)
 {
     pins_word(r->scan);
     return set_shape(r) && pins_expect(r->scan, '(') &&
@@ -496,7 +495,7 @@ static bool read_torch_spec(Reader *r)
 }
 
 /* Reads {"dims_mapping": [0, -1], "partial": [1]} after "{". */
-static bool read_object(Reader *r)
+static bool read_object(PinsReader *r)
 {
     while (!pins_accept(r->scan, '}')) {
         Str key = {"", 0};
@@ -532,7 +531,7 @@ static bool read_object(Reader *r)
 
 /* ---- all of them ---- */
 
-static bool fail_value(Reader *r, size_t at)
+static bool fail_value(PinsReader *r, size_t at)
 {
     error_kind(r->scan->err, ERROR_SYNTAX, "this is not a sharding in a known notation");
     error_hint(r->scan->err, "[Shard(0), Replicate()], P('dp', None), [0, -1], [{\"dp\"}, {}]: "
@@ -541,7 +540,7 @@ static bool fail_value(Reader *r, size_t at)
 }
 
 /* Reads ((8, 16), (Shard(0), R)) after the first bracket. */
-static bool read_pair(Reader *r, char close)
+static bool read_pair(PinsReader *r, char close)
 {
     if (!set_shape(r) || !pins_expect(r->scan, ',') || !read_value(r))
         return false;
@@ -551,7 +550,7 @@ static bool read_pair(Reader *r, char close)
 }
 
 /* Reads a list after "[" or "(". */
-static bool read_list(Reader *r, char close, size_t at)
+static bool read_list(PinsReader *r, char close, size_t at)
 {
     char c = pins_peek(r->scan);
     Scan ahead = *r->scan;
@@ -579,7 +578,7 @@ static bool read_list(Reader *r, char close, size_t at)
 }
 
 /* Reads the value in quotes: "[Shard(dim=0), Replicate()]". */
-static bool read_inner(Reader *r)
+static bool read_inner(PinsReader *r)
 {
     Str inner;
     size_t at = pins_here(r);
@@ -588,7 +587,7 @@ static bool read_inner(Reader *r)
     Error err = {0};
     Source source = {r->scan->source->name, inner};
     Scan scan = scan_begin(&source, &err);
-    Reader own = *r;
+    PinsReader own = *r;
     own.scan = &scan;
     bool ok = read_value(&own) && (pins_peek(&scan), scan_end(&scan));
     r->used = own.used;
@@ -598,7 +597,7 @@ static bool read_inner(Reader *r)
     return pins_fail_at(r, at);
 }
 
-static bool read_word(Reader *r)
+static bool read_word(PinsReader *r)
 {
     size_t at = pins_here(r);
     Str word = pins_word(r->scan), last = pins_last(word);
@@ -623,7 +622,7 @@ static bool read_word(Reader *r)
     return spec ? read_torch_spec(r) : read_call(r, at);
 }
 
-static bool read_value(Reader *r)
+static bool read_value(PinsReader *r)
 {
     size_t at = pins_here(r);
     char c = pins_peek(r->scan);
@@ -651,7 +650,7 @@ static bool read_value(Reader *r)
 
 bool pins_value(PinsText *text, Scan *scan, PinsValue *out)
 {
-    Reader r = {.text = text, .scan = scan, .out = out};
+    PinsReader r = {.text = text, .scan = scan, .out = out};
     out->sharding = sharding_whole(&out->shape);
     return read_value(&r);
 }

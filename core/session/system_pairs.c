@@ -7,7 +7,7 @@ typedef struct {
     const Source *source;
     SystemPairs *out, *unsaid;
     Error *err;
-} Reader;
+} PairReader;
 
 static bool contains(Str text, const char *part)
 {
@@ -32,19 +32,19 @@ SettingsKind system_of_text(Str text)
     return SETTINGS_KINDS;
 }
 
-static void put_pair(Reader *r, Str name, Str value, size_t at)
+static void put_pair(PairReader *r, Str name, Str value, size_t at)
 {
     SystemPair pair = {name, value, at};
     vec_push(r->arena, r->out, pair);
 }
 
-static size_t place_of(const Reader *r, Str part)
+static size_t place_of(const PairReader *r, Str part)
 {
     return (size_t)(part.s - r->source->text.s);
 }
 
 /* "# Not said: the schedule": of an export. */
-static void read_comment(Reader *r, Str comment)
+static void read_comment(PairReader *r, Str comment)
 {
     Str head = STR("# Not said: ");
     SystemPair pair = {{NULL, 0}, {comment.s + head.n, comment.n - head.n}, place_of(r, comment)};
@@ -61,7 +61,7 @@ static bool is_blank(char c)
 }
 
 /* The next word of *rest; comments are skipped. "": no more. */
-static Str take_word(Reader *r, Str *rest)
+static Str take_word(PairReader *r, Str *rest)
 {
     size_t n = 0;
     while (rest->n > 0 && (is_blank(rest->s[0]) || rest->s[0] == '#')) {
@@ -122,7 +122,7 @@ static bool at_quote(Str text)
     return text.n > 0 && (text.s[0] == '"' || text.s[0] == '\'');
 }
 
-static bool read_flags(Reader *r)
+static bool read_flags(PairReader *r)
 {
     SystemPairs variables = {0};
     Str rest = r->source->text;
@@ -153,7 +153,7 @@ static bool read_flags(Reader *r)
 
 enum { NEST_MAX = 16 };
 
-static void put_member(Reader *r, Str name, const Json *value)
+static void put_member(PairReader *r, Str name, const Json *value)
 {
     Buf text = buf_new(r->arena);
     const char *last = name.s + name.n;
@@ -169,7 +169,7 @@ static void put_member(Reader *r, Str name, const Json *value)
     put_pair(r, name, buf_str(&text), at < 0 ? 0 : (size_t)at);
 }
 
-static void read_members(Reader *r, const Json *object, const char *before, int depth)
+static void read_members(PairReader *r, const Json *object, const char *before, int depth)
 {
     for (const char *key = NULL; (key = json_key_after(object, key));) {
         const Json *value = json_get(object, key);
@@ -181,7 +181,7 @@ static void read_members(Reader *r, const Json *object, const char *before, int 
     }
 }
 
-static bool read_json(Reader *r)
+static bool read_json(PairReader *r)
 {
     Json *root = json_parse(r->source, r->err);
     if (!root)
@@ -220,7 +220,7 @@ static Str without(Str text, char first, char last)
 }
 
 /* `name = value`, `name=value,` or `"name": value,`; a list may go on over lines. */
-static void read_line(Reader *r, Str section, Str line, Str *rest)
+static void read_line(PairReader *r, Str section, Str line, Str *rest)
 {
     bool quoted = str_starts(line, STR("\""));
     Str value = quoted ? (Str){line.s + 1, line.n - 1} : line;
@@ -244,7 +244,7 @@ static void read_line(Reader *r, Str section, Str line, Str *rest)
     put_pair(r, name, value, at);
 }
 
-static bool read_lines(Reader *r)
+static bool read_lines(PairReader *r)
 {
     Str rest = r->source->text, section = {"", 0};
     while (rest.n > 0) {
@@ -262,11 +262,11 @@ static bool read_lines(Reader *r)
 bool system_pairs_read(Arena *arena, SettingsKind kind, const Source *source, SystemPairs *out,
                        SystemPairs *unsaid, Error *err)
 {
-    static bool (*const readers[SETTINGS_KINDS])(Reader *) = {
+    static bool (*const readers[SETTINGS_KINDS])(PairReader *) = {
         [SETTINGS_MEGATRON] = read_flags,
         [SETTINGS_DEEPSPEED] = read_json,
         [SETTINGS_TORCHTITAN] = read_lines,
     };
-    Reader reader = {arena, source, out, unsaid, err};
+    PairReader reader = {arena, source, out, unsaid, err};
     return readers[kind](&reader);
 }

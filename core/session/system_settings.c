@@ -154,7 +154,7 @@ typedef struct {
     PolicySettings settings;
     const char *policy;
     Vec(const char *) unsaid, untaken;
-} Settings;
+} FileSettings;
 
 /* ---- from the file ---- */
 
@@ -165,7 +165,7 @@ static bool ends_name(Str name, const char *row)
            (str_ends(name, last) && name.n > last.n && name.s[name.n - last.n - 1] == '.');
 }
 
-static bool fail(const Settings *s, size_t at, Error *err)
+static bool fail(const FileSettings *s, size_t at, Error *err)
 {
     error_at(err, s->source, at);
     return false;
@@ -197,7 +197,7 @@ static const char *their_words(Arena *arena, const char *words)
     return out.s;
 }
 
-static bool fail_value(const Settings *s, const SettingsRow *row, const SystemPair *pair,
+static bool fail_value(const FileSettings *s, const SettingsRow *row, const SystemPair *pair,
                        Error *err)
 {
     error_set(err, "%s is '%.*s': %s%s", row->name, STR_ARG(pair->value),
@@ -206,7 +206,7 @@ static bool fail_value(const Settings *s, const SettingsRow *row, const SystemPa
     return fail(s, pair->at, err);
 }
 
-static bool take_pair(Settings *s, const SettingsRow *row, const SystemPair *pair, Error *err)
+static bool take_pair(FileSettings *s, const SettingsRow *row, const SystemPair *pair, Error *err)
 {
     int64_t number = 0, most = row->set == SET_SEQUENCE ? INT32_MAX : NUMBER_MAX;
     const char *text = NULL;
@@ -227,7 +227,7 @@ static bool take_pair(Settings *s, const SettingsRow *row, const SystemPair *pai
     return true;
 }
 
-static bool read_settings(Settings *s, Error *err)
+static bool read_settings(FileSettings *s, Error *err)
 {
     SystemPairs pairs = {0}, unsaid = {0};
     if (!system_pairs_read(s->arena, s->kind, s->source, &pairs, &unsaid, err))
@@ -244,13 +244,13 @@ static bool read_settings(Settings *s, Error *err)
 
 /* ---- the mesh ---- */
 
-static int64_t size_of(const Settings *s, const char *axis)
+static int64_t size_of(const FileSettings *s, const char *axis)
 {
     int at = mesh_find_axis(s->mesh, str_from(axis));
     return at < 0 ? 1 : s->mesh->axes[at].size;
 }
 
-static bool fail_mesh(const Settings *s, Set set, int64_t wanted, const char *axis, Error *err)
+static bool fail_mesh(const FileSettings *s, Set set, int64_t wanted, const char *axis, Error *err)
 {
     Buf mesh = buf_new(s->arena);
     mesh_format(s->mesh, &mesh);
@@ -263,7 +263,7 @@ static bool fail_mesh(const Settings *s, Set set, int64_t wanted, const char *ax
 }
 
 /* The axes of the mesh are those of the file. */
-static bool check_mesh(Settings *s, Error *err)
+static bool check_mesh(FileSettings *s, Error *err)
 {
     s->data = s->mesh->n_devices;
     for (int i = 0; i < AXES; i++) {
@@ -293,13 +293,13 @@ static bool check_mesh(Settings *s, Error *err)
 
 /* ---- options of the policy ---- */
 
-static void set_text(Settings *s, const char *option, const char *value)
+static void set_text(FileSettings *s, const char *option, const char *value)
 {
     PolicySetting setting = {option, value};
     vec_push(s->arena, &s->settings, setting);
 }
 
-static void set_number(Settings *s, const char *option, int64_t value)
+static void set_number(FileSettings *s, const char *option, int64_t value)
 {
     set_text(s, option, arena_printf(s->arena, "%" PRId64, value));
 }
@@ -314,7 +314,7 @@ static bool shares_data(const MeshAxis *axis)
 
 /* The axes along which `shards` ranks hold parts: all that share the data, or one beside dp. NULL:
  * none does. */
-static const char *shard_axes(const Settings *s, int64_t shards)
+static const char *shard_axes(const FileSettings *s, int64_t shards)
 {
     Buf all = buf_new(s->arena);
     const char *one = NULL;
@@ -329,7 +329,7 @@ static const char *shard_axes(const Settings *s, int64_t shards)
     return shards == s->data ? all.s : one;
 }
 
-static bool fail_shards(const Settings *s, int64_t copies, int64_t shards, Error *err)
+static bool fail_shards(const FileSettings *s, int64_t copies, int64_t shards, Error *err)
 {
     Set set = s->name[SET_COPIES] ? SET_COPIES : SET_SHARDS;
     error_set(err,
@@ -344,7 +344,7 @@ static bool fail_shards(const Settings *s, int64_t copies, int64_t shards, Error
 
 /* Along which axes parameters are in parts. torchtitan does not say ZeRO's level: its fully_shard
  * stores all in parts, on all data ranks unless it says how many. */
-static bool set_shards(Settings *s, Error *err)
+static bool set_shards(FileSettings *s, Error *err)
 {
     bool titan = s->kind == SETTINGS_TORCHTITAN;
     int64_t copies = s->number[SET_COPIES], shards = s->number[SET_SHARDS];
@@ -365,7 +365,7 @@ static bool set_shards(Settings *s, Error *err)
 }
 
 /* Samples of a micro-batch on a data rank, and how many of them a step has. */
-static void set_batch(Settings *s)
+static void set_batch(FileSettings *s)
 {
     int64_t micro = s->number[SET_MICRO_BATCH], all = s->number[SET_BATCH];
     int64_t n = s->number[SET_MICRO_BATCHES];
@@ -391,7 +391,7 @@ static void set_batch(Settings *s)
 }
 
 /* "8,8,16": layers in each [..] of a list of lists of modules. */
-static const char *layers_of_parts(Settings *s, Str parts, int *n_parts)
+static const char *layers_of_parts(FileSettings *s, Str parts, int *n_parts)
 {
     Buf out = buf_new(s->arena);
     *n_parts = 0;
@@ -408,7 +408,7 @@ static const char *layers_of_parts(Settings *s, Str parts, int *n_parts)
     return out.s;
 }
 
-static void set_stages(Settings *s)
+static void set_stages(FileSettings *s)
 {
     int64_t virtual = s->number[SET_VIRTUAL], stages = s->number[SET_STAGES];
     int64_t each = s->number[SET_VIRTUAL_LAYERS], layers = s->number[SET_LAYERS];
@@ -438,7 +438,7 @@ static bool is_true(const char *text)
     return text && strcmp(text, "true") == 0;
 }
 
-static void set_overlap(Settings *s)
+static void set_overlap(FileSettings *s)
 {
     bool gathers = s->text[SET_OVERLAP_GATHERS] != NULL;
     bool sums = is_true(s->text[SET_OVERLAP_SUMS]);
@@ -447,13 +447,13 @@ static void set_overlap(Settings *s)
 }
 
 /* torchtitan does unless it is told not to. */
-static bool splits_sequence(const Settings *s)
+static bool splits_sequence(const FileSettings *s)
 {
     const char *text = s->text[SET_SEQUENCE_PARALLEL];
     return text ? is_true(text) : s->kind == SETTINGS_TORCHTITAN;
 }
 
-static const char *policy_of(const Settings *s)
+static const char *policy_of(const FileSettings *s)
 {
     bool tensor = s->number[SET_TENSOR] > 1, stages = s->number[SET_STAGES] > 1;
     bool context = s->number[SET_CONTEXT] > 1, expert = s->number[SET_EXPERT] > 1;
@@ -469,7 +469,8 @@ static const char *policy_of(const Settings *s)
 }
 
 /* An option that one policy alone has. */
-static void set_own(Settings *s, Set set, const char *policy, const char *option, const char *plain)
+static void set_own(FileSettings *s, Set set, const char *policy, const char *option,
+                    const char *plain)
 {
     const char *value = s->text[set];
     if (!value || strcmp(value, plain) == 0)
@@ -482,7 +483,7 @@ static void set_own(Settings *s, Set set, const char *policy, const char *option
                               option));
 }
 
-static bool translate(Settings *s, Error *err)
+static bool translate(FileSettings *s, Error *err)
 {
     if (!read_settings(s, err) || !check_mesh(s, err) || !set_shards(s, err))
         return false;
@@ -508,10 +509,10 @@ bool system_settings_are(Str text)
     return system_of_text(text) != SETTINGS_KINDS;
 }
 
-static bool settings_read(Session *session, const Source *source, Settings *out, Error *err)
+static bool settings_read(Session *session, const Source *source, FileSettings *out, Error *err)
 {
     Source mesh = {"--mesh", str_from(session_mesh_text(session))};
-    *out = (Settings){.arena = session->model_arena, .source = source};
+    *out = (FileSettings){.arena = session->model_arena, .source = source};
     out->kind = system_of_text(source->text);
     out->mesh = session->mesh ? session->mesh : mesh_parse(out->arena, &mesh, err);
     if (out->mesh && translate(out, err))
@@ -527,7 +528,7 @@ bool system_settings_take(Session *session, Error *err)
     SessionOptions *options = &session->options;
     Source source;
     Error unread = {0};
-    Settings settings;
+    FileSettings settings;
     if (!options->pins || str_ends(str_from(options->pins), STR(".onnx")) ||
         !file_read(session->model_arena, options->pins, SETTINGS_BYTES_MAX, &source, &unread) ||
         !system_settings_are(source.text))
@@ -566,7 +567,7 @@ static bool has_size(const Session *session, int64_t size)
     return false;
 }
 
-static void note_sequence(Session *session, const Source *source, const Settings *s)
+static void note_sequence(Session *session, const Source *source, const FileSettings *s)
 {
     int64_t size = s->number[SET_SEQUENCE];
     if (size <= 0 || has_size(session, size))
@@ -580,7 +581,7 @@ static void note_sequence(Session *session, const Source *source, const Settings
 
 bool system_settings_note(Session *session, const Source *source, Error *err)
 {
-    Settings s;
+    FileSettings s;
     Buf text = buf_new(session->journal_arena);
     if (!settings_read(session, source, &s, err))
         return false;

@@ -18,7 +18,7 @@ typedef struct {
     int32_t other[TABLE_NODES_MAX];
     int n_tables;
     const CostTable **table; /* those that have it */
-} Bucket;
+} TableBucket;
 
 typedef Vec(int32_t) NodeList;
 typedef Vec(const CostTable *) TableList;
@@ -30,7 +30,7 @@ typedef struct {
     TableList *tables; /* [n_nodes]: tables not yet used */
     double *size;      /* [n_nodes]: combinations of the neighbours and the node; -1: gone */
     int n_buckets;
-    Bucket *bucket; /* in order of elimination */
+    TableBucket *bucket; /* in order of elimination */
     double constant;
 } Elimination;
 
@@ -110,7 +110,7 @@ static bool find_order(Elimination *e, double work_most, SolveClock *clock)
         cells += e->size[best] / e->net->node[best].n_values;
         if (!(work <= work_most) || cells > CELLS_MOST || solve_stopped(clock))
             return false;
-        Bucket *bucket = &e->bucket[e->n_buckets++];
+        TableBucket *bucket = &e->bucket[e->n_buckets++];
         bucket->node = best;
         for (int i = 0; i < e->others[best].n; i++)
             bucket->other[bucket->n++] = e->others[best].at[i];
@@ -151,7 +151,7 @@ static void lay_tables(Elimination *e, const int32_t *rank)
 }
 
 /* How far a step of each of the bucket's nodes (its neighbours, then itself) moves in a table. */
-static void strides(const Elimination *e, const Bucket *bucket, const CostTable *table,
+static void strides(const Elimination *e, const TableBucket *bucket, const CostTable *table,
                     int64_t *stride)
 {
     for (int i = 0; i <= bucket->n; i++)
@@ -169,11 +169,11 @@ static void strides(const Elimination *e, const Bucket *bucket, const CostTable 
 typedef struct {
     int32_t digit[TABLE_NODES_MAX];                  /* values of the neighbours */
     int64_t (*stride)[TABLE_NODES_MAX + 1], *offset; /* [n_tables] */
-} Place;
+} TablePlace;
 
-static Place place_begin(Elimination *e, const Bucket *bucket)
+static TablePlace place_begin(Elimination *e, const TableBucket *bucket)
 {
-    Place place = {.offset = arena_array(e->arena, int64_t, bucket->n_tables)};
+    TablePlace place = {.offset = arena_array(e->arena, int64_t, bucket->n_tables)};
     place.stride = arena_alloc(e->arena, (size_t)bucket->n_tables * sizeof *place.stride);
     for (int t = 0; t < bucket->n_tables; t++)
         strides(e, bucket, bucket->table[t], place.stride[t]);
@@ -181,7 +181,7 @@ static Place place_begin(Elimination *e, const Bucket *bucket)
 }
 
 /* Counts up, the last neighbour fastest. */
-static void place_next(const Elimination *e, const Bucket *bucket, Place *place)
+static void place_next(const Elimination *e, const TableBucket *bucket, TablePlace *place)
 {
     for (int i = bucket->n - 1; i >= 0; i--) {
         int32_t n = e->net->node[bucket->other[i]].n_values;
@@ -194,7 +194,7 @@ static void place_next(const Elimination *e, const Bucket *bucket, Place *place)
     }
 }
 
-static double best_value(const Elimination *e, const Bucket *bucket, const Place *place,
+static double best_value(const Elimination *e, const TableBucket *bucket, const TablePlace *place,
                          int32_t *best)
 {
     double least = INFINITY;
@@ -211,7 +211,7 @@ static double best_value(const Elimination *e, const Bucket *bucket, const Place
     return least;
 }
 
-static bool eliminate(Elimination *e, Bucket *bucket, const int32_t *rank, SolveClock *clock)
+static bool eliminate(Elimination *e, TableBucket *bucket, const int32_t *rank, SolveClock *clock)
 {
     bucket->n_tables = e->tables[bucket->node].n;
     bucket->table = e->tables[bucket->node].at;
@@ -219,7 +219,7 @@ static bool eliminate(Elimination *e, Bucket *bucket, const int32_t *rank, Solve
     for (int i = 0; i < bucket->n; i++)
         n_cells *= e->net->node[bucket->other[i]].n_values;
     double *cost = arena_array(e->arena, double, n_cells);
-    Place place = place_begin(e, bucket);
+    TablePlace place = place_begin(e, bucket);
     int32_t best;
     for (int64_t cell = 0; cell < n_cells; cell++) {
         if (cell % 4096 == 0 && solve_stopped(clock))
@@ -242,8 +242,8 @@ static bool eliminate(Elimination *e, Bucket *bucket, const int32_t *rank, Solve
 static void choose(Elimination *e, int32_t *choice)
 {
     for (int b = e->n_buckets - 1; b >= 0; b--) {
-        const Bucket *bucket = &e->bucket[b];
-        Place place = place_begin(e, bucket);
+        const TableBucket *bucket = &e->bucket[b];
+        TablePlace place = place_begin(e, bucket);
         for (int t = 0; t < bucket->n_tables; t++)
             for (int i = 0; i < bucket->n; i++)
                 place.offset[t] += place.stride[t][i] * choice[bucket->other[i]];
@@ -259,7 +259,7 @@ bool network_eliminate(Arena *arena, const Network *net, double work_most, Solve
                      .others = arena_array(arena, NodeList, net->n_nodes),
                      .tables = arena_array(arena, TableList, net->n_nodes),
                      .size = arena_array(arena, double, net->n_nodes),
-                     .bucket = arena_array(arena, Bucket, net->n_left),
+                     .bucket = arena_array(arena, TableBucket, net->n_left),
                      .constant = net->constant};
     if (!find_order(&e, work_most, clock))
         return false;

@@ -242,7 +242,7 @@ typedef struct {
     int32_t n;
     int32_t *node; /* [n] */
     SolveProblem problem;
-} Window;
+} ImproveWindow;
 
 static int32_t random_below(SolveImprove *improve, int32_t n)
 {
@@ -250,7 +250,7 @@ static int32_t random_below(SolveImprove *improve, int32_t n)
     return (int32_t)((improve->random >> 33) % (uint64_t)n);
 }
 
-static void put_in_window(SolveImprove *improve, Window *window, int32_t node, int32_t most)
+static void put_in_window(SolveImprove *improve, ImproveWindow *window, int32_t node, int32_t most)
 {
     if (improve->place[node] >= 0 || window->n == most)
         return;
@@ -259,7 +259,7 @@ static void put_in_window(SolveImprove *improve, Window *window, int32_t node, i
 }
 
 /* Random nodes that are alive at one point, which can give each other memory. */
-static void seed_at_point(SolveImprove *improve, Window *window, int32_t most)
+static void seed_at_point(SolveImprove *improve, ImproveWindow *window, int32_t most)
 {
     const SolvePoints *points = improve->search->points;
     const SolveProblem *problem = improve->problem;
@@ -283,7 +283,7 @@ static void seed_at_point(SolveImprove *improve, Window *window, int32_t most)
 
 /* Half of the windows are around a node that costs much, or around nodes alive at one time; the
  * others around a random node. Nearest neighbours first. */
-static void gather(SolveImprove *improve, Window *window)
+static void gather(SolveImprove *improve, ImproveWindow *window)
 {
     const SolveProblem *problem = improve->problem;
     int32_t most = (int32_t)improve->size;
@@ -341,7 +341,7 @@ static void find_dear(SolveImprove *improve)
 }
 
 /* Nodes with the costs of edges that leave the window. */
-static void lay_window_nodes(SolveImprove *improve, Window *window)
+static void lay_window_nodes(SolveImprove *improve, ImproveWindow *window)
 {
     const SolveProblem *problem = improve->problem;
     int32_t *n_choices = arena_array(window->arena, int32_t, window->n);
@@ -382,7 +382,7 @@ static int time_order(const void *p, const void *q)
 }
 
 /* Uses in times of points, with what the nodes outside leave as limits between their ends. */
-static void lay_window_uses(SolveImprove *improve, Window *window)
+static void lay_window_uses(SolveImprove *improve, ImproveWindow *window)
 {
     const SolvePoints *points = improve->search->points;
     Vec(SolveUse) uses = {0};
@@ -417,7 +417,8 @@ static void lay_window_uses(SolveImprove *improve, Window *window)
 
 /* Solves the window; returns whether its choice became better. Amounts of its nodes are off
  * improve->left meanwhile. */
-static bool solve_window(SolveImprove *improve, Window *window, SolveClock *clock, bool *whole)
+static bool solve_window(SolveImprove *improve, ImproveWindow *window, SolveClock *clock,
+                         bool *whole)
 {
     SolvePoints points = solve_points(window->arena, &window->problem);
     SolveSearch search = {.problem = &window->problem,
@@ -442,7 +443,7 @@ static bool solve_window(SolveImprove *improve, Window *window, SolveClock *cloc
 
 static void improve_window(SolveImprove *improve, SolveClock *clock)
 {
-    Window window = {.arena = arena_new()};
+    ImproveWindow window = {.arena = arena_new()};
     gather(improve, &window);
     for (int32_t w = 0; w < window.n; w++)
         take_uses(improve, window.node[w], improve->choice[window.node[w]], -1);

@@ -108,14 +108,14 @@ static int64_t divide_up(int64_t value, int64_t divisor)
 typedef struct {
     int index;
     int64_t coef, extent;
-} Term;
+} RowTerm;
 
 static int64_t magnitude(int64_t value)
 {
     return value < 0 ? -value : value;
 }
 
-static bool less(const Term *a, const Term *b)
+static bool less(const RowTerm *a, const RowTerm *b)
 {
     if (magnitude(a->coef) != magnitude(b->coef))
         return magnitude(a->coef) < magnitude(b->coef);
@@ -124,13 +124,13 @@ static bool less(const Term *a, const Term *b)
 
 /* The index dims a row uses, minor first: by rising coefficient; among equal ones a dim of size 1
  * first, since it does not raise the next coefficient. */
-static int row_terms(const Row *row, const int64_t *extent, int n_index, Term *term)
+static int row_terms(const Row *row, const int64_t *extent, int n_index, RowTerm *term)
 {
     int n = 0;
     for (int j = 0; j < n_index; j++) {
         if (row->coef[j] == 0)
             continue;
-        Term new = {j, row->coef[j], extent[j]};
+        RowTerm new = {j, row->coef[j], extent[j]};
         int at = n++;
         for (; at > 0 && less(&new, &term[at - 1]); at--)
             term[at] = term[at - 1];
@@ -232,7 +232,7 @@ static bool has_diagonal(const Projection *projection, const int64_t *extent, in
 /* No step leaves a gap: each coefficient is at most what the smaller terms cover. */
 static bool row_exact(const Row *row, const int64_t *extent, int n_index)
 {
-    Term term[X_MAX];
+    RowTerm term[X_MAX];
     int n = row_terms(row, extent, n_index, term);
     int64_t cover = row->window * row_divisor(row);
     for (int i = 0; i < n; i++) {
@@ -246,7 +246,7 @@ static bool row_exact(const Row *row, const int64_t *extent, int n_index)
 /* No step lands on a cell again: each coefficient is at least what the smaller terms span. */
 static bool row_injective(const Row *row, const int64_t *extent, int n_index)
 {
-    Term term[X_MAX];
+    RowTerm term[X_MAX];
     int n = row_terms(row, extent, n_index, term);
     int64_t span = row->window * row_divisor(row);
     for (int i = 0; i < n; i++) {
@@ -353,10 +353,10 @@ static void index_extents(const OpSpace *space, int64_t *extent)
 /* Terms that step over the whole tensor select one of several clipped tensors (a split's part, a
  * concat's operand) and cut nothing of it. Takes them off the major end and gives the offset that
  * is left at the coordinates where this tensor is met. */
-static int drop_selectors(const Term *term, int n, int64_t size, int64_t *offset)
+static int drop_selectors(const RowTerm *term, int n, int64_t size, int64_t *offset)
 {
     for (; n > 0 && magnitude(term[n - 1].coef) >= size; n--) {
-        const Term *selector = &term[n - 1];
+        const RowTerm *selector = &term[n - 1];
         if (*offset < 0 && selector->coef > 0)
             *offset += selector->coef * clamp(-*offset / selector->coef, 0, selector->extent - 1);
     }
@@ -365,7 +365,7 @@ static int drop_selectors(const Term *term, int n, int64_t size, int64_t *offset
 
 /* Several terms that are no mixed radix, as in oh*stride + kh: the dim goes with its only map
  * dim, the others widen what is read. */
-static DimFactors main_term(const OpSpace *space, const Term *term, int n)
+static DimFactors main_term(const OpSpace *space, const RowTerm *term, int n)
 {
     DimFactors factors = {0};
     for (int i = 0; i < n; i++)
@@ -382,7 +382,7 @@ static DimFactors row_factors(const OpSpace *space, const Operand *operand, int 
 {
     const Row *row = &operand->projection.row[d];
     int64_t extent[X_MAX], size = operand->shape.dim[d], offset = row->offset;
-    Term term[X_MAX];
+    RowTerm term[X_MAX];
     index_extents(space, extent);
     int n = row_terms(row, extent, space->n_index, term);
     if (operand->projection.clip)

@@ -16,7 +16,7 @@ typedef enum {
     KEY_IGNORE_INDEX,
     KEY_LABEL_SMOOTHING,
     N_KEYS
-} Key;
+} HyperKey;
 
 /* ORDER KEY */
 static const char *const key_names[N_KEYS] = {
@@ -82,7 +82,7 @@ static bool add_frozen(Arena *arena, Str pattern, UpdateSpec *out, Error *err)
     return true;
 }
 
-static bool read_key(Arena *arena, Key key, Str text, UpdateSpec *out, Error *err)
+static bool read_key(Arena *arena, HyperKey key, Str text, UpdateSpec *out, Error *err)
 {
     switch (key) {
     case KEY_PRECISION:
@@ -154,7 +154,7 @@ static bool read_option(Arena *arena, Str word, UpdateSpec *out, Error *err)
     Str value = word, key = str_take(&value, '=');
     for (int i = 0; i < N_KEYS; i++)
         if (str_eq(key, str_from(key_names[i])))
-            return read_key(arena, (Key)i, value, out, err);
+            return read_key(arena, (HyperKey)i, value, out, err);
     bool known;
     return read_hyper(arena, key, value, out, &known, err) && (known || refuse_key(out, key, err));
 }

@@ -23,7 +23,7 @@ typedef struct {
     int32_t *met;           /* per tensor: the last walk that met it, from 1 */
     int32_t walk, found;    /* the walk's number; the tensor that it found, -1 */
     Vec(StatedPair) pairs, gradients;
-} Step;
+} StepFinding;
 
 /* ---- which ops need which ---- */
 
@@ -48,7 +48,7 @@ static void need(Marking *m, int32_t op)
 }
 
 /* Marks what marked ops need. What a loop carries needs what its iterations hand on. */
-static void mark_needed(const Step *s, bool *needed)
+static void mark_needed(const StepFinding *s, bool *needed)
 {
     const Graph *graph = s->graph;
     Marking m = {.needed = needed, .stack = arena_array(s->arena, int32_t, graph->n_ops)};
@@ -64,7 +64,7 @@ static void mark_needed(const Step *s, bool *needed)
     }
 }
 
-static void find_carries(Step *s)
+static void find_carries(StepFinding *s)
 {
     const Graph *graph = s->graph;
     s->next_of_carry = arena_array(s->arena, int32_t, graph->n_ops);
@@ -86,13 +86,13 @@ static void mark_followers(const Graph *graph, bool *marked)
         }
 }
 
-static int named_phase(const Step *s, int32_t op) /* -1: none is named */
+static int named_phase(const StepFinding *s, int32_t op) /* -1: none is named */
 {
     int32_t name = s->graph->ops[op].name;
     return s->parts->phase && name < s->parts->n_names ? s->parts->phase[name] - 1 : -1;
 }
 
-static void mark_named(const Step *s, bool *marked, bool backward)
+static void mark_named(const StepFinding *s, bool *marked, bool backward)
 {
     for (int32_t op = 0; op < s->graph->n_ops; op++) {
         int phase = named_phase(s, op);
@@ -101,7 +101,7 @@ static void mark_named(const Step *s, bool *marked, bool backward)
     }
 }
 
-static bool has_named(const Step *s)
+static bool has_named(const StepFinding *s)
 {
     for (int32_t op = 0; op < s->graph->n_ops; op++)
         if (named_phase(s, op) >= 0)
@@ -111,7 +111,7 @@ static bool has_named(const Step *s)
 
 /* ---- gradients ---- */
 
-static bool is_elementwise(const Step *s, int32_t op)
+static bool is_elementwise(const StepFinding *s, int32_t op)
 {
     uint8_t *known = &s->elementwise[s->graph->ops[op].op_type];
     if (*known == 0) {
@@ -144,7 +144,7 @@ static bool same_type(const Graph *graph, int32_t a, int32_t b)
 
 /* Whether a tensor is a gradient, or is made of gradients alone by elementwise ops: of no input, no
  * constant, no number for all elements. */
-static bool is_pure(const Step *s, int32_t tensor, int depth)
+static bool is_pure(const StepFinding *s, int32_t tensor, int depth)
 {
     int32_t op = maker_of(s->graph, tensor);
     const GraphTensor *made = &s->graph->tensors[tensor];
@@ -166,7 +166,7 @@ static bool is_pure(const Step *s, int32_t tensor, int depth)
 }
 
 /* The first gradient that the ops of an update make a value of. */
-static void walk_update(Step *s, int32_t tensor, int32_t of, int depth)
+static void walk_update(StepFinding *s, int32_t tensor, int32_t of, int depth)
 {
     int32_t op = maker_of(s->graph, tensor);
     if (op < 0 || depth == DEPTH_MAX || s->met[tensor] == s->walk)
@@ -182,7 +182,7 @@ static void walk_update(Step *s, int32_t tensor, int32_t of, int depth)
         walk_update(s, op_inputs(s->graph, op)[i], of, depth + 1);
 }
 
-static bool is_read_forward(const Step *s, int32_t tensor)
+static bool is_read_forward(const StepFinding *s, int32_t tensor)
 {
     const int32_t *use = s->graph->uses + s->graph->tensors[tensor].use;
     for (int u = 0; u < tensor_n_uses(s->graph, tensor); u++)
@@ -191,7 +191,7 @@ static bool is_read_forward(const Step *s, int32_t tensor)
     return false;
 }
 
-static void find_gradients(Step *s)
+static void find_gradients(StepFinding *s)
 {
     s->gradients.n = 0;
     memset(s->pure, 0, (size_t)s->graph->n_tensors);
@@ -209,7 +209,7 @@ static void find_gradients(Step *s)
 /* ---- what goes with what ---- */
 
 /* Each output with the next input of its type: jax flattens arguments and results in one order. */
-static void pair_by_position(Step *s)
+static void pair_by_position(StepFinding *s)
 {
     const Graph *graph = s->graph;
     if ((int64_t)graph->n_outputs * graph->n_inputs > PAIRS_TRIED)
@@ -225,7 +225,7 @@ static void pair_by_position(Step *s)
         }
 }
 
-static void take_pairs(Step *s)
+static void take_pairs(StepFinding *s)
 {
     for (int i = 0; i < s->parts->n_pairs; i++)
         vec_push(s->arena, &s->pairs, s->parts->pair[i]);
@@ -233,7 +233,7 @@ static void take_pairs(Step *s)
         pair_by_position(s);
 }
 
-static bool try_loss(Step *s, int32_t loss)
+static bool try_loss(StepFinding *s, int32_t loss)
 {
     const Graph *graph = s->graph;
     s->loss = loss;
@@ -249,7 +249,7 @@ static bool try_loss(Step *s, int32_t loss)
 }
 
 /* The loss is the output without dims of which gradients are found. */
-static bool find_loss(Step *s)
+static bool find_loss(StepFinding *s)
 {
     const Graph *graph = s->graph;
     if (s->parts->loss >= 0)
@@ -267,7 +267,7 @@ static bool find_loss(Step *s)
 
 /* ---- the result ---- */
 
-static void mark_phases(Step *s)
+static void mark_phases(StepFinding *s)
 {
     for (int i = 0; i < s->gradients.n; i++) {
         int32_t maker = maker_of(s->graph, s->gradients.at[i].made);
@@ -279,7 +279,7 @@ static void mark_phases(Step *s)
     mark_followers(s->graph, s->update);
 }
 
-static Phase phase_of(const Step *s, int32_t op)
+static Phase phase_of(const StepFinding *s, int32_t op)
 {
     int named = named_phase(s, op);
     if (named >= 0)
@@ -292,7 +292,7 @@ static Phase phase_of(const Step *s, int32_t op)
 }
 
 /* As in a derived step: "backward.h.0.mlp", "update". */
-static int32_t path_in_phase(const Step *s, int32_t op, Phase phase)
+static int32_t path_in_phase(const StepFinding *s, int32_t op, Phase phase)
 {
     const char *path = op_path(s->graph, op);
     if (phase == PHASE_FORWARD)
@@ -314,7 +314,7 @@ static void take_names(Graph *graph)
     graph->n_names = n;
 }
 
-static void keep(const Step *s)
+static void keep(const StepFinding *s)
 {
     Graph *graph = s->graph;
     struct StatedStep *out = arena_make(graph->arena, struct StatedStep);
@@ -340,7 +340,7 @@ static void keep(const Step *s)
 void stated_step_find(Graph *graph, const StatedParts *parts)
 {
     Arena *arena = arena_new();
-    Step s = {.arena = arena, .graph = graph, .parts = parts, .loss = -1};
+    StepFinding s = {.arena = arena, .graph = graph, .parts = parts, .loss = -1};
     s.forward = arena_array(arena, bool, graph->n_ops);
     s.backward = arena_array(arena, bool, graph->n_ops);
     s.update = arena_array(arena, bool, graph->n_ops);

@@ -79,7 +79,7 @@ typedef struct {
     Arena *arena;
     ActualTrace *trace;
     Intern *groups; /* of lists of ranks; the next by id */
-} Reading;
+} TraceReading;
 
 static int by_rank(const void *a, const void *b)
 {
@@ -87,7 +87,7 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int group_of_ranks(Reading *r, int32_t *rank, int n)
+static int group_of_ranks(TraceReading *r, int32_t *rank, int n)
 {
     qsort(rank, (size_t)n, sizeof *rank, by_rank);
     int32_t id = intern_put(r->groups, rank, (size_t)n * sizeof *rank);
@@ -97,7 +97,7 @@ static int group_of_ranks(Reading *r, int32_t *rank, int n)
 }
 
 /* Of [0, 2] or "[0, 2]"; -1 where it is cut short or not said. */
-static int group_of(Reading *r, const Json *value)
+static int group_of(TraceReading *r, const Json *value)
 {
     Json *parsed = NULL;
     if (json_is_string(value)) {
@@ -152,7 +152,7 @@ static int by_time(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at ? 1 : x->place - y->place;
 }
 
-static void add_event(Reading *r, const Json *event, bool timed)
+static void add_event(TraceReading *r, const Json *event, bool timed)
 {
     const Json *args = json_get(event, "args");
     ActualRan ran = {.bytes = -1, .us = -1, .group = -1};
@@ -192,7 +192,7 @@ static int64_t most_of_dims(const Json *dims)
 
 /* gloo runs a reduce_scatter as an all_reduce, and names what a rank puts into an all_gather: what
  * was asked for is the call of c10d, in the same order; the time is that of gloo. */
-static void add_asked(Reading *r, const Json *call, const Json *event)
+static void add_asked(TraceReading *r, const Json *call, const Json *event)
 {
     const Json *args = json_get(call, "args");
     ActualRan ran = {.bytes = -1, .us = -1, .group = -1};
@@ -238,7 +238,7 @@ static int event_rank(const Json *event)
     return str_starts(json_str(json_get(event, "name"), ""), STR("gloo:"));
 }
 
-static void read_kineto(Reading *r, const Json *root)
+static void read_kineto(TraceReading *r, const Json *root)
 {
     const Json *events = json_get(root, "traceEvents");
     int best = 0, n = 0;
@@ -272,7 +272,7 @@ static int64_t most_elements(const Json *entry)
     return most;
 }
 
-static int recorded_group(Reading *r, const Json *root, const Json *entry)
+static int recorded_group(TraceReading *r, const Json *root, const Json *entry)
 {
     const Json *groups = json_get(root, "pg_config"), *name = first_of(entry, "process_group");
     for (const char *key = NULL; (key = json_key_after(groups, key));) {
@@ -283,7 +283,7 @@ static int recorded_group(Reading *r, const Json *root, const Json *entry)
     return -1;
 }
 
-static void read_recorder(Reading *r, const Json *root)
+static void read_recorder(TraceReading *r, const Json *root)
 {
     const Json *entries = json_get(root, "entries");
     for (int i = 0; i < json_size(entries); i++) {
@@ -326,7 +326,7 @@ ActualTrace *actual_read(Arena *arena, const char *path, Error *err)
     Json *root = load(arena, path, err);
     if (!root)
         return NULL;
-    Reading r = {arena, arena_make(arena, ActualTrace), intern_new(arena)};
+    TraceReading r = {arena, arena_make(arena, ActualTrace), intern_new(arena)};
     bool known = true;
     if (json_is_array(json_get(root, "traceEvents")))
         read_kineto(&r, root);

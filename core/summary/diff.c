@@ -25,18 +25,18 @@ typedef struct {
     int32_t *slot; /* per tensor: the op that makes it, or the first that reads it; -1 */
     int32_t *slot_operand;
     int32_t *sharding_like; /* by Shardings id; -1 until asked for */
-} Side;
+} DiffSide;
 
 typedef struct {
     Arena *arena, *scratch;
     PlanDiff *diff;
     Intern *texts, *tuples; /* shared by the sides */
-    Side side[DIFF_SIDES_MAX];
+    DiffSide side[DIFF_SIDES_MAX];
 } Differ;
 
 /* ---- layouts: equal ids for equal ones ---- */
 
-static int32_t like_sharding(Differ *d, Side *side, int32_t id)
+static int32_t like_sharding(Differ *d, DiffSide *side, int32_t id)
 {
     if (id < 0)
         return -1;
@@ -61,7 +61,7 @@ static int32_t like_text(Differ *d, const Buf *text)
 /* ---- places in repeated layers ---- */
 
 /* Layers that repeat except for their cuts, by which the entries are compared. */
-static const Groups *structure_of(Differ *d, const Side *side)
+static const Groups *structure_of(Differ *d, const DiffSide *side)
 {
     const Inferred *inferred = side->session->inferred;
     int32_t *signature = arena_array(d->scratch, int32_t, side->graph->n_ops);
@@ -76,7 +76,7 @@ static const Groups *structure_of(Differ *d, const Side *side)
                         signature);
 }
 
-static void find_slots(Differ *d, Side *side)
+static void find_slots(Differ *d, DiffSide *side)
 {
     const Inferred *inferred = side->session->inferred;
     int n = side->graph->n_tensors;
@@ -106,7 +106,7 @@ static void find_slots(Differ *d, Side *side)
     }
 }
 
-static void place_by_tensor(const Side *side, int32_t tensor, Thing *thing)
+static void place_by_tensor(const DiffSide *side, int32_t tensor, Thing *thing)
 {
     int32_t op = side->slot[tensor];
     thing->rep = op < 0 ? -1 - tensor : side->rep[op];
@@ -115,7 +115,7 @@ static void place_by_tensor(const Side *side, int32_t tensor, Thing *thing)
 
 /* ---- the things on one side ---- */
 
-static int32_t like_op(Differ *d, const Side *side, int32_t op)
+static int32_t like_op(Differ *d, const DiffSide *side, int32_t op)
 {
     const OpSpace *space = program_space(side->plan->inferred, op);
     const OpCut *cut = program_cut(side->plan, op);
@@ -131,7 +131,7 @@ static int32_t like_op(Differ *d, const Side *side, int32_t op)
 }
 
 /* An op's row depends on few properties, in which few ops differ. */
-static void list_ops(Differ *d, Side *side, Things *out)
+static void list_ops(Differ *d, DiffSide *side, Things *out)
 {
     const Inferred *inferred = side->session->inferred;
     Intern *seen = intern_new(d->scratch);
@@ -159,7 +159,7 @@ typedef struct {
     Vec(Need) all;
 } ReaderNeeds;
 
-static void gather_needs(Differ *d, Side *side, ReaderNeeds *needs)
+static void gather_needs(Differ *d, DiffSide *side, ReaderNeeds *needs)
 {
     const Inferred *inferred = side->session->inferred;
     Intern *seen = intern_new(d->scratch);
@@ -189,7 +189,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int32_t like_tensor(Differ *d, Side *side, const ReaderNeeds *needs, int32_t tensor,
+static int32_t like_tensor(Differ *d, DiffSide *side, const ReaderNeeds *needs, int32_t tensor,
                            Buf *key)
 {
     enum { HEAD = 2 };
@@ -208,14 +208,14 @@ static int32_t like_tensor(Differ *d, Side *side, const ReaderNeeds *needs, int3
 }
 
 /* Values known before the run are never sharded. */
-static bool is_of_program(const Side *side, int32_t tensor)
+static bool is_of_program(const DiffSide *side, int32_t tensor)
 {
     const GraphTensor *t = &side->graph->tensors[tensor];
     return !tensor_is_known(side->plan->inferred, tensor) &&
            (side->slot[tensor] >= 0 || t->output || t->kind == TENSOR_INPUT);
 }
 
-static void list_tensors(Differ *d, Side *side, Things *out)
+static void list_tensors(Differ *d, DiffSide *side, Things *out)
 {
     ReaderNeeds needs = {0};
     gather_needs(d, side, &needs);
@@ -230,7 +230,7 @@ static void list_tensors(Differ *d, Side *side, Things *out)
     }
 }
 
-static int32_t like_path(Differ *d, const Side *side, const ReshardPath *path)
+static int32_t like_path(Differ *d, const DiffSide *side, const ReshardPath *path)
 {
     Buf text = buf_new(d->scratch);
     for (int s = 0; s < path->n_steps; s++) {
@@ -264,7 +264,7 @@ static Str counted(Differ *d, Equals *equals, Str name)
 }
 
 /* Of one tensor several can be alike, between other parts of the mesh. */
-static void list_reshards(Differ *d, Side *side, Things *out)
+static void list_reshards(Differ *d, DiffSide *side, Things *out)
 {
     const Plan *plan = side->plan;
     Equals equals = equals_new(d, plan->moved->n_reshards);
@@ -282,7 +282,7 @@ static void list_reshards(Differ *d, Side *side, Things *out)
     }
 }
 
-static void list_findings(Differ *d, Side *side, Things *out)
+static void list_findings(Differ *d, DiffSide *side, Things *out)
 {
     const Findings *findings = &side->plan->findings;
     Equals equals = equals_new(d, findings->n);
@@ -379,7 +379,7 @@ static void fold(Differ *d, const DiffItems *items, DiffList *out)
 }
 
 /* ORDER DIFF_LIST */
-static void (*const listers[DIFF_LIST_COUNT])(Differ *d, Side *side, Things *out) = {
+static void (*const listers[DIFF_LIST_COUNT])(Differ *d, DiffSide *side, Things *out) = {
     list_ops, list_tensors, list_reshards, list_findings};
 
 static void compare(Differ *d, DiffListKind kind)
@@ -577,8 +577,8 @@ const DiffEntry *diff_first_op(const PlanDiff *diff)
 
 static void open_side(Differ *d, int s, const Session *session)
 {
-    Side *side = &d->side[s];
-    *side = (Side){.session = session, .plan = session->plan, .graph = session->graph};
+    DiffSide *side = &d->side[s];
+    *side = (DiffSide){.session = session, .plan = session->plan, .graph = session->graph};
     int n = shardings_count(side->plan->shardings);
     side->sharding_like = arena_array(d->scratch, int32_t, n);
     for (int i = 0; i < n; i++)

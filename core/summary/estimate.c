@@ -48,10 +48,10 @@ static bool declares(const Session *session, const char *setting, bool *news)
     return option;
 }
 
-typedef Vec(EstimateChange) Changes;
+typedef Vec(EstimateChange) ChangeList;
 
 static void add_change(Arena *arena, const Session *session, const char *first, const char *second,
-                       Changes *out)
+                       ChangeList *out)
 {
     bool news = false;
     if (declares(session, first, &news) && (!second || declares(session, second, &news)) && news)
@@ -65,7 +65,7 @@ static int64_t number_of(const Session *session, const char *name)
 }
 
 /* Micro-batches of twice and of half the samples, with as many samples a step. */
-static void add_micro_batches(Arena *arena, const Session *session, Changes *out)
+static void add_micro_batches(Arena *arena, const Session *session, ChangeList *out)
 {
     int64_t each = number_of(session, "micro_batch"), n = number_of(session, "micro_batches");
     if (each > 0 && n > 1 && n % 2 == 0 && each < INT32_MAX)
@@ -134,7 +134,7 @@ static int better_first(const void *a, const void *b)
 bool estimate_changes(Arena *arena, const Session *session, Progress *progress,
                       EstimateChanges *out, Error *err)
 {
-    Changes changes = {0};
+    ChangeList changes = {0};
     Session asked = *session; /* of whose changes nothing but figures is read */
     asked.options.figures_only = asked.given.figures_only = true;
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)

@@ -177,15 +177,15 @@ typedef struct {
     const Session *session;
     PlanOptions *out;
     Vec(Decision) decisions; /* of the option that is being listed */
-} Listing;
+} OptionListing;
 
-static Listing listing_begin(Arena *arena, const Session *session, PlanOptions *out)
+static OptionListing listing_begin(Arena *arena, const Session *session, PlanOptions *out)
 {
     *out = (PlanOptions){.now = session->plan->priced->totals};
-    return (Listing){.arena = arena, .session = session, .out = out};
+    return (OptionListing){.arena = arena, .session = session, .out = out};
 }
 
-static void decide(Listing *listing, Decision decision)
+static void decide(OptionListing *listing, Decision decision)
 {
     bool known = decision.kind == PIN_TENSOR_DIM &&
                  tensor_is_known(listing->session->inferred, decision.place);
@@ -201,13 +201,14 @@ static void decide(Listing *listing, Decision decision)
     vec_push(listing->arena, &listing->decisions, decision);
 }
 
-static void decide_cut(Listing *listing, DecisionKind kind, int32_t place, int dim, const Cut *cut)
+static void decide_cut(OptionListing *listing, DecisionKind kind, int32_t place, int dim,
+                       const Cut *cut)
 {
     decide(listing, (Decision){.kind = kind, .place = place, .dim = dim, .cut = cut});
 }
 
 /* Drops an option without decisions. */
-static void add_option(Listing *listing, const Buf *text)
+static void add_option(OptionListing *listing, const Buf *text)
 {
     PlanOption option = {.text = buf_text(text), .n = listing->decisions.n};
     option.decisions = listing->decisions.at;
@@ -236,12 +237,12 @@ static bool cut_further(const Session *session, const Cut *cut, AtomSet more, Cu
     return true;
 }
 
-static void put_axes(const Listing *listing, AtomSet atoms, Buf *out)
+static void put_axes(const OptionListing *listing, AtomSet atoms, Buf *out)
 {
     mesh_format_set(listing->session->mesh, atoms, ".", out);
 }
 
-static void put_cut(const Listing *listing, const Cut *cut, Buf *out)
+static void put_cut(const OptionListing *listing, const Cut *cut, Buf *out)
 {
     uint8_t atom[ATOMS_MAX];
     int n = cut_list_atoms(cut, atom);
@@ -252,7 +253,7 @@ static void put_cut(const Listing *listing, const Cut *cut, Buf *out)
 
 /* ---- of a dim ---- */
 
-static bool listed(const Listing *listing, Str text)
+static bool listed(const OptionListing *listing, Str text)
 {
     for (int i = 0; i < listing->out->list.n; i++)
         if (str_eq(listing->out->list.at[i].text.str, text))
@@ -267,7 +268,7 @@ typedef struct {
     const Cut *now;
 } DimPlaces;
 
-static void add_dim_cut(Listing *listing, const DimPlaces *at, const uint8_t *atom, int n)
+static void add_dim_cut(OptionListing *listing, const DimPlaces *at, const uint8_t *atom, int n)
 {
     Cut cut = cut_by(cut_size(at->now), atom, n, listing->session->mesh);
     Buf text = buf_marked(listing->arena);
@@ -298,7 +299,7 @@ PlanOptions options_for_dim(Arena *arena, const Session *session, DecisionKind k
                             const int32_t *places, int n, int dim)
 {
     PlanOptions out;
-    Listing listing = listing_begin(arena, session, &out);
+    OptionListing listing = listing_begin(arena, session, &out);
     const Mesh *mesh = session->mesh;
     DimPlaces at = {kind, places, n, dim, cut_now(session, kind, places[0], dim)};
     uint8_t atom[2 * ATOMS_MAX];
@@ -322,7 +323,7 @@ PlanOptions options_for_dim(Arena *arena, const Session *session, DecisionKind k
 
 /* ---- of a value ---- */
 
-static void add_value_cut(Listing *listing, const int32_t *tensors, int n, int dim, int axis)
+static void add_value_cut(OptionListing *listing, const int32_t *tensors, int n, int dim, int axis)
 {
     const Session *session = listing->session;
     uint8_t store = tensor_is_parameter(session->inferred, tensors[0]) ? STORED_ALL : STORED_NONE;
@@ -344,7 +345,7 @@ static void add_value_cut(Listing *listing, const int32_t *tensors, int n, int d
 PlanOptions options_for_value(Arena *arena, const Session *session, const int32_t *tensors, int n)
 {
     PlanOptions out;
-    Listing listing = listing_begin(arena, session, &out);
+    OptionListing listing = listing_begin(arena, session, &out);
     const Mesh *mesh = session->mesh;
     if (n == 0 || session->plan->moved->sharding[tensors[0]] < 0)
         return out;
@@ -392,7 +393,7 @@ static bool same_maker(const ReshardPlace *at, int i)
     return op >= 0 && at->session->inferred->space[op] == at->session->inferred->space[first];
 }
 
-static void sum_into_dims(Listing *listing, const ReshardPlace *at)
+static void sum_into_dims(OptionListing *listing, const ReshardPlace *at)
 {
     for (int d = 0; at->summed && d < at->to->n_dims; d++) {
         Cut cut;
@@ -407,7 +408,7 @@ static void sum_into_dims(Listing *listing, const ReshardPlace *at)
     }
 }
 
-static void store_as_read(Listing *listing, const ReshardPlace *at)
+static void store_as_read(OptionListing *listing, const ReshardPlace *at)
 {
     if (at->summed)
         return;
@@ -426,7 +427,7 @@ static void store_as_read(Listing *listing, const ReshardPlace *at)
 }
 
 /* Index dims j of the makers without the axes that move, and i (-1: none) with them. */
-static void cut_makers(Listing *listing, const ReshardPlace *at, int j, int i)
+static void cut_makers(OptionListing *listing, const ReshardPlace *at, int j, int i)
 {
     const Session *session = at->session;
     int32_t first = maker_of(at, 0);
@@ -452,7 +453,7 @@ static void cut_makers(Listing *listing, const ReshardPlace *at, int j, int i)
     add_option(listing, &text);
 }
 
-static void cut_maker_otherwise(Listing *listing, const ReshardPlace *at)
+static void cut_maker_otherwise(OptionListing *listing, const ReshardPlace *at)
 {
     int32_t op = maker_of(at, 0);
     if (op < 0 || plan_cut(at->session->plan, op) == NULL)
@@ -470,7 +471,7 @@ static void cut_maker_otherwise(Listing *listing, const ReshardPlace *at)
 }
 
 /* Parameters that the makers read, not sharded by the axes that move. */
-static void weights_whole(Listing *listing, const ReshardPlace *at)
+static void weights_whole(OptionListing *listing, const ReshardPlace *at)
 {
     const Session *session = at->session;
     for (int r = 0; r < at->n && maker_of(at, 0) >= 0; r++) {
@@ -512,7 +513,7 @@ static int index_of_dim(const OpSpace *space, int operand, int dim)
 }
 
 /* Readers are sharded as the value is before it moves: it moves later, or never. */
-static void readers_follow(Listing *listing, const ReshardPlace *at)
+static void readers_follow(OptionListing *listing, const ReshardPlace *at)
 {
     const Session *session = at->session;
     Buf text = buf_marked(listing->arena);
@@ -542,7 +543,7 @@ PlanOptions options_for_reshard(Arena *arena, const Session *session, const int3
                                 int n)
 {
     PlanOptions out;
-    Listing listing = listing_begin(arena, session, &out);
+    OptionListing listing = listing_begin(arena, session, &out);
     const Plan *plan = session->plan;
     ReshardPlace at = {.session = session, .reshards = reshards, .n = n};
     if (n == 0)

@@ -17,7 +17,7 @@ typedef struct {
     Arena *arena;
     const Session *session;
     Vec(Entry) all;
-} Listing;
+} SavedListing;
 
 /* The member of the outermost fold around an op; -1. */
 static int32_t member_of(const Groups *groups, int32_t op)
@@ -51,7 +51,7 @@ static int32_t reader_of(const Graph *graph, int32_t op)
     return -1;
 }
 
-static const char *op_label(const Listing *list, int32_t op, int32_t member)
+static const char *op_label(const SavedListing *list, int32_t op, int32_t member)
 {
     const char *name = arena_str(list->arena, label_op(list->session, list->arena, op));
     Str base = str_from(member < 0 ? "" : group_prefix(list->session->groups, member));
@@ -60,7 +60,8 @@ static const char *op_label(const Listing *list, int32_t op, int32_t member)
     return arena_str(list->arena, group_relative(name, base.n > 0 ? base.s : ""));
 }
 
-static void add_op(Listing *list, Intern *keys, const int32_t *first, int32_t op, int64_t bytes)
+static void add_op(SavedListing *list, Intern *keys, const int32_t *first, int32_t op,
+                   int64_t bytes)
 {
     const Plan *plan = list->session->plan;
     const Groups *groups = list->session->groups;
@@ -98,7 +99,7 @@ static int more_first(const void *left, const void *right)
     return (a->row.op > b->row.op) - (a->row.op < b->row.op);
 }
 
-static void sum_layers(Listing *list)
+static void sum_layers(SavedListing *list)
 {
     int64_t *held = arena_array(list->arena, int64_t, list->session->groups->n_groups + 1);
     for (int i = 0; i < list->all.n; i++)
@@ -107,7 +108,7 @@ static void sum_layers(Listing *list)
         list->all.at[i].of_layer = held[list->all.at[i].layer + 1];
 }
 
-static const char *layer_label(const Listing *list, int32_t layer)
+static const char *layer_label(const SavedListing *list, int32_t layer)
 {
     if (layer < 0)
         return "outside of repeated layers";
@@ -118,7 +119,7 @@ static const char *layer_label(const Listing *list, int32_t layer)
 }
 
 /* Before the rows of each layer, that of the layer. */
-static Saved put_rows(const Listing *list)
+static Saved put_rows(const SavedListing *list)
 {
     Vec(SavedRow) rows = {0};
     int32_t head = -1;
@@ -154,7 +155,7 @@ Saved saved_by_layer(Arena *arena, const Session *session, const MemoryAccount *
         return (Saved){0};
     int64_t *bytes = arena_array(arena, int64_t, graph->n_ops + 1);
     const int32_t *first = groups_first_members(arena, session->groups, graph->n_ops);
-    Listing list = {.arena = arena, .session = session};
+    SavedListing list = {.arena = arena, .session = session};
     Intern *keys = intern_new(arena);
     memory_saved(account, rank, bytes);
     for (int i = 0; i < session->inferred->n_program; i++) {

@@ -217,11 +217,11 @@ void slice_ranges(Arena *arena, const Slices *slices, int64_t position, Buf *out
 
 typedef struct {
     int64_t start, part;
-} Piece;
+} SlicePiece;
 
 static int by_start(const void *a, const void *b)
 {
-    const Piece *x = a, *y = b;
+    const SlicePiece *x = a, *y = b;
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
@@ -234,12 +234,12 @@ void slice_pieces(Arena *arena, const Slices *slices, int d, int64_t position, i
         n += cut_n_runs(cut, slices->mesh, slice_at(slices, d, p, -1, 0, position));
     if (n > most)
         return;
-    Piece *piece = arena_array(arena, Piece, n);
+    SlicePiece *piece = arena_array(arena, SlicePiece, n);
     n = 0;
     for (int64_t p = 0; p < parts; p++) {
         Runs runs = cut_runs(arena, cut, slices->mesh, slice_at(slices, d, p, -1, 0, position));
         for (int i = 0; i < runs.n; i++)
-            piece[n++] = (Piece){runs.at[i].start, p};
+            piece[n++] = (SlicePiece){runs.at[i].start, p};
     }
     qsort(piece, (size_t)n, sizeof piece[0], by_start);
     for (int64_t i = 0; i < n; i++)

@@ -25,9 +25,10 @@ typedef struct {
     Arena *arena;
     const char *name; /* of the template */
     Error *err;
-} Reading;
+} TemplateReading;
 
-static bool fail(const Reading *reading, const char *code, const char *what, const char *field)
+static bool fail(const TemplateReading *reading, const char *code, const char *what,
+                 const char *field)
 {
     return error_kind(reading->err, strcmp(code, "E_SYNTAX") == 0 ? ERROR_SYNTAX : ERROR_INVALID,
                       "%s: %s (%s, %s)", code, what, reading->name, field);
@@ -44,7 +45,7 @@ static bool is_known(const char *const *fields, const char *key)
 }
 
 /* Has the table no other keys than these and 1 .. n_items? */
-static bool check_keys(const Reading *reading, int table, const char *what,
+static bool check_keys(const TemplateReading *reading, int table, const char *what,
                        const char *const *fields, lua_Integer n_items)
 {
     lua_State *L = reading->L;
@@ -64,7 +65,7 @@ static bool check_keys(const Reading *reading, int table, const char *what,
 static const char *const no_fields[] = {NULL};
 
 /* The value at the top of the stack, which stays there. */
-static bool text_at_top(const Reading *reading, const char *field, const char **out)
+static bool text_at_top(const TemplateReading *reading, const char *field, const char **out)
 {
     if (lua_type(reading->L, -1) != LUA_TSTRING) {
         const char *text =
@@ -76,7 +77,8 @@ static bool text_at_top(const Reading *reading, const char *field, const char **
 }
 
 /* An absent field leaves *out NULL. */
-static bool read_text(const Reading *reading, int table, const char *field, const char **out)
+static bool read_text(const TemplateReading *reading, int table, const char *field,
+                      const char **out)
 {
     lua_State *L = reading->L;
     lua_pushstring(L, field);
@@ -86,7 +88,7 @@ static bool read_text(const Reading *reading, int table, const char *field, cons
     return ok;
 }
 
-static bool read_flag(const Reading *reading, int table, const char *field, bool *out)
+static bool read_flag(const TemplateReading *reading, int table, const char *field, bool *out)
 {
     lua_State *L = reading->L;
     lua_pushstring(L, field);
@@ -98,7 +100,7 @@ static bool read_flag(const Reading *reading, int table, const char *field, bool
 }
 
 /* Pushes the table of that field; nothing, and *given false, when it is absent. */
-static bool push_table(const Reading *reading, int table, const char *field, bool *given)
+static bool push_table(const TemplateReading *reading, int table, const char *field, bool *given)
 {
     lua_State *L = reading->L;
     lua_pushstring(L, field);
@@ -110,13 +112,14 @@ static bool push_table(const Reading *reading, int table, const char *field, boo
     return type == LUA_TNIL || fail(reading, "E_SYNTAX", "it must be a table", field);
 }
 
-static bool check_length(const Reading *reading, const char *field, lua_Unsigned n)
+static bool check_length(const TemplateReading *reading, const char *field, lua_Unsigned n)
 {
     return n <= LIST_LENGTH_MAX || fail(reading, "E_LIMIT", "it has more than 64 entries", field);
 }
 
 /* {"..", ".."} at the top of the stack. */
-static bool read_texts(const Reading *reading, const char *field, const char *const **out, int *n)
+static bool read_texts(const TemplateReading *reading, const char *field, const char *const **out,
+                       int *n)
 {
     lua_State *L = reading->L;
     int table = lua_gettop(L);
@@ -137,7 +140,7 @@ static bool read_texts(const Reading *reading, const char *field, const char *co
     return true;
 }
 
-static bool read_text_list(const Reading *reading, int table, const char *field,
+static bool read_text_list(const TemplateReading *reading, int table, const char *field,
                            const char *const **out, int *n)
 {
     bool given;
@@ -166,7 +169,7 @@ static bool split_patch(Str patch, Str *window)
 }
 
 /* The transform insert puts the row of a patch in: "[0] :> [$n]" is the row "[0... | 0 | $n]". */
-static bool read_patch(const Reading *reading, const char *patch, TemplateSlot *slot)
+static bool read_patch(const TemplateReading *reading, const char *patch, TemplateSlot *slot)
 {
     Str window;
     if (!patch || slot->row || !split_patch(str_from(patch), &window))
@@ -175,7 +178,7 @@ static bool read_patch(const Reading *reading, const char *patch, TemplateSlot *
     return true;
 }
 
-static bool read_ipf_table(const Reading *reading, int table, TemplateSlot *slot)
+static bool read_ipf_table(const TemplateReading *reading, int table, TemplateSlot *slot)
 {
     static const char *const fields[] = {"map",   "offset", "shape", "transform", "source",
                                          "index", "row",    "patch", NULL};
@@ -198,7 +201,7 @@ static bool read_ipf_table(const Reading *reading, int table, TemplateSlot *slot
            fail(reading, "E_EXTRA", "the transforms are insert and insertRow", "ipf");
 }
 
-static bool read_ipf(const Reading *reading, int table, TemplateSlot *slot)
+static bool read_ipf(const TemplateReading *reading, int table, TemplateSlot *slot)
 {
     lua_State *L = reading->L;
     lua_pushstring(L, "ipf");
@@ -210,7 +213,7 @@ static bool read_ipf(const Reading *reading, int table, TemplateSlot *slot)
 }
 
 /* { "name", shape = "..", ..} at the top of the stack. */
-static bool read_slot(const Reading *reading, const char *field, TemplateSlot *slot)
+static bool read_slot(const TemplateReading *reading, const char *field, TemplateSlot *slot)
 {
     static const char *const fields[] = {"shape", "dtype", "ipf", "clip", "optional", "each", NULL};
     lua_State *L = reading->L;
@@ -229,7 +232,7 @@ static bool read_slot(const Reading *reading, const char *field, TemplateSlot *s
            read_flag(reading, table, "optional", &slot->optional) && read_ipf(reading, table, slot);
 }
 
-static bool read_slots(const Reading *reading, int table, const char *field,
+static bool read_slots(const TemplateReading *reading, int table, const char *field,
                        const TemplateSlot **out, int *n)
 {
     lua_State *L = reading->L;
@@ -259,7 +262,7 @@ static bool read_slots(const Reading *reading, int table, const char *field,
 /* ---- named fields ---- */
 
 /* The names of the table's texts, sorted: Lua has no order of its own. */
-static bool read_params(const Reading *reading, int table, TemplateText *text)
+static bool read_params(const TemplateReading *reading, int table, TemplateText *text)
 {
     lua_State *L = reading->L;
     bool given;
@@ -287,7 +290,7 @@ static bool read_params(const Reading *reading, int table, TemplateText *text)
 }
 
 /* constraints = { dtype = { enum = { "f32", .. } } } */
-static bool read_constraints(const Reading *reading, int table, TemplateText *text)
+static bool read_constraints(const TemplateReading *reading, int table, TemplateText *text)
 {
     static const char *const fields[] = {"enum", NULL};
     lua_State *L = reading->L;
@@ -320,7 +323,7 @@ static bool read_constraints(const Reading *reading, int table, TemplateText *te
 }
 
 /* reduce = { sum = "[$k]" } */
-static bool read_reduce(const Reading *reading, int table, TemplateText *text)
+static bool read_reduce(const TemplateReading *reading, int table, TemplateText *text)
 {
     lua_State *L = reading->L;
     bool given;
@@ -341,7 +344,7 @@ static bool read_reduce(const Reading *reading, int table, TemplateText *text)
 }
 
 /* Beside the language's own fields stand the options of register_op. */
-static bool check_fields(const Reading *reading, int table, const char *const *fields)
+static bool check_fields(const TemplateReading *reading, int table, const char *const *fields)
 {
     lua_State *L = reading->L;
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
@@ -356,7 +359,7 @@ static bool check_fields(const Reading *reading, int table, const char *const *f
 }
 
 /* A kernel that is a text is part of the template; others are options. */
-static bool read_kernel_name(const Reading *reading, int table, const char **out)
+static bool read_kernel_name(const TemplateReading *reading, int table, const char **out)
 {
     lua_State *L = reading->L;
     lua_getfield(L, table, "kernel");
@@ -366,7 +369,7 @@ static bool read_kernel_name(const Reading *reading, int table, const char **out
 }
 
 /* The table at that place. */
-static bool read_template(const Reading *reading, int table, TemplateText *text)
+static bool read_template(const TemplateReading *reading, int table, TemplateText *text)
 {
     static const char *const fields[] = {"params", "constraints", "let",     "require", "inputs",
                                          "index",  "reduce",      "outputs", NULL};
@@ -425,7 +428,7 @@ static int define_template(lua_State *L)
     TemplateText text;
     Sandbox *sandbox = sandbox_of(L);
     Sink *sink = lua_touserdata(L, lua_upvalueindex(1));
-    Reading reading = {L, sandbox->arena, lua_tostring(L, lua_upvalueindex(2)), &err};
+    TemplateReading reading = {L, sandbox->arena, lua_tostring(L, lua_upvalueindex(2)), &err};
     lua_settop(L, 1);
     luaL_checkstack(L, 20, "template");
     sandbox_spend(L, TEMPLATE_INSTRUCTIONS);

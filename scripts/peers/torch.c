@@ -22,7 +22,7 @@ typedef struct {
     const StrategyCall *call;
     StrategyRows *rows;     /* strategy-based */
     StrategyRuling *ruling; /* rule-based */
-} Asked;
+} AskedStrategy;
 
 /* ---- what a function gets ---- */
 
@@ -53,7 +53,7 @@ static void push_input(lua_State *L, const StrategyCall *call, const StrategyTen
 }
 
 /* Calls the function with (inputs, attrs); its result is left on the stack. */
-static void call_function(lua_State *L, const Asked *asked)
+static void call_function(lua_State *L, const AskedStrategy *asked)
 {
     const StrategyCall *call = asked->call;
     lua_rawgeti(L, LUA_REGISTRYINDEX, asked->function->function);
@@ -82,7 +82,7 @@ static int count_outputs(const char *row)
 
 static int add_rows(lua_State *L)
 {
-    const Asked *asked = lua_touserdata(L, 1);
+    const AskedStrategy *asked = lua_touserdata(L, 1);
     StrategyRows *rows = asked->rows;
     call_function(L, asked);
     if (!lua_istable(L, -1))
@@ -112,7 +112,7 @@ static bool strategy_rows_of(const StrategyCall *call, void *context, StrategyRo
                              Error *err)
 {
     const StrategyFunction *function = context;
-    Asked asked = {.function = function, .call = call, .rows = rows};
+    AskedStrategy asked = {.function = function, .call = call, .rows = rows};
     return sandbox_protect(function->sandbox, add_rows, &asked, err);
 }
 
@@ -163,7 +163,7 @@ static Placement *const *read_tensors(lua_State *L, const StrategyCall *call, bo
 
 static int ask_rule(lua_State *L)
 {
-    const Asked *asked = lua_touserdata(L, 1);
+    const AskedStrategy *asked = lua_touserdata(L, 1);
     StrategyRuling *ruling = asked->ruling;
     int n;
     *ruling = (StrategyRuling){.why = ""};
@@ -190,7 +190,7 @@ static bool strategy_rule_of(const StrategyCall *call, void *context, StrategyRu
                              Error *err)
 {
     const StrategyFunction *function = context;
-    Asked asked = {.function = function, .call = call, .ruling = out};
+    AskedStrategy asked = {.function = function, .call = call, .ruling = out};
     return sandbox_protect(function->sandbox, ask_rule, &asked, err);
 }
 

@@ -28,7 +28,7 @@ typedef struct {
     AskedFunctions *asked;
     OperatorOptions *out;
     Error *err;
-} Reading;
+} OperatorReading;
 
 /* ---- rules ---- */
 
@@ -85,7 +85,8 @@ static int compare_dims(const AnnoSplit *split)
 }
 
 /* The list `field` of the rule at the top of the stack, appended to `split`. */
-static bool read_splits(const Reading *r, int rule, const char *field, AnnoSplit *split, int *n)
+static bool read_splits(const OperatorReading *r, int rule, const char *field, AnnoSplit *split,
+                        int *n)
 {
     lua_State *L = r->L;
     if (lua_getfield(L, -1, field) != LUA_TTABLE)
@@ -115,14 +116,14 @@ static bool read_splits(const Reading *r, int rule, const char *field, AnnoSplit
     return true;
 }
 
-static bool check_keys(const Reading *r, const char *what, const char *const *known)
+static bool check_keys(const OperatorReading *r, const char *what, const char *const *known)
 {
     const char *key = attrs_unknown_key(r->L, known);
     return !key || error_set(r->err, "%s has no field '%s'", what, key);
 }
 
 /* The rule at the top of the stack. */
-static bool read_rule(const Reading *r, int nth, CutRule *out)
+static bool read_rule(const OperatorReading *r, int nth, CutRule *out)
 {
     static const char *const known[] = {"ins", "outs", "kwargs", NULL};
     lua_State *L = r->L;
@@ -150,7 +151,7 @@ static bool read_rule(const Reading *r, int nth, CutRule *out)
 }
 
 /* The list at the top of the stack. */
-static bool read_rules(const Reading *r)
+static bool read_rules(const OperatorReading *r)
 {
     lua_State *L = r->L;
     lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
@@ -172,7 +173,7 @@ static bool read_rules(const Reading *r)
 /* ---- in place ---- */
 
 /* {[output] = input} at the top of the stack, in the order of outputs. */
-static bool read_inplace(const Reading *r)
+static bool read_inplace(const OperatorReading *r)
 {
     lua_State *L = r->L;
     int table = lua_gettop(L), n = 0;
@@ -209,7 +210,7 @@ static bool read_inplace(const Reading *r)
 /* ---- element types ---- */
 
 /* "f32", or the number of an input, at the top of the stack. */
-static bool read_dtype(const Reading *r, DeclaredDtype *out)
+static bool read_dtype(const OperatorReading *r, DeclaredDtype *out)
 {
     lua_State *L = r->L;
     *out = (DeclaredDtype){-1, DT_NONE};
@@ -222,7 +223,7 @@ static bool read_dtype(const Reading *r, DeclaredDtype *out)
                              "from 0, or a list of these by output");
 }
 
-static bool read_dtypes(const Reading *r)
+static bool read_dtypes(const OperatorReading *r)
 {
     lua_State *L = r->L;
     bool list = lua_istable(L, -1);
@@ -255,7 +256,7 @@ static bool text_field(lua_State *L, const char *field, const char **out)
 
 /* {plugin = "./libmy.so", symbol = "my_kernel"} at the top of the stack; the path is seen from the
  * file that says it. */
-static const Kernel *read_plugin(const Reading *r, const char **words)
+static const Kernel *read_plugin(const OperatorReading *r, const char **words)
 {
     static const char *const known[] = {"plugin", "symbol", NULL};
     const char *plugin, *symbol;
@@ -274,7 +275,7 @@ static const Kernel *read_plugin(const Reading *r, const char **words)
 }
 
 /* A function, or {plugin = .., symbol = ..}, at the top of the stack. */
-static const Kernel *read_own_kernel(const Reading *r, const char **words)
+static const Kernel *read_own_kernel(const OperatorReading *r, const char **words)
 {
     if (!lua_isfunction(r->L, -1))
         return read_plugin(r, words);
@@ -283,7 +284,7 @@ static const Kernel *read_own_kernel(const Reading *r, const char **words)
     return kernel_of_function(r->L, "registered");
 }
 
-static bool read_kernel(const Reading *r)
+static bool read_kernel(const OperatorReading *r)
 {
     lua_State *L = r->L;
     if (lua_isfunction(L, -1) || lua_istable(L, -1)) {
@@ -310,7 +311,7 @@ static bool needs_operator(const char *kernel)
            strcmp(kernel, "branch") == 0;
 }
 
-static bool check_clause(const Reading *r, const DerivativeClause *clause)
+static bool check_clause(const OperatorReading *r, const DerivativeClause *clause)
 {
     const char *kernel = clause->kernel;
     if (!kernel)
@@ -328,7 +329,7 @@ static bool check_clause(const Reading *r, const DerivativeClause *clause)
            error_set(r->err, "'gradient': there is no kernel '%s'", kernel);
 }
 
-static bool read_clauses(const Reading *r, const char *text)
+static bool read_clauses(const OperatorReading *r, const char *text)
 {
     Derivative derivative;
     Error wrong = {0};
@@ -344,7 +345,7 @@ static bool read_clauses(const Reading *r, const char *text)
 }
 
 /* {"0: kernel(x0)", kernel = ..} at the top of the stack. */
-static bool read_gradient_table(const Reading *r)
+static bool read_gradient_table(const OperatorReading *r)
 {
     lua_State *L = r->L;
     const char *words;
@@ -365,7 +366,7 @@ static bool read_gradient_table(const Reading *r)
                                    "= function(inputs, kwargs) .. end}");
 }
 
-static bool read_gradient(const Reading *r)
+static bool read_gradient(const OperatorReading *r)
 {
     lua_State *L = r->L;
     switch (lua_type(L, -1)) {
@@ -386,7 +387,7 @@ static bool read_gradient(const Reading *r)
 
 /* ---- the rest ---- */
 
-static bool read_number(const Reading *r)
+static bool read_number(const OperatorReading *r)
 {
     double number = lua_tonumber(r->L, -1);
     r->out->flops_per_point = number;
@@ -394,33 +395,33 @@ static bool read_number(const Reading *r)
            error_set(r->err, "'flops_per_point' must be a number from 0 to 1e18");
 }
 
-static bool read_example(const Reading *r)
+static bool read_example(const OperatorReading *r)
 {
     r->out->example = lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : NULL;
     return r->out->example ||
            error_set(r->err, "'example' must be a string of operands: \"4x6,6x5\"");
 }
 
-static bool read_cost(const Reading *r)
+static bool read_cost(const OperatorReading *r)
 {
     r->out->user.cost = asked_cost;
     return asked_keep(r->L, r->asked, ASKED_COST, r->err);
 }
 
-static bool read_comm(const Reading *r)
+static bool read_comm(const OperatorReading *r)
 {
     r->out->user.comm = asked_comm;
     return asked_keep(r->L, r->asked, ASKED_COMM, r->err);
 }
 
-static bool read_input_gen(const Reading *r)
+static bool read_input_gen(const OperatorReading *r)
 {
     r->out->user.input_gen = asked_input_gen;
     return asked_keep(r->L, r->asked, ASKED_INPUT_GEN, r->err);
 }
 
 /* {h = 8}: whole numbers by name. */
-static bool read_kwargs(const Reading *r)
+static bool read_kwargs(const OperatorReading *r)
 {
     enum { KWARGS_MAX = 32 };
     lua_State *L = r->L;
@@ -445,7 +446,7 @@ static bool read_kwargs(const Reading *r)
 }
 
 /* The path of a Python function, "custom_ops.mm", at the top of the stack. */
-static bool read_path(const Reading *r, const char *option, const char **out)
+static bool read_path(const OperatorReading *r, const char *option, const char **out)
 {
     const char *text = lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "";
     bool good = strchr(text, '.') != NULL;
@@ -461,17 +462,17 @@ static bool read_path(const Reading *r, const char *option, const char **out)
     return true;
 }
 
-static bool read_python(const Reading *r)
+static bool read_python(const OperatorReading *r)
 {
     return read_path(r, "python", &r->out->user.python);
 }
 
-static bool read_emit(const Reading *r)
+static bool read_emit(const OperatorReading *r)
 {
     return read_path(r, "emit_fn", &r->out->user.emit_fn);
 }
 
-static bool read_pattern(const Reading *r)
+static bool read_pattern(const OperatorReading *r)
 {
     const char *text = lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "";
     r->out->user.source = strcmp(text, "source") == 0;
@@ -480,7 +481,7 @@ static bool read_pattern(const Reading *r)
 }
 
 /* {1}: outputs, from 0. */
-static bool read_independent(const Reading *r)
+static bool read_independent(const OperatorReading *r)
 {
     enum { OUTPUTS_MAX = 32 };
     const char *form = "'independent' must be a list of outputs, from 0: {1}";
@@ -500,7 +501,7 @@ static bool read_independent(const Reading *r)
 }
 
 /* ORDER OPERATOR_OPTION */
-typedef bool OptionFn(const Reading *reading);
+typedef bool OptionFn(const OperatorReading *reading);
 static OptionFn *const option_readers[] = {
     read_kernel, read_example,   read_number,  read_rules,  read_cost,
     read_comm,   read_input_gen, read_inplace, read_dtypes, read_gradient,
@@ -510,8 +511,8 @@ bool operator_options_read(lua_State *L, int table, const char *name, const Rule
                            OperatorOptions *out, Error *err)
 {
     Sandbox *sandbox = sandbox_of(L);
-    Reading reading = {L,   sandbox, arena_str(sandbox->arena, str_from(name)), rules, NULL,
-                       out, err};
+    OperatorReading reading = {L,   sandbox, arena_str(sandbox->arena, str_from(name)), rules, NULL,
+                               out, err};
     *out = (OperatorOptions){.flops_per_point = -1};
     reading.asked = asked_new(sandbox, reading.name);
     out->user.context = reading.asked;

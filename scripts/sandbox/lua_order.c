@@ -126,7 +126,7 @@ typedef struct {
     lua_Number number;
     Str text;
     lua_Integer at; /* place in the list of keys */
-} Key;
+} OrderedKey;
 
 /* The text by which an object is ordered is left on the stack; false: it has none. */
 static bool push_order(lua_State *L, int at)
@@ -140,9 +140,9 @@ static bool push_order(lua_State *L, int at)
 
 /* Reads the key at that place; an object's text is put into the table at `texts`, which holds it.
  */
-static Key read_key(lua_State *L, int at, int texts, bool strict)
+static OrderedKey read_key(lua_State *L, int at, int texts, bool strict)
 {
-    Key key = {.rank = KEY_OTHER};
+    OrderedKey key = {.rank = KEY_OTHER};
     int type = lua_type(L, at);
     if (type == LUA_TBOOLEAN) {
         key.rank = KEY_BOOLEAN;
@@ -176,7 +176,7 @@ static int compare_texts(Str a, Str b)
 
 static int compare_keys(const void *left, const void *right)
 {
-    const Key *a = left, *b = right;
+    const OrderedKey *a = left, *b = right;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     if (a->rank == KEY_TEXT || a->rank == KEY_OBJECT)
@@ -210,7 +210,7 @@ static void push_keys(lua_State *L, int table, bool strict)
     if (push_unordered(L, table, &n))
         return;
     int keys = lua_gettop(L);
-    Key *key = lua_newuserdatauv(L, (size_t)n * sizeof *key, 0);
+    OrderedKey *key = lua_newuserdatauv(L, (size_t)n * sizeof *key, 0);
     lua_newtable(L); /* texts */
     for (lua_Integer i = 0; i < n; i++) {
         lua_rawgeti(L, keys, i + 1);
@@ -274,14 +274,14 @@ int order_next(lua_State *L)
     lua_settop(L, 2);
     lua_newtable(L);
     bool first = lua_isnil(L, 2), found = false;
-    Key after = {0}, best = {0};
+    OrderedKey after = {0}, best = {0};
     if (!first)
         after = read_key(L, 2, 3, true);
     lua_pushnil(L);
     lua_Integer n = 0;
     for (lua_pushnil(L); lua_next(L, 1); n++) {
         lua_pop(L, 1);
-        Key key = read_key(L, 5, 3, true);
+        OrderedKey key = read_key(L, 5, 3, true);
         if ((!first && compare_keys(&key, &after) <= 0) || (found && compare_keys(&key, &best) > 0))
             continue;
         best = key;

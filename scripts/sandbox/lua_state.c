@@ -483,7 +483,7 @@ typedef struct {
     const Sandbox *sandbox;
     lua_CFunction body;
     void *context;
-} Run;
+} SandboxRun;
 
 /* Without a first line for a shell, of which the end stays so that lines count as in the file. */
 static Str script_of(Str text)
@@ -525,7 +525,7 @@ static void load_text(lua_State *L, Str text, const char *chunk)
 
 static int run_body(lua_State *L)
 {
-    const Run *run = lua_touserdata(L, 1);
+    const SandboxRun *run = lua_touserdata(L, 1);
     const Sandbox *sandbox = run->sandbox;
     load_text(L, sandbox->program.n > 0 ? sandbox->program : script_of(sandbox->source.text),
               sandbox->chunk);
@@ -542,6 +542,6 @@ static int run_body(lua_State *L)
 
 bool sandbox_run(Sandbox *sandbox, lua_CFunction body, void *context, Error *err)
 {
-    Run run = {sandbox, body, context};
+    SandboxRun run = {sandbox, body, context};
     return sandbox_protect(sandbox, run_body, &run, err);
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # lengths.sh FILE... - files have at most 700 lines, functions at most 70, no TODO is left, each
-# header's guard is its path in capitals, and no two headers define a type of one name.
+# header's guard is its path in capitals, and no file defines a type of a name that another header
+# has.
 failed=0
 wc -l "$@" | awk '$2 != "total" && $1 > 700 { print $2 ": " $1 " lines, more than 700"; bad = 1 }
     END { exit bad }' || failed=1
@@ -17,11 +18,15 @@ if grep -nE '\b(TODO|FIXME|XXX)\b' "$@"; then
     failed=1
 fi
 headers=$(echo "$@" | tr ' ' '\n' | grep '[.]h$')
-[ -z "$headers" ] || ctags --languages=C --langmap=C:.h --kinds-C=t --fields=+t --sort=no -o - $headers | awk -F'\t' '
+[ -z "$headers" ] || ctags --languages=C --langmap=C:.c.h --kinds-C=t --fields=+t --sort=no -o - "$@" | awk -F'\t' '
+    $2 ~ /[.]c$/ { if (!index($0, "typeref:struct:" $1)) in_source[$1] = in_source[$1] " " $2; next }
+    { all[$1] }
     $0 ~ "typeref:(struct|union):" $1 "$" { declared[$1] = declared[$1] " " $2; next }
     { defined[$1] = defined[$1] " " $2; n[$1]++ }
-    END { for (name in defined) if (n[name] > 1 || declared[name] != "") {
-              print name ": a type of this name is defined by" defined[name] declared[name]; bad = 1 }
+    END { for (name in all)
+              if (n[name] > 1 || ((name in defined) + (name in declared) + (name in in_source)) > 1) {
+                  print name ": a type of this name is defined by" defined[name] declared[name] in_source[name]
+                  bad = 1 }
           exit bad }' || failed=1
 for header in $headers; do
     guard=$(echo "$header" | tr 'a-z/.' 'A-Z__')

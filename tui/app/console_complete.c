@@ -242,11 +242,11 @@ typedef struct {
     const LuaBracket *bracket;
     Str name, type; /* of the parameter */
     int tables;     /* that are open in it */
-} Call;
+} ConsoleCall;
 
-static bool find_call(const Line *line, Call *call)
+static bool find_call(const Line *line, ConsoleCall *call)
 {
-    *call = (Call){0};
+    *call = (ConsoleCall){0};
     for (int i = line->at.depth - 1; i >= 0; i--) {
         const LuaBracket *bracket = &line->at.bracket[i];
         call->row = lua_typed_callee(line->rows, bracket->callee);
@@ -261,7 +261,7 @@ static bool find_call(const Line *line, Call *call)
 
 /* Whether a value of that type is one of those that the parameter can be: "cuts" of "cuts|string".
  */
-static bool takes(const Call *call, Str type)
+static bool takes(const ConsoleCall *call, Str type)
 {
     for (Str rest = call->type; rest.n > 0;)
         if (str_eq(str_trim(str_take(&rest, '|')), type))
@@ -269,7 +269,7 @@ static bool takes(const Call *call, Str type)
     return false;
 }
 
-static bool takes_axes(const Call *call, Str field)
+static bool takes_axes(const ConsoleCall *call, Str field)
 {
     return takes(call, STR("axes")) || takes(call, STR("cuts")) || str_eq(field, STR("axis")) ||
            str_eq(field, STR("axes"));
@@ -290,7 +290,7 @@ static const LuaBracket *inner_table(const Line *line)
     return inner && inner->open == '{' ? inner : NULL;
 }
 
-static bool is_schedule(const Call *call)
+static bool is_schedule(const ConsoleCall *call)
 {
     return str_eq(str_from(call->row->name), STR("schedule")) && call->bracket->item == 0;
 }
@@ -298,7 +298,7 @@ static bool is_schedule(const Call *call)
 /* Between quotes. */
 static void offer_texts(Line *line)
 {
-    Call call;
+    ConsoleCall call;
     bool called = find_call(line, &call);
     const LuaBracket *table = inner_table(line);
     Str field = table ? field_name(line, table, line->at.text_at - 1) : (Str){0};
@@ -314,7 +314,7 @@ static void offer_texts(Line *line)
  * all. */
 static bool offer_arguments(Line *line)
 {
-    Call call;
+    ConsoleCall call;
     const LuaBracket *table = inner_table(line);
     if (!find_call(line, &call))
         return false;

@@ -159,9 +159,9 @@ typedef struct {
     int n;
     StackPane pane[LAYOUT_PANES];
     unsigned only; /* as of a Workspace; those of tall screens are of the view that leads them */
-} Stack;
+} PaneStack;
 
-static const Stack stacks[] = {
+static const PaneStack stacks[] = {
     {.n = 2, .pane = {{SHOW_COMM, 0, 0}, {SHOW_COMM_DETAIL, 10, 45}}},
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_TRY, 9, 42}}, .only = ONLY_TRIES},
     {.n = 2, .pane = {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
@@ -210,10 +210,10 @@ static const Workspace *workspace_of(ShowId show, unsigned have)
     return beside;
 }
 
-static const Stack *stack_of(ShowId show, ShowId lead, unsigned have)
+static const PaneStack *stack_of(ShowId show, ShowId lead, unsigned have)
 {
     for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
-        const Stack *stack = &stacks[i];
+        const PaneStack *stack = &stacks[i];
         bool led = stack->only & (ONLY_TALL | ONLY_SPARE);
         if (stack->only & ~have || (led && stack->pane[0].show != lead))
             continue;
@@ -229,7 +229,7 @@ static const Stack *stack_of(ShowId show, ShowId lead, unsigned have)
 static const Workspace *workspace_for(ShowId show, const LayoutLook *look, unsigned have)
 {
     const Workspace *led = workspace_of(look->lead, have), *own = workspace_of(show, have);
-    const Stack *stack = stack_of(show, look->lead, have);
+    const PaneStack *stack = stack_of(show, look->lead, have);
     bool below = stack && stack->only & (ONLY_TALL | ONLY_SPARE) && look->lead != show;
 
     if (led && has_pane(led, show))
@@ -268,11 +268,11 @@ static int border_at(const PaneLayout *layout, bool upright, int percent)
 typedef struct {
     int spare; /* of the pane that can spare least; INT_MAX: there is no pane */
     int lacks; /* of the pane that lacks most */
-} Side;
+} PaneSide;
 
-static const Side no_pane = {INT_MAX, 0};
+static const PaneSide no_pane = {INT_MAX, 0};
 
-static void side_add(Side *side, int wants, int lines)
+static void side_add(PaneSide *side, int wants, int lines)
 {
     int least = wants > PANE_LEAST ? wants : PANE_LEAST;
     int spare = wants && lines > least ? lines - least : 0;
@@ -283,7 +283,7 @@ static void side_add(Side *side, int wants, int lines)
 }
 
 /* Rows by which their border goes down. */
-static int lower_by(const Side *above, const Side *below)
+static int lower_by(const PaneSide *above, const PaneSide *below)
 {
     if (above->spare > 0 && below->lacks > 0)
         return -(above->spare < below->lacks ? above->spare : below->lacks);
@@ -296,7 +296,7 @@ static int lower_by(const Side *above, const Side *below)
 static void lend_lines(PaneLayout *layout, const Workspace *workspace, const LayoutLook *look)
 {
     for (int percent = 1; percent < 100; percent++) {
-        Side above = no_pane, below = no_pane;
+        PaneSide above = no_pane, below = no_pane;
         for (int p = 0; p < workspace->n; p++) {
             const WidePane *pane = &workspace->pane[p];
             int lines =
@@ -331,7 +331,7 @@ static void spread(PaneLayout *layout, const Workspace *workspace, const LayoutL
 }
 
 /* Panes but for the first begin with a line that names them. */
-static void pile(PaneLayout *layout, const Stack *stack, const LayoutLook *look, Rect body)
+static void pile(PaneLayout *layout, const PaneStack *stack, const LayoutLook *look, Rect body)
 {
     int height[LAYOUT_PANES], left = body.h, flexible = 0;
 
@@ -344,7 +344,7 @@ static void pile(PaneLayout *layout, const Stack *stack, const LayoutLook *look,
     }
     height[flexible] = left;
     for (int p = 0; p + 1 < stack->n; p++) {
-        Side above = no_pane, below = no_pane;
+        PaneSide above = no_pane, below = no_pane;
         side_add(&above, look->wants[stack->pane[p].show], height[p] - (p > 0));
         side_add(&below, look->wants[stack->pane[p + 1].show], height[p + 1] - 1);
         int lower = lower_by(&above, &below);
@@ -382,7 +382,7 @@ PaneLayout layout_make(int w, int h, ShowId show, const LayoutLook *look, const 
                     (h >= LAYOUT_STACK_TALL && !look->brief ? ONLY_TALL : 0u);
     bool panes = w >= LAYOUT_WIDE ? h >= LAYOUT_TALL : w >= LAYOUT_PANES_W && have & ONLY_TALL;
     const Workspace *workspace = panes ? workspace_for(show, look, have) : NULL;
-    const Stack *stack = stack_of(show, look->lead, have);
+    const PaneStack *stack = stack_of(show, look->lead, have);
 
     if (splits)
         layout.splits = *splits;

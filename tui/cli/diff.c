@@ -169,9 +169,9 @@ typedef struct {
     const Sides *sides;
     const PlanDiff *diff;
     Buf *out;
-} Page;
+} DiffPage;
 
-static Table *table_of_sides(const Page *page, const char *first, int most)
+static Table *table_of_sides(const DiffPage *page, const char *first, int most)
 {
     TableColumn columns[DIFF_SIDES_MAX + 1] = {{first, 0}};
     for (int s = 0; s < page->sides->n; s++)
@@ -179,7 +179,7 @@ static Table *table_of_sides(const Page *page, const char *first, int most)
     return table_new(page->arena, columns, page->sides->n + 1);
 }
 
-static void print_sides(const Page *page)
+static void print_sides(const DiffPage *page)
 {
     if (page->sides->one_model)
         return;
@@ -188,7 +188,7 @@ static void print_sides(const Page *page)
     buf_putc(page->out, '\n');
 }
 
-static void print_request(const Page *page)
+static void print_request(const DiffPage *page)
 {
     const PlanDiff *diff = page->diff;
     if (diff->n_requests == 0)
@@ -213,7 +213,7 @@ static void print_origin(const Origin *origin, Buf *out)
         buf_printf(out, "  %s", origin->text);
 }
 
-static void print_fork(const Page *page)
+static void print_fork(const DiffPage *page)
 {
     const PlanDiff *diff = page->diff;
     if (diff->fork < 0) {
@@ -274,7 +274,7 @@ static const struct {
 
 /* Of plans with a schedule: the time of a step, its bubble, and its causes that are there. Returns
  * false if no plan has one. */
-static bool add_steps(const Page *page, Table *table)
+static bool add_steps(const DiffPage *page, Table *table)
 {
     const PlanDiff *diff = page->diff;
     ScheduleIdle idle[DIFF_SIDES_MAX] = {0};
@@ -312,7 +312,7 @@ static bool add_steps(const Page *page, Table *table)
     return true;
 }
 
-static void print_totals(const Page *page)
+static void print_totals(const DiffPage *page)
 {
     const PlanDiff *diff = page->diff;
     Table *table = table_of_sides(page, "TOTALS", -24);
@@ -341,7 +341,7 @@ static void print_totals(const Page *page)
 
 /* ---- lists ---- */
 
-static void side_cell(const Page *page, Table *table, DiffListKind kind, int s, int32_t id)
+static void side_cell(const DiffPage *page, Table *table, DiffListKind kind, int s, int32_t id)
 {
     Buf text = buf_new(page->arena);
     const Session *session = page->diff->side[s];
@@ -364,7 +364,7 @@ static const char *own_name(const Graph *graph, int32_t op)
 }
 
 /* "h[0..11].mlp.c_fc Gemm ×12" */
-static Str row_label(const Page *page, DiffListKind kind, int r)
+static Str row_label(const DiffPage *page, DiffListKind kind, int r)
 {
     const DiffList *list = &page->diff->list[kind];
     Buf text = buf_new(page->arena);
@@ -380,14 +380,14 @@ static Str row_label(const Page *page, DiffListKind kind, int r)
     return buf_str(&text);
 }
 
-static void print_head(const Page *page, DiffListKind kind, const char *what)
+static void print_head(const DiffPage *page, DiffListKind kind, const char *what)
 {
     const DiffList *list = &page->diff->list[kind];
     buf_printf(page->out, "%s  %d of %d differ%s\n", what, list->n_entries, list->n_compared,
                list->n_entries == 1 ? "s" : "");
 }
 
-static bool is_on_all(const Page *page, const DiffEntry *entry)
+static bool is_on_all(const DiffPage *page, const DiffEntry *entry)
 {
     for (int s = 0; s < page->diff->n_sides; s++)
         if (entry->id[s] < 0)
@@ -396,7 +396,7 @@ static bool is_on_all(const Page *page, const DiffEntry *entry)
 }
 
 /* Of what not all sides have only the first are shown: other models may have little in common. */
-static void print_table(const Page *page, DiffListKind kind, const char *what)
+static void print_table(const DiffPage *page, DiffListKind kind, const char *what)
 {
     enum { ONLY_SHOWN = 20 };
     const DiffList *list = &page->diff->list[kind];
@@ -422,7 +422,7 @@ static void print_table(const Page *page, DiffListKind kind, const char *what)
 }
 
 /* The sides that have it: "A", "factor,spmd". */
-static void put_sides(const Page *page, const DiffEntry *entry, Buf *out)
+static void put_sides(const DiffPage *page, const DiffEntry *entry, Buf *out)
 {
     const char *comma = "";
     for (int s = 0; s < page->diff->n_sides; s++)
@@ -432,7 +432,7 @@ static void put_sides(const Page *page, const DiffEntry *entry, Buf *out)
         }
 }
 
-static void print_reshards(const Page *page)
+static void print_reshards(const DiffPage *page)
 {
     const DiffList *list = &page->diff->list[DIFF_RESHARDS];
     buf_printf(page->out, "reshards  %d of %d are not on all sides\n", list->n_entries,
@@ -455,7 +455,7 @@ static void print_reshards(const Page *page)
     buf_putc(page->out, '\n');
 }
 
-static void print_findings(const Page *page)
+static void print_findings(const DiffPage *page)
 {
     const DiffList *list = &page->diff->list[DIFF_FINDINGS];
     buf_printf(page->out, "findings  %d of %d are not on all sides\n", list->n_entries,
@@ -470,7 +470,7 @@ static void print_findings(const Page *page)
     }
 }
 
-static void print_first_op(const Page *page)
+static void print_first_op(const DiffPage *page)
 {
     const DiffEntry *entry = diff_first_op(page->diff);
     if (!entry)
@@ -489,7 +489,7 @@ static void print_first_op(const Page *page)
     }
 }
 
-static void print_diff(const Page *page)
+static void print_diff(const DiffPage *page)
 {
     print_sides(page);
     print_request(page);
@@ -513,7 +513,7 @@ static int answer(Cli *cli, const Sides *sides)
 {
     const PlanDiff *diff =
         plan_diff_sides(cli->arena, (const Session *const *)sides->session, sides->n);
-    Page page = {cli, cli->arena, sides, diff, &cli->out};
+    DiffPage page = {cli, cli->arena, sides, diff, &cli->out};
     if (cli->options.json)
         cli_write_json(cli, diff_json(diff, sides->name));
     else

@@ -22,11 +22,11 @@ typedef struct {
     StepParts parts;
     EstimateChanges changes;
     Against against;
-} Page;
+} EstimatePage;
 
 /* ---- as text ---- */
 
-static void put_head(const Page *page, Buf *out)
+static void put_head(const EstimatePage *page, Buf *out)
 {
     const Session *session = page->session;
     const Plan *plan = session->plan;
@@ -51,7 +51,7 @@ static void put_head(const Page *page, Buf *out)
 
 /* ---- as JSON ---- */
 
-static Json *changes_json(const Page *page)
+static Json *changes_json(const EstimatePage *page)
 {
     Json *out = json_array();
     for (int i = 0; i < page->changes.n; i++) {
@@ -74,7 +74,7 @@ static Json *changes_json(const Page *page)
     return out;
 }
 
-static Json *page_json(const Page *page)
+static Json *page_json(const EstimatePage *page)
 {
     const Plan *plan = page->session->plan;
     Json *out = json_object();
@@ -123,7 +123,7 @@ int cli_estimate(Cli *cli)
         error_hint(&cli->err, "dimscope plan prints the cost of a forward pass");
         return cli_fail(cli);
     }
-    Page page = {.cli = cli, .session = session};
+    EstimatePage page = {.cli = cli, .session = session};
     page.cost = training_cost(cli->arena, session->plan, session->groups);
     page.parts = step_parts(cli->arena, session->plan);
     int code =

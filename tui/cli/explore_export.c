@@ -25,13 +25,13 @@ typedef struct {
     const ExportFormat *format;
     const char *path;
     ExportNotes notes;
-} Work;
+} ExportWork;
 
 /* ---- the job ---- */
 
 static bool work(void *context, Progress *progress, Error *err)
 {
-    Work *w = context;
+    ExportWork *w = context;
     progress_stage(progress, "exporting", 0);
     w->request.progress = progress;
     return export_file(&w->request, w->format, w->path, &w->notes, err);
@@ -39,7 +39,7 @@ static bool work(void *context, Progress *progress, Error *err)
 
 static void done(Ui *ui, void *context, bool ok, const Error *err)
 {
-    Work *w = context;
+    ExportWork *w = context;
     if (!ok)
         ui_error(ui, err);
     else if (w->notes.at.n > 1)
@@ -52,7 +52,7 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
 }
 
 /* Drawings ask why; what is found then is the plan's, so views that ask wait for the job. */
-static bool begin(Ui *ui, Work *w)
+static bool begin(Ui *ui, ExportWork *w)
 {
     JobWork job = {.title = "export", .work = work, .done = done, .context = w};
     job.changes_plan = true;
@@ -78,7 +78,7 @@ static const char *selected(const Ui *ui, DiagramKind kind, Arena *arena)
     return NULL;
 }
 
-static bool ask_drawing(Ui *ui, Work *w, Str words, Error *err)
+static bool ask_drawing(Ui *ui, ExportWork *w, Str words, Error *err)
 {
     DiagramRequest *drawing = &w->request.drawing;
     Str kind = str_take(&words, ' '), of = str_trim(words);
@@ -106,7 +106,7 @@ static Str ending(Str file)
     return end;
 }
 
-static bool ask(Ui *ui, Work *w, int id, Str args, Error *err)
+static bool ask(Ui *ui, ExportWork *w, int id, Str args, Error *err)
 {
     Str rest = str_trim(args), file = str_take(&rest, ' ');
     bool draws = id == COMMAND_DRAW;
@@ -132,7 +132,7 @@ static bool ask(Ui *ui, Work *w, int id, Str args, Error *err)
 static bool run(void *context, Ui *ui, int id, Str args, Error *err)
 {
     Arena *arena = arena_new();
-    Work *w = arena_make(arena, Work);
+    ExportWork *w = arena_make(arena, ExportWork);
 
     (void)context;
     w->arena = arena;

@@ -216,19 +216,19 @@ static void put_pattern(Str name, Buf *out)
 typedef struct {
     Str name, pattern, dtype, shape, parts;
     int n;
-} ParameterRow;
+} InfoRow;
 
-static ParameterRow parameter_row(Arena *arena, const Json *value)
+static InfoRow parameter_row(Arena *arena, const Json *value)
 {
     Buf name = buf_new(arena), parts = buf_new(arena), shape = buf_new(arena);
     put_pattern(json_str(json_get(value, "name"), ""), &name);
     put_pattern(json_str(json_get(value, "parts"), ""), &parts);
     shape_text(json_get(value, "shape"), &shape);
-    return (ParameterRow){.name = json_str(json_get(value, "name"), ""),
-                          .pattern = buf_str(&name),
-                          .dtype = json_str(json_get(value, "dtype"), "?"),
-                          .shape = buf_str(&shape),
-                          .parts = buf_str(&parts)};
+    return (InfoRow){.name = json_str(json_get(value, "name"), ""),
+                     .pattern = buf_str(&name),
+                     .dtype = json_str(json_get(value, "dtype"), "?"),
+                     .shape = buf_str(&shape),
+                     .parts = buf_str(&parts)};
 }
 
 /* Those that are buffers, or those that are not: a row for those of one type and shape whose names
@@ -236,14 +236,14 @@ static ParameterRow parameter_row(Arena *arena, const Json *value)
 static void parameters_table(const Json *values, bool buffers, Buf *out)
 {
     Arena *arena = out->arena;
-    ParameterRow *rows = arena_array(arena, ParameterRow, json_size(values));
+    InfoRow *rows = arena_array(arena, InfoRow, json_size(values));
     Intern *keys = intern_new(arena);
     int n_rows = 0;
     bool stacked = false;
     for (int i = 0; i < json_size(values); i++) {
         if (json_bool(json_get(json_at(values, i), "buffer"), false) != buffers)
             continue;
-        ParameterRow row = parameter_row(arena, json_at(values, i));
+        InfoRow row = parameter_row(arena, json_at(values, i));
         const char *key = arena_printf(arena, "%.*s %.*s %.*s", STR_ARG(row.pattern),
                                        STR_ARG(row.dtype), STR_ARG(row.shape));
         int at = intern_put(keys, key, strlen(key));

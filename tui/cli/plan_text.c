@@ -26,7 +26,7 @@ typedef struct {
     Comm *comm;
     Control control;
     Arena *scratch;
-} Page;
+} PlanPage;
 
 /* ---- cells ---- */
 
@@ -46,7 +46,7 @@ static void us_cell(Table *table, Arena *scratch, double us)
 }
 
 /* Of a tensor whose sizes are not all known, what is. */
-static void sharding_cell(const Page *page, Table *table, int32_t tensor, int32_t sharding)
+static void sharding_cell(const PlanPage *page, Table *table, int32_t tensor, int32_t sharding)
 {
     Buf text = buf_new(page->scratch);
     if (sharding >= 0)
@@ -119,7 +119,7 @@ static void plan_text_head(const Session *session, Buf *out)
 
 /* ---- the outline: a row inside a fold stands for all members, its times and counts too ---- */
 
-static void name_cell(const Page *page, Table *table, const OutlineRow *row)
+static void name_cell(const PlanPage *page, Table *table, const OutlineRow *row)
 {
     Buf text = buf_new(page->scratch);
     outline_label(page->outline, row, &text);
@@ -139,7 +139,7 @@ static int64_t path_bytes(const ReshardPath *path)
 }
 
 /* "AR tp 12.0 MiB ×12" of the first reshard at an op that sends something, "+2" for the others. */
-static void op_reshards_cell(const Page *page, Table *table, int32_t op, double times)
+static void op_reshards_cell(const PlanPage *page, Table *table, int32_t op, double times)
 {
     Buf text = buf_new(page->scratch);
     int more = 0;
@@ -161,7 +161,7 @@ static void op_reshards_cell(const Page *page, Table *table, int32_t op, double 
     table_cell(table, buf_str(&text));
 }
 
-static void group_cells(const Page *page, Table *table, const OutlineRow *row)
+static void group_cells(const PlanPage *page, Table *table, const OutlineRow *row)
 {
     CommSums sum = comm_sum(page->comm, row->first, row->first + row->n);
     table_printf(table, "%d ops", (int)row->n);
@@ -178,7 +178,7 @@ static void group_cells(const Page *page, Table *table, const OutlineRow *row)
     table_cell(table, buf_str(&text));
 }
 
-static void tensor_cells(const Page *page, Table *table, int32_t tensor)
+static void tensor_cells(const PlanPage *page, Table *table, int32_t tensor)
 {
     int32_t sharding = tensor < 0 ? -1 : page->plan->moved->made[tensor];
     sharding_cell(page, table, tensor, sharding);
@@ -188,7 +188,7 @@ static void tensor_cells(const Page *page, Table *table, int32_t tensor)
         bytes_cell(table, page->scratch, plan_local_bytes(page->plan, tensor, sharding));
 }
 
-static void op_cells(const Page *page, Table *table, const OutlineRow *row)
+static void op_cells(const PlanPage *page, Table *table, const OutlineRow *row)
 {
     const Graph *graph = page->session->graph;
     int32_t tensor = -1;
@@ -202,7 +202,7 @@ static void op_cells(const Page *page, Table *table, const OutlineRow *row)
                      (double)row->times * inferred_repeat(page->session->inferred, row->id));
 }
 
-static void row_cells(const Page *page, Table *table, const OutlineRow *row)
+static void row_cells(const PlanPage *page, Table *table, const OutlineRow *row)
 {
     name_cell(page, table, row);
     if (row->kind == ROW_GROUP) {
@@ -217,7 +217,7 @@ static void row_cells(const Page *page, Table *table, const OutlineRow *row)
     }
 }
 
-static void format_outline(const Page *page, Buf *out)
+static void format_outline(const PlanPage *page, Buf *out)
 {
     static const TableColumn columns[] = {{"NAME", 0},    {"OP", 10},   {"OUTPUT", OUTPUT_MOST},
                                           {"LOCAL", -10}, {"TIME", -9}, {"RESHARD", 0}};
@@ -232,7 +232,7 @@ static void format_outline(const Page *page, Buf *out)
 
 /* ---- parameters ---- */
 
-static void format_parameters(const Page *page, Buf *out)
+static void format_parameters(const PlanPage *page, Buf *out)
 {
     static const TableColumn columns[] = {
         {"PARAMETERS", 0}, {"TYPE", 8}, {"STORED", OUTPUT_MOST}, {"LOCAL", -10}};
@@ -300,7 +300,7 @@ int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
 }
 
 /* How the times come about: a line for each sum that differs, bytes being those of the row. */
-static void format_prices(const Page *page, const CollectiveRow *rows, int n, Buf *out)
+static void format_prices(const PlanPage *page, const CollectiveRow *rows, int n, Buf *out)
 {
     const Session *session = page->session;
     Intern *said = intern_new(page->scratch);
@@ -317,7 +317,7 @@ static void format_prices(const Page *page, const CollectiveRow *rows, int n, Bu
     }
 }
 
-static void format_collectives(const Page *page, Buf *out)
+static void format_collectives(const PlanPage *page, Buf *out)
 {
     static const TableColumn columns[] = {{"COLLECTIVES", 0},  {"AXIS", 0}, {"COUNT", -99},
                                           {"BYTES EACH", -99}, {"", -99},   {"TIME", -99},
@@ -350,7 +350,7 @@ static void format_collectives(const Page *page, Buf *out)
 
 enum { LIVE_MOST = 8 };
 
-static void format_classes(const Page *page, const LiveSet *set, Buf *out)
+static void format_classes(const PlanPage *page, const LiveSet *set, Buf *out)
 {
     static const TableColumn columns[] = {{"MEMORY AT THE PEAK", 0}, {"BYTES", -99}, {"", -99}};
     Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
@@ -370,7 +370,7 @@ static void format_classes(const Page *page, const LiveSet *set, Buf *out)
     table_format(table, "", out);
 }
 
-static void format_live(const Page *page, const LiveSet *set, Buf *out)
+static void format_live(const PlanPage *page, const LiveSet *set, Buf *out)
 {
     static const TableColumn columns[] = {{"LIVE THEN", OUTPUT_MOST},
                                           {"CLASS", 0},
@@ -398,7 +398,7 @@ static void format_live(const Page *page, const LiveSet *set, Buf *out)
         buf_printf(out, "and %d more\n", set->n - LIVE_MOST);
 }
 
-static void format_memory(const Page *page, Buf *out)
+static void format_memory(const PlanPage *page, Buf *out)
 {
     MemoryUse use = memory_use(page->scratch, page->plan);
     LiveSet set = memory_live_at(page->scratch, page->plan, use.rank, use.peak_place);
@@ -414,7 +414,7 @@ static void format_memory(const Page *page, Buf *out)
 
 /* ---- stages ---- */
 
-static void stage_cells(const Page *page, Table *table, int s)
+static void stage_cells(const PlanPage *page, Table *table, int s)
 {
     const Stages *stages = page->plan->decided->stages;
     const Stage *stage = &stages->at[s];
@@ -443,7 +443,7 @@ static void stage_cells(const Page *page, Table *table, int s)
         table_cell(table, STR(""));
 }
 
-static void format_stages(const Page *page, Buf *out)
+static void format_stages(const PlanPage *page, Buf *out)
 {
     static const TableColumn columns[] = {{"STAGE", 0},      {"DEVICES", 0},   {"FROM", 0},
                                           {"OPS", -99},      {"FORWARD", -99}, {"BACKWARD", -99},
@@ -548,7 +548,7 @@ static void plan_text_totals(const Session *session, Buf *out)
 
 void plan_text_format(const Session *session, Buf *out)
 {
-    Page page = {.session = session, .plan = session->plan, .scratch = arena_new()};
+    PlanPage page = {.session = session, .plan = session->plan, .scratch = arena_new()};
     page.outline = outline_new(page.scratch);
     outline_set(page.outline, session->graph, session->groups);
     outline_depth(page.outline, OUTLINE_DEPTH_MAX);

@@ -21,11 +21,11 @@ typedef struct {
     Machine machine;
     const Mesh *mesh, *to_mesh; /* to_mesh NULL: the same */
     Sharding from, to;
-} Asked;
+} AskedReshard;
 
 /* ---- the request ---- */
 
-static bool read_tensor(Cli *cli, Asked *asked)
+static bool read_tensor(Cli *cli, AskedReshard *asked)
 {
     OneOp op = {.op_type = STR("")};
     if (!one_op_operands(cli->arena, str_from(cli->operand[0]), &op, &cli->err))
@@ -61,7 +61,7 @@ static bool read_sharding(Cli *cli, const char *name, const char *text, const Sh
     return false;
 }
 
-static bool read_asked(Cli *cli, Asked *asked)
+static bool read_asked(Cli *cli, AskedReshard *asked)
 {
     const char *machine = cli->options.machine ? cli->options.machine : "h100x8";
     if (!cli->options.mesh) {
@@ -90,7 +90,7 @@ static const char *sharding_text(Arena *arena, const Sharding *sharding, const M
     return text.s ? text.s : "";
 }
 
-static void write_asked(Cli *cli, const Asked *asked)
+static void write_asked(Cli *cli, const AskedReshard *asked)
 {
     Buf *out = &cli->out;
     int64_t bytes = dtype_bytes(asked->dtype, shape_elements(&asked->shape));
@@ -107,8 +107,8 @@ static void write_asked(Cli *cli, const Asked *asked)
 }
 
 /* One line a step, and how its time comes about. */
-static void write_steps(Cli *cli, const Asked *asked, const Mesh *mesh, const Shardings *shardings,
-                        const Step *step, int n)
+static void write_steps(Cli *cli, const AskedReshard *asked, const Mesh *mesh,
+                        const Shardings *shardings, const Step *step, int n)
 {
     for (int i = 0; i < n; i++) {
         Buf axes = buf_new(cli->arena), formula = buf_new(cli->arena);
@@ -141,7 +141,7 @@ typedef struct {
 } Compared;
 
 /* --max-peak: what a rank may hold on the way. */
-static bool read_cap(Cli *cli, const Asked *asked, ReshardOptions *out)
+static bool read_cap(Cli *cli, const AskedReshard *asked, ReshardOptions *out)
 {
     const char *text = cli->options.max_peak;
     *out = reshard_defaults();
@@ -158,7 +158,8 @@ static bool read_cap(Cli *cli, const Asked *asked, ReshardOptions *out)
     return !error_is_set(&cli->err);
 }
 
-static bool compare(Cli *cli, const Asked *asked, const ReshardOptions *options, Compared *out)
+static bool compare(Cli *cli, const AskedReshard *asked, const ReshardOptions *options,
+                    Compared *out)
 {
     ReshardQuestion *question = &out->question;
     *question = (ReshardQuestion){.mesh = asked->mesh,
@@ -254,7 +255,7 @@ static void write_margins(Cli *cli, const Compared *compared)
     }
 }
 
-static void write_compared(Cli *cli, const Asked *asked, const Compared *compared)
+static void write_compared(Cli *cli, const AskedReshard *asked, const Compared *compared)
 {
     const ReshardPath *path = compared->path;
     write_asked(cli, asked);
@@ -294,7 +295,7 @@ static Json *planner_json(const Compared *compared, int by)
     return out;
 }
 
-static Json *asked_json(const Asked *asked)
+static Json *asked_json(const AskedReshard *asked)
 {
     Json *out = json_object();
     const Mesh *there = asked->to_mesh ? asked->to_mesh : asked->mesh;
@@ -309,7 +310,7 @@ static Json *asked_json(const Asked *asked)
     return out;
 }
 
-static Json *compared_json(const Asked *asked, const Compared *compared)
+static Json *compared_json(const AskedReshard *asked, const Compared *compared)
 {
     Json *out = asked_json(asked), *planners = json_array();
     const ReshardPath *path = compared->path, *next = compared->runner_up;
@@ -353,7 +354,7 @@ static void targets_format(const Transfer *transfer, Buf *out)
         buf_printf(out, "%s%d", i > 0 ? "," : "", transfer->target[i]);
 }
 
-static void write_messages(Cli *cli, const Asked *asked, const Crossing *crossing)
+static void write_messages(Cli *cli, const AskedReshard *asked, const Crossing *crossing)
 {
     static const TableColumn columns[] = {{"DEVICE", -6}, {"TO", 30}, {"BYTES", -10}, {"PART", 50}};
     Table *table = table_new(cli->arena, columns, sizeof columns / sizeof *columns);
@@ -397,7 +398,7 @@ static void write_ways(Cli *cli, const CrossMeshPath *path)
     table_format(table, "", &cli->out);
 }
 
-static void write_crossed(Cli *cli, const Asked *asked, const CrossMeshPath *path)
+static void write_crossed(Cli *cli, const AskedReshard *asked, const CrossMeshPath *path)
 {
     write_asked(cli, asked);
     write_steps(cli, asked, asked->mesh, path->from_shardings, path->before->step,
@@ -423,7 +424,7 @@ static Json *box_json(const Runs *box, int64_t n_dims)
     return out;
 }
 
-static Json *messages_json(const Asked *asked, const Crossing *crossing)
+static Json *messages_json(const AskedReshard *asked, const Crossing *crossing)
 {
     Json *out = json_array();
     for (int i = 0; i < crossing->n_transfers; i++) {
@@ -440,7 +441,7 @@ static Json *messages_json(const Asked *asked, const Crossing *crossing)
     return out;
 }
 
-static Json *crossed_json(const Asked *asked, const CrossMeshPath *path)
+static Json *crossed_json(const AskedReshard *asked, const CrossMeshPath *path)
 {
     Json *out = asked_json(asked), *crossing = json_object(), *ways = json_object();
     json_set_str(crossing, "kind", step_kind_name(path->crossing.kind));
@@ -465,7 +466,7 @@ static Json *crossed_json(const Asked *asked, const CrossMeshPath *path)
     return out;
 }
 
-static int answer_crossed(Cli *cli, const Asked *asked)
+static int answer_crossed(Cli *cli, const AskedReshard *asked)
 {
     CrossMeshPath path;
     CrossMeshSide from = {asked->mesh, &asked->from}, to = {asked->to_mesh, &asked->to};
@@ -483,7 +484,7 @@ static int answer_crossed(Cli *cli, const Asked *asked)
 
 int cli_reshard(Cli *cli)
 {
-    Asked asked = {0};
+    AskedReshard asked = {0};
     Compared compared;
     ReshardOptions options;
     if (!read_asked(cli, &asked) || !read_cap(cli, &asked, &options)) {

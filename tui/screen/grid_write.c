@@ -8,7 +8,7 @@ typedef struct {
     const Cell *cells;
     int x, y, end;
     Style style;
-} Run;
+} CellRun;
 
 static int line_end(const Grid *grid, int y)
 {
@@ -21,7 +21,7 @@ static int line_end(const Grid *grid, int y)
 }
 
 /* The run that begins where the last one ended. */
-static bool next_run(const Grid *grid, Run *run)
+static bool next_run(const Grid *grid, CellRun *run)
 {
     int last = line_end(grid, run->y);
 
@@ -50,7 +50,7 @@ static void add_escaped(Buf *out, uint32_t rune)
         buf_put_rune(out, rune);
 }
 
-static void add_run(const Run *run, void (*add)(Buf *out, uint32_t rune), Buf *out)
+static void add_run(const CellRun *run, void (*add)(Buf *out, uint32_t rune), Buf *out)
 {
     for (int x = run->x; x < run->end; x++)
         if (run->cells[x].width > 0)
@@ -78,7 +78,7 @@ static unsigned marks_of(const Theme *theme, Style style)
 void grid_write_ansi(const Grid *grid, const Theme *theme, Buf *out)
 {
     for (int y = 0; y < grid->h; y++) {
-        for (Run run = {.y = y}; next_run(grid, &run);) {
+        for (CellRun run = {.y = y}; next_run(grid, &run);) {
             int rgb = theme_colour(theme, style_role(run.style), 1 << 24, false);
             unsigned marks = marks_of(theme, run.style);
             bool styled = rgb >= 0 || marks;
@@ -131,7 +131,7 @@ static void add_attribute(const char *name, int hundredths, Buf *out)
 }
 
 /* textLength keeps columns where the reader's font is wider or narrower. */
-static void svg_run(const Theme *theme, const Run *run, Buf *out)
+static void svg_run(const Theme *theme, const CellRun *run, Buf *out)
 {
     int x = MARGIN + run->x * CELL_W, y = MARGIN + run->y * CELL_H;
     int width = (run->end - run->x) * CELL_W;
@@ -169,7 +169,7 @@ void grid_write_svg(const Grid *grid, const Theme *theme, Str title, Buf *out)
     add_css(theme, "fill", true, out);
     buf_puts(out, "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
     for (int y = 0; y < grid->h; y++)
-        for (Run run = {.y = y}; next_run(grid, &run);)
+        for (CellRun run = {.y = y}; next_run(grid, &run);)
             svg_run(theme, &run, out);
     buf_puts(out, "</svg>\n");
 }
@@ -186,7 +186,7 @@ void grid_write_html(const Grid *grid, const Theme *theme, Str title, Buf *out)
     add_css(theme, "color", false, out);
     buf_puts(out, "}\n</style>\n</head>\n<body>\n<pre>\n");
     for (int y = 0; y < grid->h; y++) {
-        for (Run run = {.y = y}; next_run(grid, &run);) {
+        for (CellRun run = {.y = y}; next_run(grid, &run);) {
             bool styled = run.style != ROLE_TEXT;
             if (styled) {
                 buf_puts(out, "<span ");

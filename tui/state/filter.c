@@ -267,9 +267,9 @@ typedef struct {
     int n;
     char common[WORD_MAX];
     Buf *choices;
-} Completion;
+} FilterCompletion;
 
-static void offer(Completion *completion, const char *word)
+static void offer(FilterCompletion *completion, const char *word)
 {
     size_t same = 0;
 
@@ -283,7 +283,7 @@ static void offer(Completion *completion, const char *word)
     buf_printf(completion->choices, "%s%s", completion->n > 1 ? " " : "", word);
 }
 
-static void offer_operators(Completion *completion, const Session *session)
+static void offer_operators(FilterCompletion *completion, const Session *session)
 {
     const Graph *graph = session->graph;
     Arena *scratch = arena_new();
@@ -298,7 +298,7 @@ static void offer_operators(Completion *completion, const Session *session)
     arena_free(scratch);
 }
 
-static void offer_values(Completion *completion, const Session *session, Str key)
+static void offer_values(FilterCompletion *completion, const Session *session, Str key)
 {
     int row = row_of(keys, 1, KEY_COUNT, key);
 
@@ -326,7 +326,7 @@ void filter_complete(const FilterSource *source, Str text, Buf *out, Buf *choice
         word--;
     while (value > word && text.s[value - 1] != ':' && text.s[value - 1] != '|')
         value--;
-    Completion completion = {.typed = {text.s + value, text.n - value}, .choices = choices};
+    FilterCompletion completion = {.typed = {text.s + value, text.n - value}, .choices = choices};
     const char *colon = memchr(text.s + word, ':', text.n - word);
     if (colon)
         offer_values(&completion, source->session,

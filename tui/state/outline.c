@@ -512,11 +512,11 @@ typedef struct {
     OutlineRow row;
     int32_t in;
     bool in_child, has_row;
-} Level;
+} SortedLevel;
 
-static Level descend_sorted(Outline *outline, Frame *frame, int32_t *place)
+static SortedLevel descend_sorted(Outline *outline, Frame *frame, int32_t *place)
 {
-    Level level = {0};
+    SortedLevel level = {0};
     const Group *all = outline->groups->groups;
 
     while (frame->n_items > 0) {
@@ -540,9 +540,9 @@ static Level descend_sorted(Outline *outline, Frame *frame, int32_t *place)
     return level;
 }
 
-static Level descend(Outline *outline, Frame *frame, int32_t *place)
+static SortedLevel descend(Outline *outline, Frame *frame, int32_t *place)
 {
-    Level level = {0};
+    SortedLevel level = {0};
     const Group *all = outline->groups->groups;
 
     if (frame->item)
@@ -580,7 +580,7 @@ int64_t outline_find(Outline *outline, int32_t op, bool *exact)
     if (place < 0)
         return -1;
     for (;;) {
-        Level level = descend(outline, &frame, &place);
+        SortedLevel level = descend(outline, &frame, &place);
         at += level.before;
         if (!level.in_child || level.row.kind == ROW_OP) {
             if (exact)
@@ -625,7 +625,7 @@ static void reveal(Outline *outline, int32_t op, int32_t group)
 
     while (place >= 0) {
         int32_t want = place;
-        Level level = descend(outline, &frame, &place);
+        SortedLevel level = descend(outline, &frame, &place);
         if (!level.in_child)
             break;
         if (level.row.mixed || place != want) { /* the rows are others then: from the top again */
@@ -669,7 +669,7 @@ int64_t outline_parent(Outline *outline, int64_t i)
     int64_t at = outline->n_inputs;
     Frame frame = frame_of(outline, 0, 0, 0, 1);
     for (;;) {
-        Level level = descend(outline, &frame, &place);
+        SortedLevel level = descend(outline, &frame, &place);
         at += level.before;
         if (!level.in_child || level.row.kind == ROW_OP)
             return -1;

@@ -21,7 +21,7 @@ typedef struct {
     int32_t *place; /* tensors, or ops */
     int64_t size;
     const Cut *cut; /* as it is now */
-} Target;
+} PinnedPlaces;
 
 static int operand_of(const Graph *graph, int32_t op, int32_t tensor, bool *output)
 {
@@ -93,7 +93,7 @@ static int target_ops(const Ui *ui, int index, int32_t **ops)
     return outline_equals(ui->outline, ui->frame, ui->at.op, ops);
 }
 
-static bool target_of(Ui *ui, Target *target, Error *err)
+static bool target_of(Ui *ui, PinnedPlaces *target, Error *err)
 {
     const Session *session = ui->session;
     int32_t op = ui->at.op, tensor = ui->at.tensor, *ops = NULL;
@@ -105,12 +105,12 @@ static bool target_of(Ui *ui, Target *target, Error *err)
         return error_set(err, "no tagged op has this dim (press T twice to remove all tags)");
     if (index) {
         assert(ops);
-        *target = (Target){true,
-                           ui->at.item,
-                           n_ops,
-                           ops,
-                           space->index[ui->at.item].size,
-                           &plan_cut(ui_plan(ui), op)->index[ui->at.item]};
+        *target = (PinnedPlaces){true,
+                                 ui->at.item,
+                                 n_ops,
+                                 ops,
+                                 space->index[ui->at.item].size,
+                                 &plan_cut(ui_plan(ui), op)->index[ui->at.item]};
         return true;
     }
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(session->inferred, tensor);
@@ -118,16 +118,16 @@ static bool target_of(Ui *ui, Target *target, Error *err)
         return error_set(err, "a dim of unknown size cannot be sharded: see the Tensor view");
     if (!shape || ui->at.dim >= shape->n_dims)
         return error_set(err, "there is no dim under the cursor");
-    *target = (Target){.dim = ui->at.dim,
-                       .place = arena_array(ui->frame, int32_t, n_ops + 1),
-                       .size = shape->dim[ui->at.dim],
-                       .cut = &plan_sharding(ui_plan(ui), tensor)->dim[ui->at.dim]};
+    *target = (PinnedPlaces){.dim = ui->at.dim,
+                             .place = arena_array(ui->frame, int32_t, n_ops + 1),
+                             .size = shape->dim[ui->at.dim],
+                             .cut = &plan_sharding(ui_plan(ui), tensor)->dim[ui->at.dim]};
     target->n = equal_tensors(ui, ops, n_ops, tensor, target->place);
     return true;
 }
 
 /* "lm_head.weight dim 1", "c_fc index dim n", with xN. */
-static Str target_name(const Ui *ui, const Target *target)
+static Str target_name(const Ui *ui, const PinnedPlaces *target)
 {
     enum { NAME_COLUMNS = 48 };
     Buf text = buf_new(ui->frame);
@@ -168,7 +168,7 @@ static bool read_axes(const Ui *ui, Str axes, int64_t size, Cut *cut, Error *err
     return true;
 }
 
-static Decision *decisions_for(const Ui *ui, const Target *target, const Cut *cut)
+static Decision *decisions_for(const Ui *ui, const PinnedPlaces *target, const Cut *cut)
 {
     Decision *all = arena_array(ui->frame, Decision, target->n);
     Cut *own = cut ? arena_make(ui->frame, Cut) : NULL;
@@ -276,7 +276,8 @@ static bool is_sharding(Str text)
 
 /* The decisions that pin all dims of the target's tensors, and over which axes they stay partial.
  */
-static Decision *decisions_of(const Ui *ui, const Target *target, const Sharding *sharding, int *n)
+static Decision *decisions_of(const Ui *ui, const PinnedPlaces *target, const Sharding *sharding,
+                              int *n)
 {
     int n_dims = (int)sharding->n_dims;
     Decision *all = arena_array(ui->frame, Decision, target->n * (n_dims + 1));
@@ -295,7 +296,7 @@ static Decision *decisions_of(const Ui *ui, const Target *target, const Sharding
     return all;
 }
 
-static bool pin_whole(Ui *ui, const Target *target, Str text, Error *err)
+static bool pin_whole(Ui *ui, const PinnedPlaces *target, Str text, Error *err)
 {
     const Shape *shape =
         target->index ? NULL : inferred_shape(ui->session->inferred, target->place[0]);
@@ -315,7 +316,7 @@ static bool pin_whole(Ui *ui, const Target *target, Str text, Error *err)
 
 bool pins_set(Ui *ui, Str axes, Error *err)
 {
-    Target target = {0};
+    PinnedPlaces target = {0};
     Cut cut;
     const char *text = arena_str(ui->frame, axes);
 
@@ -334,7 +335,7 @@ bool pins_set(Ui *ui, Str axes, Error *err)
 
 bool pins_drop(Ui *ui, Error *err)
 {
-    Target target = {0};
+    PinnedPlaces target = {0};
 
     if (!job_may_change(ui))
         return true;
@@ -368,7 +369,7 @@ bool pins_assign(Ui *ui, Str text, Error *err)
                          STR_ARG(name));
     if (!read_axes(ui, axes, space->index[index].size, &cut, err))
         return false;
-    Target target = {.index = true, .dim = index};
+    PinnedPlaces target = {.index = true, .dim = index};
     target.n = outline_equals(ui->outline, ui->frame, op, &ops);
     target.place = ops;
     pins_apply(ui, decisions_for(ui, &target, &cut), target.n,
@@ -379,14 +380,14 @@ bool pins_assign(Ui *ui, Str text, Error *err)
 /* ---- tensors as a whole ---- */
 
 /* The selected tensor and its equals in other layers. */
-static bool whole_target(Ui *ui, Target *target, Error *err)
+static bool whole_target(Ui *ui, PinnedPlaces *target, Error *err)
 {
     int32_t op = ui->at.op, *ops = NULL;
     int n_ops = op < 0 ? 0 : outline_equals(ui->outline, ui->frame, op, &ops);
 
     if (ui->at.tensor < 0)
         return error_set(err, "select a tensor first");
-    *target = (Target){.dim = -1, .place = arena_array(ui->frame, int32_t, n_ops + 1)};
+    *target = (PinnedPlaces){.dim = -1, .place = arena_array(ui->frame, int32_t, n_ops + 1)};
     target->n = equal_tensors(ui, ops, n_ops, ui->at.tensor, target->place);
     return true;
 }
@@ -430,7 +431,7 @@ static bool read_mark(const Ui *ui, Str text, Decision *mark, Error *err)
     return false;
 }
 
-static void apply_whole(Ui *ui, const Target *target, const Decision *mark, const char *what)
+static void apply_whole(Ui *ui, const PinnedPlaces *target, const Decision *mark, const char *what)
 {
     Decision *all = arena_array(ui->frame, Decision, target->n);
 
@@ -443,7 +444,7 @@ static void apply_whole(Ui *ui, const Target *target, const Decision *mark, cons
 
 bool pins_decide(Ui *ui, Str text, Error *err)
 {
-    Target target = {0};
+    PinnedPlaces target = {0};
     Decision mark;
 
     if (job_in_foreground(ui))
@@ -456,7 +457,7 @@ bool pins_decide(Ui *ui, Str text, Error *err)
 
 bool pins_undecide(Ui *ui, Error *err)
 {
-    Target target = {0};
+    PinnedPlaces target = {0};
     Decision mark = {.kind = UNPIN_TENSOR, .dim = -1};
 
     if (!whole_target(ui, &target, err))
@@ -476,7 +477,7 @@ static void next_dim(Ui *ui, int by);
 
 void pins_menu(Ui *ui, bool what_if)
 {
-    Target target = {0};
+    PinnedPlaces target = {0};
     Error err = {0};
 
     if (!job_may_change(ui))

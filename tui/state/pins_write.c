@@ -108,9 +108,9 @@ typedef struct {
     Lines unpins, pins;
     int n;    /* lines written */
     Str last; /* the last of them */
-} Writer;
+} PinsWriter;
 
-static int put_lines(Writer *writer, Lines *lines, Buf *out)
+static int put_lines(PinsWriter *writer, Lines *lines, Buf *out)
 {
     int n = 0;
 
@@ -125,14 +125,14 @@ static int put_lines(Writer *writer, Lines *lines, Buf *out)
     return n;
 }
 
-static void flush(Writer *writer, Buf *out)
+static void flush(PinsWriter *writer, Buf *out)
 {
     put_lines(writer, &writer->unpins, out);
     writer->n += put_lines(writer, &writer->pins, out);
 }
 
 /* A policy may not pin a dim twice: what it pins itself is taken away first. */
-static void add_unpin(Writer *writer, int i)
+static void add_unpin(PinsWriter *writer, int i)
 {
     const Decision *decision = &writer->edits.session->journal.decisions.at[i];
     About key = about(decision);
@@ -148,7 +148,7 @@ static void add_unpin(Writer *writer, int i)
 
 /* Whether somebody typed the line: a pin made with a key has the line that decision_lua() writes.
  */
-static bool was_typed(const Writer *writer, const Decision *decision, int n)
+static bool was_typed(const PinsWriter *writer, const Decision *decision, int n)
 {
     Buf own = buf_new(writer->arena);
 
@@ -160,7 +160,7 @@ static bool was_typed(const Writer *writer, const Decision *decision, int n)
 
 /* Decisions i to end are of one line: as it was typed, where that says them all and needs nothing
  * that other lines have set. */
-static void add_line(Writer *writer, int i, int end, bool over_policy, Buf *out)
+static void add_line(PinsWriter *writer, int i, int end, bool over_policy, Buf *out)
 {
     const Decision *decisions = writer->edits.session->journal.decisions.at;
     bool whole = was_typed(writer, &decisions[i], end - i);
@@ -187,7 +187,7 @@ static void add_line(Writer *writer, int i, int end, bool over_policy, Buf *out)
 
 /* The user's lines that hold, and with `all` those of the policy before them. Typed ones call the
  * graph `g`. */
-static void put_edits(Writer *writer, bool all, Buf *out)
+static void put_edits(PinsWriter *writer, bool all, Buf *out)
 {
     const Journal *journal = &writer->edits.session->journal;
     int end;
@@ -308,7 +308,7 @@ bool pins_write(Ui *ui, Str path, Error *err)
     const char *policy = ui_policy_file(session);
     Str stem = policy ? str_from(path_base(policy)) : STR("pins");
     Buf text = buf_new(ui->frame);
-    Writer writer = {.edits = edits_of(ui->frame, session), .arena = ui->frame};
+    PinsWriter writer = {.edits = edits_of(ui->frame, session), .arena = ui->frame};
 
     if (str_ends(stem, STR(".lua")))
         stem.n -= 4;

@@ -270,38 +270,38 @@ typedef struct {
     const Session *session;
     Found *found;
     int32_t inner, outer; /* a group, and the outermost group around it that matches; -1 if none */
-} Look;
+} NameLook;
 
-static Look look_new(const Search *search, const Session *session, Found *found)
+static NameLook look_new(const Search *search, const Session *session, Found *found)
 {
     if (!found->arena) {
         found->arena = arena_new();
         found->of_name = arena_array(found->arena, uint8_t, names_count(session->graph->names));
         found->of_group = arena_array(found->arena, uint8_t, session->groups->n_groups);
     }
-    return (Look){search, session, found, -1, -1};
+    return (NameLook){search, session, found, -1, -1};
 }
 
-static void add_hit(const Look *look, HitKind kind, int32_t id, int32_t op, int32_t place)
+static void add_hit(const NameLook *look, HitKind kind, int32_t id, int32_t op, int32_t place)
 {
     vec_push_own(look->found->arena, &look->found->hits, (Hit){kind, id, op, place});
 }
 
 /* Each is asked once: a path is that of many ops, a tensor is called as its op. */
-static bool is_known_to_match(const Look *look, uint8_t *known, Str text)
+static bool is_known_to_match(const NameLook *look, uint8_t *known, Str text)
 {
     if (*known == UNKNOWN)
         *known = search_matches(look->search, text) ? MATCHES : DIFFERS;
     return *known == MATCHES;
 }
 
-static bool name_matches(const Look *look, int32_t name)
+static bool name_matches(const NameLook *look, int32_t name)
 {
     return is_known_to_match(look, &look->found->of_name[name],
                              names_str(look->session->graph->names, name));
 }
 
-static bool tensor_matches(const Look *look, int32_t tensor)
+static bool tensor_matches(const NameLook *look, int32_t tensor)
 {
     const Session *session = look->session;
     const char *label = naming_label(session->naming, tensor);
@@ -311,7 +311,7 @@ static bool tensor_matches(const Look *look, int32_t tensor)
 }
 
 /* Parameters and states that the op is the first to read, by the names people know them by. */
-static void find_parameters(const Look *look, int32_t op, int32_t place)
+static void find_parameters(const NameLook *look, int32_t op, int32_t place)
 {
     const Session *session = look->session;
     const Graph *graph = session->graph;
@@ -329,7 +329,7 @@ static void find_parameters(const Look *look, int32_t op, int32_t place)
 }
 
 /* Gradients and updated values, whose names are not those of the ops that make them. */
-static void find_gradients(const Look *look, int32_t op, int32_t place)
+static void find_gradients(const NameLook *look, int32_t op, int32_t place)
 {
     const Graph *graph = look->session->graph;
 
@@ -344,7 +344,7 @@ static void find_gradients(const Look *look, int32_t op, int32_t place)
 
 /* The outermost group around this place whose path matches; -1: none. Neighbours are in one group.
  */
-static int32_t group_around(Look *look, int32_t place)
+static int32_t group_around(NameLook *look, int32_t place)
 {
     const Groups *groups = look->session->groups;
     int32_t inner = groups->group_of[groups->order[place]], found = -1;
@@ -378,7 +378,7 @@ static bool matches_label(const Search *search, const Graph *graph, int32_t op)
     return search_matches(search, (Str){label, path.n + 1 + name.n});
 }
 
-static void look_at_op(const Look *look, int32_t place)
+static void look_at_op(const NameLook *look, int32_t place)
 {
     const Graph *graph = look->session->graph;
     int32_t op = look->session->groups->order[place];
@@ -395,7 +395,7 @@ static void look_at_op(const Look *look, int32_t place)
 
 /* What is hit at this place, or by the group around it, which it is the first place of unless one
  * comes from behind. The place that follows what was looked at. */
-static int32_t look_at(Look *look, int32_t place)
+static int32_t look_at(NameLook *look, int32_t place)
 {
     const Session *session = look->session;
     const Groups *groups = session->groups;
@@ -419,7 +419,7 @@ static int32_t look_at(Look *look, int32_t place)
 
 bool search_count(Search *search, const Session *session, Progress *progress, Error *err)
 {
-    Look look = look_new(search, session, &search->all);
+    NameLook look = look_new(search, session, &search->all);
     int n_looked = 0;
 
     progress_stage(progress, "searching", session->groups->n_order);
@@ -456,7 +456,7 @@ int search_hits(Search *search, const Session *session, const Hit **hits)
 }
 
 /* Where to begin behind a place: a group around it that matches has its hit at its first place. */
-static int32_t place_behind(Look *look, int32_t place)
+static int32_t place_behind(NameLook *look, int32_t place)
 {
     const Groups *groups = look->session->groups;
 
@@ -470,7 +470,7 @@ static int32_t place_behind(Look *look, int32_t place)
 
 SearchNear search_near(Search *search, const Session *session, int32_t place, int by, Hit *out)
 {
-    Look look = look_new(search, session, &search->near);
+    NameLook look = look_new(search, session, &search->near);
     int32_t begin = -session->graph->n_inputs, end = session->groups->n_order;
     int32_t at = by > 0 ? place_behind(&look, place) : place - 1;
     bool around = false;

@@ -190,7 +190,7 @@ typedef struct {
     double busy[N_WORK_OF]; /* shares of the column */
     char letter;            /* of a block's name; 0: none */
     Style marks;
-} Column;
+} ChartColumn;
 
 static int column_at(const ScheduleState *state, double at, int w)
 {
@@ -199,7 +199,7 @@ static int column_at(const ScheduleState *state, double at, int w)
     return x < 0 ? 0 : x > w ? w : (int)x;
 }
 
-static void cover_part(double from, double to, WorkOf work, Column *column, int w)
+static void cover_part(double from, double to, WorkOf work, ChartColumn *column, int w)
 {
     from = fmax(from, 0);
     to = fmin(to, w);
@@ -208,7 +208,7 @@ static void cover_part(double from, double to, WorkOf work, Column *column, int 
 }
 
 /* Adds a block to the columns that it covers a part of. */
-static void cover(const Ui *ui, const ScheduleState *state, const Block *block, Column *column,
+static void cover(const Ui *ui, const ScheduleState *state, const Block *block, ChartColumn *column,
                   int w)
 {
     double from = (schedule_from(state, block) - state->from) / state->len * w;
@@ -221,7 +221,7 @@ static void cover(const Ui *ui, const ScheduleState *state, const Block *block, 
 
 /* Its micro-batch where that has room, then the chunk; the blocks of the cursor's micro-batch. */
 static void name_block(const Ui *ui, const ScheduleState *state, int row, int32_t id,
-                       Column *column, int w)
+                       ChartColumn *column, int w)
 {
     const Block *block = &state->table->block[id], *here = &state->table->block[state->at];
     int x = column_at(state, schedule_from(state, block), w);
@@ -245,7 +245,7 @@ static void name_block(const Ui *ui, const ScheduleState *state, int row, int32_
 
 static void draw_row(const Ui *ui, const ScheduleState *state, int row, int w, Pen *pen)
 {
-    Column *column = arena_array(ui->frame, Column, w);
+    ChartColumn *column = arena_array(ui->frame, ChartColumn, w);
     int32_t first = schedule_find(state, row, state->from);
 
     for (int32_t i = first; i < state->first[row + 1]; i++) {

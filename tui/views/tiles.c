@@ -5,10 +5,10 @@ enum { FULL_MOST = 26, SCREENS_MOST = 8 };
 typedef struct {
     int width;
     bool framed;
-} Size;
+} TileSize;
 
 /* ORDER TILE_FORM */
-static const Size sizes[] = {{12, true}, {8, true}, {5, false}, {3, false}, {1, false}};
+static const TileSize sizes[] = {{12, true}, {8, true}, {5, false}, {3, false}, {1, false}};
 
 Tiles tiles_in_form(TileForm form, int64_t n_rows, int64_t n_columns, int lines)
 {

@@ -131,17 +131,17 @@ const DiffLine *diff_line_at(Ui *ui, const Compare *compare)
 
 typedef struct {
     int name, n, cell, us;
-} Widths;
+} DiffWidths;
 
-static Widths widths_for(int w)
+static DiffWidths widths_for(int w)
 {
-    Widths widths = {.n = w < 60 ? 0 : 5, .us = w < 120 ? 0 : 10};
+    DiffWidths widths = {.n = w < 60 ? 0 : 5, .us = w < 120 ? 0 : 10};
     widths.name = w < 60 ? w / 3 : w < 100 ? 24 : w / 4;
     widths.cell = (w - 3 - widths.name - widths.n - 2 * (widths.us + 3)) / 2;
     return widths;
 }
 
-static void draw_heading(const Ui *ui, const Widths *widths, Pen *pen)
+static void draw_heading(const Ui *ui, const DiffWidths *widths, Pen *pen)
 {
     pen_fit(pen, ROLE_HEAD, STR("   OP"), widths->name + 3);
     pen_right(pen, ROLE_HEAD, STR("×"), widths->n);
@@ -161,7 +161,7 @@ static const Finding *finding_of(const Compare *compare, const DiffLine *line)
 }
 
 static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line,
-                      const Widths *widths, Pen *pen)
+                      const DiffWidths *widths, Pen *pen)
 {
     bool moved = line->kind == DIFF_LINE_RESHARD, finding = line->kind == DIFF_LINE_FINDING;
     Style style = line->mark == '=' ? ROLE_DIM : ROLE_TEXT;
@@ -273,7 +273,7 @@ static void draw_same(const Compare *compare, Pen *pen)
 static void draw(Ui *ui, Pen *pen)
 {
     const Compare *compare = compare_now(ui);
-    Widths widths = widths_for(pen->area.w);
+    DiffWidths widths = widths_for(pen->area.w);
     if (!compare) {
         diff_draw_none(ui, pen);
         return;

@@ -28,20 +28,20 @@ typedef struct {
     const double *n_steps[2];        /* by StepKind */
     int n;
     TotalRow row[ROWS_MAX];
-} Rows;
+} TotalRows;
 
-static const Totals *totals_of(const Rows *rows, int side)
+static const Totals *totals_of(const TotalRows *rows, int side)
 {
     return &rows->side[side]->plan->priced->totals;
 }
 
 /* The time of a whole step, of all micro-batches. */
-static double step_of(const Rows *rows, int side)
+static double step_of(const TotalRows *rows, int side)
 {
     return plan_step_us(rows->side[side]->plan);
 }
 
-static TotalRow *add_row(Rows *rows, const char *name, int wanted)
+static TotalRow *add_row(TotalRows *rows, const char *name, int wanted)
 {
     TotalRow *row = &rows->row[rows->n < ROWS_MAX ? rows->n++ : ROWS_MAX - 1];
     *row = (TotalRow){.name = name, .a = STR(""), .b = STR(""), .delta = STR("")};
@@ -58,7 +58,7 @@ static Str signed_text(const Ui *ui, double delta, Str text)
     return str_from(arena_printf(ui->frame, "%s%.*s", sign, STR_ARG(text)));
 }
 
-static void add_us(Rows *rows, const char *name, int wanted, double a, double b)
+static void add_us(TotalRows *rows, const char *name, int wanted, double a, double b)
 {
     TotalRow *row = add_row(rows, name, wanted);
     row->a = label_us(rows->ui, a);
@@ -68,7 +68,7 @@ static void add_us(Rows *rows, const char *name, int wanted, double a, double b)
     row->bar[1] = b;
 }
 
-static void add_bytes(Rows *rows, const char *name, int wanted, int64_t a, int64_t b)
+static void add_bytes(TotalRows *rows, const char *name, int wanted, int64_t a, int64_t b)
 {
     TotalRow *row = add_row(rows, name, wanted);
     int64_t delta = b > a ? b - a : a - b;
@@ -80,7 +80,7 @@ static void add_bytes(Rows *rows, const char *name, int wanted, int64_t a, int64
 }
 
 /* "54.2%", of shares from 0 to 1. */
-static void add_share(Rows *rows, const char *name, int wanted, double a, double b)
+static void add_share(TotalRows *rows, const char *name, int wanted, double a, double b)
 {
     Arena *frame = rows->ui->frame;
     TotalRow *row = add_row(rows, name, wanted);
@@ -110,7 +110,7 @@ static int count_level(const Findings *findings, bool legal)
     return n;
 }
 
-static void add_counts(Rows *rows)
+static void add_counts(TotalRows *rows)
 {
     Arena *frame = rows->ui->frame;
     TotalRow *row = add_row(rows, "reshards", 7);
@@ -135,7 +135,7 @@ static void add_counts(Rows *rows)
 
 /* Where the requests of the two plans differ. Plans of different models are compared by name, those
  * of different meshes by the cuts of axes with one name. */
-static void add_requests(Rows *rows)
+static void add_requests(TotalRows *rows)
 {
     const PlanDiff *diff = rows->diff;
     for (int r = 0; r < diff->n_requests; r++) {
@@ -145,7 +145,7 @@ static void add_requests(Rows *rows)
     }
 }
 
-static void add_differing(Rows *rows)
+static void add_differing(TotalRows *rows)
 {
     static const char *const what[] = {"ops", "tensors", "reshards"};
     const PlanDiff *diff = rows->diff;
@@ -157,7 +157,7 @@ static void add_differing(Rows *rows)
 }
 
 /* Whether steps of the two plans train on as many tokens: else their times say little. */
-static bool same_work(const Rows *rows)
+static bool same_work(const TotalRows *rows)
 {
     const TrainingCost *const *training = rows->training;
     return !training[0] || isnan(training[0]->tokens_per_s_device) ||
@@ -166,7 +166,7 @@ static bool same_work(const Rows *rows)
 }
 
 /* How much more time B takes: "2.66 s", of a step; or "31.0%", of a token. */
-static double more_time(const Rows *rows, Str *text)
+static double more_time(const TotalRows *rows, Str *text)
 {
     const TrainingCost *const *training = rows->training;
     double us = step_of(rows, 1) - step_of(rows, 0);
@@ -179,7 +179,7 @@ static double more_time(const Rows *rows, Str *text)
 }
 
 /* From the two numbers that decide: the step and the peak. */
-static Str verdict(const Rows *rows)
+static Str verdict(const TotalRows *rows)
 {
     const Totals *a = totals_of(rows, 0), *b = totals_of(rows, 1);
     const char *per = same_work(rows) ? "a step" : "a token";
@@ -216,7 +216,7 @@ static Str verdict(const Rows *rows)
 }
 
 /* The worst device of each plan by what its memory is for. */
-static void add_memory(Rows *rows, const StepMemory *a, const StepMemory *b)
+static void add_memory(TotalRows *rows, const StepMemory *a, const StepMemory *b)
 {
     add_bytes(rows, "  parameters", 4, a->parameter, b->parameter);
     add_bytes(rows, "  gradients", 4, a->gradient, b->gradient);
@@ -224,7 +224,7 @@ static void add_memory(Rows *rows, const StepMemory *a, const StepMemory *b)
     add_bytes(rows, "  activations", 4, a->activation, b->activation);
 }
 
-static void add_rates(Rows *rows, const TrainingCost *a, const TrainingCost *b)
+static void add_rates(TotalRows *rows, const TrainingCost *a, const TrainingCost *b)
 {
     Arena *frame = rows->ui->frame;
     TotalRow *row = add_row(rows, "micro-batches", 9);
@@ -237,7 +237,7 @@ static void add_rates(Rows *rows, const TrainingCost *a, const TrainingCost *b)
     row->delta = signed_text(rows->ui, more, str_from(arena_printf(frame, "%.1f%%", fabs(more))));
 }
 
-static void add_training(Rows *rows, const TrainingCost *a, const TrainingCost *b)
+static void add_training(TotalRows *rows, const TrainingCost *a, const TrainingCost *b)
 {
     if (!same_work(rows))
         add_rates(rows, a, b);
@@ -249,13 +249,13 @@ static void add_training(Rows *rows, const TrainingCost *a, const TrainingCost *
     add_us(rows, "update", 5, a->update_us, b->update_us);
 }
 
-static void add_pass(Rows *rows, const Totals *a, const Totals *b)
+static void add_pass(TotalRows *rows, const Totals *a, const Totals *b)
 {
     add_us(rows, "compute", 6, a->compute_us, b->compute_us);
     add_us(rows, "collectives", 9, a->comm_us, b->comm_us);
 }
 
-static void fill(Rows *rows)
+static void fill(TotalRows *rows)
 {
     const Totals *a = totals_of(rows, 0), *b = totals_of(rows, 1);
     const TrainingCost *const *training = rows->training;
@@ -286,7 +286,7 @@ static int how_wanted(const TotalRow *row)
 }
 
 /* Leaves out the least wanted until there are h rows. */
-static void fit(Rows *rows, int h)
+static void fit(TotalRows *rows, int h)
 {
     while (rows->n > h && rows->n > 0) {
         int least = 0;
@@ -322,9 +322,9 @@ static void draw_row(const TotalRow *row, int cell_w, int delta_w, int bar_w, Pe
     pen_line(pen);
 }
 
-static Rows rows_of_two(const Ui *ui, const Compare *compare)
+static TotalRows rows_of_two(const Ui *ui, const Compare *compare)
 {
-    Rows rows = {.ui = ui, .diff = compare->diff};
+    TotalRows rows = {.ui = ui, .diff = compare->diff};
     for (int s = 0; s < 2; s++) {
         rows.side[s] = compare->diff->side[s];
         rows.training[s] = compare->training[s];
@@ -335,7 +335,7 @@ static Rows rows_of_two(const Ui *ui, const Compare *compare)
 
 static void draw_two(const Ui *ui, const Compare *compare, Pen *pen)
 {
-    Rows rows = rows_of_two(ui, compare);
+    TotalRows rows = rows_of_two(ui, compare);
     int w = pen->area.w, delta_w = w < 50 ? 0 : 12;
     int cell_w = w < 68 ? (w - NAME_W - 3 - delta_w) / 2 : w < 100 ? 18 : 26;
     int bar_w = (w - NAME_W - 3 - 2 * cell_w - delta_w - 8) / 2;
@@ -384,10 +384,10 @@ static void draw_one(Ui *ui, Pen *pen)
 {
     double n_steps[STEP_KIND_COUNT] = {0};
     const TrainingCost *training = training_of(ui);
-    Rows rows = {.ui = ui,
-                 .side = {ui->session, ui->session},
-                 .training = {training, training},
-                 .n_steps = {n_steps, n_steps}};
+    TotalRows rows = {.ui = ui,
+                      .side = {ui->session, ui->session},
+                      .training = {training, training},
+                      .n_steps = {n_steps, n_steps}};
     plan_count_steps(ui_plan(ui), n_steps);
     fill(&rows);
     fit(&rows, pen->area.h - 1);
@@ -428,7 +428,7 @@ static void table(Ui *ui, Sheet *out)
         sheet_column(out, texts[i], false);
     if (!compare)
         return;
-    Rows rows = rows_of_two(ui, compare);
+    TotalRows rows = rows_of_two(ui, compare);
     fill(&rows);
     for (int i = 0; i < rows.n; i++) {
         sheet_put(out, str_from(rows.row[i].name));

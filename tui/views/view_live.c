@@ -11,7 +11,7 @@ enum { HEAD_ROWS = 2, BYTES_W = 11, SHARE_W = 10 };
 /* Columns; 0: there is no room for it. The name takes what is left. */
 typedef struct {
     int name, n, dtype, local, bar, sharding, born, dies, seeded;
-} Widths;
+} LiveWidths;
 
 static int take(int *left, int columns, int least)
 {
@@ -21,11 +21,11 @@ static int take(int *left, int columns, int least)
     return columns;
 }
 
-static Widths widths_for(int w)
+static LiveWidths widths_for(int w)
 {
     enum { NAME_LEAST = 22 };
     int left = w - 1 - BYTES_W;
-    Widths widths = {0};
+    LiveWidths widths = {0};
     widths.n = take(&left, 6, NAME_LEAST);
     widths.dies = take(&left, 17, NAME_LEAST);
     widths.local = take(&left, 15, NAME_LEAST);
@@ -38,7 +38,7 @@ static Widths widths_for(int w)
     return widths;
 }
 
-static void draw_headings(const Widths *widths, Pen *pen)
+static void draw_headings(const LiveWidths *widths, Pen *pen)
 {
     pen_fit(pen, ROLE_HEAD, STR("   VALUE"), widths->name + 1);
     pen_right(pen, ROLE_HEAD, STR("×"), widths->n);
@@ -86,7 +86,7 @@ static Str op_text(const Ui *ui, int place, const char *before, const char *afte
     return label_op(session, ui->frame, session->inferred->program[place]);
 }
 
-static void draw_leaf(const Ui *ui, const MemRow *row, const Widths *widths, Pen *pen)
+static void draw_leaf(const Ui *ui, const MemRow *row, const LiveWidths *widths, Pen *pen)
 {
     const LiveValue *value = &row->value;
     Shape local;
@@ -119,7 +119,7 @@ static void draw_leaf(const Ui *ui, const MemRow *row, const Widths *widths, Pen
     }
 }
 
-static void draw_row(const Ui *ui, int at, const Widths *widths, Pen *pen)
+static void draw_row(const Ui *ui, int at, const LiveWidths *widths, Pen *pen)
 {
     const MemRow *row = &mem_of(ui)->row[at];
     const LiveSet *live = &mem_of(ui)->live;
@@ -192,7 +192,7 @@ static void draw(Ui *ui, Pen *pen)
         return;
     }
     int cursor = row_at(ui), h = pen->area.h - HEAD_ROWS;
-    Widths widths = widths_for(pen->area.w);
+    LiveWidths widths = widths_for(pen->area.w);
     draw_top(ui, pen);
     draw_headings(&widths, pen);
     ui->list[SHOW_LIVE].wants = mem_of(ui)->n_rows + HEAD_ROWS;

@@ -40,14 +40,14 @@ typedef struct {
     int *marks;    /* SliceMark bits of what was drawn */
     bool *several; /* a block of devices that hold different slices was drawn */
     List *list;    /* which blocks of the mesh are drawn; where all are, which rows of them */
-} Picture;
+} MeshPicture;
 
-static const Tiles *tiles_of(const Picture *picture)
+static const Tiles *tiles_of(const MeshPicture *picture)
 {
     return &picture->panels.tiles;
 }
 
-static int64_t position_of(const Picture *picture, int64_t row, int64_t column)
+static int64_t position_of(const MeshPicture *picture, int64_t row, int64_t column)
 {
     const Tiles *tiles = tiles_of(picture);
     return mesh_grid_position(&picture->grid, picture->panel, row * tiles->block_h,
@@ -57,7 +57,7 @@ static int64_t position_of(const Picture *picture, int64_t row, int64_t column)
 /* ---- cells ---- */
 
 /* Equal numbers talk with each other. */
-static void format_group(const Picture *picture, int64_t position, TileForm form, Buf *out)
+static void format_group(const MeshPicture *picture, int64_t position, TileForm form, Buf *out)
 {
     int64_t group = mesh_group_number(picture->ui->session->mesh, picture->talk->atoms, position);
 
@@ -67,7 +67,7 @@ static void format_group(const Picture *picture, int64_t position, TileForm form
         buf_printf(out, "{%" PRId64 "}", group);
 }
 
-static void format_cell(const Picture *picture, int64_t position, TileForm form, Buf *out)
+static void format_cell(const MeshPicture *picture, int64_t position, TileForm form, Buf *out)
 {
     if (picture->groups)
         format_group(picture, position, form, out);
@@ -77,7 +77,7 @@ static void format_cell(const Picture *picture, int64_t position, TileForm form,
     }
 }
 
-static int64_t what_at(const Picture *picture, int64_t position)
+static int64_t what_at(const MeshPicture *picture, int64_t position)
 {
     return picture->groups
                ? mesh_group_number(picture->ui->session->mesh, picture->talk->atoms, position)
@@ -85,7 +85,7 @@ static int64_t what_at(const Picture *picture, int64_t position)
 }
 
 /* All devices of a block hold the same slice, or are of one group. */
-static bool is_uniform(const Picture *picture, int64_t row, int64_t column)
+static bool is_uniform(const MeshPicture *picture, int64_t row, int64_t column)
 {
     const Tiles *tiles = tiles_of(picture);
     const MeshGrid *grid = &picture->grid;
@@ -109,7 +109,7 @@ static bool is_uniform(const Picture *picture, int64_t row, int64_t column)
 }
 
 /* One column, or a few: the letter with its mark. */
-static void draw_small(const Picture *picture, int64_t row, int64_t column, bool here, Pen *pen)
+static void draw_small(const MeshPicture *picture, int64_t row, int64_t column, bool here, Pen *pen)
 {
     const Tiles *tiles = tiles_of(picture);
     int room = tiles->width > 1 ? tiles->width - 1 : 1;
@@ -132,14 +132,14 @@ static void draw_small(const Picture *picture, int64_t row, int64_t column, bool
 }
 
 /* Nodes end between rows in frames, and there was no room for lines that say so. */
-static bool lacks_rules(const Picture *picture)
+static bool lacks_rules(const MeshPicture *picture)
 {
     const Tiles *tiles = tiles_of(picture);
     return picture->grid.node_rows > 0 && tiles->framed && !tiles->ruled && tiles->rules == 0;
 }
 
 /* "n1" in the cell, where nodes end between rows and no line says so, if it fits in all cells. */
-static void draw_node(const Picture *picture, int64_t position, Pen *pen)
+static void draw_node(const MeshPicture *picture, int64_t position, Pen *pen)
 {
     const Tiles *tiles = tiles_of(picture);
     const MeshGrid *grid = &picture->grid;
@@ -153,7 +153,7 @@ static void draw_node(const Picture *picture, int64_t position, Pen *pen)
         pen_printf(pen, ROLE_DIM, " n%" PRId64, mesh_grid_node(grid, position));
 }
 
-static void draw_device(const Picture *picture, int64_t position, bool here, Pen *pen)
+static void draw_device(const MeshPicture *picture, int64_t position, bool here, Pen *pen)
 {
     const Ui *ui = picture->ui;
     Style style = here ? ROLE_FOCUS | STYLE_BOLD : ROLE_TEXT;
@@ -172,7 +172,7 @@ static void draw_device(const Picture *picture, int64_t position, bool here, Pen
     pen_right(pen, style, buf_str(&mark), room);
 }
 
-static void draw_ranges(const Picture *picture, int64_t position, Style style, Pen *pen)
+static void draw_ranges(const MeshPicture *picture, int64_t position, Style style, Pen *pen)
 {
     Buf text = buf_new(picture->ui->frame);
     int hatch = picture->slices->n_addends > 1 && pen->area.w - pen->x >= 14 ? 4 : 0;
@@ -185,7 +185,7 @@ static void draw_ranges(const Picture *picture, int64_t position, Style style, P
 }
 
 /* What it takes, and the group that talks about it. */
-static void draw_bytes(const Picture *picture, int64_t position, Pen *pen)
+static void draw_bytes(const MeshPicture *picture, int64_t position, Pen *pen)
 {
     const Ui *ui = picture->ui;
     const Slices *slices = picture->slices;
@@ -205,7 +205,7 @@ static void draw_bytes(const Picture *picture, int64_t position, Pen *pen)
 
 static void draw_cell(const void *context, int64_t row, int64_t column, int line, Pen *pen)
 {
-    const Picture *picture = context;
+    const MeshPicture *picture = context;
     const Tiles *tiles = tiles_of(picture);
     int64_t panel, here_row, here_column;
 
@@ -229,17 +229,17 @@ static void draw_cell(const void *context, int64_t row, int64_t column, int line
 
 static int64_t node_of_cell(const void *context, int64_t row, int64_t column)
 {
-    const Picture *picture = context;
+    const MeshPicture *picture = context;
     return mesh_cell_node(&picture->grid, tiles_of(picture), picture->panel, row, column);
 }
 
 static Str node_name(const void *context, int64_t node)
 {
-    const Picture *picture = context;
+    const MeshPicture *picture = context;
     return str_from(arena_printf(picture->ui->frame, "node %" PRId64, node));
 }
 
-static Str nodes_of_row(const Picture *picture, int64_t row)
+static Str nodes_of_row(const MeshPicture *picture, int64_t row)
 {
     return mesh_row_nodes(picture->ui->frame, &picture->grid, tiles_of(picture), picture->panel,
                           row);
@@ -248,13 +248,13 @@ static Str nodes_of_row(const Picture *picture, int64_t row)
 /* The nodes where they are others than those of the row above. */
 static Str row_tail(const void *context, int64_t row)
 {
-    const Picture *picture = context;
+    const MeshPicture *picture = context;
     Str nodes = nodes_of_row(picture, row);
 
     return row > 0 && str_eq(nodes, nodes_of_row(picture, row - 1)) ? STR("") : nodes;
 }
 
-static Str axis_label(const Picture *picture, int axis, int64_t value)
+static Str axis_label(const MeshPicture *picture, int axis, int64_t value)
 {
     const Mesh *mesh = picture->ui->session->mesh;
     return axis < 0 ? STR("")
@@ -264,7 +264,7 @@ static Str axis_label(const Picture *picture, int axis, int64_t value)
 
 static Str row_label(const void *context, int64_t row)
 {
-    const Picture *picture = context;
+    const MeshPicture *picture = context;
     int64_t at = row * tiles_of(picture)->block_h;
 
     if (picture->grid.row_axis >= 0)
@@ -276,7 +276,7 @@ static Str row_label(const void *context, int64_t row)
 
 static Str column_label(const void *context, int64_t column)
 {
-    const Picture *picture = context;
+    const MeshPicture *picture = context;
 
     int64_t at = column * tiles_of(picture)->block_w;
     Str label = axis_label(picture, picture->grid.column_axis, at);
@@ -287,7 +287,7 @@ static Str column_label(const void *context, int64_t column)
 
 /* ---- the grid ---- */
 
-static void draw_panel(Picture *picture, int64_t panel, Rect area, Pen *pen)
+static void draw_panel(MeshPicture *picture, int64_t panel, Rect area, Pen *pen)
 {
     bool nodes = picture->grid.per_node > 0;
     const TilesFill fill = {.context = picture,
@@ -325,7 +325,7 @@ static void draw_panel(Picture *picture, int64_t panel, Rect area, Pen *pen)
 }
 
 /* Panels beside and below each other, those around the cursor's. */
-static void draw_panels(Picture *picture, Pen *pen)
+static void draw_panels(MeshPicture *picture, Pen *pen)
 {
     enum { GAP = 2 };
     const MeshPanels *panels = &picture->panels;
@@ -346,7 +346,7 @@ static void draw_panels(Picture *picture, Pen *pen)
 }
 
 /* What a cell stands for. */
-static void draw_rest(const Picture *picture, Pen *pen)
+static void draw_rest(const MeshPicture *picture, Pen *pen)
 {
     const Tiles *tiles = tiles_of(picture);
     Buf text = buf_new(picture->ui->frame);
@@ -362,7 +362,7 @@ static void draw_rest(const Picture *picture, Pen *pen)
 
 /* ---- above and below it ---- */
 
-static void draw_shown(const Ui *ui, const Picture *picture, int32_t id, Pen *pen)
+static void draw_shown(const Ui *ui, const MeshPicture *picture, int32_t id, Pen *pen)
 {
     int32_t tensor = ui->at.tensor;
 
@@ -390,9 +390,9 @@ static void draw_shown(const Ui *ui, const Picture *picture, int32_t id, Pen *pe
 typedef struct {
     int mark; /* SliceMark */
     const char *sign, *means;
-} LegendRow;
+} MeshLegendRow;
 
-static const LegendRow legend[] = {
+static const MeshLegendRow legend[] = {
     {MARK_ADDEND, NULL, "partial sums of slice A, still to be reduced"},
     {MARK_COPY, "A=", "replicas of A"},
     {MARK_ALONE, "A", "the only holder of slice A"},
@@ -402,7 +402,7 @@ static const LegendRow legend[] = {
 };
 
 /* Of the marks that are on the screen, on one line and a second. */
-static void draw_legend(const Picture *picture, Pen *pen)
+static void draw_legend(const MeshPicture *picture, Pen *pen)
 {
     for (size_t i = 0; i < sizeof legend / sizeof legend[0]; i++) {
         Buf text = buf_new(picture->ui->frame);
@@ -476,7 +476,7 @@ static MeshGrid grid_of(const Ui *ui, int w, int h)
 }
 
 /* Lines above and below the grid, by the lines there are. */
-static void share(const Picture *picture, int h, int *above, int *below)
+static void share(const MeshPicture *picture, int h, int *above, int *below)
 {
     int least = picture->talk ? 5 : 3;
 
@@ -484,7 +484,7 @@ static void share(const Picture *picture, int h, int *above, int *below)
     *below = h >= 26 ? least + 2 : h >= 16 ? least : h >= 12 ? 3 : h >= 8 ? 1 : 0;
 }
 
-static void fit_panels(Picture *picture, const Pen *pen, int above, int below)
+static void fit_panels(MeshPicture *picture, const Pen *pen, int above, int below)
 {
     int h = pen->area.h - above - below > 1 ? pen->area.h - above - below : 1;
 
@@ -499,12 +499,12 @@ static void draw(Ui *ui, Pen *pen)
     int above, below, marks = 0;
     bool several = false;
     Slices slices = {0};
-    Picture picture = {.ui = ui,
-                       .slices = id >= 0 ? &slices : NULL,
-                       .talk = id >= 0 ? mesh_next_step(ui) : NULL,
-                       .marks = &marks,
-                       .several = &several,
-                       .list = &ui->list[SHOW_MESH]};
+    MeshPicture picture = {.ui = ui,
+                           .slices = id >= 0 ? &slices : NULL,
+                           .talk = id >= 0 ? mesh_next_step(ui) : NULL,
+                           .marks = &marks,
+                           .several = &several,
+                           .list = &ui->list[SHOW_MESH]};
 
     if (id >= 0)
         slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);

@@ -396,7 +396,7 @@ static void draw_unknown(const Ui *ui, Pen *pen)
 /* Lines of each part; the least important part loses its lines first. */
 typedef struct {
     int notations, training, rank, picture, ends, decided, dims;
-} Parts;
+} TensorParts;
 
 /* Takes up to `want` of the lines left, but not less than `least`. */
 static int take(int *left, int want, int least)
@@ -409,13 +409,13 @@ static int take(int *left, int want, int least)
     return n;
 }
 
-static Parts share(const Ui *ui, const TensorPicture *picture, int n_notations, int n_training,
-                   int w, int h)
+static TensorParts share(const Ui *ui, const TensorPicture *picture, int n_notations,
+                         int n_training, int w, int h)
 {
     int users = tensor_n_uses(ui_graph(ui), ui->at.tensor),
         whole = tensor_picture_lines(picture, w);
     int left = h - (w < NARROW ? 3 : 2);
-    Parts parts = {.notations = take(&left, 1, 1)};
+    TensorParts parts = {.notations = take(&left, 1, 1)};
 
     parts.training = take(&left, n_training, n_training > 2 ? 2 : n_training);
     parts.rank = take(&left, h < 12 ? 1 : 2, 1);
@@ -449,7 +449,7 @@ static void draw(Ui *ui, Pen *pen)
     TrainingLine training[TRAINING_LINES_MAX];
     int n_training = tensor_training(ui, ui->at.tensor, training);
     NotationPairs pairs = notation_pairs(ui, pen->area.w);
-    Parts parts = share(ui, &picture, pairs.n, n_training, pen->area.w, pen->area.h);
+    TensorParts parts = share(ui, &picture, pairs.n, n_training, pen->area.w, pen->area.h);
     draw_name(ui, pen);
     draw_sizes(ui, &slices, id, pen);
     for (int i = 0; i < parts.notations; i++) {

@@ -20,7 +20,7 @@ typedef struct {
     int32_t group; /* the repeated block */
     bool *inside;  /* per op: it is part of the block */
     Vec(ViewLine) views;
-} Block;
+} BlockPicture;
 
 /* ---- which block ---- */
 
@@ -91,7 +91,7 @@ static Text view_text(const Draw *draw, int32_t op)
 }
 
 /* The box of the op that this one is a view of, or -1 if data is moved between them. */
-static int viewed_box(const Block *block, int32_t op)
+static int viewed_box(const BlockPicture *block, int32_t op)
 {
     const Draw *draw = block->draw;
     const GraphOp *node = &draw->graph->ops[op];
@@ -106,7 +106,7 @@ static int viewed_box(const Block *block, int32_t op)
                                                                               : draw->box_of[maker];
 }
 
-static bool add_to_viewed_box(Block *block, int32_t op)
+static bool add_to_viewed_box(BlockPicture *block, int32_t op)
 {
     Draw *draw = block->draw;
     int box = viewed_box(block, op);
@@ -124,7 +124,7 @@ static bool add_to_viewed_box(Block *block, int32_t op)
     return true;
 }
 
-static void add_views(Block *block)
+static void add_views(BlockPicture *block)
 {
     Draw *draw = block->draw;
 
@@ -139,7 +139,7 @@ static void add_views(Block *block)
 /* ---- values computed from parameters only ---- */
 
 /* Such an op is written in the box of its only reader, like the parameter it is computed from. */
-static bool is_in_reader_box(const Block *block, int32_t op)
+static bool is_in_reader_box(const BlockPicture *block, int32_t op)
 {
     const Draw *draw = block->draw;
     const Graph *graph = draw->graph;
@@ -163,7 +163,7 @@ static bool is_in_reader_box(const Block *block, int32_t op)
 }
 
 /* Maps each such op to the box of its reader. */
-static void place_in_reader_box(Block *block, int32_t op)
+static void place_in_reader_box(BlockPicture *block, int32_t op)
 {
     Draw *draw = block->draw;
 
@@ -180,7 +180,7 @@ static void place_in_reader_box(Block *block, int32_t op)
 
 /* ---- boxes ---- */
 
-static void draw_one(Block *block, int32_t op, const char *inside, int frame)
+static void draw_one(BlockPicture *block, int32_t op, const char *inside, int frame)
 {
     Draw *draw = block->draw;
     const char *path = op_path_or_name(draw->graph, op);
@@ -193,7 +193,7 @@ static void draw_one(Block *block, int32_t op, const char *inside, int frame)
         draw->boxes.at[at].title = path_base(op_name(draw->graph, op));
 }
 
-static int frame_of_group(Block *block, int32_t group, const char *base, int around)
+static int frame_of_group(BlockPicture *block, int32_t group, const char *base, int around)
 {
     const Group *g = &block->groups->groups[group];
     Draw *draw = block->draw;
@@ -213,7 +213,7 @@ static int frame_of_group(Block *block, int32_t group, const char *base, int aro
 }
 
 /* Ops of the other members of a fold share the boxes of their counterparts in the first. */
-static void share_boxes(Block *block, int32_t group)
+static void share_boxes(BlockPicture *block, int32_t group)
 {
     const Group *g = &block->groups->groups[group];
     Draw *draw = block->draw;
@@ -226,7 +226,7 @@ static void share_boxes(Block *block, int32_t group)
     }
 }
 
-static void draw_group(Block *block, int32_t group, const char *base, int frame)
+static void draw_group(BlockPicture *block, int32_t group, const char *base, int frame)
 {
     const Groups *groups = block->groups;
     const Group *g = &groups->groups[group];
@@ -251,7 +251,7 @@ static void draw_group(Block *block, int32_t group, const char *base, int frame)
 /* ---- readers outside the block ---- */
 
 /* The group of a reader outside the block: a sibling of the block, or a group around it. */
-static int32_t group_beside(const Block *block, int32_t op)
+static int32_t group_beside(const BlockPicture *block, int32_t op)
 {
     const Groups *groups = block->groups;
     int depth = groups->groups[block->group].depth;
@@ -262,7 +262,7 @@ static int32_t group_beside(const Block *block, int32_t op)
     return group;
 }
 
-static void draw_next(Block *block)
+static void draw_next(BlockPicture *block)
 {
     Draw *draw = block->draw;
     const Graph *graph = draw->graph;
@@ -301,7 +301,7 @@ static void draw_next(Block *block)
 /* ---- the whole drawing ---- */
 
 /* "one of 12 equal blocks: it takes 0.818 ms, 0.162 ms of that in 2 all-reduces over tp" */
-static Text caption(const Block *block)
+static Text caption(const BlockPicture *block)
 {
     const Draw *draw = block->draw;
     const Group *g = &block->groups->groups[block->group];
@@ -326,7 +326,7 @@ static Text caption(const Block *block)
     return buf_text(&text);
 }
 
-static const char *frame_title(const Block *block)
+static const char *frame_title(const BlockPicture *block)
 {
     const Group *g = &block->groups->groups[block->group];
     Buf title = buf_new(block->draw->arena);
@@ -339,7 +339,7 @@ static const char *frame_title(const Block *block)
 }
 
 /* Drops the path of the block from the names in it. */
-static void shorten_titles(Block *block)
+static void shorten_titles(BlockPicture *block)
 {
     const char *path = group_prefix(block->groups, block->group);
     Draw *draw = block->draw;
@@ -352,7 +352,7 @@ static void shorten_titles(Block *block)
 
 bool draw_block(Draw *draw, Error *err)
 {
-    Block block = {.draw = draw, .groups = draw->groups};
+    BlockPicture block = {.draw = draw, .groups = draw->groups};
 
     block.group = draw_choose_group(draw, err);
     if (block.group < 0)

@@ -28,12 +28,12 @@ typedef struct {
     Moves moves;
     Traffic traffic;
     Vec(int) last; /* the lowest boxes of each frame */
-} Picture;
+} CommPicture;
 
 /* ---- bytes ---- */
 
 /* Index of the first move over those axes, or over axes that contain them; -1 if none. */
-static int frame_of(const Picture *picture, AtomSet atoms)
+static int frame_of(const CommPicture *picture, AtomSet atoms)
 {
     int containing = -1;
 
@@ -54,7 +54,7 @@ static void put_bytes(const Draw *draw, double bytes, const char *where, Buf *ou
 }
 
 /* The bytes that all devices together send over these axes. */
-static const char *flows_text(const Picture *picture, int first)
+static const char *flows_text(const CommPicture *picture, int first)
 {
     AtomSet atoms = picture->moves.at.at[first].atoms;
     LinkBytes sum = {0};
@@ -77,7 +77,7 @@ static const char *flows_text(const Picture *picture, int first)
 
 /* ---- frames ---- */
 
-static const char *frame_text(const Picture *picture, int first)
+static const char *frame_text(const CommPicture *picture, int first)
 {
     const Draw *draw = picture->draw;
     const Mesh *mesh = picture->plan->mesh;
@@ -97,7 +97,7 @@ static const char *frame_text(const Picture *picture, int first)
     return text.s;
 }
 
-static int draw_move(Picture *picture, int i, int frame)
+static int draw_move(CommPicture *picture, int i, int frame)
 {
     Draw *draw = picture->draw;
     const DrawnMove *move = &picture->moves.at.at[i];
@@ -119,7 +119,7 @@ static int draw_move(Picture *picture, int i, int frame)
     return draw_box(draw, box);
 }
 
-static DiagramLine line_of(const Picture *picture, int i, int from, int to)
+static DiagramLine line_of(const CommPicture *picture, int i, int from, int to)
 {
     const DrawnMove *move = &picture->moves.at.at[i];
     DiagramLine line = draw_new_line(LINE_MOVED, from, to);
@@ -133,8 +133,8 @@ static DiagramLine line_of(const Picture *picture, int i, int from, int to)
 }
 
 /* A row for each group over these axes, joined with the boxes of its collectives. */
-static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const int *moves, int n,
-                        int frame)
+static void draw_groups(CommPicture *picture, AtomSet atoms, const int *boxes, const int *moves,
+                        int n, int frame)
 {
     Draw *draw = picture->draw;
     const Mesh *mesh = picture->plan->mesh;
@@ -189,7 +189,7 @@ static int list_parts(const Plan *plan, int *part)
 }
 
 /* A box per part; of very many the first and the last, and one for those between. */
-static void draw_parts(Picture *picture, int frame, int *box_of)
+static void draw_parts(CommPicture *picture, int frame, int *box_of)
 {
     Draw *draw = picture->draw;
     const Plan *plan = picture->plan;
@@ -215,7 +215,7 @@ static void draw_parts(Picture *picture, int frame, int *box_of)
 }
 
 /* The arrows are below the box with the amounts. */
-static void draw_sends(Picture *picture, int frame, int above)
+static void draw_sends(CommPicture *picture, int frame, int above)
 {
     Draw *draw = picture->draw;
     const Plan *plan = picture->plan;
@@ -251,7 +251,7 @@ static void draw_sends(Picture *picture, int frame, int above)
 }
 
 /* All moves over the same axes as the first of them. */
-static void draw_frame_of(Picture *picture, int first)
+static void draw_frame_of(CommPicture *picture, int first)
 {
     Draw *draw = picture->draw;
     AtomSet atoms = picture->moves.at.at[first].atoms;
@@ -277,7 +277,7 @@ static void draw_frame_of(Picture *picture, int first)
         draw_sends(picture, at, sends);
 }
 
-static bool is_first(const Picture *picture, int i)
+static bool is_first(const CommPicture *picture, int i)
 {
     for (int before = 0; before < i; before++)
         if (picture->moves.at.at[before].atoms == picture->moves.at.at[i].atoms)
@@ -287,7 +287,7 @@ static bool is_first(const Picture *picture, int i)
 
 /* ---- the most expensive ---- */
 
-static const char *cause_text(const Picture *picture, const Reshard *reshard)
+static const char *cause_text(const CommPicture *picture, const Reshard *reshard)
 {
     const Draw *draw = picture->draw;
     const Decision *cause = comm_cause(draw->arena, draw->session, reshard);
@@ -300,7 +300,7 @@ static const char *cause_text(const Picture *picture, const Reshard *reshard)
     return text.s;
 }
 
-static void put_row(const Picture *picture, const CommRow *row, Cells *cells)
+static void put_row(const CommPicture *picture, const CommRow *row, Cells *cells)
 {
     const Draw *draw = picture->draw;
     const Reshard *reshard = &picture->plan->moved->reshards[row->first];
@@ -322,7 +322,7 @@ static void put_row(const Picture *picture, const CommRow *row, Cells *cells)
     cells_put(cells, CELL_PLAIN, cause_text(picture, reshard));
 }
 
-static void draw_table(Picture *picture)
+static void draw_table(CommPicture *picture)
 {
     static const char *const heads[] = {"value", "collective", "changes",   "bytes",
                                         "each",  "all",        "because of"};
@@ -362,7 +362,7 @@ static void draw_table(Picture *picture)
 
 /* ---- the whole drawing ---- */
 
-static void set_caption(const Picture *picture)
+static void set_caption(const CommPicture *picture)
 {
     Draw *draw = picture->draw;
     const Totals *totals = &picture->plan->priced->totals;
@@ -382,7 +382,7 @@ static void set_caption(const Picture *picture)
     draw->diagram->caption = buf_text(&text);
 }
 
-static void draw_alone(Picture *picture)
+static void draw_alone(CommPicture *picture)
 {
     Draw *draw = picture->draw;
     int64_t n = picture->plan->mesh->n_devices;
@@ -395,7 +395,7 @@ static void draw_alone(Picture *picture)
 
 bool draw_comm(Draw *draw, Error *err)
 {
-    Picture picture = {.draw = draw, .plan = draw->plan};
+    CommPicture picture = {.draw = draw, .plan = draw->plan};
     int n = 0;
 
     (void)err;

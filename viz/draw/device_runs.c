@@ -217,17 +217,17 @@ void device_draw_runs(DevicePicture *picture, DrawnTeam *team)
 typedef struct {
     int32_t from, to; /* boxes; from -1: parameters and graph inputs */
     bool back;        /* to an earlier box: the next layer, or the next team */
-} Way;
+} DeviceWay;
 
 typedef struct {
     DevicePicture *picture;
     Intern *keys;
-    Vec(Way) ways;
+    Vec(DeviceWay) ways;
     Vec(Moves) moves;
     int *outside; /* per part of the mesh that is not drawn: 1 + the box for it; 0 if none yet */
 } Ways;
 
-static void add_way(Ways *ways, Way way, int32_t reshard)
+static void add_way(Ways *ways, DeviceWay way, int32_t reshard)
 {
     Arena *arena = ways->picture->draw->arena;
     int32_t key[3] = {way.from, way.to, way.back};
@@ -284,7 +284,7 @@ static void add_inside(Ways *ways, const DrawnTeam *team, int32_t r)
         return;
     if (reshard_is_given(picture->plan, reshard)) {
         if (team->layer[reader] == 0)
-            add_way(ways, (Way){.from = -1, .to = to}, r);
+            add_way(ways, (DeviceWay){.from = -1, .to = to}, r);
         return;
     }
     int from = box_of(picture, team, maker);
@@ -294,7 +294,7 @@ static void add_inside(Ways *ways, const DrawnTeam *team, int32_t r)
     if (layers && team->layer[maker] > 0)
         return;
     bool back = layers && team->layer[reader] > 0;
-    add_way(ways, (Way){.from = from, .to = to, .back = back}, r);
+    add_way(ways, (DeviceWay){.from = from, .to = to, .back = back}, r);
 }
 
 /* The box for a part of the mesh that is not drawn. */
@@ -363,7 +363,7 @@ static void add_sent(Ways *ways, int32_t r)
     bool next = a && head_a == head_b && a != b;
     if (next && a->like >= 0)
         return; /* drawn where the first of the equal teams sends to the second */
-    add_way(ways, (Way){.from = from, .to = to, .back = next}, r);
+    add_way(ways, (DeviceWay){.from = from, .to = to, .back = next}, r);
 }
 
 static int parameters_box(DevicePicture *picture, int beside, const Moves *moves)
@@ -390,7 +390,7 @@ static void draw_ways(Ways *ways)
     Draw *draw = picture->draw;
 
     for (int i = 0; i < ways->ways.n; i++) {
-        const Way *way = &ways->ways.at[i];
+        const DeviceWay *way = &ways->ways.at[i];
         Moves *moves = &ways->moves.at[i];
         if (moves->at.n == 0)
             continue;

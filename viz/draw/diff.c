@@ -25,7 +25,7 @@ typedef struct {
     int32_t reshard[SIDES];
     bool on[SIDES];
     bool back; /* to the next layer */
-} Way;
+} DiffWay;
 
 typedef struct {
     Draw *draw;
@@ -34,7 +34,7 @@ typedef struct {
     DiffOutline outline;
     Stand *rows; /* per line of the outline */
     Intern *pairs;
-    Vec(Way) ways;
+    Vec(DiffWay) ways;
 } Diff;
 
 static const DiffLine *line_at(const Diff *d, int i)
@@ -409,17 +409,17 @@ static void add_way(Diff *d, int s, int32_t t, int32_t reader, int place, int fr
     int32_t id = intern_put(d->pairs, key, sizeof key);
     if (id == d->ways.n)
         vec_push(d->draw->arena, &d->ways,
-                 (Way){.from = key[0],
-                       .to = key[1],
-                       .line = line,
-                       .reshard = {-1, -1},
-                       .back = from > to});
+                 (DiffWay){.from = key[0],
+                           .to = key[1],
+                           .line = line,
+                           .reshard = {-1, -1},
+                           .back = from > to});
     assert(d->ways.at);
     d->ways.at[id].on[s] = true;
     d->ways.at[id].reshard[s] = r;
 }
 
-static bool has_other(const Diff *d, const Way *way, int s)
+static bool has_other(const Diff *d, const DiffWay *way, int s)
 {
     for (int i = 0; i < d->ways.n; i++)
         if (d->ways.at[i].from == way->from && d->ways.at[i].to == way->to && d->ways.at[i].on[s])
@@ -427,7 +427,7 @@ static bool has_other(const Diff *d, const Way *way, int s)
     return false;
 }
 
-static void draw_way(Diff *d, const Way *way)
+static void draw_way(Diff *d, const DiffWay *way)
 {
     Draw *draw = d->draw;
     int s = way->on[0] ? 0 : 1;

@@ -16,18 +16,18 @@ typedef struct {
     const OpSpace *space;
     const OpCut *cut;
     int box; /* the box of the index dims */
-} Space;
+} SpacePicture;
 
 /* ---- the index dims, one column each ---- */
 
-static const char *index_name(const Space *at, int j)
+static const char *index_name(const SpacePicture *at, int j)
 {
     const IndexDim *index = &at->space->index[j];
     const char *mark = index->role == ROLE_REDUCE ? "+" : index->role == ROLE_FROZEN ? "^" : "";
     return arena_printf(at->arena, "%s%s", index->name, mark);
 }
 
-static const char *role_text(const Space *at, int j)
+static const char *role_text(const SpacePicture *at, int j)
 {
     const IndexDim *index = &at->space->index[j];
     return index->role == ROLE_REDUCE
@@ -35,7 +35,7 @@ static const char *role_text(const Space *at, int j)
                : role_name(index->role);
 }
 
-static Text cut_text(const Space *at, const Cut *cut)
+static Text cut_text(const SpacePicture *at, const Cut *cut)
 {
     Buf text = buf_marked(at->arena);
     if (cut_is_whole(cut))
@@ -44,13 +44,13 @@ static Text cut_text(const Space *at, const Cut *cut)
     return buf_text(&text);
 }
 
-static const char *share_text(const Space *at, const Cut *cut)
+static const char *share_text(const SpacePicture *at, const Cut *cut)
 {
     return arena_printf(at->arena, "%" PRId64, cut_local_size(cut, at->draw->plan->mesh, 0));
 }
 
 /* "megatron.lua:14", and its distance in ops. */
-static const char *root_text(const Space *at, const ReasonChain *chain)
+static const char *root_text(const SpacePicture *at, const ReasonChain *chain)
 {
     const ReasonStep *root = &chain->step[0];
     int64_t ops = chain->n_steps - 2 + chain->n_left_out;
@@ -66,7 +66,7 @@ static const char *root_text(const Space *at, const ReasonChain *chain)
 }
 
 /* The decision that each axis on it comes from; one line if all come from the same one. */
-static const char *index_cause(const Space *at, int j)
+static const char *index_cause(const SpacePicture *at, int j)
 {
     Buf text = buf_new(at->arena);
     ReasonChain *chains;
@@ -86,7 +86,7 @@ static const char *index_cause(const Space *at, int j)
     return text.s;
 }
 
-static void put_index_row(const Space *at, const char *head, int row, Cells *cells)
+static void put_index_row(const SpacePicture *at, const char *head, int row, Cells *cells)
 {
     cells_put(cells, CELL_FAINT, head);
     for (int j = 0; j < at->space->n_index; j++) {
@@ -120,7 +120,7 @@ static void put_index_row(const Space *at, const char *head, int row, Cells *cel
     }
 }
 
-static int index_box(const Space *at)
+static int index_box(const SpacePicture *at)
 {
     static const char *const heads[] = {"index dim", "size",     "role",
                                         "cut",       "a device", "because of"};
@@ -149,7 +149,7 @@ typedef struct {
     const Sharding *sharding; /* NULL if unknown */
 } Held;
 
-static Held held(const Space *at, int o)
+static Held held(const SpacePicture *at, int o)
 {
     const Graph *graph = at->draw->graph;
     const Plan *plan = at->draw->plan;
@@ -168,7 +168,7 @@ static AtomSet partial_over(const Held *h)
 }
 
 /* For a partial operand: a cell in the column after the dims. */
-static void put_partial_cell(const Space *at, const Held *h, int row, Cells *cells)
+static void put_partial_cell(const SpacePicture *at, const Held *h, int row, Cells *cells)
 {
     const Mesh *mesh = at->draw->plan->mesh;
     int64_t n = mesh_atoms_size(mesh, partial_over(h));
@@ -183,7 +183,7 @@ static void put_partial_cell(const Space *at, const Held *h, int row, Cells *cel
     cells_put_text(cells, texts[row]);
 }
 
-static void put_lands(const Space *at, const Held *h, Cells *cells)
+static void put_lands(const SpacePicture *at, const Held *h, Cells *cells)
 {
     cells_put(cells, CELL_FAINT, h->input ? "read along" : "made along");
     for (int d = 0; d < h->sharding->n_dims; d++) {
@@ -204,7 +204,7 @@ static void put_lands(const Space *at, const Held *h, Cells *cells)
 }
 
 /* The number of elements that a shard reads from its neighbour's. */
-static int64_t halo(const Space *at, const Held *h, int d)
+static int64_t halo(const SpacePicture *at, const Held *h, int d)
 {
     Row folded;
     if (h->operand->ignored || at->space->no_rule || h->operand->factors[d].exact)
@@ -214,7 +214,7 @@ static int64_t halo(const Space *at, const Held *h, int d)
 }
 
 /* "1 more", and if the window is sharded what the second rank along it reads: "d1 uses 7:16". */
-static const char *halo_text(const Space *at, const Held *h, int d)
+static const char *halo_text(const SpacePicture *at, const Held *h, int d)
 {
     const Mesh *mesh = at->draw->plan->mesh;
     const Row *row = &h->operand->projection.row[d];
@@ -235,7 +235,7 @@ static const char *halo_text(const Space *at, const Held *h, int d)
                         mesh_device(mesh, second), range.lo[d], range.hi[d]);
 }
 
-static void put_halo(const Space *at, const Held *h, Cells *cells)
+static void put_halo(const SpacePicture *at, const Held *h, Cells *cells)
 {
     bool any = false;
 
@@ -252,7 +252,7 @@ static void put_halo(const Space *at, const Held *h, Cells *cells)
         cells_put(cells, CELL_FAINT, "-");
 }
 
-static void put_dims(const Space *at, const Held *h, Cells *cells)
+static void put_dims(const SpacePicture *at, const Held *h, Cells *cells)
 {
     cells_put(cells, CELL_FAINT, "dim");
     for (int d = 0; d < h->sharding->n_dims; d++)
@@ -279,7 +279,7 @@ static void put_dims(const Space *at, const Held *h, Cells *cells)
 
 /* "AR tp 12.0 MiB 0.101 ms, for h.0/Add": the reshard that sums the value over the atoms, found
  * through linear ops that pass the partial value on. NULL if nothing does. */
-static const Reshard *summed_by(const Space *at, int32_t tensor, AtomSet atoms)
+static const Reshard *summed_by(const SpacePicture *at, int32_t tensor, AtomSet atoms)
 {
     enum { HANDED_ON_MAX = 100 };
     const Plan *plan = at->draw->plan;
@@ -304,7 +304,7 @@ static const Reshard *summed_by(const Space *at, int32_t tensor, AtomSet atoms)
 }
 
 /* "summed by AR tp 81.2 us before h.0/Add": where a partial result is reduced. */
-static void put_summed(const Space *at, const Held *h, Cells *cells)
+static void put_summed(const SpacePicture *at, const Held *h, Cells *cells)
 {
     const Plan *plan = at->draw->plan;
     Buf text = buf_marked(at->arena);
@@ -323,7 +323,7 @@ static void put_summed(const Space *at, const Held *h, Cells *cells)
 }
 
 /* The sharding before a reshard, if the op needs another one. */
-static void put_moved(const Space *at, const Held *h, Cells *cells)
+static void put_moved(const SpacePicture *at, const Held *h, Cells *cells)
 {
     const Plan *plan = at->draw->plan;
     int filling = h->input && h->id >= 0
@@ -340,14 +340,14 @@ static void put_moved(const Space *at, const Held *h, Cells *cells)
                   steps.str.n > 0 ? steps : text_from("each device keeps a slice of its shard")));
 }
 
-static void put_unknown(const Space *at, const Held *h, Cells *cells)
+static void put_unknown(const SpacePicture *at, const Held *h, Cells *cells)
 {
     cells_put(cells, CELL_FAINT, "shape");
     cells_put_text(cells, draw_value(at->draw, h->tensor, -1));
 }
 
 /* "parameter"; a view of one has its name, and other dims. */
-static const char *kind_text(const Space *at, const Held *h)
+static const char *kind_text(const SpacePicture *at, const Held *h)
 {
     int32_t viewed = naming_viewed_parameter(at->draw->session->inferred, h->tensor);
 
@@ -356,7 +356,7 @@ static const char *kind_text(const Space *at, const Held *h)
 }
 
 /* Lines end at its name, on the far side. */
-static void put_name(const Space *at, const Held *h, Cells *cells)
+static void put_name(const SpacePicture *at, const Held *h, Cells *cells)
 {
     Str name = label_tensor(at->draw->session, at->arena, h->tensor);
 
@@ -366,7 +366,7 @@ static void put_name(const Space *at, const Held *h, Cells *cells)
                                          kind_text(at, h))));
 }
 
-static void put_input(const Space *at, const Held *h, Cells *cells)
+static void put_input(const SpacePicture *at, const Held *h, Cells *cells)
 {
     put_name(at, h, cells);
     put_moved(at, h, cells);
@@ -380,7 +380,7 @@ static void put_input(const Space *at, const Held *h, Cells *cells)
     }
 }
 
-static void put_output(const Space *at, const Held *h, Cells *cells)
+static void put_output(const SpacePicture *at, const Held *h, Cells *cells)
 {
     if (!h->sharding) {
         put_unknown(at, h, cells);
@@ -398,7 +398,7 @@ static void put_output(const Space *at, const Held *h, Cells *cells)
 /* ---- lines ---- */
 
 /* The first axis that shards the index dim, and through it this tensor dim; -1 if none. */
-static int cut_axis(const Space *at, const Held *h, int j, int d)
+static int cut_axis(const SpacePicture *at, const Held *h, int j, int d)
 {
     uint8_t atom[ATOMS_MAX];
     AtomSet both = cut_atoms(&at->cut->index[j]) & cut_atoms(&h->sharding->dim[d]);
@@ -406,7 +406,7 @@ static int cut_axis(const Space *at, const Held *h, int j, int d)
     return n > 0 ? at->draw->plan->mesh->atoms[atom[0]].axis : -1;
 }
 
-static void draw_dim_line(const Space *at, const Held *h, int box, int j, int d)
+static void draw_dim_line(const SpacePicture *at, const Held *h, int box, int j, int d)
 {
     DiagramLine line =
         h->input ? draw_new_line(LINE_DIM, box, at->box) : draw_new_line(LINE_DIM, at->box, box);
@@ -419,7 +419,7 @@ static void draw_dim_line(const Space *at, const Held *h, int box, int j, int d)
     draw_line(at->draw, line);
 }
 
-static void draw_dim_lines(const Space *at, const Held *h, int box)
+static void draw_dim_lines(const SpacePicture *at, const Held *h, int box)
 {
     int n = 0;
 
@@ -437,7 +437,7 @@ static void draw_dim_lines(const Space *at, const Held *h, int box)
 
 /* From the sharded index dims that are summed over to the output that is partial because of
  * them. */
-static void draw_sum_lines(const Space *at, const Held *h, int box)
+static void draw_sum_lines(const SpacePicture *at, const Held *h, int box)
 {
     AtomSet partial = h->input ? 0 : partial_over(h);
 
@@ -453,14 +453,14 @@ static void draw_sum_lines(const Space *at, const Held *h, int box)
 }
 
 /* A bias is sharded like the weight beside it, which has the picture. */
-static bool is_bias(const Space *at, const Held *h)
+static bool is_bias(const SpacePicture *at, const Held *h)
 {
     return h->input && h->sharding->n_dims < 2 &&
            tensor_is_parameter(at->draw->plan->inferred, h->tensor);
 }
 
 /* "weight", "Gemm out": the name of a tensor without the modules before it. */
-static const char *last_name(const Space *at, int32_t tensor)
+static const char *last_name(const SpacePicture *at, int32_t tensor)
 {
     Str name = label_tensor(at->draw->session, at->arena, tensor), rest = name;
 
@@ -473,7 +473,7 @@ static const char *last_name(const Space *at, int32_t tensor)
     return arena_str(at->arena, name);
 }
 
-static void draw_picture(const Space *at, const Held *h, int box)
+static void draw_picture(const SpacePicture *at, const Held *h, int box)
 {
     const Plan *plan = at->draw->plan;
     SubMesh part = plan->decided->submeshes[plan_devices(plan, at->op)];
@@ -493,7 +493,7 @@ static void draw_picture(const Space *at, const Held *h, int box)
               h->input ? draw_new_line(LINE_ORDER, n, box) : draw_new_line(LINE_ORDER, box, n));
 }
 
-static void draw_operand(const Space *at, int o)
+static void draw_operand(const SpacePicture *at, int o)
 {
     Held h = held(at, o);
     bool parameter = tensor_is_parameter(at->draw->plan->inferred, h.tensor);
@@ -515,7 +515,7 @@ static void draw_operand(const Space *at, int o)
 
 /* ---- the whole drawing ---- */
 
-static void put_sums(const Space *at, Buf *out)
+static void put_sums(const SpacePicture *at, Buf *out)
 {
     const Plan *plan = at->draw->plan;
     const Graph *graph = at->draw->graph;
@@ -539,7 +539,7 @@ static void put_sums(const Space *at, Buf *out)
 
 /* "b s k+, k+ n -> b s n", the fraction of it that a device computes, and which outputs are
  * partial. */
-static Text caption(const Space *at)
+static Text caption(const SpacePicture *at)
 {
     Buf text = buf_marked(at->arena);
     const char *between = "";
@@ -573,7 +573,7 @@ bool draw_index_space(Draw *draw, Error *err)
     int32_t op = draw_find_op(draw, draw->request->of, err);
     if (op < 0)
         return false;
-    Space at = {.draw = draw, .arena = draw->arena, .op = op};
+    SpacePicture at = {.draw = draw, .arena = draw->arena, .op = op};
     at.space = program_space(draw->plan->inferred, op);
     at.cut = program_cut(draw->plan, op);
     at.box = index_box(&at);

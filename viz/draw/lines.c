@@ -10,7 +10,7 @@ typedef struct {
     int box;       /* box of the reader */
     int32_t state; /* reshard that makes what it reads; -1: as the maker makes it */
     bool partial;
-} Reading;
+} ReadLine;
 
 typedef struct {
     int32_t state;
@@ -23,7 +23,7 @@ typedef struct {
     Draw *draw;
     int32_t tensor;
     int source;
-    Vec(Reading) readers;
+    Vec(ReadLine) readers;
     Vec(State) states; /* the first: as the maker makes it */
 } Branching;
 
@@ -101,7 +101,7 @@ static void add_reader(Branching *value, int box, int32_t state, bool partial)
 
     if (intern_put(value->draw->pairs, key, sizeof key) != n)
         return;
-    vec_push(value->draw->arena, &value->readers, (Reading){box, state, partial});
+    vec_push(value->draw->arena, &value->readers, (ReadLine){box, state, partial});
     state_at(value, state)->n_readers++;
     for (int i = 0; state >= 0 && i < value->draw->plan->moved->n_reshards; i++) {
         int32_t before = draw_reshard_before(value->draw, state);
@@ -203,7 +203,7 @@ static int port_box(Branching *value, int32_t id)
     return state->port;
 }
 
-static void draw_taker(Branching *value, const Reading *reading)
+static void draw_taker(Branching *value, const ReadLine *reading)
 {
     State *state = state_at(value, reading->state);
 
@@ -319,7 +319,7 @@ static void draw_value_of(Draw *draw, int32_t tensor, bool with_outside)
     if (with_outside)
         add_output(&value);
     for (int i = 0; i < value.readers.n; i++) {
-        Reading reading = value.readers.at[i];
+        ReadLine reading = value.readers.at[i];
         draw_taker(&value, &reading);
     }
 }

@@ -43,10 +43,11 @@ typedef struct {
     double row, left, top;
     double full; /* x at which a device is full; 0: beyond the bars */
     bool used[N_LAYERS];
-} Picture;
+} MemoryPicture;
 
 /* A part too thin to be seen has no box. */
-static void put_part(Picture *picture, BoxLook look, int layer, DiagramPlace place, int64_t bytes)
+static void put_part(MemoryPicture *picture, BoxLook look, int layer, DiagramPlace place,
+                     int64_t bytes)
 {
     static const double LEAST = 0.3;
     Arena *arena = picture->canvas.draw->arena;
@@ -60,7 +61,7 @@ static void put_part(Picture *picture, BoxLook look, int layer, DiagramPlace pla
     picture->canvas.draw->boxes.at[at].look = look;
 }
 
-static void put_key(Picture *picture, double y)
+static void put_key(MemoryPicture *picture, double y)
 {
     CanvasKey key = {picture->left, picture->left, y};
 
@@ -73,7 +74,7 @@ static void put_key(Picture *picture, double y)
 
 enum { BARS_MOST = 32 };
 
-static const char *devices_name(const Picture *picture, const RankMemory *memory)
+static const char *devices_name(const MemoryPicture *picture, const RankMemory *memory)
 {
     const Draw *draw = picture->canvas.draw;
     int stage = -1, n_same = 0;
@@ -101,7 +102,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Groups of equal devices in the order of devices, which is that of stages. */
-static const RankMemory **groups_of(const Picture *picture, int *n)
+static const RankMemory **groups_of(const MemoryPicture *picture, int *n)
 {
     const RankMemories *ranks = &picture->set[0].ranks;
     const RankMemory **group =
@@ -113,7 +114,7 @@ static const RankMemory **groups_of(const Picture *picture, int *n)
     return group;
 }
 
-static void put_bar(Picture *picture, const RankMemory *memory, const char *name, double y,
+static void put_bar(MemoryPicture *picture, const RankMemory *memory, const char *name, double y,
                     double scale)
 {
     Canvas *canvas = &picture->canvas;
@@ -134,7 +135,7 @@ static void put_bar(Picture *picture, const RankMemory *memory, const char *name
 }
 
 /* A line where a device is full, and how much that is above it. */
-static void put_capacity(Picture *picture, double bottom)
+static void put_capacity(MemoryPicture *picture, double bottom)
 {
     Canvas *canvas = &picture->canvas;
     int64_t bytes = plan_memory(canvas->draw->plan);
@@ -146,7 +147,7 @@ static void put_capacity(Picture *picture, double bottom)
 }
 
 /* The bars of a group: one, with its name before it, or its name above one for each setting. */
-static double put_group(Picture *picture, const RankMemory *group, double y, double scale)
+static double put_group(MemoryPicture *picture, const RankMemory *group, double y, double scale)
 {
     if (picture->n_sets == 1) {
         put_bar(picture, group, devices_name(picture, group), y, scale);
@@ -163,7 +164,7 @@ static double put_group(Picture *picture, const RankMemory *group, double y, dou
     return y + 0.4 * picture->row;
 }
 
-static void put_bars(Picture *picture)
+static void put_bars(MemoryPicture *picture)
 {
     Canvas *canvas = &picture->canvas;
     int n;
@@ -199,9 +200,9 @@ static void put_bars(Picture *picture)
     put_key(picture, y + 0.6 * picture->row);
 }
 
-static Picture picture_new(Draw *draw, const MemoryAccount *account)
+static MemoryPicture picture_new(Draw *draw, const MemoryAccount *account)
 {
-    Picture picture = {.canvas = canvas_new(draw), .n_sets = 1};
+    MemoryPicture picture = {.canvas = canvas_new(draw), .n_sets = 1};
 
     picture.set[0] = (MemorySet){"", memory_ranks(draw->arena, account, NULL)};
     picture.row = 1.6 * picture.canvas.points;
@@ -209,7 +210,7 @@ static Picture picture_new(Draw *draw, const MemoryAccount *account)
 }
 
 /* Plans a setting, "zero=1", and keeps what its devices need. */
-static bool add_setting(Picture *picture, const char *setting, Error *err)
+static bool add_setting(MemoryPicture *picture, const char *setting, Error *err)
 {
     Draw *draw = picture->canvas.draw;
     if (picture->n_sets == SETS_MOST)
@@ -226,7 +227,7 @@ static bool add_setting(Picture *picture, const char *setting, Error *err)
 }
 
 /* "zero=0,1,2,3": bars of each value, in place of those of the plan. */
-static bool read_settings(Picture *picture, const char *of, Error *err)
+static bool read_settings(MemoryPicture *picture, const char *of, Error *err)
 {
     Str rest = str_from(of), name = str_take(&rest, '=');
     if (rest.n == 0) {
@@ -251,7 +252,7 @@ static bool read_settings(Picture *picture, const char *of, Error *err)
 bool draw_memory(Draw *draw, Error *err)
 {
     MemoryAccount *account = memory_account_new(draw->plan);
-    Picture picture = picture_new(draw, account);
+    MemoryPicture picture = picture_new(draw, account);
 
     memory_account_free(account);
     if (draw->request->of && !read_settings(&picture, draw->request->of, err))
@@ -271,15 +272,15 @@ enum { COLUMNS = 220 };
 
 typedef struct {
     int64_t of[N_LAYERS], sum;
-} Column;
+} MemoryColumn;
 
 /* Live bytes from one time to another, in columns of `all` us: those with the most bytes stay. */
 static void put_moment(const ClassBytes *bytes, double from_us, double to_us, double all,
-                       Column *column)
+                       MemoryColumn *column)
 {
     int from = all > 0 ? (int)(from_us / all * COLUMNS) : 0;
     int to = all > 0 ? (int)(to_us / all * COLUMNS) : 0;
-    Column now = {0};
+    MemoryColumn now = {0};
 
     for (int k = 0; k < N_LAYERS; k++)
         now.sum += now.of[k] = bytes->of[layers[k].class];
@@ -289,7 +290,7 @@ static void put_moment(const ClassBytes *bytes, double from_us, double to_us, do
 }
 
 /* Of a forward plan, each op with its time. Returns the time of all ops. */
-static double fill_from_ops(const Draw *draw, const ClassBytes *bytes, Column *column)
+static double fill_from_ops(const Draw *draw, const ClassBytes *bytes, MemoryColumn *column)
 {
     const Plan *plan = draw->plan;
     int n = plan->inferred->n_program;
@@ -307,7 +308,7 @@ static double fill_from_ops(const Draw *draw, const ClassBytes *bytes, Column *c
 
 /* Of a training step, all its micro-batches. Returns the step's time; 0 for a forward plan. */
 static double fill_from_step(const Draw *draw, const MemoryAccount *account, int64_t rank,
-                             Column *column)
+                             MemoryColumn *column)
 {
     MemoryMoments step = memory_moments(draw->arena, account, rank);
 
@@ -333,8 +334,8 @@ static const char *step_caption(const Draw *draw, const RankMemory *worst, bool 
 }
 
 /* Neighbouring columns of one layer at one height, as far as that can be seen, are one box. */
-static void put_layer(Picture *picture, const Column *column, int layer, double scale, double width,
-                      double bottom)
+static void put_layer(MemoryPicture *picture, const MemoryColumn *column, int layer, double scale,
+                      double width, double bottom)
 {
     static const double SEEN = 0.1; /* points */
     double below[COLUMNS + 1] = {0};
@@ -356,7 +357,7 @@ static void put_layer(Picture *picture, const Column *column, int layer, double 
 }
 
 /* Bytes at the left: ticks of 1, 2 or 5 GiB or MiB. */
-static void put_scale(Picture *picture, double most, double scale, double bottom)
+static void put_scale(MemoryPicture *picture, double most, double scale, double bottom)
 {
     static const double UNITS[] = {1, 1024.0, 1024.0 * 1024, 1024.0 * 1024 * 1024};
     static const char *const NAMES[] = {"B", "KiB", "MiB", "GiB"};
@@ -382,10 +383,10 @@ static void put_scale(Picture *picture, double most, double scale, double bottom
 bool draw_step_memory(Draw *draw, Error *err)
 {
     MemoryAccount *account = memory_account_new(draw->plan);
-    Picture picture = picture_new(draw, account);
+    MemoryPicture picture = picture_new(draw, account);
     Canvas *canvas = &picture.canvas;
     const RankMemory *worst = &picture.set[0].ranks.at[0];
-    Column column[COLUMNS] = {{{0}, 0}};
+    MemoryColumn column[COLUMNS] = {{{0}, 0}};
     double most = (double)worst->use.peak_bytes, high = canvas->width * 0.32;
 
     (void)err;

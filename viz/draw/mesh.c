@@ -29,17 +29,17 @@ typedef struct {
     int last_box;
     int node_frame, panel_frame; /* the frames being filled, or -1 */
     int64_t node, panel;         /* the node and the panel of those frames, or -1 */
-} Grid;
+} DrawnGrid;
 
 /* ---- the shape of the grid ---- */
 
-static int64_t node_at(const Grid *grid, int64_t position)
+static int64_t node_at(const DrawnGrid *grid, int64_t position)
 {
     return mesh_device(grid->mesh, position) / grid->per_node;
 }
 
 /* Breaks a single long axis into rows, one per node if that fits. */
-static void break_row(Grid *grid)
+static void break_row(DrawnGrid *grid)
 {
     int64_t columns = grid->per_node <= ACROSS_MOST ? grid->per_node : ACROSS_MOST;
 
@@ -51,7 +51,7 @@ static void break_row(Grid *grid)
     grid->n_columns = columns;
 }
 
-static void find_tiles(Grid *grid)
+static void find_tiles(DrawnGrid *grid)
 {
     int64_t panel = grid->n_rows * grid->n_columns, per_node = grid->per_node;
 
@@ -70,22 +70,22 @@ static void find_tiles(Grid *grid)
     }
 }
 
-static Grid grid_of(Draw *draw, AtomSet atoms)
+static DrawnGrid grid_of(Draw *draw, AtomSet atoms)
 {
     const Mesh *mesh = draw->plan->mesh;
-    Grid grid = {.draw = draw,
-                 .plan = draw->plan,
-                 .mesh = mesh,
-                 .atoms = atoms,
-                 .row_axis = -1,
-                 .column_axis = -1,
-                 .n_rows = 1,
-                 .n_columns = 1,
-                 .last_box = -1,
-                 .node_frame = -1,
-                 .panel_frame = -1,
-                 .node = -1,
-                 .panel = -1};
+    DrawnGrid grid = {.draw = draw,
+                      .plan = draw->plan,
+                      .mesh = mesh,
+                      .atoms = atoms,
+                      .row_axis = -1,
+                      .column_axis = -1,
+                      .n_rows = 1,
+                      .n_columns = 1,
+                      .last_box = -1,
+                      .node_frame = -1,
+                      .panel_frame = -1,
+                      .node = -1,
+                      .panel = -1};
 
     for (int axis = 0; axis < mesh->n_axes; axis++)
         if (mesh->axes[axis].size > 1) {
@@ -113,7 +113,7 @@ static Grid grid_of(Draw *draw, AtomSet atoms)
 /* ---- texts ---- */
 
 /* "pp 0 ep 1": the coordinates of a panel on the axes outside of it. */
-static const char *panel_text(const Grid *grid, int64_t panel)
+static const char *panel_text(const DrawnGrid *grid, int64_t panel)
 {
     Buf text = buf_new(grid->draw->arena);
     uint32_t axes = 0;
@@ -126,7 +126,7 @@ static const char *panel_text(const Grid *grid, int64_t panel)
 }
 
 /* ", stage 2": the stages that all devices of the panel run. */
-static void put_stages(const Grid *grid, int64_t first, Buf *out)
+static void put_stages(const DrawnGrid *grid, int64_t first, Buf *out)
 {
     const Stages *stages = grid->plan->decided->stages;
     int64_t last = first + (grid->tile_rows - 1) * grid->n_columns + grid->tile_columns - 1;
@@ -139,7 +139,7 @@ static void put_stages(const Grid *grid, int64_t first, Buf *out)
     }
 }
 
-static const char *cell_text(const Grid *grid, int64_t position)
+static const char *cell_text(const DrawnGrid *grid, int64_t position)
 {
     Buf text = buf_new(grid->draw->arena);
 
@@ -157,7 +157,7 @@ static const char *cell_text(const Grid *grid, int64_t position)
 
 /* ---- a table ---- */
 
-static Text row_text(const Grid *grid, int64_t row)
+static Text row_text(const DrawnGrid *grid, int64_t row)
 {
     bool rows = grid->row_axis >= 0;
     int axis = rows ? grid->row_axis : grid->column_axis;
@@ -171,7 +171,7 @@ static Text row_text(const Grid *grid, int64_t row)
 }
 
 /* The names of the axes, and the coordinates across. */
-static void put_head(const Grid *grid, const Shown *columns, int64_t first, Cells *cells)
+static void put_head(const DrawnGrid *grid, const Shown *columns, int64_t first, Cells *cells)
 {
     const Draw *draw = grid->draw;
     Buf axes = buf_marked(draw->arena);
@@ -195,7 +195,7 @@ static void put_head(const Grid *grid, const Shown *columns, int64_t first, Cell
     }
 }
 
-static void put_row(const Grid *grid, const Shown *columns, int64_t first, Cells *cells)
+static void put_row(const DrawnGrid *grid, const Shown *columns, int64_t first, Cells *cells)
 {
     for (int c = 0; c < columns->n; c++) {
         int64_t column = shown_at(columns, c);
@@ -211,7 +211,7 @@ static void put_row(const Grid *grid, const Shown *columns, int64_t first, Cells
 }
 
 /* The devices of a tile whose first device is at this row and column of the panel. */
-static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, int frame)
+static void draw_tile(DrawnGrid *grid, int64_t panel, int64_t row, int64_t column, int frame)
 {
     Draw *draw = grid->draw;
     Shown rows = shown_of(grid->tile_rows, ACROSS_MOST, 7, 2);
@@ -242,12 +242,12 @@ static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, in
 
 /* ---- frames ---- */
 
-static int new_frame(Grid *grid, FrameLook look, const char *title, int parent)
+static int new_frame(DrawnGrid *grid, FrameLook look, const char *title, int parent)
 {
     return draw_frame(grid->draw, draw_new_frame(look, title, NULL, parent));
 }
 
-static const char *node_text(const Grid *grid, int64_t node, int64_t first, bool stages)
+static const char *node_text(const DrawnGrid *grid, int64_t node, int64_t first, bool stages)
 {
     Buf text = buf_new(grid->draw->arena);
 
@@ -257,7 +257,7 @@ static const char *node_text(const Grid *grid, int64_t node, int64_t first, bool
     return text.s;
 }
 
-static const char *panel_title_text(const Grid *grid, int64_t panel, bool stages)
+static const char *panel_title_text(const DrawnGrid *grid, int64_t panel, bool stages)
 {
     Buf text = buf_new(grid->draw->arena);
 
@@ -268,7 +268,7 @@ static const char *panel_title_text(const Grid *grid, int64_t panel, bool stages
 }
 
 /* The frame around a tile: of its panel and its node, one inside the other. */
-static int frame_of(Grid *grid, int64_t panel, int64_t first)
+static int frame_of(DrawnGrid *grid, int64_t panel, int64_t first)
 {
     int64_t node = node_at(grid, first);
     bool panels = grid->n_panels > 1;
@@ -292,7 +292,7 @@ static int frame_of(Grid *grid, int64_t panel, int64_t first)
 }
 
 /* A box in place of those that are left out. */
-static void draw_gap(Grid *grid, const char *text, int frame)
+static void draw_gap(DrawnGrid *grid, const char *text, int frame)
 {
     DiagramBox box = diagram_box(BOX_OUTSIDE, "..");
 
@@ -305,7 +305,7 @@ static void draw_gap(Grid *grid, const char *text, int frame)
 }
 
 /* The nodes of one row of tiles. */
-static void draw_tiles(Grid *grid, int64_t panel, int64_t row)
+static void draw_tiles(DrawnGrid *grid, int64_t panel, int64_t row)
 {
     int64_t across = grid->n_columns / grid->tile_columns;
     Shown tiles = shown_of(across, 4, 2, 1);
@@ -321,7 +321,7 @@ static void draw_tiles(Grid *grid, int64_t panel, int64_t row)
     }
 }
 
-static void draw_panel(Grid *grid, int64_t panel)
+static void draw_panel(DrawnGrid *grid, int64_t panel)
 {
     int64_t down = grid->n_rows / grid->tile_rows;
     int64_t across = grid->n_columns / grid->tile_columns;
@@ -338,7 +338,7 @@ static void draw_panel(Grid *grid, int64_t panel)
     }
 }
 
-static void draw_panels(Grid *grid)
+static void draw_panels(DrawnGrid *grid)
 {
     Shown panels = shown_of(grid->n_panels, 4, 2, 1);
 
@@ -355,7 +355,7 @@ static void draw_panels(Grid *grid)
 
 /* ---- communication ---- */
 
-static const char *groups_text(const Grid *grid, AtomSet atoms)
+static const char *groups_text(const DrawnGrid *grid, AtomSet atoms)
 {
     Buf text = buf_new(grid->draw->arena);
 
@@ -363,7 +363,7 @@ static const char *groups_text(const Grid *grid, AtomSet atoms)
     return text.s;
 }
 
-static void put_axis(const Grid *grid, const Moves *moves, AtomSet atoms, Cells *cells)
+static void put_axis(const DrawnGrid *grid, const Moves *moves, AtomSet atoms, Cells *cells)
 {
     const Draw *draw = grid->draw;
     const Machine *machine = draw->session->machine;
@@ -381,7 +381,7 @@ static void put_axis(const Grid *grid, const Moves *moves, AtomSet atoms, Cells 
     cells_put_text(cells, moves_over_text(draw, moves, atoms));
 }
 
-static void put_axes(const Grid *grid, const Moves *moves, Cells *cells)
+static void put_axes(const DrawnGrid *grid, const Moves *moves, Cells *cells)
 {
     Intern *seen = intern_new(grid->draw->arena);
 
@@ -405,7 +405,7 @@ static void put_axes(const Grid *grid, const Moves *moves, Cells *cells)
         put_axis(grid, moves, grid->atoms, cells);
 }
 
-static void draw_axes(Grid *grid)
+static void draw_axes(DrawnGrid *grid)
 {
     static const char *const heads[] = {"axis", "groups that communicate", "over",
                                         "communication over it"};
@@ -428,7 +428,7 @@ static void draw_axes(Grid *grid)
 
 /* ---- the whole drawing ---- */
 
-static void set_caption(const Grid *grid)
+static void set_caption(const DrawnGrid *grid)
 {
     Draw *draw = grid->draw;
     const Machine *machine = draw->session->machine;
@@ -499,7 +499,7 @@ bool draw_mesh(Draw *draw, Error *err)
 
     if (draw->request->of && !read_axes(draw, draw->request->of, &atoms, err))
         return false;
-    Grid grid = grid_of(draw, atoms);
+    DrawnGrid grid = grid_of(draw, atoms);
     draw_panels(&grid);
     draw_axes(&grid);
     set_caption(&grid);

@@ -18,11 +18,11 @@ typedef struct {
     const char *title;
     double us, comm_us; /* sums over all members */
     int64_t parameter_bytes;
-} Piece;
+} OverviewPiece;
 
 typedef struct {
     Draw *draw;
-    Vec(Piece) parts;
+    Vec(OverviewPiece) parts;
     bool *counted; /* per tensor: a parameter that some part has counted */
     int *frame_of; /* per stage: 1 + its frame; 0 if none yet */
 } Overview;
@@ -46,10 +46,11 @@ static const char *run_title(const Overview *o, int32_t first, int32_t n)
                         path_base(op_name(draw->graph, op)), path_base(op_name(draw->graph, last)));
 }
 
-static Piece *add_part(Overview *o, const char *title, int32_t first, int32_t n, int repeats)
+static OverviewPiece *add_part(Overview *o, const char *title, int32_t first, int32_t n,
+                               int repeats)
 {
     const Draw *draw = o->draw;
-    Piece part = {.first = first, .n = n, .repeats = repeats, .title = title};
+    OverviewPiece part = {.first = first, .n = n, .repeats = repeats, .title = title};
     DrawMoves moves = {0};
 
     for (int32_t i = first; i < first + n * repeats; i++) {
@@ -111,7 +112,7 @@ static void add_group(Overview *o, int32_t group)
         group_format_fold(groups, c, child->fold_n, 0, &title);
         if (child->fold_n > 1)
             buf_printf(&title, " \xc3\x97%d", child->fold_n);
-        Piece *part = add_part(o, title.s, child->first, child->n, child->fold_n);
+        OverviewPiece *part = add_part(o, title.s, child->first, child->n, child->fold_n);
         part->parent = child->parent;
         part->layers = child->cycle ? n_children(groups, c) : 1;
     }
@@ -120,12 +121,12 @@ static void add_group(Overview *o, int32_t group)
 
 /* ---- joining parts ---- */
 
-static int32_t n_ops(const Piece *part)
+static int32_t n_ops(const OverviewPiece *part)
 {
     return part->n * part->repeats;
 }
 
-static void join(Piece *to, const Piece *part, const char *title)
+static void join(OverviewPiece *to, const OverviewPiece *part, const char *title)
 {
     to->n = n_ops(to) + n_ops(part);
     to->repeats = 1;
@@ -135,7 +136,7 @@ static void join(Piece *to, const Piece *part, const char *title)
     to->parameter_bytes += part->parameter_bytes;
 }
 
-static bool is_idle(const Piece *part)
+static bool is_idle(const OverviewPiece *part)
 {
     return part->us <= 0 && part->comm_us <= 0 && part->parameter_bytes == 0 && part->repeats == 1;
 }
@@ -146,7 +147,7 @@ static void join_idle(Overview *o)
     int n = 0;
 
     for (int i = 0; i < o->parts.n; i++) {
-        Piece *part = &o->parts.at[i], *before = n > 0 ? &o->parts.at[n - 1] : NULL;
+        OverviewPiece *part = &o->parts.at[i], *before = n > 0 ? &o->parts.at[n - 1] : NULL;
         if (before && before->repeats == 1 && is_idle(part))
             join(before, part, before->title);
         else if (before && part->repeats == 1 && is_idle(before))
@@ -163,7 +164,7 @@ static void join_small(Overview *o, int64_t most)
     int n = 0;
 
     for (int i = 0; i < o->parts.n; i++) {
-        Piece *part = &o->parts.at[i], *before = n > 0 ? &o->parts.at[n - 1] : NULL;
+        OverviewPiece *part = &o->parts.at[i], *before = n > 0 ? &o->parts.at[n - 1] : NULL;
         if (before && (int64_t)n_ops(before) + n_ops(part) <= most)
             join(before, part, NULL);
         else
@@ -177,7 +178,7 @@ static void title_joined(Overview *o)
     const Draw *draw = o->draw;
 
     for (int i = 0; i < o->parts.n; i++) {
-        Piece *part = &o->parts.at[i];
+        OverviewPiece *part = &o->parts.at[i];
         int32_t first = op_at(o, part->first), last = op_at(o, part->first + part->n - 1);
         if (!part->title)
             part->title =
@@ -199,7 +200,7 @@ static void choose_parts(Overview *o)
 /* ---- texts of a box ---- */
 
 /* "each: 2 all-reduces over tp", "all 12: 24 all-reduces over tp: 1.95 ms" */
-static void put_moves(const Overview *o, const Piece *part, Buf *out)
+static void put_moves(const Overview *o, const OverviewPiece *part, Buf *out)
 {
     DrawMoves one = {0}, all = {0};
     int32_t typical = part->first + part->repeats / 2 * part->n;
@@ -224,7 +225,7 @@ static void put_moves(const Overview *o, const Piece *part, Buf *out)
     buf_add_text(out, draw_wrapped(o->draw, text_join(arena, "@: @", sum, us)));
 }
 
-static const char *figures_of(const Overview *o, const Piece *part, bool dearest)
+static const char *figures_of(const Overview *o, const OverviewPiece *part, bool dearest)
 {
     const Totals *totals = &o->draw->plan->priced->totals;
     double us = part->us + part->comm_us, share = totals->step_us > 0 ? us / totals->step_us : 0;
@@ -243,7 +244,7 @@ static const char *figures_of(const Overview *o, const Piece *part, bool dearest
 /* ---- boxes ---- */
 
 /* The frame of the stage that contains the whole part; -1 if none does. */
-static int stage_frame(Overview *o, const Piece *part)
+static int stage_frame(Overview *o, const OverviewPiece *part)
 {
     Draw *draw = o->draw;
     const Plan *plan = draw->plan;
@@ -264,7 +265,7 @@ static int stage_frame(Overview *o, const Piece *part)
 }
 
 /* The least number of iterations of its ops, if they are the body of a loop. */
-static double least_iterations(const Overview *o, const Piece *part)
+static double least_iterations(const Overview *o, const OverviewPiece *part)
 {
     double least = inferred_repeat(o->draw->plan->inferred, op_at(o, part->first));
 
@@ -275,7 +276,7 @@ static double least_iterations(const Overview *o, const Piece *part)
     return least;
 }
 
-static void draw_part(Overview *o, const Piece *part, bool dearest)
+static void draw_part(Overview *o, const OverviewPiece *part, bool dearest)
 {
     Draw *draw = o->draw;
     int32_t head = op_at(o, part->first);
@@ -320,7 +321,7 @@ static int count_layers(const Overview *o)
         int layers = 0;
         int64_t ops = 0;
         for (int k = i; k < o->parts.n; k++) {
-            const Piece *part = &o->parts.at[k];
+            const OverviewPiece *part = &o->parts.at[k];
             if (part->repeats < 2 || part->parent != o->parts.at[i].parent)
                 continue;
             layers += part->repeats * part->layers;

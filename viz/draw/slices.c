@@ -13,18 +13,18 @@ typedef struct {
     const OpSpace *space;
     const OpCut *cut;
     int n_operands, operand[OPERANDS_SHOWN]; /* the operands that are shown */
-} Work;
+} SlicesWork;
 
 typedef struct {
     Draw *draw;
     Arena *arena;
     Parts parts;
-    const Work *work; /* NULL if the picture is of a tensor */
-} Picture;
+    const SlicesWork *work; /* NULL if the picture is of a tensor */
+} SlicesPicture;
 
 /* ---- the table ---- */
 
-static void put_range(const Picture *picture, const Slices *slices, int d, int64_t position,
+static void put_range(const SlicesPicture *picture, const Slices *slices, int d, int64_t position,
                       Buf *out)
 {
     if (slice_parts(slices, d) > 1)
@@ -34,7 +34,7 @@ static void put_range(const Picture *picture, const Slices *slices, int d, int64
 }
 
 /* Returns whether a window, shift or clip runs along a sharded index dim. */
-static bool is_window(const Work *work, const Operand *operand, int d)
+static bool is_window(const SlicesWork *work, const Operand *operand, int d)
 {
     for (int j = 0; j < work->space->n_index; j++)
         if (operand->projection.row[d].coef[j] != 0 && !operand->factors[d].exact &&
@@ -44,9 +44,9 @@ static bool is_window(const Work *work, const Operand *operand, int d)
 }
 
 /* "0:4,:,110:226": what the rank reads or writes of an operand. */
-static const char *touched(const Picture *picture, int operand, int64_t position)
+static const char *touched(const SlicesPicture *picture, int operand, int64_t position)
 {
-    const Work *work = picture->work;
+    const SlicesWork *work = picture->work;
     const Operand *at = &work->space->operand[operand];
     const Mesh *mesh = picture->draw->plan->mesh;
     Buf text = buf_new(picture->arena);
@@ -71,7 +71,7 @@ static const char *touched(const Picture *picture, int operand, int64_t position
     return text.s;
 }
 
-static int n_columns(const Picture *picture)
+static int n_columns(const SlicesPicture *picture)
 {
     const Slices *slices = &picture->parts.slices;
     int n = 2 + (int)slices->sharding->n_dims;
@@ -79,9 +79,9 @@ static int n_columns(const Picture *picture)
                          : n + 1 + (slices->n_addends > 1) + (slices->n_copies > 1);
 }
 
-static void put_operand_heads(const Picture *picture, Cells *cells)
+static void put_operand_heads(const SlicesPicture *picture, Cells *cells)
 {
-    const Work *work = picture->work;
+    const SlicesWork *work = picture->work;
     const Graph *graph = picture->draw->graph;
 
     for (int i = 0; i < work->n_operands; i++) {
@@ -94,7 +94,7 @@ static void put_operand_heads(const Picture *picture, Cells *cells)
     }
 }
 
-static void put_heads(const Picture *picture, bool folded, Cells *cells)
+static void put_heads(const SlicesPicture *picture, bool folded, Cells *cells)
 {
     const Slices *slices = &picture->parts.slices;
 
@@ -118,7 +118,7 @@ static void put_heads(const Picture *picture, bool folded, Cells *cells)
 }
 
 /* Other devices with the same bytes, or how many there are if a row stands for all of them. */
-static const char *same_bytes(const Picture *picture, const PartRows *rows, int64_t position)
+static const char *same_bytes(const SlicesPicture *picture, const PartRows *rows, int64_t position)
 {
     const Slices *slices = &picture->parts.slices;
     AtomSet free = submesh_free(slices->mesh, slices->part);
@@ -138,7 +138,7 @@ static const char *same_bytes(const Picture *picture, const PartRows *rows, int6
     return text.s;
 }
 
-static void put_tensor_cells(const Picture *picture, const PartRows *rows, int64_t position,
+static void put_tensor_cells(const SlicesPicture *picture, const PartRows *rows, int64_t position,
                              Cells *cells)
 {
     const Slices *slices = &picture->parts.slices;
@@ -156,7 +156,8 @@ static void put_tensor_cells(const Picture *picture, const PartRows *rows, int64
         cells_put(cells, CELL_PLAIN, same_bytes(picture, rows, position));
 }
 
-static void put_row(const Picture *picture, const PartRows *rows, int64_t position, Cells *cells)
+static void put_row(const SlicesPicture *picture, const PartRows *rows, int64_t position,
+                    Cells *cells)
 {
     const Slices *slices = &picture->parts.slices;
     AtomSet same = submesh_free(slices->mesh, slices->part) & ~slices->cuts & ~slices->partials;
@@ -180,7 +181,7 @@ static void put_row(const Picture *picture, const PartRows *rows, int64_t positi
         cells_put(cells, CELL_PLAIN, touched(picture, picture->work->operand[i], position));
 }
 
-static DiagramBox table_box(const Picture *picture)
+static DiagramBox table_box(const SlicesPicture *picture)
 {
     DiagramBox box = diagram_box(BOX_TABLE, picture->work ? "what each device computes"
                                                           : "what each device holds");
@@ -289,7 +290,7 @@ static void draw_unknown(Draw *draw, int32_t tensor)
 
 static void draw_tensor(Draw *draw, int32_t tensor)
 {
-    Picture picture = {.draw = draw, .arena = draw->arena};
+    SlicesPicture picture = {.draw = draw, .arena = draw->arena};
 
     draw->diagram->title = arena_str(draw->arena, label_tensor(draw->session, draw->arena, tensor));
     if (draw->plan->moved->made[tensor] < 0) {
@@ -310,7 +311,7 @@ static void draw_tensor(Draw *draw, int32_t tensor)
 /* ---- the slices of an op ---- */
 
 /* If an input is partial, each device computes with its own addends. */
-static void put_partials(const Draw *draw, const Work *work, Sharding *sharding)
+static void put_partials(const Draw *draw, const SlicesWork *work, Sharding *sharding)
 {
     const GraphOp *node = &draw->graph->ops[work->op];
 
@@ -325,7 +326,7 @@ static void put_partials(const Draw *draw, const Work *work, Sharding *sharding)
 
 /* The index dims as dims of a tensor: the sharded ones only, if there are too many, or more points
  * than can be counted. */
-static Sharding work_sharding(const Draw *draw, const Work *work, const char *const **names)
+static Sharding work_sharding(const Draw *draw, const SlicesWork *work, const char *const **names)
 {
     Arena *arena = draw->arena;
     Sharding sharding = {0};
@@ -350,7 +351,7 @@ static Sharding work_sharding(const Draw *draw, const Work *work, const char *co
     return sharding;
 }
 
-static const char *work_caption(const Draw *draw, const Work *work, const Slices *slices)
+static const char *work_caption(const Draw *draw, const SlicesWork *work, const Slices *slices)
 {
     Buf text = buf_new(draw->arena);
 
@@ -369,10 +370,10 @@ static const char *work_caption(const Draw *draw, const Work *work, const Slices
 
 static void draw_work(Draw *draw, int32_t op)
 {
-    Work work = {op, program_space(draw->plan->inferred, op), program_cut(draw->plan, op),
-                 .n_operands = 0};
+    SlicesWork work = {op, program_space(draw->plan->inferred, op), program_cut(draw->plan, op),
+                       .n_operands = 0};
     work.n_operands = parts_operands(draw, op, work.operand, OPERANDS_SHOWN);
-    Picture picture = {.draw = draw, .arena = draw->arena, .work = &work};
+    SlicesPicture picture = {.draw = draw, .arena = draw->arena, .work = &work};
     Sharding sharding = work_sharding(draw, &work, &picture.parts.names);
 
     picture.parts.work = true;

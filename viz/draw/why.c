@@ -139,9 +139,9 @@ typedef struct {
     int64_t left_out;
     const char *title; /* text for the omitted steps */
     bool layers;       /* the omitted steps are equal layers */
-} Stretch;
+} WhyStretch;
 
-typedef Vec(Stretch) Fold;
+typedef Vec(WhyStretch) Fold;
 
 /* A key that is equal for corresponding steps of equal layers. */
 static int32_t alike_key(const Why *why, Intern *keys, const ReasonChain *chain, int i)
@@ -196,8 +196,9 @@ static Fold fold_layers(const Why *why, const ReasonChain *chain)
         return fold;
     const char *title =
         arena_printf(why->arena, ".. %d more equal layer%s ..", more, more == 1 ? "" : "s");
-    vec_push(why->arena, &fold, (Stretch){0, start + period, (int64_t)more * period, title, true});
-    vec_push(why->arena, &fold, (Stretch){.from = start + (more + 1) * period, .to = n});
+    vec_push(why->arena, &fold,
+             (WhyStretch){0, start + period, (int64_t)more * period, title, true});
+    vec_push(why->arena, &fold, (WhyStretch){.from = start + (more + 1) * period, .to = n});
     return fold;
 }
 
@@ -229,10 +230,10 @@ static Fold fold_modules(const Why *why, const ReasonChain *chain)
             continue;
         const char *title = arena_printf(why->arena, ".. %d more in %s ..", run - 2,
                                          op_path_or_name(why->draw->graph, chain->step[i].op));
-        vec_push(why->arena, &fold, (Stretch){from, i + 1, run - 2, title, false});
+        vec_push(why->arena, &fold, (WhyStretch){from, i + 1, run - 2, title, false});
         from = i + run - 1;
     }
-    vec_push(why->arena, &fold, (Stretch){.from = from, .to = chain->n_steps});
+    vec_push(why->arena, &fold, (WhyStretch){.from = from, .to = chain->n_steps});
     return fold;
 }
 
@@ -245,11 +246,11 @@ static Fold fold_chain(const Why *why, const ReasonChain *chain)
     if (chain->n_steps > STEPS_SHOWN && fold.n == 0)
         return fold_modules(why, chain);
     if (fold.n == 0)
-        vec_push(why->arena, &fold, (Stretch){.to = chain->n_steps});
+        vec_push(why->arena, &fold, (WhyStretch){.to = chain->n_steps});
     return fold;
 }
 
-static int folded_box(Why *why, const ReasonChain *chain, const Stretch *stretch)
+static int folded_box(Why *why, const ReasonChain *chain, const WhyStretch *stretch)
 {
     const ReasonStep *last = &chain->step[stretch->to - 1];
     int32_t key[4] = {-1, last->op, last->tensor, (int32_t)stretch->left_out};
@@ -299,7 +300,7 @@ static int after_pin(Why *why, const ReasonChain *chain, int above)
 {
     if (chain->n_left_out == 0)
         return above;
-    Stretch stretch = {.to = 1, .left_out = chain->n_left_out, .title = ".. more steps .."};
+    WhyStretch stretch = {.to = 1, .left_out = chain->n_left_out, .title = ".. more steps .."};
     int box = folded_box(why, chain, &stretch);
     draw_step_line(why, above, box, chain->axis, arrives(why, chain, &chain->step[0]), NULL);
     return box;
@@ -312,7 +313,7 @@ static int draw_steps_of(Why *why, const ReasonChain *chain)
     int above = -1;
 
     for (int f = 0; f < fold.n; f++) {
-        const Stretch *at = &fold.at[f];
+        const WhyStretch *at = &fold.at[f];
         for (int i = at->from; i < at->to; i++) {
             int box = step_box(why, &chain->step[i]);
             if (above >= 0)

@@ -10,7 +10,7 @@ typedef struct {
     int partial;  /* -1: no operand is partial; -2: all linear ones; else that operand */
     bool sums;    /* the result is partial and becomes: */
     int8_t after; /* a dim, PLACE_WHOLE, PLACE_PARTIAL */
-} Option;
+} AxisOption;
 
 typedef struct {
     Arena *arena;
@@ -18,11 +18,11 @@ typedef struct {
     const AlpaCosts *costs;
     const HloSpace *hlo;
     int n_options[MESH_AXES_MAX];
-    Option *option[MESH_AXES_MAX];
-    const Option *chosen[MESH_AXES_MAX];
+    AxisOption *option[MESH_AXES_MAX];
+    const AxisOption *chosen[MESH_AXES_MAX];
     AlpaStrategies *out;
     int64_t n_tried;
-} Strategies;
+} OpStrategies;
 
 double alpa_bytes(const Shape *shape)
 {
@@ -80,26 +80,26 @@ double alpa_use_cost(const Mesh *mesh, const AlpaCosts *costs, const Shape *shap
 
 /* ---- what an axis may do ---- */
 
-static void add_option(Strategies *s, int axis, Option option)
+static void add_option(OpStrategies *s, int axis, AxisOption option)
 {
     s->option[axis][s->n_options[axis]++] = option;
 }
 
 /* The result is partial: all that may become of it. */
-static void add_sums(Strategies *s, int axis, int index, int partial)
+static void add_sums(OpStrategies *s, int axis, int index, int partial)
 {
     const Shape *shape = &opspace_output(s->hlo->space, 0)->shape;
     for (int place = PLACE_PARTIAL; place < shape->n_dims; place++)
         if (place < 0 || shape->dim[place] >= s->mesh->axes[axis].size)
-            add_option(s, axis, (Option){index, partial, true, (int8_t)place});
+            add_option(s, axis, (AxisOption){index, partial, true, (int8_t)place});
 }
 
-static void list_options(Strategies *s, int axis)
+static void list_options(OpStrategies *s, int axis)
 {
     const OpSpace *space = s->hlo->space;
-    s->option[axis] = arena_array(s->arena, Option, OPTIONS_MAX);
+    s->option[axis] = arena_array(s->arena, AxisOption, OPTIONS_MAX);
     if (s->mesh->axes[axis].size == 1) {
-        add_option(s, axis, (Option){-1, -1, false, PLACE_WHOLE});
+        add_option(s, axis, (AxisOption){-1, -1, false, PLACE_WHOLE});
         return;
     }
     for (int i = 0; i < space->n_index; i++) {
@@ -108,10 +108,10 @@ static void list_options(Strategies *s, int axis)
         if (space->index[i].role == ROLE_REDUCE)
             add_sums(s, axis, i, -1);
         else
-            add_option(s, axis, (Option){i, -1, false, PLACE_WHOLE});
+            add_option(s, axis, (AxisOption){i, -1, false, PLACE_WHOLE});
     }
     if (!s->hlo->always_cut)
-        add_option(s, axis, (Option){-1, -1, false, PLACE_WHOLE});
+        add_option(s, axis, (AxisOption){-1, -1, false, PLACE_WHOLE});
     bool together = false;
     for (int t = 0; t < space->n_inputs && t < X_MAX; t++) {
         together = together || space->operand[t].linear == LINEAR_TOGETHER;
@@ -126,7 +126,7 @@ static void list_options(Strategies *s, int axis)
 
 /* Whether the index dims before `at` in the dim are cut to single elements by the axes before
  * `axis`, and those after it not cut by them: only then is the cut a cut of the dim. */
-static bool in_order(const Strategies *s, const DimFactors *dim, int at, int axis)
+static bool in_order(const OpStrategies *s, const DimFactors *dim, int at, int axis)
 {
     for (int k = 0; k < dim->n; k++) {
         double parts = 1;
@@ -141,7 +141,7 @@ static bool in_order(const Strategies *s, const DimFactors *dim, int at, int axi
 }
 
 /* False if a cut of an index dim is no cut of the operand's dim. */
-static bool project(const Strategies *s, int operand, AlpaLayout *out)
+static bool project(const OpStrategies *s, int operand, AlpaLayout *out)
 {
     const Operand *o = &s->hlo->space->operand[operand];
     for (int a = 0; a < s->mesh->n_axes; a++) {
@@ -162,7 +162,7 @@ static bool project(const Strategies *s, int operand, AlpaLayout *out)
     return is_possible(s->mesh, &o->shape, out);
 }
 
-static double sums_cost(const Strategies *s, const AlpaLayout *made)
+static double sums_cost(const OpStrategies *s, const AlpaLayout *made)
 {
     double bytes = alpa_bytes(&opspace_output(s->hlo->space, 0)->shape), sum = 0;
     for (int a = 0; a < s->mesh->n_axes; a++) {
@@ -176,7 +176,7 @@ static double sums_cost(const Strategies *s, const AlpaLayout *made)
     return sum;
 }
 
-static void keep_cheapest(Strategies *s, const AlpaStrategy *strategy)
+static void keep_cheapest(OpStrategies *s, const AlpaStrategy *strategy)
 {
     int n_inputs = s->hlo->space->n_inputs;
     for (int i = 0; i < s->out->n; i++) {
@@ -193,7 +193,7 @@ static void keep_cheapest(Strategies *s, const AlpaStrategy *strategy)
 }
 
 /* Every axis has its option: the strategy that they are, if they are one. */
-static void try_strategy(Strategies *s)
+static void try_strategy(OpStrategies *s)
 {
     const OpSpace *space = s->hlo->space;
     AlpaLayout *wanted = arena_array(s->arena, AlpaLayout, space->n_inputs);
@@ -219,7 +219,7 @@ static void try_strategy(Strategies *s)
     keep_cheapest(s, &strategy);
 }
 
-static bool try_all(Strategies *s, Error *err)
+static bool try_all(OpStrategies *s, Error *err)
 {
     double n = 1;
     int place[MESH_AXES_MAX] = {0}, n_axes = s->mesh->n_axes;
@@ -241,7 +241,7 @@ static bool try_all(Strategies *s, Error *err)
 bool alpa_op_strategies(Arena *arena, const Mesh *mesh, const AlpaCosts *costs, const HloSpace *hlo,
                         AlpaStrategies *out, Error *err)
 {
-    Strategies s = {.arena = arena, .mesh = mesh, .costs = costs, .hlo = hlo, .out = out};
+    OpStrategies s = {.arena = arena, .mesh = mesh, .costs = costs, .hlo = hlo, .out = out};
     *out = (AlpaStrategies){0};
     for (int a = 0; a < mesh->n_axes; a++)
         list_options(&s, a);

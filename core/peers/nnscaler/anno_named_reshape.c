@@ -43,16 +43,16 @@ typedef struct {
     const int64_t *dim;
     int at, end;
     Buf *out;
-} Side;
+} NamedSide;
 
-static void skip_ones(Side *side)
+static void skip_ones(NamedSide *side)
 {
     for (; side->at < side->end && side->dim[side->at] == 1; side->at++)
         add_number(1, side->out);
 }
 
 /* The first dims share a letter if one divides the other; all others are sizes. */
-static void group_annos(Side *from, Side *to, char *letter)
+static void group_annos(NamedSide *from, NamedSide *to, char *letter)
 {
     skip_ones(from);
     skip_ones(to);
@@ -77,7 +77,7 @@ static const char *reshape_anno(Arena *arena, const Shape *from, const Shape *to
     int i = 0, j = 0, n_in = (int)from->n_dims, n_out = (int)to->n_dims;
     char letter = 'a';
     while (i < n_in || j < n_out) {
-        Side source = {from->dim, i, i, &in}, target = {to->dim, j, j, &out};
+        NamedSide source = {from->dim, i, i, &in}, target = {to->dim, j, j, &out};
         int64_t p = i < n_in ? from->dim[i++] : 1, q = j < n_out ? to->dim[j++] : 1;
         while (p != q && (i < n_in || j < n_out)) {
             if (i < n_in && (p < q || j == n_out))

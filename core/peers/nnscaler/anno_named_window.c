@@ -5,7 +5,7 @@
 /* One spatial dim of a window. */
 typedef struct {
     int64_t in, kernel, stride, padding, output_padding, dilation;
-} Window;
+} AnnoWindow;
 
 /* ---- reading ---- */
 
@@ -25,7 +25,7 @@ static int64_t of_axis(NamedCall *call, const char *name, int i, int n, int64_t 
 }
 
 /* `padding` may be "same" (keeps the size) or "valid" (none). */
-static int64_t padding_of(NamedCall *call, const Window *window, int i, int n)
+static int64_t padding_of(NamedCall *call, const AnnoWindow *window, int i, int n)
 {
     const Json *padding = named_attr(call, "padding");
     if (!json_is_string(padding))
@@ -39,20 +39,20 @@ static int64_t padding_of(NamedCall *call, const Window *window, int i, int n)
     return 0;
 }
 
-static bool in_range(const Window *window)
+static bool in_range(const AnnoWindow *window)
 {
     const int64_t most = INT64_C(1) << 30;
     return window->in <= most && window->kernel <= most && window->stride > 0 &&
            window->dilation > 0 && window->padding >= 0 && window->padding <= most;
 }
 
-static Window read_window(NamedCall *call, int64_t in, int64_t kernel, int i, int n)
+static AnnoWindow read_window(NamedCall *call, int64_t in, int64_t kernel, int i, int n)
 {
-    Window window = {.in = in,
-                     .kernel = kernel,
-                     .stride = of_axis(call, "stride", i, n, 1),
-                     .dilation = of_axis(call, "dilation", i, n, 1),
-                     .output_padding = of_axis(call, "output_padding", i, n, 0)};
+    AnnoWindow window = {.in = in,
+                         .kernel = kernel,
+                         .stride = of_axis(call, "stride", i, n, 1),
+                         .dilation = of_axis(call, "dilation", i, n, 1),
+                         .output_padding = of_axis(call, "output_padding", i, n, 0)};
     if (!call->failed && in_range(&window))
         window.padding = padding_of(call, &window, i, n);
     if (!in_range(&window))
@@ -61,7 +61,7 @@ static Window read_window(NamedCall *call, int64_t in, int64_t kernel, int i, in
 }
 
 /* Number of windows: (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1 */
-static int64_t out_size(NamedCall *call, const Window *window)
+static int64_t out_size(NamedCall *call, const AnnoWindow *window)
 {
     int64_t room = window->in + 2 * window->padding - window->dilation * (window->kernel - 1) - 1;
     if (call->failed || window->kernel < 1 || room < 0) {
@@ -71,7 +71,7 @@ static int64_t out_size(NamedCall *call, const Window *window)
     return room / window->stride + 1;
 }
 
-static int64_t transposed_size(NamedCall *call, const Window *window)
+static int64_t transposed_size(NamedCall *call, const AnnoWindow *window)
 {
     (void)call;
     return (window->in - 1) * window->stride - 2 * window->padding +
@@ -88,7 +88,7 @@ typedef struct {
 } Conv;
 
 /* n spatial dims; the input may lack the batch. `size` computes a spatial dim of the result. */
-static bool read_conv(NamedCall *call, int n, int64_t (*size)(NamedCall *, const Window *),
+static bool read_conv(NamedCall *call, int n, int64_t (*size)(NamedCall *, const AnnoWindow *),
                       Conv *conv)
 {
     if (!named_rank(call, 0, n + 1, n + 2) || !named_rank(call, 1, n + 2, n + 2))
@@ -101,7 +101,7 @@ static bool read_conv(NamedCall *call, int n, int64_t (*size)(NamedCall *, const
     Buf in = buf_new(call->arena), kernel = buf_new(call->arena), out = buf_new(call->arena);
     for (int i = 0; i < n; i++) {
         int64_t length = input->dim[input->n_dims - n + i];
-        Window window = read_window(call, length, weight->dim[2 + i], i, n);
+        AnnoWindow window = read_window(call, length, weight->dim[2 + i], i, n);
         int64_t places = call->failed ? 0 : size(call, &window);
         if (places < 0)
             named_fail(call, ERROR_INVALID, "the result would have a negative size");
@@ -192,7 +192,7 @@ const char *named_unfold(NamedCall *call)
     int64_t area = 1, places = 1;
     for (int i = 0; i < 2; i++) {
         int64_t kernel = of_axis(call, "kernel_size", i, 2, -1);
-        Window window = read_window(call, size[2 + i], kernel, i, 2);
+        AnnoWindow window = read_window(call, size[2 + i], kernel, i, 2);
         area = named_times(call, area, kernel);
         places = named_times(call, places, out_size(call, &window));
     }

@@ -21,12 +21,12 @@ typedef struct {
     int n_inexpressible; /* cuts that nnScaler cannot express */
     int n_stored;        /* parameters that are gathered at use */
     int n_mixed;         /* modules that one axis shards and another does not */
-} Writing;
+} NnscalerWriting;
 
 /* ---- cuts ---- */
 
 /* The dim that the axis shards, or -1. */
-static int dim_of_axis(const Writing *w, const Sharding *sharding, int axis)
+static int dim_of_axis(const NnscalerWriting *w, const Sharding *sharding, int axis)
 {
     for (int d = 0; d < (int)sharding->n_dims; d++)
         if (cut_atoms(&sharding->dim[d]) & mesh_axis_atoms(w->mesh, axis))
@@ -34,7 +34,7 @@ static int dim_of_axis(const Writing *w, const Sharding *sharding, int axis)
     return -1;
 }
 
-static const Sharding *sharding_at(const Writing *w, int32_t id)
+static const Sharding *sharding_at(const NnscalerWriting *w, int32_t id)
 {
     return shardings_at(w->plan->shardings, id);
 }
@@ -45,7 +45,7 @@ typedef struct {
 } Cuts;
 
 /* Adds the dim of a module's tensor that the axis shards; false if there is none. */
-static bool add_cut(Writing *w, Cuts *cuts, int axis, const char *role, int32_t id)
+static bool add_cut(NnscalerWriting *w, Cuts *cuts, int axis, const char *role, int32_t id)
 {
     const Sharding *sharding = sharding_at(w, id);
     int d = dim_of_axis(w, sharding, axis);
@@ -71,7 +71,7 @@ static bool add_cut(Writing *w, Cuts *cuts, int axis, const char *role, int32_t 
 }
 
 /* True if the axis shards ops of the plan. */
-static bool is_cutting(const Writing *w, int axis)
+static bool is_cutting(const NnscalerWriting *w, int axis)
 {
     AtomSet atoms = mesh_axis_atoms(w->mesh, axis);
     return atoms && !((w->staged | w->units) & atoms);
@@ -80,7 +80,7 @@ static bool is_cutting(const Writing *w, int axis)
 /* Finds the axes of stages and those of scale units: each coordinate computes independently on its
  * part of the inputs; no parameter is sharded by them, nothing is partial over them or moves along
  * them. */
-static void find_units(Writing *w)
+static void find_units(NnscalerWriting *w)
 {
     for (int i = 0; i < w->plan->decided->n_submeshes; i++)
         w->staged |= w->plan->decided->submeshes[i].fixed;
@@ -107,12 +107,12 @@ static void find_units(Writing *w)
     }
 }
 
-static Cuts cuts_new(Writing *w)
+static Cuts cuts_new(NnscalerWriting *w)
 {
     return (Cuts){.text = buf_new(w->arena), .inexpressible = buf_new(w->arena)};
 }
 
-static void push_cuts(Writing *w, Str key, const Cuts *cuts, PythonEntries *out)
+static void push_cuts(NnscalerWriting *w, Str key, const Cuts *cuts, PythonEntries *out)
 {
     const char *comment = cuts->inexpressible.n ? cuts->inexpressible.s : NULL;
     if (cuts->n || comment)
@@ -120,7 +120,7 @@ static void push_cuts(Writing *w, Str key, const Cuts *cuts, PythonEntries *out)
                  (PythonEntry){key, arena_printf(w->arena, "{%s}", cuts->text.s), comment});
 }
 
-static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
+static void add_module(NnscalerWriting *w, const CodeModule *module, PythonEntries *out)
 {
     Cuts cuts = cuts_new(w);
     int32_t made = module->out < 0 ? -1 : w->plan->moved->made[module->out];
@@ -140,7 +140,7 @@ static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
     push_cuts(w, module->path, &cuts, out);
 }
 
-static void add_input(Writing *w, int32_t tensor, PythonEntries *out)
+static void add_input(NnscalerWriting *w, int32_t tensor, PythonEntries *out)
 {
     Cuts cuts = cuts_new(w);
     for (int a = 0; a < w->mesh->n_axes && w->plan->moved->made[tensor] >= 0; a++)
@@ -149,7 +149,7 @@ static void add_input(Writing *w, int32_t tensor, PythonEntries *out)
     push_cuts(w, str_from(tensor_name(w->session->graph, tensor)), &cuts, out);
 }
 
-static void write_cuts(Writing *w, Buf *out, ExportNotes *notes)
+static void write_cuts(NnscalerWriting *w, Buf *out, ExportNotes *notes)
 {
     PythonEntries modules = {0}, inputs = {0};
     CodeModule module;
@@ -169,7 +169,7 @@ static void write_cuts(Writing *w, Buf *out, ExportNotes *notes)
 /* ---- mesh and stages ---- */
 
 /* Devices of the first unit in this part of the mesh, by position in the unit. */
-static void put_devices(const Writing *w, SubMesh part, Buf *out)
+static void put_devices(const NnscalerWriting *w, SubMesh part, Buf *out)
 {
     int64_t place = 0, n = 0;
     buf_putc(out, '[');
@@ -183,7 +183,7 @@ static void put_devices(const Writing *w, SubMesh part, Buf *out)
 }
 
 /* nnScaler numbers ranks unit by unit. */
-static void put_ranks(const Writing *w, Buf *out)
+static void put_ranks(const NnscalerWriting *w, Buf *out)
 {
     int64_t n_units = mesh_atoms_size(w->mesh, w->units), rank = 0;
     bool same = true;
@@ -203,7 +203,7 @@ static void put_ranks(const Writing *w, Buf *out)
 }
 
 /* The outermost module whose first op this is, so that a trace of the module starts at it. */
-static Str module_begun(const Writing *w, int first)
+static Str module_begun(const NnscalerWriting *w, int first)
 {
     const Graph *graph = w->session->graph;
     const int32_t *program = w->session->inferred->program;
@@ -223,7 +223,7 @@ static Str module_begun(const Writing *w, int first)
     return begun;
 }
 
-static void write_stages(const Writing *w, Buf *out)
+static void write_stages(const NnscalerWriting *w, Buf *out)
 {
     const Stages *stages = w->plan->decided->stages;
     int n = stages ? stages->n : 0;
@@ -241,7 +241,7 @@ static void write_stages(const Writing *w, Buf *out)
     buf_printf(out, "\nMICRO_BATCHES = %d\n", plan_micro_batches(w->plan));
 }
 
-static void put_axes(const Writing *w, AtomSet of, Buf *out)
+static void put_axes(const NnscalerWriting *w, AtomSet of, Buf *out)
 {
     int n = 0;
     buf_putc(out, '{');
@@ -254,7 +254,7 @@ static void put_axes(const Writing *w, AtomSet of, Buf *out)
     buf_puts(out, "}");
 }
 
-static void write_mesh(Writing *w, Buf *out)
+static void write_mesh(NnscalerWriting *w, Buf *out)
 {
     AtomSet all = 0;
     find_units(w);
@@ -274,7 +274,7 @@ static void write_mesh(Writing *w, Buf *out)
     buf_puts(out, "  # devices of the plan, by rank of nnScaler\n");
 }
 
-static void write_again(const Writing *w, Buf *out)
+static void write_again(const NnscalerWriting *w, Buf *out)
 {
     Paths again = step_again(w->arena, w->session);
 
@@ -289,7 +289,8 @@ static void write_again(const Writing *w, Buf *out)
 bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
 {
     Arena *arena = arena_new();
-    Writing w = {.arena = arena, .session = session, .plan = session->plan, .mesh = session->mesh};
+    NnscalerWriting w = {
+        .arena = arena, .session = session, .plan = session->plan, .mesh = session->mesh};
     (void)err;
     python_title(session, "nnScaler 0.9", out);
     buf_puts(out, nnscaler_head_text);
@@ -337,7 +338,8 @@ void nnscaler_step(const Session *model, const Session *step, Buf *top, Buf *fil
     Arena *arena = arena_new();
     StepValues values = step_values(arena, model, step);
     const Parallel *parallel = &values.parallel;
-    Writing w = {.arena = arena, .session = model, .plan = model->plan, .mesh = model->mesh};
+    NnscalerWriting w = {
+        .arena = arena, .session = model, .plan = model->plan, .mesh = model->mesh};
     const char *unsaid[4];
     int n = 0;
 

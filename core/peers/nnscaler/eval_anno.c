@@ -16,7 +16,7 @@ typedef struct {
     bool named;        /* the candidates come from the operator's name */
     const Json *attrs; /* NULL if not given */
     AnnoMatch match;
-} Request;
+} AnnoRequest;
 
 /* ---- writing ---- */
 
@@ -79,7 +79,7 @@ static Json *json_shape(const Shape *shape)
 
 /* ---- reading ---- */
 
-static bool read_inputs(Request *request, const Json *list, Error *err)
+static bool read_inputs(AnnoRequest *request, const Json *list, Error *err)
 {
     if (list && !json_is_array(list))
         return error_set(err, "`inputs` must be a list");
@@ -97,7 +97,7 @@ static bool read_inputs(Request *request, const Json *list, Error *err)
     return true;
 }
 
-static void read_args(Request *request)
+static void read_args(AnnoRequest *request)
 {
     request->n_args = json_size(request->attrs);
     request->arg = arena_array(request->arena, AnnoArg, request->n_args);
@@ -110,7 +110,7 @@ static void read_args(Request *request)
     }
 }
 
-static bool read_candidate(Request *request, int i, Str text, Error *err)
+static bool read_candidate(AnnoRequest *request, int i, Str text, Error *err)
 {
     Source source = {"annos", text};
     request->candidate[i] = anno_parse(request->arena, &source, err);
@@ -118,7 +118,7 @@ static bool read_candidate(Request *request, int i, Str text, Error *err)
 }
 
 /* The candidates of a named operator; returns how many, or -1. */
-static int find_candidates(const Request *request, const Json *json, const char *const **out,
+static int find_candidates(const AnnoRequest *request, const Json *json, const char *const **out,
                            Error *err)
 {
     if (str_eq(json_str(json_get(json, "system"), ""), STR("nnscaler")))
@@ -136,7 +136,7 @@ static int find_candidates(const Request *request, const Json *json, const char 
     return n;
 }
 
-static bool read_candidates(Request *request, const Json *json, Error *err)
+static bool read_candidates(AnnoRequest *request, const Json *json, Error *err)
 {
     const Json *annos = json_get(json, "annos");
     const char *const *text = NULL;
@@ -152,9 +152,9 @@ static bool read_candidates(Request *request, const Json *json, Error *err)
     return true;
 }
 
-static bool read_request(Request *request, Arena *arena, const Json *json, Error *err)
+static bool read_request(AnnoRequest *request, Arena *arena, const Json *json, Error *err)
 {
-    *request = (Request){
+    *request = (AnnoRequest){
         .arena = arena, .op = json_str(json_get(json, "op"), ""), .attrs = json_get(json, "attrs")};
     if (!read_inputs(request, json_get(json, "inputs"), err))
         return false;
@@ -207,7 +207,7 @@ static bool eval_parse(Arena *arena, const Json *json, Json *answer, Error *err)
 
 static bool eval_infer(Arena *arena, const Json *json, Json *answer, Error *err)
 {
-    Request request;
+    AnnoRequest request;
     if (!read_request(&request, arena, json, err))
         return false;
     const Anno *anno = request.match.anno;
@@ -247,7 +247,7 @@ static Json *json_pieces(const AnnoPartition *partition, int64_t piece, int from
 }
 
 /* The attributes of a piece of the op. */
-static Json *piece_attrs(const Request *request, const AnnoPartition *partition,
+static Json *piece_attrs(const AnnoRequest *request, const AnnoPartition *partition,
                          const AnnoArg *args)
 {
     Json *attrs = request->attrs ? json_copy(request->attrs) : json_object();
@@ -265,7 +265,7 @@ static Json *piece_attrs(const Request *request, const AnnoPartition *partition,
 
 static bool eval_partition(Arena *arena, const Json *json, Json *answer, Error *err)
 {
-    Request request;
+    AnnoRequest request;
     AnnoPartition partition;
     if (!read_request(&request, arena, json, err))
         return false;

@@ -11,7 +11,7 @@ enum { TRIES_MAX = 20000 };
 typedef struct {
     Rvd rvd;
     int32_t *slot;
-} Placed;
+} RvdPlaced;
 
 /* The devices of one side, and the contents of its last layout: goal[slot] is the cell's number
  * without its replica. */
@@ -21,7 +21,7 @@ typedef struct {
     const int32_t *device;
     const int32_t *goal;
     int n_tries;
-} Side;
+} RvdSide;
 
 /* ---- cells ---- */
 
@@ -49,7 +49,7 @@ static int64_t reordered(int64_t part, int64_t n_parts, int64_t k)
 
 /* One step within a set. Cell by cell: `to` gets its devices, and `groups`, unless NULL, the rows
  * of devices that work together, in the order of their parts. order: 1, or the k of reordered(). */
-static void move_cells(const Placed *from, int64_t order, Placed *to, int32_t *groups)
+static void move_cells(const RvdPlaced *from, int64_t order, RvdPlaced *to, int32_t *groups)
 {
     int shrinks, grows;
     rvd_kind(&from->rvd, &to->rvd, false, &shrinks, &grows);
@@ -72,14 +72,14 @@ static void move_cells(const Placed *from, int64_t order, Placed *to, int32_t *g
     }
 }
 
-static Placed new_placed(Arena *arena, const Rvd *rvd)
+static RvdPlaced new_placed(Arena *arena, const Rvd *rvd)
 {
-    return (Placed){*rvd, arena_array(arena, int32_t, rvd_devices(rvd))};
+    return (RvdPlaced){*rvd, arena_array(arena, int32_t, rvd_devices(rvd))};
 }
 
-static Placed placed_in_order(Arena *arena, const Rvd *rvd)
+static RvdPlaced placed_in_order(Arena *arena, const Rvd *rvd)
 {
-    Placed placed = new_placed(arena, rvd);
+    RvdPlaced placed = new_placed(arena, rvd);
     for (int32_t i = 0; i < rvd_devices(rvd); i++)
         placed.slot[i] = i;
     return placed;
@@ -88,7 +88,7 @@ static Placed placed_in_order(Arena *arena, const Rvd *rvd)
 /* ---- alignment ---- */
 
 /* True if all devices hold the goal's contents, whichever replica. */
-static bool is_aligned(const Side *side, const Placed *placed)
+static bool is_aligned(const RvdSide *side, const RvdPlaced *placed)
 {
     int32_t n_contents = (int32_t)(rvd_devices(&placed->rvd) / placed->rvd.at[0]);
     for (int32_t cell = 0; cell < side->n; cell++)
@@ -113,13 +113,13 @@ static bool divides_parts(const Rvd *from, const Rvd *to, int64_t order)
 }
 
 /* Finds orders[0..n-1) with which the path of n layouts ends in the goal. */
-static bool align(Side *side, const Placed *placed, const Rvd *path, int n, int64_t *orders)
+static bool align(RvdSide *side, const RvdPlaced *placed, const Rvd *path, int n, int64_t *orders)
 {
     if (++side->n_tries > TRIES_MAX)
         return false;
     if (n == 1)
         return is_aligned(side, placed);
-    Placed next = new_placed(side->arena, &path[1]);
+    RvdPlaced next = new_placed(side->arena, &path[1]);
     for (int64_t k = 1; k <= last_order(&path[0], &path[1]); k++) {
         if (!divides_parts(&path[0], &path[1], k))
             continue;
@@ -133,14 +133,14 @@ static bool align(Side *side, const Placed *placed, const Rvd *path, int n, int6
 
 /* Finds devices for the cells of path[0] with which the steps end in the goal: follows the path
  * backward from `placed`, whose layout is path[n - 1], and tries each result. */
-static bool find_entry(Side *side, const Placed *placed, const Rvd *path, int n, int n_path,
-                       Placed *entry, int64_t *orders)
+static bool find_entry(RvdSide *side, const RvdPlaced *placed, const Rvd *path, int n, int n_path,
+                       RvdPlaced *entry, int64_t *orders)
 {
     if (n == 1) {
         *entry = *placed;
         return align(side, placed, path, n_path, orders);
     }
-    Placed before = new_placed(side->arena, &path[n - 2]);
+    RvdPlaced before = new_placed(side->arena, &path[n - 2]);
     for (int64_t k = 1; k <= last_order(&path[n - 1], &path[n - 2]); k++) {
         if (!divides_parts(&path[n - 1], &path[n - 2], k))
             continue;
@@ -173,11 +173,11 @@ static RvdStep *add_step(Steps *steps, const Rvd *from, const Rvd *to, int64_t c
     return step;
 }
 
-static Placed add_step_within(Steps *steps, const Side *side, const Placed *from, const Rvd *to,
-                              int64_t order)
+static RvdPlaced add_step_within(Steps *steps, const RvdSide *side, const RvdPlaced *from,
+                                 const Rvd *to, int64_t order)
 {
     RvdStep *step = add_step(steps, &from->rvd, to, 0);
-    Placed next = new_placed(side->arena, to);
+    RvdPlaced next = new_placed(side->arena, to);
     int32_t *device = arena_array(steps->arena, int32_t, side->n);
     move_cells(from, order, &next, device);
     for (int i = 0; i < side->n; i++)
@@ -190,8 +190,8 @@ static Placed add_step_within(Steps *steps, const Side *side, const Placed *from
 }
 
 /* Steps along a path of n layouts. */
-static Placed follow(Steps *steps, const Side *side, Placed placed, const Rvd *path, int n,
-                     const int64_t *orders)
+static RvdPlaced follow(Steps *steps, const RvdSide *side, RvdPlaced placed, const Rvd *path, int n,
+                        const int64_t *orders)
 {
     for (int i = 0; i + 1 < n; i++)
         placed = add_step_within(steps, side, &placed, &path[i + 1], orders[i]);
@@ -200,7 +200,8 @@ static Placed follow(Steps *steps, const Side *side, Placed placed, const Rvd *p
 
 /* Gathers everything, then slices each device's cell of `to`: the innermost component first, so
  * that groups are contiguous. */
-static void through_replicas(Steps *steps, const Side *side, Placed placed, const Placed *to)
+static void through_replicas(Steps *steps, const RvdSide *side, RvdPlaced placed,
+                             const RvdPlaced *to)
 {
     Rvd next = placed.rvd;
     for (int i = 1; i < next.n; i++) {
@@ -221,14 +222,14 @@ static void through_replicas(Steps *steps, const Side *side, Placed placed, cons
 }
 
 /* Neighbours in the component that changes form a group with the one cell of the other side. */
-static void add_crossing(Steps *steps, const Side *from_side, const Placed *from,
-                         const Side *to_side, const Placed *to)
+static void add_crossing(Steps *steps, const RvdSide *from_side, const RvdPlaced *from,
+                         const RvdSide *to_side, const RvdPlaced *to)
 {
     RvdStep *step = add_step(steps, &from->rvd, &to->rvd, steps->crossing_factor);
     bool down = step->grows < 0;
     int64_t n_from = from_side->n, n_to = to_side->n, n = down ? n_from / n_to : n_to / n_from;
     int changes = down ? step->shrinks : step->grows;
-    const Placed *few = down ? to : from, *many = down ? from : to;
+    const RvdPlaced *few = down ? to : from, *many = down ? from : to;
     step->n_sources = (int)(down && step->kind != RVD_MOVE ? n : 1);
     step->n_targets = (int)(down ? 1 : n);
     step->n_groups = (int)(down ? n_to : n_from);
@@ -329,7 +330,7 @@ static bool check_request(const RvdRequest *request, Error *err)
                       "the tensor is too large to count its elements exactly");
 }
 
-static const int32_t *contents(Arena *arena, const Placed *placed)
+static const int32_t *contents(Arena *arena, const RvdPlaced *placed)
 {
     int32_t n = (int32_t)rvd_devices(&placed->rvd);
     int32_t *goal = arena_array(arena, int32_t, n);
@@ -340,7 +341,7 @@ static const int32_t *contents(Arena *arena, const Placed *placed)
 
 /* ---- answers ---- */
 
-static bool plan_within(Steps *steps, Side *side, const Placed *to, const RvdRequest *request,
+static bool plan_within(Steps *steps, RvdSide *side, const RvdPlaced *to, const RvdRequest *request,
                         Error *err)
 {
     RvdPlan *plan = steps->plan;
@@ -348,7 +349,7 @@ static bool plan_within(Steps *steps, Side *side, const Placed *to, const RvdReq
         return false;
     steps->step = arena_array(steps->arena, RvdStep, plan->n_path + 2 * RVD_PARTS_MAX);
     int64_t *orders = arena_array(side->arena, int64_t, plan->n_path);
-    Placed from = placed_in_order(side->arena, &request->from);
+    RvdPlaced from = placed_in_order(side->arena, &request->from);
     plan->direct = align(side, &from, plan->path, plan->n_path, orders);
     if (plan->direct)
         follow(steps, side, from, plan->path, plan->n_path, orders);
@@ -357,8 +358,8 @@ static bool plan_within(Steps *steps, Side *side, const Placed *to, const RvdReq
     return true;
 }
 
-static bool plan_across(Steps *steps, Side *from_side, Side *to_side, const RvdRequest *request,
-                        Error *err)
+static bool plan_across(Steps *steps, RvdSide *from_side, RvdSide *to_side,
+                        const RvdRequest *request, Error *err)
 {
     RvdPlan *plan = steps->plan;
     if (!rvd_search(steps->arena, steps->shape, &request->from, &request->to,
@@ -370,8 +371,8 @@ static bool plan_across(Steps *steps, Side *from_side, Side *to_side, const RvdR
     int64_t *orders = arena_array(from_side->arena, int64_t, plan->n_path);
     for (int i = 0; i < plan->n_from; i++)
         orders[i] = 1;
-    Placed from = placed_in_order(from_side->arena, &request->from), entry;
-    Placed to = placed_in_order(to_side->arena, &request->to);
+    RvdPlaced from = placed_in_order(from_side->arena, &request->from), entry;
+    RvdPlaced to = placed_in_order(to_side->arena, &request->to);
     from = follow(steps, from_side, from, plan->path, plan->n_from, orders);
     plan->direct = find_entry(to_side, &to, path_to, n_to, n_to, &entry, orders);
     if (!plan->direct)
@@ -389,12 +390,12 @@ static bool plan_across(Steps *steps, Side *from_side, Side *to_side, const RvdR
 static bool plan_request(Steps *steps, Arena *scratch, const RvdRequest *request, Error *err)
 {
     int n_from = (int)rvd_devices(&request->from), n_to = (int)rvd_devices(&request->to);
-    Side from = {.arena = scratch, .n = n_from};
+    RvdSide from = {.arena = scratch, .n = n_from};
     from.device = devices_or_default(scratch, request->from_devices, n_from);
-    Side to = {.arena = scratch, .n = n_to, .device = from.device};
+    RvdSide to = {.arena = scratch, .n = n_to, .device = from.device};
     if (request->to_devices)
         to.device = devices_or_default(scratch, request->to_devices, n_to);
-    Placed target = new_placed(scratch, &request->to);
+    RvdPlaced target = new_placed(scratch, &request->to);
     int n_common = 0;
     for (int i = 0; i < n_to; i++) {
         target.slot[i] = slot_of(from.device, n_from, to.device[i]);
@@ -406,7 +407,7 @@ static bool plan_request(Steps *steps, Arena *scratch, const RvdRequest *request
     }
     if (n_common > 0)
         return error_kind(err, ERROR_UNSUPPORTED, "the two sets of devices overlap only partly");
-    Placed in_order = placed_in_order(scratch, &request->to);
+    RvdPlaced in_order = placed_in_order(scratch, &request->to);
     to.goal = contents(scratch, &in_order);
     steps->crossing_factor = request->async_comm ? 1 : 24;
     return plan_across(steps, &from, &to, request, err);

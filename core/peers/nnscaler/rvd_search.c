@@ -143,10 +143,10 @@ typedef struct {
     Vec(Node) nodes;
     int32_t n_from;
     Heap heap; /* keys: costs, whole numbers */
-} Search;
+} RvdSearch;
 
 /* Appends all layouts of `left` devices whose first i components are those of `rvd`. */
-static bool list_layouts(Search *search, Rvd *rvd, int i, int64_t left)
+static bool list_layouts(RvdSearch *search, Rvd *rvd, int i, int64_t left)
 {
     bool last = i == rvd->n - 1;
     for (int64_t parts = last ? left : 1; parts <= left; parts++) {
@@ -161,7 +161,7 @@ static bool list_layouts(Search *search, Rvd *rvd, int i, int64_t left)
     return search->nodes.n <= RVD_LAYOUTS_MAX;
 }
 
-static bool list_side(Search *search, const Rvd *like, Error *err)
+static bool list_side(RvdSearch *search, const Rvd *like, Error *err)
 {
     Rvd rvd = {.n = like->n};
     return list_layouts(search, &rvd, 0, rvd_devices(like)) ||
@@ -178,7 +178,7 @@ static int compare(const Rvd *a, const Rvd *b)
 }
 
 /* The node of a layout on that side, or -1 if a part does not divide its dim. */
-static int32_t find(const Search *search, const Rvd *rvd, bool of_target)
+static int32_t find(const RvdSearch *search, const Rvd *rvd, bool of_target)
 {
     int32_t lo = of_target ? search->n_from : 0;
     int32_t hi = of_target ? search->nodes.n : search->n_from;
@@ -195,7 +195,7 @@ static int32_t find(const Search *search, const Rvd *rvd, bool of_target)
     return -1;
 }
 
-static void offer(Search *search, int32_t from, const Rvd *to, bool crosses)
+static void offer(RvdSearch *search, int32_t from, const Rvd *to, bool crosses)
 {
     int32_t at = find(search, to, crosses || from >= search->n_from);
     if (at < 0)
@@ -211,7 +211,7 @@ static void offer(Search *search, int32_t from, const Rvd *to, bool crosses)
     heap_push(search->arena, &search->heap, (HeapEntry){(double)cost, at, at});
 }
 
-static void offer_within(Search *search, int32_t at)
+static void offer_within(RvdSearch *search, int32_t at)
 {
     Rvd from = search->nodes.at[at].rvd;
     for (int shrinks = 0; shrinks < from.n; shrinks++)
@@ -225,7 +225,7 @@ static void offer_within(Search *search, int32_t at)
             }
 }
 
-static void offer_across(Search *search, int32_t at)
+static void offer_across(RvdSearch *search, int32_t at)
 {
     Rvd from = search->nodes.at[at].rvd;
     int64_t here = rvd_devices(&from), there = rvd_devices(&search->nodes.at[search->n_from].rvd);
@@ -241,7 +241,7 @@ static void offer_across(Search *search, int32_t at)
     }
 }
 
-static void read_path(const Search *search, int32_t goal, Arena *arena, RvdPlan *out)
+static void read_path(const RvdSearch *search, int32_t goal, Arena *arena, RvdPlan *out)
 {
     int n = 0;
     for (int32_t at = goal; at >= 0; at = search->nodes.at[at].before)
@@ -257,8 +257,8 @@ static void read_path(const Search *search, int32_t goal, Arena *arena, RvdPlan 
     out->cost = search->nodes.at[goal].cost;
 }
 
-static bool search_path(Search *search, const Rvd *from, const Rvd *to, Arena *arena, RvdPlan *out,
-                        Error *err)
+static bool search_path(RvdSearch *search, const Rvd *from, const Rvd *to, Arena *arena,
+                        RvdPlan *out, Error *err)
 {
     bool crosses = search->crossing_factor > 0;
     if (!list_side(search, from, err))
@@ -290,7 +290,7 @@ static bool search_path(Search *search, const Rvd *from, const Rvd *to, Arena *a
 bool rvd_search(Arena *arena, const Shape *shape, const Rvd *from, const Rvd *to,
                 int64_t crossing_factor, RvdPlan *out, Error *err)
 {
-    Search search = {.shape = shape, .crossing_factor = crossing_factor};
+    RvdSearch search = {.shape = shape, .crossing_factor = crossing_factor};
     search.arena = arena_new();
     bool found = search_path(&search, from, to, arena, out, err);
     arena_free(search.arena);

@@ -4,7 +4,7 @@
 typedef struct {
     char letter;     /* split on the dim of this letter; 0: not split */
     uint8_t partial; /* ReduceOp */
-} Place;
+} AxisPlace;
 
 /* The operands to align, and the placement chosen for each axis. */
 typedef struct {
@@ -12,7 +12,7 @@ typedef struct {
     const SpmdOperand *operand;
     int n;
     const char *letters; /* to align */
-    Place chosen[MESH_AXES_MAX];
+    AxisPlace chosen[MESH_AXES_MAX];
 } Alignment;
 
 static bool is_empty(const SpmdTensor *tensor)
@@ -20,9 +20,9 @@ static bool is_empty(const SpmdTensor *tensor)
     return tensor->absent || tensor->shape.n_dims == 0 || tensor->shape.dim[0] == 0;
 }
 
-static Place place_of(const SpmdOperand *operand, int axis)
+static AxisPlace place_of(const SpmdOperand *operand, int axis)
 {
-    Place place = {.partial = operand->tensor->partial[axis]};
+    AxisPlace place = {.partial = operand->tensor->partial[axis]};
     for (int d = 0; d < operand->tensor->n_dims && place.partial == REDUCE_NONE; d++)
         if (spmd_axes_have(&operand->tensor->dim[d], axis))
             place.letter = operand->letters[d];
@@ -31,14 +31,14 @@ static Place place_of(const SpmdOperand *operand, int axis)
 
 /* Returns true when all tensors that count have the same placement on the axis; *out is that
  * placement. */
-static bool agreed(const Alignment *alignment, int axis, Place *out)
+static bool agreed(const Alignment *alignment, int axis, AxisPlace *out)
 {
     bool first = true;
-    *out = (Place){0};
+    *out = (AxisPlace){0};
     for (int i = 0; i < alignment->n; i++) {
         if (is_empty(alignment->operand[i].tensor))
             continue;
-        Place place = place_of(&alignment->operand[i], axis);
+        AxisPlace place = place_of(&alignment->operand[i], axis);
         if (!first && (place.letter != out->letter || place.partial != out->partial))
             return false;
         *out = place;
@@ -112,7 +112,7 @@ static void choose(Alignment *alignment, bool allow_partial)
     const Mesh *mesh = alignment->call->mesh;
     bool differs[MESH_AXES_MAX] = {0};
     for (int axis = 0; axis < mesh->n_axes; axis++) {
-        Place *place = &alignment->chosen[axis];
+        AxisPlace *place = &alignment->chosen[axis];
         differs[axis] = !agreed(alignment, axis, place);
         bool linear = place->partial == REDUCE_SUM || place->partial == REDUCE_AVG;
         if (differs[axis] || !allow_partial || !linear)
@@ -149,7 +149,7 @@ static SpmdAxes axis_order(const Alignment *alignment)
 static void put_axis(const Alignment *alignment, int axis, const char *letters, SpmdTensor *out)
 {
     bool exact = alignment->call->exact;
-    Place place = alignment->chosen[axis];
+    AxisPlace place = alignment->chosen[axis];
     out->partial[axis] = place.partial;
     for (int d = 0; d < out->n_dims; d++) {
         if (letters[d] != place.letter)

@@ -16,13 +16,13 @@ typedef struct {
     CodeValues values;
     int n_inexpressible,
         n_several; /* shardings without placements; values on several parts of the mesh */
-} Writing;
+} PaddleWriting;
 
 /* Paddle's placement for one mesh axis. */
 typedef struct {
     Placement it;
     int order; /* among the axes that shard its dim; -1 if they are in the order of the mesh */
-} Placed;
+} PaddlePlaced;
 
 /* ---- what Paddle can express ---- */
 
@@ -53,7 +53,7 @@ static bool leaves_ranks_out(const Cut *cut, const Mesh *mesh)
     return false;
 }
 
-static bool check_uneven(const Sharding *sharding, const Mesh *mesh, const Placed *placed,
+static bool check_uneven(const Sharding *sharding, const Mesh *mesh, const PaddlePlaced *placed,
                          Error *err)
 {
     for (int d = 0; d < sharding->n_dims; d++) {
@@ -71,7 +71,7 @@ static bool check_uneven(const Sharding *sharding, const Mesh *mesh, const Place
 }
 
 /* Each dim has one digit, sharded by whole axes in any order. */
-static bool place_in_order(const Sharding *sharding, const Mesh *mesh, Placed *placed)
+static bool place_in_order(const Sharding *sharding, const Mesh *mesh, PaddlePlaced *placed)
 {
     for (int d = 0; d < sharding->n_dims; d++) {
         const Cut *cut = &sharding->dim[d];
@@ -91,18 +91,18 @@ static bool place_in_order(const Sharding *sharding, const Mesh *mesh, Placed *p
 }
 
 /* Fails with the reason when no placements express the sharding. */
-static bool place(const Sharding *sharding, const Mesh *mesh, Placed *placed, Error *err)
+static bool place(const Sharding *sharding, const Mesh *mesh, PaddlePlaced *placed, Error *err)
 {
     Placement placements[MESH_AXES_MAX];
     Error why = {0};
     bool expressible = placements_of(sharding, mesh, placements, &why);
     for (int a = 0; a < mesh->n_axes; a++)
-        placed[a] = (Placed){placements[a], -1};
+        placed[a] = (PaddlePlaced){placements[a], -1};
     if (expressible && check_uneven(sharding, mesh, placed, &why))
         return true;
     Sharding cuts = sharding_without_partial(sharding);
     for (int a = 0; a < mesh->n_axes; a++) {
-        placed[a] = (Placed){{.kind = PLACE_REPLICATE, .factor = 1}, -1};
+        placed[a] = (PaddlePlaced){{.kind = PLACE_REPLICATE, .factor = 1}, -1};
         const MeshAxis *axis = &mesh->axes[a];
         ReduceOp reduce = axis->n_atoms ? sharding->partial[axis->atom] : REDUCE_NONE;
         for (int i = 0; i < axis->n_atoms; i++)
@@ -119,7 +119,7 @@ static bool place(const Sharding *sharding, const Mesh *mesh, Placed *placed, Er
 
 /* ---- text ---- */
 
-static void put_placed(const Placed *placed, Buf *out)
+static void put_placed(const PaddlePlaced *placed, Buf *out)
 {
     static const char *const reduce[] = {
         [REDUCE_SUM] = "Sum",   [REDUCE_AVG] = "Avg", [REDUCE_MAX] = "Max", [REDUCE_MIN] = "Min",
@@ -157,11 +157,11 @@ static bool is_given(const Graph *graph, int32_t tensor)
 
 /* Writes "((64, 256), (R, Shard(1)))", None if there are no placements, and "[-1, 1]" as the
  * comment. */
-static void put_placements(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out,
+static void put_placements(PaddleWriting *w, int32_t tensor, const Sharding *sharding, Buf *out,
                            Buf *comment)
 {
     const Shape *shape = inferred_shape(w->session->inferred, tensor);
-    Placed placed[MESH_AXES_MAX];
+    PaddlePlaced placed[MESH_AXES_MAX];
     Error why = {0};
     Buf says = buf_new(w->arena);
     assert(shape); /* because it has a sharding */
@@ -193,7 +193,7 @@ static void put_placements(Writing *w, int32_t tensor, const Sharding *sharding,
 
 /* ---- tables ---- */
 
-static void add(Writing *w, int32_t tensor, int32_t as, PythonEntries *out)
+static void add(PaddleWriting *w, int32_t tensor, int32_t as, PythonEntries *out)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
     if (!w->values.name[tensor] || as < 0 || !inferred_shape(w->session->inferred, tensor))
@@ -204,14 +204,14 @@ static void add(Writing *w, int32_t tensor, int32_t as, PythonEntries *out)
 
 /* The sharding in which an op produces the tensor; -1 if unknown, as for a value of unknown
  * rank. */
-static int32_t made_as(const Writing *w, int32_t tensor)
+static int32_t made_as(const PaddleWriting *w, int32_t tensor)
 {
     int32_t made = w->plan->moved->made[tensor];
     return made >= 0 ? made : w->plan->moved->sharding[tensor];
 }
 
 /* Writes the table of inputs or outputs of the graph, each once. */
-static void put_table(Writing *w, const char *table, const int32_t *tensor, int n, Buf *out)
+static void put_table(PaddleWriting *w, const char *table, const int32_t *tensor, int n, Buf *out)
 {
     PythonEntries entries = {0};
     Intern *seen = intern_new(w->arena);
@@ -224,7 +224,7 @@ static void put_table(Writing *w, const char *table, const int32_t *tensor, int 
 }
 
 /* Lists square matrices that the file stores as [out, in], since their shape does not show it. */
-static void put_out_in(Writing *w, Buf *out)
+static void put_out_in(PaddleWriting *w, Buf *out)
 {
     PythonEntries entries = {0};
     for (int i = 0; i < w->values.n_parameters; i++) {
@@ -237,7 +237,7 @@ static void put_out_in(Writing *w, Buf *out)
     python_dict("OUT_IN", &entries, 0, out);
 }
 
-static void put_made(Writing *w, Buf *out)
+static void put_made(PaddleWriting *w, Buf *out)
 {
     PythonEntries made = {0}, read = {0};
     for (int i = 0; i < w->values.n_made; i++) {
@@ -253,7 +253,7 @@ static void put_made(Writing *w, Buf *out)
 }
 
 /* Lists parameters that all their readers need in another sharding than the stored one. */
-static void put_used(Writing *w, Buf *out)
+static void put_used(PaddleWriting *w, Buf *out)
 {
     PythonEntries used = {0};
     for (int i = 0; i < w->values.n_parameters; i++) {
@@ -268,7 +268,7 @@ static void put_used(Writing *w, Buf *out)
     python_dict("USED", &used, 0, out);
 }
 
-static void put_tables(Writing *w, Buf *out)
+static void put_tables(PaddleWriting *w, Buf *out)
 {
     const Graph *graph = w->session->graph;
     buf_puts(out,
@@ -287,7 +287,7 @@ static void put_tables(Writing *w, Buf *out)
 /* ---- the mesh ---- */
 
 /* "range(8), (2, 4)": the processes, and how many along each axis. */
-static void put_part(const Writing *w, SubMesh part, Buf *out)
+static void put_part(const PaddleWriting *w, SubMesh part, Buf *out)
 {
     python_devices(w->mesh, part, out);
     buf_puts(out, ", (");
@@ -297,7 +297,7 @@ static void put_part(const Writing *w, SubMesh part, Buf *out)
     python_tuple_end(w->mesh->n_axes, out);
 }
 
-static void put_mesh(const Writing *w, Buf *out)
+static void put_mesh(const PaddleWriting *w, Buf *out)
 {
     python_mesh_axes(w->mesh, out);
     buf_puts(out,
@@ -313,7 +313,7 @@ static void put_mesh(const Writing *w, Buf *out)
     buf_puts(out, "}\n");
 }
 
-static void put_on(Writing *w, Buf *out)
+static void put_on(PaddleWriting *w, Buf *out)
 {
     PythonEntries entries = {0};
     w->n_several = python_parts(w->plan, &w->values, w->arena, &entries);
@@ -321,7 +321,7 @@ static void put_on(Writing *w, Buf *out)
     python_dict("ON", &entries, 0, out);
 }
 
-static void put_head(const Writing *w, Buf *out)
+static void put_head(const PaddleWriting *w, Buf *out)
 {
     python_title(w->session, "paddle.distributed", out);
     values_put_unpinned(w->session, "#", out);
@@ -331,11 +331,11 @@ static void put_head(const Writing *w, Buf *out)
 bool paddle_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
 {
     Arena *arena = arena_new();
-    Writing w = {.arena = arena,
-                 .session = session,
-                 .plan = session->plan,
-                 .mesh = session->mesh,
-                 .values = values_of(session, arena)};
+    PaddleWriting w = {.arena = arena,
+                       .session = session,
+                       .plan = session->plan,
+                       .mesh = session->mesh,
+                       .values = values_of(session, arena)};
     (void)err;
     put_head(&w, out);
     put_mesh(&w, out);
@@ -373,8 +373,8 @@ static const char *schedule_mode(const StepValues *values)
     return NULL;
 }
 
-static void put_step_head(const Writing *w, const Session *step, const StepValues *values, Buf *out,
-                          ExportNotes *notes)
+static void put_step_head(const PaddleWriting *w, const Session *step, const StepValues *values,
+                          Buf *out, ExportNotes *notes)
 {
     const char *unsaid[3];
     int n = 0, apart = 0;
@@ -400,7 +400,7 @@ static void put_step_head(const Writing *w, const Session *step, const StepValue
                   unsaid, n, out, notes);
 }
 
-static void put_states(Writing *w, const Session *step, const StepValues *values, Buf *out)
+static void put_states(PaddleWriting *w, const Session *step, const StepValues *values, Buf *out)
 {
     PythonEntries states = {0}, gradients = {0};
 
@@ -426,7 +426,7 @@ static void put_states(Writing *w, const Session *step, const StepValues *values
 void paddle_step(const Session *model, const Session *step, Buf *top, Buf *file, ExportNotes *notes)
 {
     Arena *arena = arena_new();
-    Writing w = {.arena = arena, .session = model, .plan = model->plan, .mesh = model->mesh};
+    PaddleWriting w = {.arena = arena, .session = model, .plan = model->plan, .mesh = model->mesh};
     StepValues values = step_values(arena, model, step);
     const char *mode = schedule_mode(&values);
 

@@ -10,14 +10,14 @@ DimTrans dim_trans_of_dim(int from)
 /* Source dims [from, from_end) and target dims [to, to_end), of equal products. */
 typedef struct {
     int from, from_end, to, to_end;
-} Group;
+} DimGroup;
 
 /* The next group: the fewest dims of both sides with equal products. A 1 on one side alone is its
  * own group; a side that has ended counts as 1. */
-static bool next_group(const Shape *source, const Shape *target, Group *group, Error *err)
+static bool next_group(const Shape *source, const Shape *target, DimGroup *group, Error *err)
 {
     int n = (int)source->n_dims, m = (int)target->n_dims;
-    *group = (Group){group->from_end, group->from_end, group->to_end, group->to_end};
+    *group = (DimGroup){group->from_end, group->from_end, group->to_end, group->to_end};
     int64_t s = group->from < n ? source->dim[group->from_end++] : 1;
     int64_t t = group->to < m ? target->dim[group->to_end++] : 1;
     if (s == 1 && t != 1) {
@@ -40,7 +40,7 @@ static bool next_group(const Shape *source, const Shape *target, Group *group, E
 }
 
 /* Merges the source dims of a group, without those of size 1 if there are others. */
-static DimTrans merged_dims(const Shape *source, const Group *group)
+static DimTrans merged_dims(const Shape *source, const DimGroup *group)
 {
     DimTrans trans = {0};
     bool alone = group->from_end - group->from == 1;
@@ -52,7 +52,7 @@ static DimTrans merged_dims(const Shape *source, const Group *group)
 
 bool dim_trans_of_reshape(const Shape *source, const Shape *target, DimTrans *out, Error *err)
 {
-    Group group = {0};
+    DimGroup group = {0};
     if (shape_elements(source) != shape_elements(target))
         return error_set(err, "the shapes have not as many elements");
     while (group.from_end < source->n_dims || group.to_end < target->n_dims) {

@@ -6,7 +6,7 @@ typedef struct {
     const char *batch_letters;
     SpmdAxes own, k; /* own: m of x, n of y */
     int64_t own_size, k_size;
-} Parts;
+} FactorParts;
 
 static int n_batch(const SpmdTensor *tensor)
 {
@@ -37,9 +37,9 @@ bool product_letters(SpmdCall *call, const Factors *factors, ProductLetters *out
     return true;
 }
 
-static Parts split_parts(const SpmdTensor *tensor, const char *letters)
+static FactorParts split_parts(const SpmdTensor *tensor, const char *letters)
 {
-    Parts parts = {.batch_letters = letters, .own_size = 1, .k_size = 1};
+    FactorParts parts = {.batch_letters = letters, .own_size = 1, .k_size = 1};
     parts.batch.n_dims = n_batch(tensor);
     parts.batch.shape.n_dims = parts.batch.n_dims;
     for (int d = 0; d < tensor->n_dims; d++) {
@@ -68,8 +68,8 @@ static void remove_axes(SpmdCall *call, char loser, SpmdAxes *axes, const SpmdAx
     }
 }
 
-static bool merge_batch(SpmdCall *call, const Parts *x, const Parts *y, SpmdLetters *out,
-                        Error *err)
+static bool merge_batch(SpmdCall *call, const FactorParts *x, const FactorParts *y,
+                        SpmdLetters *out, Error *err)
 {
     Arena *arena = call->arena;
     SpmdOperand operand[] = {
@@ -79,7 +79,8 @@ static bool merge_batch(SpmdCall *call, const Parts *x, const Parts *y, SpmdLett
 }
 
 /* Merges k of both factors without the axes of m and n. */
-static bool merge_k(SpmdCall *call, const Parts *x, const Parts *y, SpmdAxes *out, Error *err)
+static bool merge_k(SpmdCall *call, const FactorParts *x, const FactorParts *y, SpmdAxes *out,
+                    Error *err)
 {
     SpmdTensor of_x = {.n_dims = 1, .shape = {1, {x->k_size}}, .dim = {x->k}};
     SpmdTensor of_y = {.n_dims = 1, .shape = {1, {y->k_size}}, .dim = {y->k}};
@@ -92,7 +93,7 @@ static bool merge_k(SpmdCall *call, const Parts *x, const Parts *y, SpmdAxes *ou
 }
 
 /* An axis of both m and n goes to the larger dim. */
-static void settle_own(SpmdCall *call, Parts *x, Parts *y)
+static void settle_own(SpmdCall *call, FactorParts *x, FactorParts *y)
 {
     SpmdAxes both = {0};
     for (int i = 0; i < x->own.n; i++)
@@ -137,7 +138,8 @@ bool product_of(SpmdCall *call, const Factors *factors, SpmdProduct *out, Error 
     if (!product_letters(call, factors, &out->letters, err))
         return false;
     spmd_trace(call, "letters: %s, %s -> %s", out->letters.x, out->letters.y, out->letters.out);
-    Parts x = split_parts(factors->x, out->letters.x), y = split_parts(factors->y, out->letters.y);
+    FactorParts x = split_parts(factors->x, out->letters.x),
+                y = split_parts(factors->y, out->letters.y);
     if (!merge_batch(call, &x, &y, &merged, err))
         return false;
     for (int letter = 0; letter < SPMD_LETTERS; letter++) {

@@ -336,9 +336,9 @@ typedef struct {
     const char *role; /* "input" */
     int number;
     const SpmdTensor *given, *answer; /* NULL if there is none */
-} Side;
+} ReportSide;
 
-typedef Vec(Side) Sides;
+typedef Vec(ReportSide) Sides;
 
 /* Operands without an answer and outputs that were not given have one side only. */
 static Sides list_rows(const SpmdCall *call, const SpmdTensor *given, int n_inputs, int n_outputs)
@@ -346,22 +346,22 @@ static Sides list_rows(const SpmdCall *call, const SpmdTensor *given, int n_inpu
     Sides rows = {0};
     for (int i = 0; i < n_inputs || (i < call->need.n && !call->need.at[i]->absent); i++)
         vec_push(call->arena, &rows,
-                 (Side){"input", i, i < n_inputs ? &given[i] : NULL,
-                        i < call->need.n ? call->need.at[i] : NULL});
+                 (ReportSide){"input", i, i < n_inputs ? &given[i] : NULL,
+                              i < call->need.n ? call->need.at[i] : NULL});
     for (int o = 0; o < call->out.n || o < n_outputs; o++)
         vec_push(call->arena, &rows,
-                 (Side){"output", o, o < n_outputs ? &given[n_inputs + o] : NULL,
-                        o < call->out.n ? call->out.at[o] : NULL});
+                 (ReportSide){"output", o, o < n_outputs ? &given[n_inputs + o] : NULL,
+                              o < call->out.n ? call->out.at[o] : NULL});
     return rows;
 }
 
 /* True when the rule read the given mapping. */
-static bool is_read(const SpmdCall *call, const Side *row)
+static bool is_read(const SpmdCall *call, const ReportSide *row)
 {
     return row->given && (row->role[0] == 'o') == call->backward;
 }
 
-static bool is_moved(const SpmdCall *call, const Side *row)
+static bool is_moved(const SpmdCall *call, const ReportSide *row)
 {
     return is_read(call, row) && row->answer && !row->given->absent &&
            strcmp(mapping_text(call, row->given), mapping_text(call, row->answer)) != 0;
@@ -395,7 +395,7 @@ static void write_table(RuleQuery *query, const SpmdCall *call, const Sides *row
         {"OPERAND", 0}, {"SHAPE", 0}, {"SRC_DIMS_MAPPING", 0}, {"DST_DIMS_MAPPING", 0}};
     Table *table = table_new(query->arena, columns, 4);
     for (int i = 0; i < rows->n; i++) {
-        const Side *row = &rows->at[i];
+        const ReportSide *row = &rows->at[i];
         table_printf(table, "%s %d", row->role, row->number);
         const SpmdTensor *shaped = row->given ? row->given : row->answer;
         bool known = row->given || (shaped && shaped->shape.n_dims > 0);
@@ -410,7 +410,7 @@ static void write_moves(RuleQuery *query, const SpmdCall *call, const Sides *row
 {
     bool any = false;
     for (int i = 0; i < rows->n; i++) {
-        const Side *row = &rows->at[i];
+        const ReportSide *row = &rows->at[i];
         if (!is_moved(call, row))
             continue;
         any = true;
@@ -452,13 +452,13 @@ static bool is_odd(const SpmdCall *named, const SpmdCall *answered)
 
 /* ---- unread attributes ---- */
 
-typedef Vec(const char *) Texts;
+typedef Vec(const char *) ReportTexts;
 
 /* Attributes of the query that a built-in rule did not read. A rule in Lua gets them all. */
-static Texts unread_attrs(const SpmdCall *call)
+static ReportTexts unread_attrs(const SpmdCall *call)
 {
     const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
-    Texts out = {0};
+    ReportTexts out = {0};
     for (int i = 0; i < attrs->n && !call->rule->context; i++) {
         const char *name = names_text(call->graph->names, attrs->at[i].name);
         if (!str_has_word(buf_str(call->reads), str_from(name)))
@@ -469,7 +469,7 @@ static Texts unread_attrs(const SpmdCall *call)
 
 static void write_unread(RuleQuery *query, const SpmdCall *call)
 {
-    Texts unread = unread_attrs(call);
+    ReportTexts unread = unread_attrs(call);
     for (int i = 0; i < unread.n; i++)
         buf_printf(query->out, "the rule does not read '%s': it reads %s\n", unread.at[i],
                    call->reads->n > 0 ? call->reads->s : "no attribute");
@@ -477,7 +477,7 @@ static void write_unread(RuleQuery *query, const SpmdCall *call)
 
 static Json *unread_json(const SpmdCall *call)
 {
-    Texts unread = unread_attrs(call);
+    ReportTexts unread = unread_attrs(call);
     Json *out = json_array();
     for (int i = 0; i < unread.n; i++)
         json_add(out, json_from_str(str_from(unread.at[i])));
@@ -494,7 +494,7 @@ static Json *side_json(const SpmdTensor *tensor)
     return side;
 }
 
-static Json *operand_json(const SpmdCall *call, const Side *row)
+static Json *operand_json(const SpmdCall *call, const ReportSide *row)
 {
     Json *out = json_object();
     bool known = row->given && !row->given->absent;

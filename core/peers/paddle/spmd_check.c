@@ -12,7 +12,7 @@ typedef struct {
     int n_asked; /* outputs that a backward rule is asked about: the first ones */
     int n_answers;
     Error refusal; /* the first */
-} Check;
+} SpmdCheck;
 
 /* ---- the mappings to try ---- */
 
@@ -42,7 +42,7 @@ static void choose(SpmdTensor *tensor, int axis, int choice)
 }
 
 /* The operands with given mappings: inputs, or outputs if backward. */
-static SpmdTensor *given_operands(const Check *check, int *n)
+static SpmdTensor *given_operands(const SpmdCheck *check, int *n)
 {
     *n = check->asked.backward ? check->n_asked : check->n_inputs;
     return check->asked.backward ? check->given + check->n_inputs : check->given;
@@ -63,7 +63,7 @@ static bool has_one_reduction(const SpmdTensor *tensor)
 
 /* False for mappings the rule does not support: lists for a rule without SPMD_LISTS, mixed
  * reductions. */
-static bool is_supported(const Check *check)
+static bool is_supported(const SpmdCheck *check)
 {
     bool lists = check->claim->rule->flags & SPMD_LISTS;
     int n;
@@ -78,7 +78,7 @@ static bool is_supported(const Check *check)
     return true;
 }
 
-static int64_t count_mappings(const Check *check)
+static int64_t count_mappings(const SpmdCheck *check)
 {
     int64_t product = 1;
     int n;
@@ -91,7 +91,7 @@ static int64_t count_mappings(const Check *check)
     return product;
 }
 
-static void set_mappings(Check *check, int64_t mapping_id)
+static void set_mappings(SpmdCheck *check, int64_t mapping_id)
 {
     int n;
     SpmdTensor *tensor = given_operands(check, &n);
@@ -178,7 +178,7 @@ static SpmdTensor before_slices(const SpmdCall *asked, const SpmdTensor *out)
     return made;
 }
 
-static bool answer_shardings(Check *check, const char **wrong)
+static bool answer_shardings(SpmdCheck *check, const char **wrong)
 {
     const SpmdCall *asked = &check->asked;
     LayoutCheck *layouts = &check->layouts;
@@ -206,7 +206,7 @@ static void list_tensors(const SpmdCall *asked, SpmdTensor *const *tensor, int n
         buf_printf(out, "%s%s", i ? ", " : "", spmd_show(asked, tensor[i]));
 }
 
-static void blame(Check *check)
+static void blame(SpmdCheck *check)
 {
     const SpmdCall *asked = &check->asked;
     Buf claim = buf_new(check->arena);
@@ -221,7 +221,7 @@ static void blame(Check *check)
 }
 
 /* Returns false if the answer is wrong. */
-static bool try_mapping(Check *check, int64_t mapping_id)
+static bool try_mapping(SpmdCheck *check, int64_t mapping_id)
 {
     Error refusal = {0};
     const char *wrong;
@@ -251,7 +251,7 @@ static bool try_mapping(Check *check, int64_t mapping_id)
 
 /* ---- all of it ---- */
 
-static bool try_all(Check *check)
+static bool try_all(SpmdCheck *check)
 {
     static const char *const meshes[] = {"x=2", "x=3", "x=2,y=2", "x=2,y=3"};
     for (size_t m = 0; m < sizeof meshes / sizeof *meshes; m++) {
@@ -266,7 +266,7 @@ static bool try_all(Check *check)
     return true;
 }
 
-static bool try_forms(Check *check)
+static bool try_forms(SpmdCheck *check)
 {
     const SpmdRule *rule = check->claim->rule;
     bool forward = check->claim->forward;
@@ -289,7 +289,7 @@ static SpmdTensor tensor_of(Shape shape)
                         .shape = shape.n_dims < 0 ? (Shape){0} : shape};
 }
 
-static void set_up(Check *check, const SystemCall *call)
+static void set_up(SpmdCheck *check, const SystemCall *call)
 {
     check->n_inputs = call->n_inputs;
     check->n_outputs = call->n_outputs;
@@ -307,7 +307,7 @@ static void set_up(Check *check, const SystemCall *call)
 bool spmd_check(Arena *arena, const Registry *registry, const SpmdClaim *claim,
                 const SystemCall *call, RuleProof *out, Error *err)
 {
-    Check check = {.arena = arena, .claim = claim};
+    SpmdCheck check = {.arena = arena, .claim = claim};
     bool ok = layout_check_open(arena, registry, call, out, &check.layouts, err);
     if (ok) {
         set_up(&check, call);

@@ -145,14 +145,14 @@ typedef struct {
     AxisList axes;
     double size;    /* sum over the tensors that have it */
     int64_t shards; /* shards it adds, as last counted */
-} Candidate;
+} FactorCandidate;
 
 typedef struct {
     const FactorProjection *projection;
     AxisList *by_factor;
     bool
         *waits; /* [factor][factor]: the first is minor to the second, which is not fully sharded */
-    Vec(Candidate) candidates;
+    Vec(FactorCandidate) candidates;
 } Greedy;
 
 static void add_candidate(Greedy *greedy, Arena *arena, int factor, const AxisList *axes)
@@ -161,7 +161,7 @@ static void add_candidate(Greedy *greedy, Arena *arena, int factor, const AxisLi
         if (greedy->candidates.at[i].factor == factor &&
             axis_list_equal(&greedy->candidates.at[i].axes, axes))
             return;
-    vec_push(arena, &greedy->candidates, (Candidate){factor, *axes, 0, axis_list_size(axes)});
+    vec_push(arena, &greedy->candidates, (FactorCandidate){factor, *axes, 0, axis_list_size(axes)});
 }
 
 static void find_candidates(Greedy *greedy, Arena *arena, const double *size)
@@ -175,7 +175,7 @@ static void find_candidates(Greedy *greedy, Arena *arena, const double *size)
         }
     for (int i = 0; i < greedy->candidates.n; i++)
         for (int t = 0; t < tensor_count(rule); t++) {
-            Candidate *candidate = &greedy->candidates.at[i];
+            FactorCandidate *candidate = &greedy->candidates.at[i];
             const FactorAxes *own = &greedy->projection->tensor[t].factor[candidate->factor];
             if (axis_list_is_prefix(&candidate->axes, &own->axes))
                 candidate->size += size[t];
@@ -218,7 +218,7 @@ static int compare_lists(const Mesh *mesh, const AxisList *a, const AxisList *b)
     return 0;
 }
 
-static bool is_better(const Greedy *greedy, const Candidate *a, const Candidate *b)
+static bool is_better(const Greedy *greedy, const FactorCandidate *a, const FactorCandidate *b)
 {
     const Factor *factor = greedy->projection->rule->factor;
     static const int rank[FACTOR_TYPE_COUNT] = {[FACTOR_PASS_THROUGH] = 3,
@@ -236,11 +236,11 @@ static bool is_better(const Greedy *greedy, const Candidate *a, const Candidate 
     return compare_lists(greedy->projection->mesh, &a->axes, &b->axes) > 0;
 }
 
-static const Candidate *best_candidate(const Greedy *greedy)
+static const FactorCandidate *best_candidate(const Greedy *greedy)
 {
-    const Candidate *best = NULL;
+    const FactorCandidate *best = NULL;
     for (int i = 0; i < greedy->candidates.n; i++) {
-        const Candidate *candidate = &greedy->candidates.at[i];
+        const FactorCandidate *candidate = &greedy->candidates.at[i];
         if (!is_waiting(greedy, candidate->factor) && (!best || is_better(greedy, candidate, best)))
             best = candidate;
     }
@@ -248,7 +248,8 @@ static const Candidate *best_candidate(const Greedy *greedy)
 }
 
 /* Updates a candidate after `accepted` was accepted; returns false if it adds nothing more. */
-static bool update_candidate(const Greedy *greedy, Candidate *candidate, const Candidate *accepted)
+static bool update_candidate(const Greedy *greedy, FactorCandidate *candidate,
+                             const FactorCandidate *accepted)
 {
     const AxisList *had = &greedy->by_factor[candidate->factor];
     candidate->shards = axis_list_size(&candidate->axes);
@@ -262,7 +263,7 @@ static bool update_candidate(const Greedy *greedy, Candidate *candidate, const C
     return !axis_list_equal(&candidate->axes, had);
 }
 
-static void accept_candidate(Greedy *greedy, Candidate accepted)
+static void accept_candidate(Greedy *greedy, FactorCandidate accepted)
 {
     const FactorRule *rule = greedy->projection->rule;
     greedy->by_factor[accepted.factor] = accepted.axes;
@@ -271,7 +272,7 @@ static void accept_candidate(Greedy *greedy, Candidate accepted)
             greedy->waits[f * rule->n_factors + accepted.factor] = false;
     int n = 0;
     for (int i = 0; i < greedy->candidates.n; i++) {
-        Candidate candidate = greedy->candidates.at[i];
+        FactorCandidate candidate = greedy->candidates.at[i];
         if (update_candidate(greedy, &candidate, &accepted))
             greedy->candidates.at[n++] = candidate;
     }
@@ -286,7 +287,7 @@ static void choose_greedily(Arena *arena, const FactorProjection *projection, co
         by_factor[f] = (AxisList){0};
     find_candidates(&greedy, arena, size);
     find_waiting(&greedy, arena);
-    for (const Candidate *best; (best = best_candidate(&greedy));)
+    for (const FactorCandidate *best; (best = best_candidate(&greedy));)
         accept_candidate(&greedy, *best);
 }
 

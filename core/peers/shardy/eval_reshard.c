@@ -32,13 +32,13 @@ typedef struct {
     End from, to;
     double unit; /* bytes of an element */
     double alpha_us, byte_us;
-} Request;
+} ReshardRequest;
 
 /* Parts of axes, major first: each of prime size, none across a border. */
 typedef struct {
     int n;
     AxisRef at[ATOMS_MAX];
-} Parts;
+} MeshParts;
 
 /* ---- reading ---- */
 
@@ -65,7 +65,7 @@ static bool read_end(Arena *arena, const Json *json, const char *key, int n_dims
            tensor_sharding_from_json(out->mesh, n_dims, sharding, &out->sharding, err);
 }
 
-static bool read_numbers(const Json *json, Request *out, Error *err)
+static bool read_numbers(const Json *json, ReshardRequest *out, Error *err)
 {
     const Json *model = json_get(json, "cost_model");
     double bytes = json_real(json_get(json, "bytes"), -1);
@@ -94,7 +94,7 @@ static bool becomes_partial(const AxisList *from, const AxisList *to)
     return false;
 }
 
-static bool read_request(Arena *arena, const Json *json, Request *out, Error *err)
+static bool read_request(Arena *arena, const Json *json, ReshardRequest *out, Error *err)
 {
     if (!json_read_shape(json_get(json, "shape"), &out->shape, err))
         return false;
@@ -132,7 +132,8 @@ static void mark_borders(const AxisList *list, int axis, int64_t *border, int *n
 /* The borders of an axis, ascending from 1 to its size; an error when they do not divide each
  * other.
  */
-static bool axis_borders(const Request *request, int axis, int64_t *border, int *n, Error *err)
+static bool axis_borders(const ReshardRequest *request, int axis, int64_t *border, int *n,
+                         Error *err)
 {
     AxisList whole = {.n = 1, .at = {axis_ref_whole(request->from.mesh, axis)}};
     *n = 0;
@@ -198,7 +199,7 @@ typedef struct {
     } piece[ATOMS_MAX];
 } Pieces;
 
-static bool find_pieces(const Request *request, Pieces *out, Error *err)
+static bool find_pieces(const ReshardRequest *request, Pieces *out, Error *err)
 {
     const Mesh *mesh = request->from.mesh;
     out->n = 0;
@@ -226,9 +227,9 @@ static bool next_pieces(Pieces *pieces)
     return false;
 }
 
-static Parts parts_of(const Pieces *pieces)
+static MeshParts parts_of(const Pieces *pieces)
 {
-    Parts parts = {0};
+    MeshParts parts = {0};
     for (int i = 0; i < pieces->n; i++) {
         int64_t pre = pieces->piece[i].pre;
         for (int k = 0; k < pieces->piece[i].n_primes; k++) {
@@ -243,7 +244,7 @@ static Parts parts_of(const Pieces *pieces)
 /* ---- the space ---- */
 
 /* Appends the parts that a list of axes covers. */
-static int parts_in(const Parts *parts, const AxisList *list, uint8_t *atom)
+static int parts_in(const MeshParts *parts, const AxisList *list, uint8_t *atom)
 {
     int n = 0;
     for (int i = 0; i < list->n; i++)
@@ -253,7 +254,7 @@ static int parts_in(const Parts *parts, const AxisList *list, uint8_t *atom)
     return n;
 }
 
-static void place_end(const Parts *parts, const TensorSharding *sharding, const int *slot,
+static void place_end(const MeshParts *parts, const TensorSharding *sharding, const int *slot,
                       Layout *out)
 {
     uint8_t atom[ATOMS_MAX];
@@ -268,7 +269,7 @@ static void place_end(const Parts *parts, const TensorSharding *sharding, const 
 }
 
 /* Among the dims that neither end shards, the one that the most devices divide, or -1. */
-static int spare_dim(const Request *request)
+static int spare_dim(const ReshardRequest *request)
 {
     int spare = -1;
     int64_t most = 0;
@@ -283,7 +284,7 @@ static int spare_dim(const Request *request)
     return spare;
 }
 
-static void add_slots(const Request *request, Space *space, int *slot)
+static void add_slots(const ReshardRequest *request, Space *space, int *slot)
 {
     int spare = spare_dim(request);
     for (int d = 0; d < request->shape.n_dims; d++) {
@@ -298,7 +299,7 @@ static void add_slots(const Request *request, Space *space, int *slot)
     }
 }
 
-static double alpha_hops(const Request *request, int64_t n)
+static double alpha_hops(const ReshardRequest *request, int64_t n)
 {
     int hops = 0;
     while (((int64_t)1 << hops) < n)
@@ -308,8 +309,8 @@ static double alpha_hops(const Request *request, int64_t n)
 
 /* Context of step_us() and least_us(). */
 typedef struct {
-    const Request *request;
-    Parts parts;
+    const ReshardRequest *request;
+    MeshParts parts;
 } Model;
 
 static double step_us(void *context, StepKind kind, AtomSet atoms, double bytes)
@@ -334,7 +335,7 @@ static double least_us(void *context, int64_t n)
 
 static void make_space(Model *model, Space *out)
 {
-    const Request *request = model->request;
+    const ReshardRequest *request = model->request;
     *out = (Space){.n_dims = (int)request->shape.n_dims, .unit = request->unit, .padded = true};
     out->n_atoms = model->parts.n;
     for (int a = 0; a < out->n_atoms; a++) {
@@ -371,7 +372,7 @@ static void make_space(Model *model, Space *out)
 
 /* ---- answering ---- */
 
-static Json *layout_json(Arena *arena, const Request *request, const Model *model,
+static Json *layout_json(Arena *arena, const ReshardRequest *request, const Model *model,
                          const Space *space, const Layout *layout, const End *end)
 {
     Lists lists;
@@ -406,8 +407,8 @@ static Json *step_json(Arena *arena, const Model *model, StepKind kind, AtomSet 
 }
 
 /* Where nothing is sharded, a slice over no axes changes the mesh. */
-static void add_steps(Arena *arena, const Request *request, const Model *model, const Space *space,
-                      const Route *route, Json *steps)
+static void add_steps(Arena *arena, const ReshardRequest *request, const Model *model,
+                      const Space *space, const Route *route, Json *steps)
 {
     const End *at =
         strcmp(request->from.name, request->to.name) != 0 ? &request->from : &request->to;
@@ -427,7 +428,8 @@ static void add_steps(Arena *arena, const Request *request, const Model *model, 
 }
 
 /* Appends the cheapest steps between two shardings on meshes with the same axes. */
-static bool search_steps(Arena *arena, const Request *request, Json *steps, Route *best, Error *err)
+static bool search_steps(Arena *arena, const ReshardRequest *request, Json *steps, Route *best,
+                         Error *err)
 {
     Pieces pieces;
     if (!find_pieces(request, &pieces, err))
@@ -470,10 +472,12 @@ static End replicated(const End *end)
 
 /* Meshes with different axes have no shards in common that could be moved: the value is gathered on
  * one and sliced on the other. */
-static bool cross_steps(Arena *arena, const Request *request, Json *steps, Route *out, Error *err)
+static bool cross_steps(Arena *arena, const ReshardRequest *request, Json *steps, Route *out,
+                        Error *err)
 {
     const Mesh *from = request->from.mesh, *to = request->to.mesh;
-    Request *gather = arena_make(arena, Request), *slice = arena_make(arena, Request);
+    ReshardRequest *gather = arena_make(arena, ReshardRequest),
+                   *slice = arena_make(arena, ReshardRequest);
     Route gathered, sliced;
     bool moves = !is_replicated(&request->from.sharding) || !is_replicated(&request->to.sharding);
     if (moves && from->n_devices != to->n_devices)
@@ -502,7 +506,7 @@ static bool cross_steps(Arena *arena, const Request *request, Json *steps, Route
 bool eval_reshard(const char *verb, Arena *arena, const Json *json, Json *answer, Error *err)
 {
     (void)verb;
-    Request *request = arena_make(arena, Request);
+    ReshardRequest *request = arena_make(arena, ReshardRequest);
     Route route;
     Json *steps = json_array();
     bool ok = read_request(arena, json, request, err) &&

@@ -266,9 +266,9 @@ typedef struct {
     int n_reported;    /* number of log events reported */
     int pass;
     bool aggressive;
-} Run;
+} ShardyRun;
 
-static const FlowGraph *engine_graph(Run *run)
+static const FlowGraph *engine_graph(ShardyRun *run)
 {
     const ShardyProgram *program = run->program;
     FlowGraph *graph = arena_make(run->arena, FlowGraph);
@@ -295,7 +295,8 @@ static const FlowGraph *engine_graph(Run *run)
     return graph;
 }
 
-static void report_change(Run *run, int op, const int32_t *before, const int32_t *after, int n)
+static void report_change(ShardyRun *run, int op, const int32_t *before, const int32_t *after,
+                          int n)
 {
     Arena *scratch = arena_new();
     const TensorSharding **was = arena_array(scratch, const TensorSharding *, n);
@@ -309,7 +310,7 @@ static void report_change(Run *run, int op, const int32_t *before, const int32_t
 }
 
 /* Reports the events [first, end) of one visit. */
-static void report_visit(Run *run, const FlowLog *log, int first, int end)
+static void report_visit(ShardyRun *run, const FlowLog *log, int first, int end)
 {
     int at = log->events.at[first].op;
     if (at < 0) {
@@ -336,7 +337,7 @@ static void report_visit(Run *run, const FlowLog *log, int first, int end)
     arena_free(scratch);
 }
 
-static void report_events(Run *run)
+static void report_events(ShardyRun *run)
 {
     const FlowLog *log = engine_log(run->engine);
     while (run->seen && run->n_reported < log->events.n) {
@@ -358,7 +359,7 @@ ShardyOp shardy_result_op(const ShardyResult *result)
 }
 
 /* Propagates between the returned tensors and the results of the function. */
-static void pass_results(Run *run, bool aggressive)
+static void pass_results(ShardyRun *run, bool aggressive)
 {
     for (int i = 0; i < run->program->n_results; i++) {
         ShardyResult *result = &run->program->result[i];
@@ -378,7 +379,7 @@ static void pass_results(Run *run, bool aggressive)
     }
 }
 
-static void run_pass(Run *run, int pass, bool aggressive)
+static void run_pass(ShardyRun *run, int pass, bool aggressive)
 {
     run->pass = pass;
     run->aggressive = aggressive;
@@ -388,7 +389,7 @@ static void run_pass(Run *run, int pass, bool aggressive)
     report_events(run);
 }
 
-static void run_passes(Run *run, ShardyMethod method)
+static void run_passes(ShardyRun *run, ShardyMethod method)
 {
     for (int pass = method.op_priorities ? 0 : SHARDY_PASSES - 1; pass < SHARDY_PASSES; pass++)
         for (int aggressive = !method.basic; aggressive <= method.aggressive; aggressive++)
@@ -468,7 +469,7 @@ typedef struct {
     int32_t *tensor, *result; /* initial states */
 } InitialStates;
 
-static int next_priority(Run *run, const InitialStates *given, int after)
+static int next_priority(ShardyRun *run, const InitialStates *given, int after)
 {
     int next = INT32_MAX;
     for (int t = 0; t < run->program->n_tensors; t++)
@@ -479,7 +480,7 @@ static int next_priority(Run *run, const InitialStates *given, int after)
 }
 
 /* hide_priorities() of a state, memoized. */
-static int32_t hidden_state(Run *run, int32_t *known, int32_t state)
+static int32_t hidden_state(ShardyRun *run, int32_t *known, int32_t state)
 {
     if (known[state] == 0) {
         TensorSharding felt = hide_priorities(shardy_at(run->flow, state));
@@ -488,7 +489,7 @@ static int32_t hidden_state(Run *run, int32_t *known, int32_t state)
     return known[state] - 1;
 }
 
-static InitialStates hide_all(Run *run)
+static InitialStates hide_all(ShardyRun *run)
 {
     ShardyProgram *program = run->program;
     InitialStates given = {arena_array(run->arena, int32_t, program->n_tensors),
@@ -505,7 +506,7 @@ static InitialStates hide_all(Run *run)
     return given;
 }
 
-static void reveal_all(Run *run, const InitialStates *given, int priority)
+static void reveal_all(ShardyRun *run, const InitialStates *given, int priority)
 {
     ShardyFlow *flow = run->flow;
     for (int t = 0; t < run->program->n_tensors; t++) {
@@ -530,7 +531,8 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
                 void *context)
 {
     Arena *arena = arena_new();
-    Run run = {.flow = flow, .program = program, .arena = arena, .seen = seen, .context = context};
+    ShardyRun run = {
+        .flow = flow, .program = program, .arena = arena, .seen = seen, .context = context};
     flow->program = program;
     InitialStates given = {0};
     if (method.user_priorities)

@@ -152,19 +152,19 @@ typedef struct {
     int64_t id;
     int number,
         parent; /* groups that share a value are merged into the one with the smaller number */
-} Group;
+} ConstraintGroup;
 
 typedef struct {
-    Vec(Group) groups;
-} Groups;
+    Vec(ConstraintGroup) groups;
+} ConstraintGroups;
 
-static int group_at(Importer *importer, Groups *groups, int64_t id)
+static int group_at(Importer *importer, ConstraintGroups *groups, int64_t id)
 {
     int g = 0;
     while (g < groups->groups.n && groups->groups.at[g].id != id)
         g++;
     if (g == groups->groups.n)
-        vec_push(importer->arena, &groups->groups, (Group){id, -1, g});
+        vec_push(importer->arena, &groups->groups, (ConstraintGroup){id, -1, g});
     while (groups->groups.at[g].parent != g)
         g = groups->groups.at[g].parent;
     return g;
@@ -185,7 +185,7 @@ typedef struct {
     Vec(int) members; /* values, in program order, each once */
 } Members;
 
-static Members members_of(Importer *importer, Groups *groups, int group)
+static Members members_of(Importer *importer, ConstraintGroups *groups, int group)
 {
     Members members = {0};
     for (int i = 0; i < importer->out->order.n; i++) {
@@ -253,7 +253,7 @@ static bool check_members(const Importer *importer, const Members *members)
 }
 
 /* Merges the groups of each value that is in several. */
-static void join_groups(Importer *importer, Groups *groups)
+static void join_groups(Importer *importer, ConstraintGroups *groups)
 {
     int *of = arena_array(importer->arena, int, importer->graph->values.n); /* group + 1 */
     for (int i = 0; i < importer->out->order.n; i++) {
@@ -271,7 +271,7 @@ static void join_groups(Importer *importer, Groups *groups)
 
 bool import_groups(Importer *importer)
 {
-    Groups groups = {0};
+    ConstraintGroups groups = {0};
     join_groups(importer, &groups);
     Members *members = arena_array(importer->arena, Members, groups.groups.n);
     for (int g = 0; g < groups.groups.n; g++) {

@@ -11,16 +11,16 @@ typedef struct {
     bool shaped, op, pending, constrained; /* pending: a sharding was read */
     size_t from, to;                       /* of the sharding */
     size_t used_from, used_to;             /* of dimscope.used; 0: none */
-} MlirValue;
+} PinnedValue;
 
-static Str rest(const MlirValue *w)
+static Str rest(const PinnedValue *w)
 {
     Str text = w->scan->source->text;
     return (Str){text.s + w->scan->at, text.n - w->scan->at};
 }
 
 /* Reads the name after the sign of "%arg0", "@mesh" or "#loc1". */
-static Str read_name(MlirValue *w)
+static Str read_name(PinnedValue *w)
 {
     Str left = rest(w);
     size_t n = 0;
@@ -30,13 +30,13 @@ static Str read_name(MlirValue *w)
     return (Str){left.s, n};
 }
 
-static bool add(MlirValue *w, const Str *names, int n, size_t from, size_t to)
+static bool add(PinnedValue *w, const Str *names, int n, size_t from, size_t to)
 {
     return pins_add(w->text, w->scan, names, n, w->shaped ? &w->shape : NULL, from, to);
 }
 
 /* Finishes a value: adds its sharding under the best name. */
-static bool flush(MlirValue *w)
+static bool flush(PinnedValue *w)
 {
     bool ok = true;
     if (w->pending) {
@@ -56,12 +56,12 @@ static bool flush(MlirValue *w)
             w->text->used = false;
         }
     }
-    *w = (MlirValue){.text = w->text, .scan = w->scan};
+    *w = (PinnedValue){.text = w->text, .scan = w->scan};
     return ok;
 }
 
 /* Reads 8x1024xf32> after "tensor<". An unknown size leaves the shape unknown. */
-static void read_type(MlirValue *w)
+static void read_type(PinnedValue *w)
 {
     Shape shape = {0};
     Str left = rest(w);
@@ -87,7 +87,7 @@ static void read_type(MlirValue *w)
 }
 
 /* Reads what follows '%': an argument, an op's first result, or an operand. */
-static bool read_value_name(MlirValue *w)
+static bool read_value_name(PinnedValue *w)
 {
     Str name = read_name(w);
     Scan ahead = *w->scan;
@@ -112,7 +112,7 @@ static bool read_value_name(MlirValue *w)
 }
 
 /* Notes the text from here to `ends` as the sharding. */
-static bool read_sharding(MlirValue *w, const char *ends)
+static bool read_sharding(PinnedValue *w, const char *ends)
 {
     pins_peek(w->scan);
     size_t from = w->scan->at;
@@ -127,7 +127,7 @@ static bool read_sharding(MlirValue *w, const char *ends)
 }
 
 /* Reads what follows "loc(": "name", #loc1 or something else. */
-static bool read_location(MlirValue *w)
+static bool read_location(PinnedValue *w)
 {
     Str name = {"", 0};
     if (pins_at_string(w->scan)) {
@@ -146,13 +146,13 @@ static bool read_location(MlirValue *w)
     return true;
 }
 
-static bool starts(const MlirValue *w, const char *word)
+static bool starts(const PinnedValue *w, const char *word)
 {
     return str_starts(rest(w), str_from(word));
 }
 
 /* Reads a keyword and its arguments. */
-static bool read_word(MlirValue *w)
+static bool read_word(PinnedValue *w)
 {
     Str word = pins_word(w->scan);
     if (word.n == 0) {
@@ -185,7 +185,7 @@ static bool read_word(MlirValue *w)
     return true;
 }
 
-static bool step(MlirValue *w)
+static bool step(PinnedValue *w)
 {
     char c = rest(w).s[0];
     Str unused;
@@ -224,7 +224,7 @@ static bool step(MlirValue *w)
 /* ---- meshes and location aliases, anywhere in the module ---- */
 
 /* Reads "@mesh = <[..]>" after "sdy.mesh". */
-static bool note_mesh(MlirValue *w)
+static bool note_mesh(PinnedValue *w)
 {
     PinsText *text = w->text;
     if (!pins_accept(w->scan, '@'))
@@ -240,7 +240,7 @@ static bool note_mesh(MlirValue *w)
 }
 
 /* Reads `#loc1 = loc("x")` after '#'. */
-static bool note_location(MlirValue *w)
+static bool note_location(PinnedValue *w)
 {
     Str name = read_name(w);
     PinsMesh holder = {0};
@@ -255,7 +255,7 @@ static bool note_location(MlirValue *w)
 }
 
 /* Reads all meshes and location aliases. */
-static bool note_all(MlirValue *w)
+static bool note_all(PinnedValue *w)
 {
     Str text = w->scan->source->text;
     bool begins = true; /* at the start of a line */
@@ -288,7 +288,7 @@ static bool is_mlir(Str text)
 
 static bool read_mlir(PinsText *text, Scan *scan)
 {
-    MlirValue walk = {.text = text, .scan = scan};
+    PinnedValue walk = {.text = text, .scan = scan};
     text->mlir = true;
     text->aliases = names_new(text->scratch);
     if (!note_all(&walk))

@@ -195,7 +195,7 @@ typedef struct {
     int factor, source;
     int64_t source_size, shards;
     AxisList axes;
-} Candidate;
+} StepCandidate;
 
 static int64_t size_of(const FactorRule *rule, const TensorFactors *tensor)
 {
@@ -207,7 +207,7 @@ static int64_t size_of(const FactorRule *rule, const TensorFactors *tensor)
 }
 
 static void find_source(const FactorStep *step, const FactorProjection *projection,
-                        Candidate *candidate)
+                        StepCandidate *candidate)
 {
     candidate->source = -1;
     candidate->source_size = -1;
@@ -224,7 +224,7 @@ static void find_source(const FactorStep *step, const FactorProjection *projecti
     }
 }
 
-static bool goes_first(const Candidate *a, const Candidate *b)
+static bool goes_first(const StepCandidate *a, const StepCandidate *b)
 {
     if (a->source_size != b->source_size)
         return a->source_size > b->source_size;
@@ -233,13 +233,13 @@ static bool goes_first(const Candidate *a, const Candidate *b)
     return a->source != b->source ? a->source < b->source : a->factor < b->factor;
 }
 
-static Candidate *candidates(Arena *scratch, const FactorStep *step,
-                             const FactorProjection *projection)
+static StepCandidate *candidates(Arena *scratch, const FactorStep *step,
+                                 const FactorProjection *projection)
 {
     int n = step->rule->n_factors;
-    Candidate *sorted = arena_array(scratch, Candidate, n);
+    StepCandidate *sorted = arena_array(scratch, StepCandidate, n);
     for (int f = 0; f < n; f++) {
-        Candidate one = {.factor = f};
+        StepCandidate one = {.factor = f};
         step_agreed(step, projection, f, &one.axes);
         find_source(step, projection, &one);
         one.shards = step->elementwise ? axis_list_size(&one.axes) : 0;
@@ -279,7 +279,7 @@ static void keep_to_results(const FactorStep *step, const FactorProjection *proj
 }
 
 static bool write_tensor(const FactorStep *step, FactorProjection *projection, int t,
-                         const Candidate *sorted)
+                         const StepCandidate *sorted)
 {
     TensorFactors *tensor = &projection->tensor[t];
     bool updated = false;
@@ -303,7 +303,7 @@ static void aggressive(Arena *scratch, const FactorStep *step, FactorProjection 
                        bool *updated)
 {
     int operands = step->rule->n_operands, n = operands + step->rule->n_results;
-    const Candidate *sorted = candidates(scratch, step, projection);
+    const StepCandidate *sorted = candidates(scratch, step, projection);
     for (int t = operands; t < n; t++)
         updated[t] = write_tensor(step, projection, t, sorted);
     for (int t = 0; t < operands; t++)

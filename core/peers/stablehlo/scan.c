@@ -290,11 +290,11 @@ Str mlir_read_location(MlirScan *scan)
 typedef struct {
     const char *name;
     Dtype dtype;
-} Element;
+} ScanElement;
 
 static Dtype element_of(Str name)
 {
-    static const Element rows[] = {
+    static const ScanElement rows[] = {
         {"f32", DT_F32},
         {"bf16", DT_BF16},
         {"i32", DT_I32},

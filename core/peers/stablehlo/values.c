@@ -16,7 +16,7 @@ typedef struct {
     Arena *arena;
     Str function;
     Json *out;
-} Listing;
+} ValueListing;
 
 /* Numbers that unnamed values of a region begin with. */
 typedef struct {
@@ -34,7 +34,8 @@ static void count_name(Str name, Numbering *next)
     *counter = number >= *counter ? number + 1 : *counter;
 }
 
-static Numbering numbers_behind(const Listing *listing, const MlirRegion *region, Numbering outer)
+static Numbering numbers_behind(const ValueListing *listing, const MlirRegion *region,
+                                Numbering outer)
 {
     const MlirTree *tree = listing->tree;
     for (int i = 0; i < region->n_args; i++)
@@ -45,7 +46,7 @@ static Numbering numbers_behind(const Listing *listing, const MlirRegion *region
     return outer;
 }
 
-static void list_value(Listing *listing, int depth, int32_t value, Str op, int64_t number)
+static void list_value(ValueListing *listing, int depth, int32_t value, Str op, int64_t number)
 {
     const MlirValue *v = &listing->tree->values.at[value];
     const MlirType *type = mlir_type_of(listing->tree, value);
@@ -66,7 +67,7 @@ static void list_value(Listing *listing, int depth, int32_t value, Str op, int64
     json_add(listing->out, row);
 }
 
-static void list_region(Listing *listing, const MlirRegion *region, int depth, Numbering outer)
+static void list_region(ValueListing *listing, const MlirRegion *region, int depth, Numbering outer)
 {
     const MlirTree *tree = listing->tree;
     Numbering own = outer, next = numbers_behind(listing, region, outer);
@@ -102,7 +103,7 @@ bool eval_mlir_values(const char *verb, Arena *arena, const Json *request, Json 
     if (!read_source(arena, request, &map, &source, err))
         return false;
     MlirTree *tree = mlir_parse(arena, &source, NULL, err);
-    Listing listing = {tree, arena, STR(""), tree ? json_array() : NULL};
+    ValueListing listing = {tree, arena, STR(""), tree ? json_array() : NULL};
     for (int f = 0; tree && f < tree->functions.n; f++) {
         listing.function = tree->functions.at[f].name;
         if (tree->functions.at[f].region >= 0)

@@ -12,15 +12,15 @@ typedef struct {
     Box *ranges;
     int n;
     Error *err;
-} Request;
+} RangeRequest;
 
-static bool read_range(Request *request, const char *field, Box *out)
+static bool read_range(RangeRequest *request, const char *field, Box *out)
 {
     return form_range(json_get(request->json, field), out, request->err) &&
            range_check(out, request->err);
 }
 
-static bool read_ranges(Request *request)
+static bool read_ranges(RangeRequest *request)
 {
     const Json *list = json_get(request->json, "ranges");
     if (!json_is_array(list))
@@ -36,13 +36,13 @@ static bool read_ranges(Request *request)
     return true;
 }
 
-static bool answer_range(Request *request, const Box *range)
+static bool answer_range(RangeRequest *request, const Box *range)
 {
     json_set(request->answer, "range", json_range(range));
     return true;
 }
 
-static bool answer_ranges(Request *request, const Box *ranges, int n)
+static bool answer_ranges(RangeRequest *request, const Box *ranges, int n)
 {
     Json *list = json_array();
     for (int i = 0; i < n; i++)
@@ -54,7 +54,7 @@ static bool answer_ranges(Request *request, const Box *ranges, int n)
 /* ---- range.make ---- */
 
 /* From two of start, shape and end; from shape alone the range starts at 0. */
-static bool make_range(Request *request, Box *out)
+static bool make_range(RangeRequest *request, Box *out)
 {
     const Json *start = json_get(request->json, "start"), *end = json_get(request->json, "end");
     const Json *shape = json_get(request->json, "shape");
@@ -83,7 +83,7 @@ static bool make_range(Request *request, Box *out)
     return range_check(out, request->err);
 }
 
-static bool range_make(Request *request)
+static bool range_make(RangeRequest *request)
 {
     const Json *text = json_get(request->json, "text");
     int64_t size;
@@ -102,14 +102,14 @@ static bool range_make(Request *request)
 
 /* ---- the other verbs ---- */
 
-static bool bound(Request *request)
+static bool bound(RangeRequest *request)
 {
     Box out;
     return read_ranges(request) && range_bound(request->ranges, request->n, &out, request->err) &&
            answer_range(request, &out);
 }
 
-static bool intersect(Request *request)
+static bool intersect(RangeRequest *request)
 {
     Box out;
     bool any;
@@ -120,14 +120,14 @@ static bool intersect(Request *request)
     return true;
 }
 
-static bool product(Request *request)
+static bool product(RangeRequest *request)
 {
     Box out;
     return read_ranges(request) && range_product(request->ranges, request->n, &out, request->err) &&
            answer_range(request, &out);
 }
 
-static bool permute(Request *request)
+static bool permute(RangeRequest *request)
 {
     Box out;
     int64_t perm[X_MAX];
@@ -138,7 +138,7 @@ static bool permute(Request *request)
            answer_range(request, &out);
 }
 
-static bool split(Request *request)
+static bool split(RangeRequest *request)
 {
     const Json *dim = json_get(request->json, "dim"), *chunk = json_get(request->json, "chunk");
     const Json *chunks = json_get(request->json, "chunks");
@@ -160,7 +160,7 @@ static bool split(Request *request)
 }
 
 /* Lists all points in row-major order. */
-static bool coords(Request *request)
+static bool coords(RangeRequest *request)
 {
     int64_t size;
     Box *range = &request->range;
@@ -179,7 +179,7 @@ static bool coords(Request *request)
     return true;
 }
 
-static bool contains(Request *request)
+static bool contains(RangeRequest *request)
 {
     const Json *point = json_get(request->json, "point");
     int64_t at[X_MAX];
@@ -197,7 +197,7 @@ static bool contains(Request *request)
     return true;
 }
 
-static bool cover(Request *request)
+static bool cover(RangeRequest *request)
 {
     if (!read_range(request, "range", &request->range) || !read_ranges(request) ||
         !range_cover(&request->range, request->ranges, request->n, request->err))
@@ -208,7 +208,7 @@ static bool cover(Request *request)
 
 static const struct {
     const char *verb;
-    bool (*answer)(Request *request);
+    bool (*answer)(RangeRequest *request);
 } verbs[] = {
     {"range.make", range_make}, {"range.bound", bound},       {"range.intersect", intersect},
     {"range.product", product}, {"range.permute", permute},   {"range.split", split},
@@ -218,7 +218,8 @@ static const struct {
 bool eval_range(const char *verb, Arena *arena, const Json *json, Json *answer, Error *err)
 {
     Error own = {0};
-    Request request = {.arena = arena, .json = json, .answer = answer, .err = err ? err : &own};
+    RangeRequest request = {
+        .arena = arena, .json = json, .answer = answer, .err = err ? err : &own};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(verb, verbs[i].verb) == 0)
             return verbs[i].answer(&request);

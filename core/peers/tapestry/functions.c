@@ -8,13 +8,13 @@ typedef struct {
     const PhraseNode *node;
     int n;
     const Datum *arg;
-} Call;
+} FunctionCall;
 
 #define fail(call, ...) node_fail((call)->scope, (call)->node, __VA_ARGS__)
 
 /* ---- arguments ---- */
 
-static bool int_at(const Call *call, int i, int64_t *out)
+static bool int_at(const FunctionCall *call, int i, int64_t *out)
 {
     *out = call->arg[i].number;
     return call->arg[i].kind == DATUM_INT ||
@@ -22,7 +22,7 @@ static bool int_at(const Call *call, int i, int64_t *out)
                 STR_ARG(call->node->name));
 }
 
-static bool list_at(const Call *call, int i, DatumKind of, Datum *out)
+static bool list_at(const FunctionCall *call, int i, DatumKind of, Datum *out)
 {
     *out = call->arg[i];
     bool fits = out->kind == DATUM_LIST;
@@ -32,7 +32,7 @@ static bool list_at(const Call *call, int i, DatumKind of, Datum *out)
                         STR_ARG(call->node->name), of == DATUM_INT ? "numbers" : "lists");
 }
 
-static bool length_at(const Call *call, int i, int64_t *out)
+static bool length_at(const FunctionCall *call, int i, int64_t *out)
 {
     if (!int_at(call, i, out))
         return false;
@@ -42,7 +42,7 @@ static bool length_at(const Call *call, int i, int64_t *out)
 }
 
 /* The arguments as one list: numbers, or a single list of numbers. */
-static bool numbers(const Call *call, Datum *out)
+static bool numbers(const FunctionCall *call, Datum *out)
 {
     if (call->n == 1 && call->arg[0].kind == DATUM_LIST)
         return list_at(call, 0, DATUM_INT, out);
@@ -56,7 +56,7 @@ static bool numbers(const Call *call, Datum *out)
 
 /* ---- making lists ---- */
 
-static bool repeat(const Call *call, int64_t n, Datum value, Datum *out)
+static bool repeat(const FunctionCall *call, int64_t n, Datum value, Datum *out)
 {
     Datum *item = arena_array(call->scope->arena, Datum, n);
     for (int64_t i = 0; i < n; i++)
@@ -65,26 +65,26 @@ static bool repeat(const Call *call, int64_t n, Datum value, Datum *out)
     return true;
 }
 
-static bool fn_ones(const Call *call, Datum *out)
+static bool fn_ones(const FunctionCall *call, Datum *out)
 {
     int64_t n;
     return length_at(call, 0, &n) && repeat(call, n, datum_int(1), out);
 }
 
-static bool fn_zeros(const Call *call, Datum *out)
+static bool fn_zeros(const FunctionCall *call, Datum *out)
 {
     int64_t n;
     return length_at(call, 0, &n) && repeat(call, n, datum_int(0), out);
 }
 
 /* fill(n, value) */
-static bool fn_fill(const Call *call, Datum *out)
+static bool fn_fill(const FunctionCall *call, Datum *out)
 {
     int64_t n;
     return length_at(call, 0, &n) && repeat(call, n, call->arg[1], out);
 }
 
-static bool fn_iota(const Call *call, Datum *out)
+static bool fn_iota(const FunctionCall *call, Datum *out)
 {
     int64_t n;
     if (!length_at(call, 0, &n))
@@ -98,7 +98,7 @@ static bool fn_iota(const Call *call, Datum *out)
 
 /* ---- folds ---- */
 
-static bool fn_len(const Call *call, Datum *out)
+static bool fn_len(const FunctionCall *call, Datum *out)
 {
     if (call->arg[0].kind != DATUM_LIST)
         return fail(call, E_TYPE, "len needs a list");
@@ -106,7 +106,7 @@ static bool fn_len(const Call *call, Datum *out)
     return true;
 }
 
-static bool fold(const Call *call, char op, int64_t start, Datum *out)
+static bool fold(const FunctionCall *call, char op, int64_t start, Datum *out)
 {
     Datum list;
     *out = datum_int(start);
@@ -120,17 +120,17 @@ static bool fold(const Call *call, char op, int64_t start, Datum *out)
     return true;
 }
 
-static bool fn_sum(const Call *call, Datum *out)
+static bool fn_sum(const FunctionCall *call, Datum *out)
 {
     return fold(call, '+', 0, out);
 }
 
-static bool fn_prod(const Call *call, Datum *out)
+static bool fn_prod(const FunctionCall *call, Datum *out)
 {
     return fold(call, '*', 1, out);
 }
 
-static bool extreme(const Call *call, int sign, Datum *out)
+static bool extreme(const FunctionCall *call, int sign, Datum *out)
 {
     Datum list;
     if (!numbers(call, &list))
@@ -144,18 +144,18 @@ static bool extreme(const Call *call, int sign, Datum *out)
     return true;
 }
 
-static bool fn_min(const Call *call, Datum *out)
+static bool fn_min(const FunctionCall *call, Datum *out)
 {
     return extreme(call, -1, out);
 }
 
-static bool fn_max(const Call *call, Datum *out)
+static bool fn_max(const FunctionCall *call, Datum *out)
 {
     return extreme(call, 1, out);
 }
 
 /* Division rounded up: the number of pieces of size b that cover a. */
-static bool fn_cdiv(const Call *call, Datum *out)
+static bool fn_cdiv(const FunctionCall *call, Datum *out)
 {
     int64_t a, b;
     if (!int_at(call, 0, &a) || !int_at(call, 1, &b))
@@ -171,7 +171,7 @@ static bool fn_cdiv(const Call *call, Datum *out)
 
 /* ---- permutations and sums ---- */
 
-static bool fn_inv(const Call *call, Datum *out)
+static bool fn_inv(const FunctionCall *call, Datum *out)
 {
     Datum perm;
     if (!list_at(call, 0, DATUM_INT, &perm))
@@ -191,7 +191,7 @@ static bool fn_inv(const Call *call, Datum *out)
 }
 
 /* Exclusive sum: the start of each piece. */
-static bool fn_cumsum(const Call *call, Datum *out)
+static bool fn_cumsum(const FunctionCall *call, Datum *out)
 {
     Datum list, sum = datum_int(0);
     if (!list_at(call, 0, DATUM_INT, &list))
@@ -209,7 +209,7 @@ static bool fn_cumsum(const Call *call, Datum *out)
 
 /* ---- broadcasting, NumPy's ---- */
 
-static bool join_shape(const Call *call, const Datum *shape, Datum *joined, int n)
+static bool join_shape(const FunctionCall *call, const Datum *shape, Datum *joined, int n)
 {
     for (int d = 0; d < shape->n; d++) {
         const Datum *size = &shape->item[d];
@@ -232,7 +232,7 @@ static bool is_shape(const Datum *list)
 }
 
 /* broadcast(shape, shape, ..), broadcast(list of shapes) */
-static bool fn_broadcast(const Call *call, Datum *out)
+static bool fn_broadcast(const FunctionCall *call, Datum *out)
 {
     Vec(const Datum *) shapes = {0};
     int n = 0;
@@ -262,7 +262,7 @@ static bool fn_broadcast(const Call *call, Datum *out)
 
 /* bcast(coordinates, shape): the last coordinates, one for each dim of the shape; 0 where the dim
  * has size 1. */
-static bool fn_bcast(const Call *call, Datum *out)
+static bool fn_bcast(const FunctionCall *call, Datum *out)
 {
     Datum shape;
     const Datum *from = &call->arg[0];
@@ -283,7 +283,7 @@ static bool fn_bcast(const Call *call, Datum *out)
 static const struct {
     const char *name;
     int n_min, n_max;
-    bool (*run)(const Call *call, Datum *out);
+    bool (*run)(const FunctionCall *call, Datum *out);
 } functions[] = {
     {"ones", 1, 1, fn_ones},
     {"zeros", 1, 1, fn_zeros},
@@ -313,7 +313,7 @@ bool evaluate_call(Scope *scope, const PhraseNode *node, Datum *out)
         for (int k = 0; k < node->n; k++)
             if (!evaluate(scope, node->arg[k], &arg[k]) || !scope_work(scope, node, arg[k].n))
                 return false;
-        Call call = {scope, node, node->n, arg};
+        FunctionCall call = {scope, node, node->n, arg};
         return functions[i].run(&call, out);
     }
     return node_fail(scope, node, E_UNBOUND, "there is no function %.*s", STR_ARG(node->name));

@@ -91,9 +91,9 @@ typedef struct {
     Vec(const PatternItem *) named;
     Vec(Str) index;
     const PatternItem *open_run; /* the run without a length */
-} Check;
+} PatternCheck;
 
-static void note_index(Check *check, const PatternItem *item)
+static void note_index(PatternCheck *check, const PatternItem *item)
 {
     for (int i = 0; i < check->index.n; i++)
         if (str_eq(check->index.at[i], item->index))
@@ -101,7 +101,7 @@ static void note_index(Check *check, const PatternItem *item)
     vec_push(check->arena, &check->index, item->index);
 }
 
-static bool check_item(Check *check, const PatternItem *item, const PatternItem *group)
+static bool check_item(PatternCheck *check, const PatternItem *item, const PatternItem *group)
 {
     if (item->kind == ITEM_RUN && !item->size) {
         if (check->open_run)
@@ -128,7 +128,7 @@ static bool check_item(Check *check, const PatternItem *item, const PatternItem 
     return true;
 }
 
-static bool check_names(Check *check)
+static bool check_names(PatternCheck *check)
 {
     for (int i = 0; i < check->index.n; i++)
         for (int k = 0; k < check->named.n; k++)
@@ -150,7 +150,7 @@ const Pattern *pattern_read(Arena *arena, const char *owner, const char *where, 
         !reader_expect(&reader, '[', "the start of the text") ||
         !read_items(&reader, ']', &items) || !reader_end(&reader))
         return NULL;
-    Check check = {.arena = arena, .phrase = reader.phrase, .err = err};
+    PatternCheck check = {.arena = arena, .phrase = reader.phrase, .err = err};
     for (int i = 0; i < items.n; i++)
         if (!check_item(&check, &items.at[i], NULL))
             return NULL;

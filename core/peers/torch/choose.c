@@ -15,9 +15,9 @@ enum { CANDIDATES_MAX = 1 << 20, SEARCHES_MAX = 1 << 10 };
 /* The kinds of shards that the inputs have, each once. */
 typedef struct {
     Vec(Placement) at;
-} Kinds;
+} ShardKinds;
 
-static void note_kind(Arena *arena, Kinds *kinds, const Placement *placement)
+static void note_kind(Arena *arena, ShardKinds *kinds, const Placement *placement)
 {
     if (!placement_is_shard(placement))
         return;
@@ -29,9 +29,9 @@ static void note_kind(Arena *arena, Kinds *kinds, const Placement *placement)
     vec_push(arena, &kinds->at, kind);
 }
 
-static Kinds kinds_of(const StrategyCall *call)
+static ShardKinds kinds_of(const StrategyCall *call)
 {
-    Kinds kinds = {0};
+    ShardKinds kinds = {0};
     for (int i = 0; i < call->n_inputs; i++)
         for (int axis = 0; call->input[i].placements && axis < call->mesh->n_axes; axis++)
             note_kind(call->arena, &kinds, &call->input[i].placements[axis]);
@@ -93,7 +93,7 @@ static StrategyRows *fill_rows(const StrategyCall *call, const StrategyRows *row
     out->row.at = NULL;
     out->row.n = out->row.room = 0;
     add_replicated(rows, out);
-    Kinds kinds = kinds_of(call);
+    ShardKinds kinds = kinds_of(call);
     const Placement none = {0};
     for (int r = 0; r < rows->row.n; r++) {
         const StrategyCell *row = rows->row.at[r];
@@ -242,24 +242,24 @@ typedef struct {
     int n_cells;     /* number of distinct cells of the tensor in all rows */
     uint16_t *cell;  /* per row: index of its cell */
     Combination *at; /* by cells, axis 0 major */
-} Column;
+} ChoiceColumn;
 
 typedef struct {
     Layouts layouts;
-    Column *column; /* per tensor, outputs first */
+    ChoiceColumn *column; /* per tensor, outputs first */
     bool views;
     int *n_searched; /* how many exact prices were searched (strided shards) */
-} Table;
+} ChoiceTable;
 
 static bool cell_equal(const StrategyCell *a, const StrategyCell *b)
 {
     return a->kind == b->kind && placement_equal(&a->placement, &b->placement);
 }
 
-static Column column_new(const Layouts *layouts, int tensor)
+static ChoiceColumn column_new(const Layouts *layouts, int tensor)
 {
     const StrategyRows *rows = layouts->rows;
-    Column column = {.cell = arena_array(layouts->scratch, uint16_t, rows->row.n)};
+    ChoiceColumn column = {.cell = arena_array(layouts->scratch, uint16_t, rows->row.n)};
     int *first = arena_array(layouts->scratch, int, rows->row.n), n = 1;
     for (int r = 0; r < rows->row.n; r++) {
         int c = 0;
@@ -276,11 +276,12 @@ static Column column_new(const Layouts *layouts, int tensor)
     return column;
 }
 
-static Table table_new(const StrategyCall *call, const StrategyRows *rows, Arena *scratch)
+static ChoiceTable table_new(const StrategyCall *call, const StrategyRows *rows, Arena *scratch)
 {
     int n_tensors = rows->n_outputs + rows->n_inputs;
-    Table table = {layouts_new(call, rows, scratch), arena_array(scratch, Column, n_tensors),
-                   offers_views(call), arena_make(scratch, int)};
+    ChoiceTable table = {layouts_new(call, rows, scratch),
+                         arena_array(scratch, ChoiceColumn, n_tensors), offers_views(call),
+                         arena_make(scratch, int)};
     for (int i = 0; i < n_tensors; i++)
         table.column[i] = column_new(&table.layouts, i);
     return table;
@@ -301,10 +302,10 @@ static void compute_combination(const Layouts *layouts, int tensor, Combination 
                  !is_shardable(&call->input[input].shape, placements, call->mesh);
 }
 
-static Combination *combination_at(const Table *table, int tensor, const uint16_t *row)
+static Combination *combination_at(const ChoiceTable *table, int tensor, const uint16_t *row)
 {
     const Layouts *layouts = &table->layouts;
-    const Column *column = &table->column[tensor];
+    const ChoiceColumn *column = &table->column[tensor];
     int at = 0;
     for (int axis = 0; axis < layouts->call->mesh->n_axes; axis++)
         at = at * column->n_cells + column->cell[row[axis]];
@@ -317,7 +318,7 @@ static Combination *combination_at(const Table *table, int tensor, const uint16_
 }
 
 /* The price of moving an input, or a lower bound of it. */
-static double price_of(const Table *table, int input, const uint16_t *row, bool floor,
+static double price_of(const ChoiceTable *table, int input, const uint16_t *row, bool floor,
                        Combination *found)
 {
     const Layouts *layouts = &table->layouts;
@@ -338,7 +339,7 @@ static double price_of(const Table *table, int input, const uint16_t *row, bool 
 /* ---- one candidate ---- */
 
 /* True if the written tensor keeps its placements. */
-static bool stays(const Table *table, const uint16_t *row)
+static bool stays(const ChoiceTable *table, const uint16_t *row)
 {
     const StrategyRows *rows = table->layouts.rows;
     int input = written_input(rows);
@@ -349,7 +350,7 @@ static bool stays(const Table *table, const uint16_t *row)
            (made->none || made->given);
 }
 
-static bool passes_filter(const Table *table, const uint16_t *row)
+static bool passes_filter(const ChoiceTable *table, const uint16_t *row)
 {
     const Layouts *layouts = &table->layouts;
     const StrategyRows *rows = layouts->rows;
@@ -361,7 +362,7 @@ static bool passes_filter(const Table *table, const uint16_t *row)
     return rows->filter(layouts->call, rows, inputs);
 }
 
-static CandidateWhy check(const Table *table, const uint16_t *row, int *input)
+static CandidateWhy check(const ChoiceTable *table, const uint16_t *row, int *input)
 {
     const StrategyRows *rows = table->layouts.rows;
     for (int i = 0; i < rows->n_outputs + rows->n_inputs; i++) {
@@ -382,7 +383,7 @@ static CandidateWhy check(const Table *table, const uint16_t *row, int *input)
     return passes_filter(table, row) ? CANDIDATE_LEGAL : CANDIDATE_FILTERED;
 }
 
-static bool moves_nothing(const Table *table, const uint16_t *row)
+static bool moves_nothing(const ChoiceTable *table, const uint16_t *row)
 {
     const StrategyCall *call = table->layouts.call;
     bool still = true;
@@ -392,7 +393,7 @@ static bool moves_nothing(const Table *table, const uint16_t *row)
     return still;
 }
 
-static void price(const Table *table, bool floor, StrategyCandidate *candidate)
+static void price(const ChoiceTable *table, bool floor, StrategyCandidate *candidate)
 {
     const StrategyCall *call = table->layouts.call;
     candidate->us = 0;
@@ -444,7 +445,7 @@ static bool count_candidates(const StrategyCall *call, int n_rows, int *n, Error
 /* The last candidate that moves nothing, and the first two of the cheapest ones. */
 typedef struct {
     int still, best, second; /* -1: none */
-} Choice;
+} ShardChoice;
 
 static bool is_better(const StrategyCandidate *candidates, int a, int b)
 {
@@ -452,7 +453,7 @@ static bool is_better(const StrategyCandidate *candidates, int a, int b)
            (candidates[a].us == candidates[b].us && a < b);
 }
 
-static void consider(Choice *choice, const StrategyCandidate *candidates, int i)
+static void consider(ShardChoice *choice, const StrategyCandidate *candidates, int i)
 {
     if (is_better(candidates, i, choice->best)) {
         choice->second = choice->best;
@@ -468,8 +469,8 @@ static bool is_priced(const StrategyCandidate *candidate)
 }
 
 /* Enumerates the candidates with lower bounds of their prices, by which the heap is ordered. */
-static void enumerate(const Table *table, StrategyCandidate *candidates, int n, Choice *choice,
-                      Heap *heap)
+static void enumerate(const ChoiceTable *table, StrategyCandidate *candidates, int n,
+                      ShardChoice *choice, Heap *heap)
 {
     const Layouts *layouts = &table->layouts;
     uint16_t row[MESH_AXES_MAX] = {0};
@@ -486,7 +487,8 @@ static void enumerate(const Table *table, StrategyCandidate *candidates, int n, 
 }
 
 /* Returns false if too many of them are strided. */
-static bool search(const Table *table, StrategyCandidate *candidates, int n, Choice *choice)
+static bool search(const ChoiceTable *table, StrategyCandidate *candidates, int n,
+                   ShardChoice *choice)
 {
     bool best_only = table->layouts.call->best_only;
     Heap heap = {0};
@@ -504,7 +506,7 @@ static bool search(const Table *table, StrategyCandidate *candidates, int n, Cho
 }
 
 /* first_of_equals: candidates that move nothing are not preferred. */
-static void set_choice(const Choice *choice, bool first_of_equals, StrategyAnswer *out)
+static void set_choice(const ShardChoice *choice, bool first_of_equals, StrategyAnswer *out)
 {
     bool still = choice->still >= 0 && !first_of_equals;
     out->chosen = still ? choice->still : choice->best;
@@ -587,8 +589,8 @@ bool strategy_choose(const StrategyCall *call, const StrategyRows *rows, bool fi
         return false;
     StrategyCandidate *candidates = arena_array(call->arena, StrategyCandidate, n);
     Arena *scratch = arena_new();
-    Table table = table_new(call, out->rows, scratch);
-    Choice choice = {-1, -1, -1};
+    ChoiceTable table = table_new(call, out->rows, scratch);
+    ShardChoice choice = {-1, -1, -1};
     bool found = search(&table, candidates, n, &choice);
     arena_free(scratch);
     if (!found)

@@ -297,9 +297,9 @@ static void write_tensors(TorchWriting *w, Buf *out)
 typedef struct {
     Buf text;
     bool any;
-} Style;
+} CodeStyle;
 
-static void put_field(Style *style, const char *name, const char *value, const Buf *comment)
+static void put_field(CodeStyle *style, const char *name, const char *value, const Buf *comment)
 {
     buf_printf(&style->text, "\n    %s=%s,", name, value);
     if (comment->n)
@@ -307,7 +307,7 @@ static void put_field(Style *style, const char *name, const char *value, const B
     style->any = true;
 }
 
-static void add_field(TorchWriting *w, Style *style, const char *name, int32_t tensor,
+static void add_field(TorchWriting *w, CodeStyle *style, const char *name, int32_t tensor,
                       const Sharding *sharding)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
@@ -330,7 +330,7 @@ static int32_t read_by_all_as(const TorchWriting *w, int32_t tensor)
     return all < 0 ? w->plan->moved->sharding[tensor] : all;
 }
 
-static void add_out(TorchWriting *w, Style *style, int32_t tensor)
+static void add_out(TorchWriting *w, CodeStyle *style, int32_t tensor)
 {
     add_field(w, style, "makes", tensor, made_as(w, tensor));
     int32_t gives = read_by_all_as(w, tensor);
@@ -369,7 +369,7 @@ static bool is_copied(const TorchWriting *w, Str path)
 
 static void add_module(TorchWriting *w, const CodeModule *module, PythonEntries *out)
 {
-    Style style = {.text = buf_new(w->arena)};
+    CodeStyle style = {.text = buf_new(w->arena)};
     Buf gathered = buf_new(w->arena), none = buf_new(w->arena);
 
     buf_puts(&style.text, "Placed(");

@@ -23,16 +23,16 @@ typedef struct {
     const char *low;         /* torch's dtype of 16-bit parameters; NULL */
     const char *reduce_type; /* of their gradients */
     const char *schedule;    /* the class of torch that runs the stages; NULL: none */
-} Writer;
+} StylesWriter;
 
 /* ---- what the file needs ---- */
 
-static bool has_plan(const Writer *it, int axis)
+static bool has_plan(const StylesWriter *it, int axis)
 {
     return it->styles.use[axis] == AXIS_TENSOR || it->styles.use[axis] == AXIS_EXPERTS;
 }
 
-static void find_axes(Writer *it)
+static void find_axes(StylesWriter *it)
 {
     const Mesh *mesh = it->w->mesh;
     it->stage_axis = -1;
@@ -59,7 +59,7 @@ static Str unit_of(Str pattern)
     return (Str){0};
 }
 
-static bool has_unit(const Writer *it, Str pattern)
+static bool has_unit(const StylesWriter *it, Str pattern)
 {
     for (int i = 0; i < it->units.n; i++)
         if (str_eq(it->units.at[i].key, pattern))
@@ -67,7 +67,7 @@ static bool has_unit(const Writer *it, Str pattern)
     return false;
 }
 
-static void find_units(Writer *it)
+static void find_units(StylesWriter *it)
 {
     for (int i = 0; i < it->styles.modules.n; i++) {
         Str unit = unit_of(it->styles.modules.at[i].pattern);
@@ -76,7 +76,7 @@ static void find_units(Writer *it)
     }
 }
 
-static void find_types(Writer *it)
+static void find_types(StylesWriter *it)
 {
     const TorchWriting *w = it->w;
     for (int i = 0; i < it->styles.modules.n && !it->low; i++) {
@@ -97,7 +97,7 @@ static void find_types(Writer *it)
 }
 
 /* The module that a recomputed group of ops is, as a pattern; empty if they have none in common. */
-static Str group_pattern(Writer *it, int group)
+static Str group_pattern(StylesWriter *it, int group)
 {
     const Plan *plan = it->w->plan;
     Str common = {0};
@@ -110,7 +110,7 @@ static Str group_pattern(Writer *it, int group)
     return torch_pattern(it->w->arena, common, false);
 }
 
-static void find_recomputed(Writer *it)
+static void find_recomputed(StylesWriter *it)
 {
     if (!it->w->plan->decided->recompute)
         return;
@@ -129,7 +129,7 @@ static void find_recomputed(Writer *it)
 /* ---- the head ---- */
 
 /* Whether an output of the model stays a DTensor, sharded by the classes. */
-static bool gives_logits(const Writer *it)
+static bool gives_logits(const StylesWriter *it)
 {
     const Graph *graph = it->w->graph;
     for (int i = 0; i < it->styles.modules.n; i++)
@@ -145,7 +145,7 @@ static bool gives_logits(const Writer *it)
 }
 
 /* Two all-reduces of torch in place of one of the plan. */
-static void write_added(Writer *it, int axis)
+static void write_added(StylesWriter *it, int axis)
 {
     Str path = str_from(op_path(it->w->graph, it->styles.added[axis]));
     const char *text = arena_printf(
@@ -156,7 +156,7 @@ static void write_added(Writer *it, int axis)
     export_note(it->notes, "%s", text);
 }
 
-static void write_usage(Writer *it)
+static void write_usage(StylesWriter *it)
 {
     const Mesh *mesh = it->w->mesh;
     const char *before = "; a rank gets its own part of the batch along ";
@@ -192,7 +192,7 @@ static void write_usage(Writer *it)
                  "# Experts drop no token, whatever the capacity that the plan counts with.\n");
 }
 
-static void write_mesh(Writer *it)
+static void write_mesh(StylesWriter *it)
 {
     const Mesh *mesh = it->w->mesh;
     Buf shape = buf_new(it->w->arena);
@@ -219,7 +219,7 @@ static bool has_pattern(const StyledModule *m, Str pattern)
 
 /* Whether the model has modules of the pattern that the plan gives no style to: a layer whose
  * mlp is a block of experts has one of the same name. */
-static bool has_others(const Writer *it, Str pattern)
+static bool has_others(const StylesWriter *it, Str pattern)
 {
     for (int i = 0; i < it->styles.blocks.n; i++) {
         const ExpertBlock *block = &it->styles.blocks.at[i];
@@ -232,7 +232,7 @@ static bool has_others(const Writer *it, Str pattern)
     return false;
 }
 
-static bool all_alike(const Writer *it, Str pattern, int axis, const char *style)
+static bool all_alike(const StylesWriter *it, Str pattern, int axis, const char *style)
 {
     if (has_others(it, pattern))
         return false;
@@ -251,7 +251,7 @@ typedef struct {
     Intern *seen; /* keys */
 } AxisPlan;
 
-static void add_style(Writer *it, AxisPlan *plan, const StyledModule *m)
+static void add_style(StylesWriter *it, AxisPlan *plan, const StyledModule *m)
 {
     const char *style = m->style[plan->axis] ? m->style[plan->axis] : m->inputs[plan->axis];
     if (!style)
@@ -266,7 +266,7 @@ static void add_style(Writer *it, AxisPlan *plan, const StyledModule *m)
 }
 
 /* "TP": the plan of an axis. */
-static const char *axis_name(Writer *it, int axis)
+static const char *axis_name(StylesWriter *it, int axis)
 {
     Buf name = buf_new(it->w->arena);
     python_identifier(str_from(it->w->mesh->axes[axis].name), &name);
@@ -275,7 +275,7 @@ static const char *axis_name(Writer *it, int axis)
     return name.s;
 }
 
-static void write_axis(Writer *it, int axis)
+static void write_axis(StylesWriter *it, int axis)
 {
     AxisPlan plan = {.axis = axis, .seen = intern_new(it->w->arena)};
     const StyledModules *modules = &it->styles.modules;
@@ -292,7 +292,7 @@ static void write_axis(Writer *it, int axis)
 
 /* ---- parallelize() ---- */
 
-static void put_mesh(Writer *it, const char *const *axis, int n)
+static void put_mesh(StylesWriter *it, const char *const *axis, int n)
 {
     buf_puts(it->out, "mesh[");
     for (int i = 0; i < n; i++) {
@@ -303,7 +303,7 @@ static void put_mesh(Writer *it, const char *const *axis, int n)
 }
 
 /* An error where the plan has a module that the model lacks, of which torch only warns. */
-static void write_check(Writer *it)
+static void write_check(StylesWriter *it)
 {
     Buf plans = buf_new(it->w->arena);
     for (int a = 0; a < it->w->mesh->n_axes; a++)
@@ -320,7 +320,7 @@ static void write_check(Writer *it)
 
 /* Each style makes a parameter of its own: those that were one become one again. A file without
  * their second names leaves it to the model. */
-static void write_ties(Writer *it)
+static void write_ties(StylesWriter *it)
 {
     const Inferred *inferred = it->w->session->inferred;
     const Graph *graph = inferred->graph;
@@ -343,7 +343,7 @@ static void write_ties(Writer *it)
 }
 
 /* An attribute that the model's code has as a number though the axis shards what it counts. */
-static void write_split_size(Writer *it, const char *axis)
+static void write_split_size(StylesWriter *it, const char *axis)
 {
     buf_puts(it->out, "    for module in model.modules():\n"
                       "        if hasattr(module, \"split_size\"):  # of fused q, k and v\n"
@@ -352,7 +352,7 @@ static void write_split_size(Writer *it, const char *axis)
     buf_puts(it->out, ".size()\n");
 }
 
-static void write_tensor_axes(Writer *it)
+static void write_tensor_axes(StylesWriter *it)
 {
     if (it->stage_axis < 0)
         write_check(it);
@@ -373,14 +373,14 @@ static void write_tensor_axes(Writer *it)
         write_ties(it);
 }
 
-static bool is_of_experts(const Writer *it, const char *axis)
+static bool is_of_experts(const StylesWriter *it, const char *axis)
 {
     return it->styles.use[mesh_find_axis(it->w->mesh, str_from(axis))] == AXIS_EXPERTS;
 }
 
 /* The mesh of copies and shards, as replicate() and fully_shard() take it; that of experts is
  * without the axes that shard them, and may be empty. Returns whether it has shards. */
-static bool put_batch_mesh(Writer *it, bool of_experts, int *n)
+static bool put_batch_mesh(StylesWriter *it, bool of_experts, int *n)
 {
     const char *axes[2 * MESH_AXES_MAX];
     int n_copied = 0;
@@ -400,7 +400,7 @@ static bool put_batch_mesh(Writer *it, bool of_experts, int *n)
 }
 
 /* A gradient of an expert is a sum over tokens of all ranks that share the experts. */
-static void write_experts(Writer *it)
+static void write_experts(StylesWriter *it)
 {
     Buf mesh = buf_new(it->w->arena), *out = it->out;
     int n = 0, first = 0;
@@ -429,7 +429,7 @@ static void write_experts(Writer *it)
 }
 
 /* Arguments of replicate() or fully_shard(); with experts, for which one is another, as a dict. */
-static void write_arguments(Writer *it, Buf *arguments)
+static void write_arguments(StylesWriter *it, Buf *arguments)
 {
     int n;
     Buf *out = it->out;
@@ -457,12 +457,12 @@ static void write_arguments(Writer *it, Buf *arguments)
 }
 
 /* "model.model.layers": those of a unit "model.layers.*". */
-static void put_layers(Writer *it, int unit)
+static void put_layers(StylesWriter *it, int unit)
 {
     python_module(styling_parent(it->units.at[unit].key), it->out);
 }
 
-static void write_batch_axes(Writer *it)
+static void write_batch_axes(StylesWriter *it)
 {
     bool batch = it->n_sharded + it->n_copied > 0;
     const char *call = it->n_sharded ? "fully_shard" : "replicate";
@@ -490,7 +490,7 @@ static void write_batch_axes(Writer *it)
         buf_printf(it->out, "    %s(model, %s)\n", call, arguments.s);
 }
 
-static void write_parallelize(Writer *it)
+static void write_parallelize(StylesWriter *it)
 {
     if (it->n_planned > 0 && it->stage_axis >= 0)
         buf_puts(it->out, torch_present_text);
@@ -537,7 +537,7 @@ static Str whole_of(const StyledModule *m)
 
 /* Modules by stage, and those whose result is added to the first stage's: embeddings of positions,
  * which no argument of the model comes into. */
-static void write_stage_table(Writer *it)
+static void write_stage_table(StylesWriter *it)
 {
     PythonEntries table = {0};
     Intern *seen = intern_new(it->w->arena);
@@ -561,7 +561,7 @@ static void write_stage_table(Writer *it)
 }
 
 /* Whether stage i is on the coordinate that torch gives it: i % g, or of a V i and 2g - 1 - i. */
-static bool stages_lie_as(const Writer *it, bool bent)
+static bool stages_lie_as(const StylesWriter *it, bool bent)
 {
     const Stages *stages = it->w->plan->decided->stages;
     const Mesh *mesh = it->w->mesh;
@@ -577,7 +577,7 @@ static bool stages_lie_as(const Writer *it, bool bent)
 }
 
 /* Fails where modules of several stages have one parameter. */
-static bool stages_are_apart(const Writer *it, Error *err)
+static bool stages_are_apart(const StylesWriter *it, Error *err)
 {
     const Graph *graph = it->w->graph;
     int *stage = arena_array(it->w->arena, int, graph->n_tensors); /* and one */
@@ -595,7 +595,7 @@ static bool stages_are_apart(const Writer *it, Error *err)
     return true;
 }
 
-static bool write_pipeline(Writer *it, Error *err)
+static bool write_pipeline(StylesWriter *it, Error *err)
 {
     const Stages *stages = it->w->plan->decided->stages;
     const Graph *graph = it->w->graph;
@@ -632,7 +632,7 @@ static bool write_pipeline(Writer *it, Error *err)
 
 /* ---- the file ---- */
 
-static void write_classes(Writer *it)
+static void write_classes(StylesWriter *it)
 {
     bool shared = torch_styles_give(&it->styles, "SharedExperts("),
          sent = torch_styles_give(&it->styles, "DispatchedExperts(");
@@ -657,7 +657,7 @@ static void write_classes(Writer *it)
         buf_puts(it->out, torch_dispatched_experts_text);
 }
 
-static bool can_be_written(Writer *it, Error *err)
+static bool can_be_written(StylesWriter *it, Error *err)
 {
     if (it->n_sharded > 1 && it->n_copied > 1)
         return error_set(err, "several axes shard parameters and several replicate them");
@@ -669,7 +669,7 @@ static bool can_be_written(Writer *it, Error *err)
 bool torch_styles_code(TorchWriting *w, Buf *out, ExportNotes *notes, Error *err)
 {
     Buf body = buf_new(w->arena);
-    Writer it = {.w = w, .notes = notes, .out = &body};
+    StylesWriter it = {.w = w, .notes = notes, .out = &body};
     if (!torch_styles(w, &it.styles, err))
         return false;
     find_axes(&it);

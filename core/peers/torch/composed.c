@@ -11,15 +11,15 @@ typedef struct {
     const StrategyCall *call;
     Error *err;
     Vec(StrategyAnswer) parts;
-} Chain;
+} AnswerChain;
 
-static Chain chain_new(const Strategies *strategies, const StrategyCall *call, Error *err)
+static AnswerChain chain_new(const Strategies *strategies, const StrategyCall *call, Error *err)
 {
-    return (Chain){.strategies = strategies, .call = call, .err = err};
+    return (AnswerChain){.strategies = strategies, .call = call, .err = err};
 }
 
 /* Runs an op on tensors. attr: "dim=1", or NULL for the attributes of the whole op. */
-static const StrategyAnswer *run(Chain *chain, const char *op, const char *attr,
+static const StrategyAnswer *run(AnswerChain *chain, const char *op, const char *attr,
                                  const StrategyTensor *input, int n)
 {
     StrategyCall call = *chain->call;
@@ -45,7 +45,7 @@ static const StrategyAnswer *run(Chain *chain, const char *op, const char *attr,
 }
 
 /* Replaces a tensor by a strict view of it in another shape; nothing moves. */
-static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
+static bool view_as(AnswerChain *chain, StrategyTensor *tensor, const Shape *shape)
 {
     TorchView view;
     const StrategyCall *call = chain->call;
@@ -64,7 +64,7 @@ static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
 
 /* Composes the whole answer: the outputs are those of the last part, and each input has the
  * placement that the first part needs that uses it. */
-static bool finish(Chain *chain, const Placement *const *output, int n_outputs,
+static bool finish(AnswerChain *chain, const Placement *const *output, int n_outputs,
                    const Placement *const *fed, StrategyAnswer *out)
 {
     const StrategyCall *call = chain->call;
@@ -100,7 +100,7 @@ static Shape matrix_of(const Shape *shape)
 
 /* The product of x, viewed as a matrix, with a (K,N) matrix and an optional bias, viewed in x's
  * shape again. Fills fed[1], fed[2] for the bias, and fed[0] if x is already a matrix. */
-static bool multiply(Chain *chain, StrategyTensor x, StrategyTensor matrix,
+static bool multiply(AnswerChain *chain, StrategyTensor x, StrategyTensor matrix,
                      const StrategyTensor *bias, const Placement **fed, const Placement **output)
 {
     Shape made = x.shape, flat = matrix_of(&x.shape);
@@ -134,7 +134,7 @@ static bool multiply(Chain *chain, StrategyTensor x, StrategyTensor matrix,
     return true;
 }
 
-static bool transpose(Chain *chain, StrategyTensor *tensor, const Placement **fed)
+static bool transpose(AnswerChain *chain, StrategyTensor *tensor, const Placement **fed)
 {
     const StrategyAnswer *answer = run(chain, "t", NULL, tensor, 1);
     if (!answer)
@@ -163,7 +163,7 @@ static bool linear(const Strategies *strategies, const StrategyCall *call, const
         return false;
     if (call->input[0].shape.n_dims < 2 || call->input[1].shape.n_dims != 2)
         return error_kind(err, ERROR_RANK, "linear needs (.., K) and (N, K)");
-    Chain chain = chain_new(strategies, call, err);
+    AnswerChain chain = chain_new(strategies, call, err);
     const Placement **fed = fed_as_given(call), **output = tensors_new(call, 1);
     StrategyTensor weight = call->input[1];
     const StrategyTensor *bias = strategy_has_input(call, 2) ? &call->input[2] : NULL;
@@ -176,7 +176,8 @@ static bool linear(const Strategies *strategies, const StrategyCall *call, const
 }
 
 /* Lists of matrices: the dims before the last two become one. */
-static bool multiply_lists(Chain *chain, const StrategyTensor *input, const Placement **output)
+static bool multiply_lists(AnswerChain *chain, const StrategyTensor *input,
+                           const Placement **output)
 {
     StrategyTensor list[2] = {input[0], input[1]};
     Shape made = input[0].shape;
@@ -220,7 +221,7 @@ static bool matmul(const Strategies *strategies, const StrategyCall *call, const
     (void)op;
     if (!strategy_need(call, 2, err))
         return false;
-    Chain chain = chain_new(strategies, call, err);
+    AnswerChain chain = chain_new(strategies, call, err);
     const Placement **fed = fed_as_given(call), **output = tensors_new(call, 1);
     const Shape *a = strategy_shape_of(call, 0), *b = strategy_shape_of(call, 1);
     if (a->n_dims == 1 && b->n_dims == 1)
@@ -245,7 +246,7 @@ static bool scaled_mm(const Strategies *strategies, const StrategyCall *call, co
     (void)op;
     if (!strategy_need(call, 4, err))
         return false;
-    Chain chain = chain_new(strategies, call, err);
+    AnswerChain chain = chain_new(strategies, call, err);
     const Placement **fed = fed_as_given(call);
     StrategyTensor input[4] = {call->input[0], call->input[1], call->input[2], call->input[3]};
     bool turns[4] = {false, strategy_int(call, "b_is_transposed", 0) != 0, false,
@@ -269,7 +270,7 @@ static bool nll(const Strategies *strategies, const StrategyCall *call, const St
     (void)op;
     if (!strategy_need(call, 2, err) || call->n_inputs > 3)
         return error_set(err, "%s takes an input, a target and perhaps weights", call->op);
-    Chain chain = chain_new(strategies, call, err);
+    AnswerChain chain = chain_new(strategies, call, err);
     const StrategyAnswer *loss = run(&chain, "nll_loss.rows", NULL, call->input, call->n_inputs);
     return loss && finish(&chain, loss->output, 1, loss->input, out);
 }
@@ -280,7 +281,7 @@ static bool cross_entropy(const Strategies *strategies, const StrategyCall *call
     (void)op;
     if (!strategy_need(call, 2, err) || call->n_inputs > 3)
         return error_set(err, "%s takes an input, a target and perhaps weights", call->op);
-    Chain chain = chain_new(strategies, call, err);
+    AnswerChain chain = chain_new(strategies, call, err);
     const char *dim = call->input[0].shape.n_dims >= 2 ? "dim=1" : "dim=0";
     const StrategyAnswer *softmax = run(&chain, "_log_softmax", dim, call->input, 1);
     if (!softmax)
@@ -329,7 +330,7 @@ static bool norm_weight(const Strategies *strategies, const StrategyCall *call,
         input[i].shape = (Shape){.n_dims = n};
         memcpy(input[i].shape.dim, sizes, (size_t)n * sizeof *sizes);
     }
-    Chain chain = chain_new(strategies, call, err);
+    AnswerChain chain = chain_new(strategies, call, err);
     const StrategyAnswer *made = run(&chain, "native_layer_norm_backward", NULL, input, 6);
     const Placement **fed = tensors_new(call, call->n_inputs);
     for (int i = 0; made && i < call->n_inputs; i++)
@@ -364,7 +365,7 @@ static bool foreach(const Strategies *strategies, const StrategyCall *call, cons
                     StrategyAnswer *out, Error *err)
 {
     (void)op;
-    Chain chain = chain_new(strategies, call, err);
+    AnswerChain chain = chain_new(strategies, call, err);
     const StrategyOp *element = element_op(call);
     int lists = n_lists(call->op), n = call->n_inputs / lists, n_single = call->n_inputs % lists;
     if (str_ends(str_from(call->op), STR(".Tensor")) && lists == 1 && call->n_inputs > 1) {

@@ -7,7 +7,7 @@ typedef struct {
     Shape shape;
     Placement from[MESH_AXES_MAX], to[MESH_AXES_MAX];
     Redistribution asked; /* points to the above */
-} Request;
+} RedistributeRequest;
 
 static bool read_planner(const Json *request, RedistributePlanner *out, Error *err)
 {
@@ -30,7 +30,7 @@ static bool read_planner(const Json *request, RedistributePlanner *out, Error *e
     return true;
 }
 
-static bool read_request(Arena *arena, const Json *json, Request *out, Error *err)
+static bool read_request(Arena *arena, const Json *json, RedistributeRequest *out, Error *err)
 {
     Redistribution *asked = &out->asked;
     *asked = (Redistribution){.shape = &out->shape, .from = out->from, .to = out->to};
@@ -67,7 +67,7 @@ bool eval_redistribute(const char *verb, Arena *arena, const Json *request, Json
                        Error *err)
 {
     (void)verb;
-    Request asked;
+    RedistributeRequest asked;
     TorchMoves moves = {0};
     if (!read_request(arena, request, &asked, err) || !redistribute_allowed(&asked.asked, err) ||
         !redistribute_plan(arena, &asked.asked, &moves, err))

@@ -12,15 +12,15 @@ static const int mesh_order[MESH_AXES_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
 /* The indices of one dim that a rank holds, in memory order. */
 typedef struct {
     int64_t n, *at;
-} List;
+} RankIndices;
 
 typedef struct {
     Arena *arena;
     const Redistribution *asked;
     Shape shape;                      /* reduced size */
     Placement current[MESH_AXES_MAX]; /* current placement of each axis */
-    List *list[DIMS_MAX];             /* by rank */
-} Trial;
+    RankIndices *list[DIMS_MAX];      /* by rank */
+} MovesTrial;
 
 /* ---- sizes ---- */
 
@@ -38,7 +38,7 @@ static bool add_placement(const Placement *placement, int d, bool *touches, int6
 }
 
 /* The same for all placements that an axis ever has on dim d, and for the axis itself. */
-static bool add_axis(const Trial *run, const TorchMoves *moves, int axis, int d, int64_t *unit)
+static bool add_axis(const MovesTrial *run, const TorchMoves *moves, int axis, int d, int64_t *unit)
 {
     bool touches = false;
     if (!add_placement(&run->asked->from[axis], d, &touches, unit) ||
@@ -53,7 +53,7 @@ static bool add_axis(const Trial *run, const TorchMoves *moves, int axis, int d,
 
 /* The smallest size of dim d that all its axes and blocks divide; the real size if they do not
  * divide that. */
-static int64_t size_to_run(const Trial *run, const TorchMoves *moves, int d)
+static int64_t size_to_run(const MovesTrial *run, const TorchMoves *moves, int d)
 {
     int64_t size = run->asked->shape->dim[d], unit = 1;
     for (int i = 0; i < run->asked->mesh->n_axes; i++)
@@ -62,7 +62,7 @@ static int64_t size_to_run(const Trial *run, const TorchMoves *moves, int d)
     return unit <= size && size % unit == 0 ? unit : size;
 }
 
-static bool fits(Trial *run, const TorchMoves *moves)
+static bool fits(MovesTrial *run, const TorchMoves *moves)
 {
     int64_t n_ranks = run->asked->mesh->n_devices, n = 0;
     run->shape = *run->asked->shape;
@@ -77,9 +77,9 @@ static bool fits(Trial *run, const TorchMoves *moves)
 
 /* ---- lists ---- */
 
-static List list_of(Arena *arena, const Runs *runs, const List *from)
+static RankIndices list_of(Arena *arena, const Runs *runs, const RankIndices *from)
 {
-    List list = {0, arena_array(arena, int64_t, runs->local_size)};
+    RankIndices list = {0, arena_array(arena, int64_t, runs->local_size)};
     for (int i = 0; i < runs->n; i++)
         for (int64_t k = 0; k < runs->at[i].length; k++) {
             int64_t at = runs->at[i].start + k;
@@ -88,7 +88,7 @@ static List list_of(Arena *arena, const Runs *runs, const List *from)
     return list;
 }
 
-static bool same_list(const List *a, const List *b)
+static bool same_list(const RankIndices *a, const RankIndices *b)
 {
     return a->n == b->n && memcmp(a->at, b->at, (size_t)a->n * sizeof *a->at) == 0;
 }
@@ -103,7 +103,8 @@ static bool part_of(Arena *arena, const Placement *placement, int64_t n, int64_t
 }
 
 /* The indices of dim d that each rank holds by the placements, applied in this order. */
-static bool lists_of(Trial *run, const Placement *placements, const int *order, int d, List *out)
+static bool lists_of(MovesTrial *run, const Placement *placements, const int *order, int d,
+                     RankIndices *out)
 {
     const Mesh *mesh = run->asked->mesh;
     for (int64_t rank = 0; rank < mesh->n_devices; rank++) {
@@ -116,9 +117,9 @@ static bool lists_of(Trial *run, const Placement *placements, const int *order, 
     return true;
 }
 
-static List *new_lists(const Trial *run)
+static RankIndices *new_lists(const MovesTrial *run)
 {
-    return arena_array(run->arena, List, run->asked->mesh->n_devices);
+    return arena_array(run->arena, RankIndices, run->asked->mesh->n_devices);
 }
 
 /* ---- orders of axes ---- */
@@ -138,7 +139,7 @@ bool moves_are_ordered(const Redistribution *redistribution, const TorchMoves *m
 
 /* Interprets the source's strided shards as plain ones in another order of axes; false if that is
  * not equal. */
-static bool read_as_order(Trial *run)
+static bool read_as_order(MovesTrial *run)
 {
     const Redistribution *asked = run->asked;
     int n_axes = asked->mesh->n_axes, order[MESH_AXES_MAX], n = 0;
@@ -153,7 +154,7 @@ static bool read_as_order(Trial *run)
             run->current[i] =
                 (Placement){.kind = PLACE_SHARD, .dim = run->current[i].dim, .factor = 1};
     for (int d = 0; d < run->shape.n_dims; d++) {
-        List *lists = new_lists(run);
+        RankIndices *lists = new_lists(run);
         if (!lists_of(run, run->current, order, d, lists))
             return false;
         for (int64_t at = 0; at < asked->mesh->n_devices; at++)
@@ -166,17 +167,18 @@ static bool read_as_order(Trial *run)
 /* ---- steps ---- */
 
 /* Joins the members' lists as the placement divides the whole; false if they are not such parts. */
-static bool gather(Trial *run, int axis, const Placement *placement, int64_t rank, List *out)
+static bool gather(MovesTrial *run, int axis, const Placement *placement, int64_t rank,
+                   RankIndices *out)
 {
     const Mesh *mesh = run->asked->mesh;
-    const List *lists = run->list[placement->dim];
+    const RankIndices *lists = run->list[placement->dim];
     AtomSet atoms = mesh_axis_atoms(mesh, axis);
     int64_t n_parts = mesh->axes[axis].size, n = 0;
     for (int64_t i = 0; i < n_parts; i++)
         n += lists[atoms ? mesh_group_member(mesh, atoms, rank, i) : rank].n;
-    *out = (List){n, arena_array(run->arena, int64_t, n)};
+    *out = (RankIndices){n, arena_array(run->arena, int64_t, n)};
     for (int64_t i = 0; i < n_parts; i++) {
-        const List *part = &lists[atoms ? mesh_group_member(mesh, atoms, rank, i) : rank];
+        const RankIndices *part = &lists[atoms ? mesh_group_member(mesh, atoms, rank, i) : rank];
         Runs places;
         if (!part_of(run->arena, placement, n, n_parts, i, &places) || places.local_size != part->n)
             return false;
@@ -189,10 +191,10 @@ static bool gather(Trial *run, int axis, const Placement *placement, int64_t ran
 }
 
 /* Gathers once for each group, whose members then have equal lists. */
-static bool gather_all(Trial *run, int axis, const Placement *placement)
+static bool gather_all(MovesTrial *run, int axis, const Placement *placement)
 {
     const Mesh *mesh = run->asked->mesh;
-    List *lists = new_lists(run);
+    RankIndices *lists = new_lists(run);
     for (int64_t rank = 0; rank < mesh->n_devices; rank++)
         if (mesh_coord(mesh, axis, rank) > 0)
             lists[rank] = lists[mesh_group_member(mesh, mesh_axis_atoms(mesh, axis), rank, 0)];
@@ -202,10 +204,10 @@ static bool gather_all(Trial *run, int axis, const Placement *placement)
     return true;
 }
 
-static bool slice_all(Trial *run, int axis, const Placement *placement)
+static bool slice_all(MovesTrial *run, int axis, const Placement *placement)
 {
     const Mesh *mesh = run->asked->mesh;
-    List *lists = run->list[placement->dim];
+    RankIndices *lists = run->list[placement->dim];
     for (int64_t rank = 0; rank < mesh->n_devices; rank++) {
         Runs places;
         if (!part_of(run->arena, placement, lists[rank].n, mesh->axes[axis].size,
@@ -224,7 +226,7 @@ static bool is_reduce(const Placement *placement, ReduceOp a, ReduceOp b)
 /* Handles a whole value that becomes partial. torch gives each rank its share. veScale gives it
  * to the first rank and zeros to the others, or to all if it was reduced from another partial
  * value. */
-static bool becomes_partial(const Trial *run, const TorchMove *move)
+static bool becomes_partial(const MovesTrial *run, const TorchMove *move)
 {
     if (!placement_is_partial(&move->to) || run->asked->planner != PLANNER_VESCALE)
         return true;
@@ -233,7 +235,7 @@ static bool becomes_partial(const Trial *run, const TorchMove *move)
     return is_reduce(&move->to, REDUCE_SUM, REDUCE_ANY);
 }
 
-static bool run_move(Trial *run, const TorchMove *move)
+static bool run_move(MovesTrial *run, const TorchMove *move)
 {
     Placement *current = &run->current[move->axis];
     bool right = current->kind == move->from.kind && becomes_partial(run, move);
@@ -246,7 +248,7 @@ static bool run_move(Trial *run, const TorchMove *move)
 }
 
 /* Checks that the final partial axes and the lists of each dim are those of the target. */
-static bool ends_right(Trial *run)
+static bool ends_right(MovesTrial *run)
 {
     const Redistribution *asked = run->asked;
     for (int i = 0; i < asked->mesh->n_axes; i++)
@@ -254,7 +256,7 @@ static bool ends_right(Trial *run)
             (asked->to[i].kind == PLACE_PARTIAL && asked->to[i].reduce != run->current[i].reduce))
             return false;
     for (int d = 0; d < run->shape.n_dims; d++) {
-        List *want = new_lists(run);
+        RankIndices *want = new_lists(run);
         if (!lists_of(run, asked->to, mesh_order, d, want))
             return false;
         for (int64_t rank = 0; rank < asked->mesh->n_devices; rank++)
@@ -264,7 +266,7 @@ static bool ends_right(Trial *run)
     return true;
 }
 
-static MovesOutcome run_all(Trial *run, const TorchMoves *moves)
+static MovesOutcome run_all(MovesTrial *run, const TorchMoves *moves)
 {
     if (!fits(run, moves))
         return MOVES_NOT_RUN;
@@ -285,7 +287,7 @@ static MovesOutcome run_all(Trial *run, const TorchMoves *moves)
 
 MovesOutcome moves_run(const Redistribution *redistribution, const TorchMoves *moves)
 {
-    Trial run = {.arena = arena_new(), .asked = redistribution};
+    MovesTrial run = {.arena = arena_new(), .asked = redistribution};
     MovesOutcome outcome = run_all(&run, moves);
     arena_free(run.arena);
     return outcome;

@@ -21,22 +21,22 @@ enum { DEVICES_PER_HOST = 8 };
 
 typedef struct {
     double bandwidth, hop, n;
-} Link;
+} HostLink;
 
 /* An axis is within a host when it and all axes after it are. */
-static Link link_of(const Mesh *mesh, int axis)
+static HostLink link_of(const Mesh *mesh, int axis)
 {
     int64_t n_devices = 1;
     for (int i = axis; i < mesh->n_axes; i++)
         n_devices *= mesh->axes[i].size;
     double n = (double)mesh->axes[axis].size;
     if (n_devices <= DEVICES_PER_HOST)
-        return (Link){bandwidth_in_host, hop_in_host, n};
-    return (Link){bandwidth_in_host * bandwidth_factor_between, hop_between_hosts, n};
+        return (HostLink){bandwidth_in_host, hop_in_host, n};
+    return (HostLink){bandwidth_in_host * bandwidth_factor_between, hop_between_hosts, n};
 }
 
 /* A ring with `passes` rounds: 1 for gather or scatter, 2 for all-reduce. */
-static double ring_us(Link link, double passes, double gib)
+static double ring_us(HostLink link, double passes, double gib)
 {
     double hops = passes * (link.n - 1);
     return launch_us + hops * link.hop + gib * hops / link.n / link.bandwidth * 1e6;
@@ -58,7 +58,7 @@ double redistribute_change_us(const Mesh *mesh, const AxisChange *change, double
     const Placement *from = &change->from, *to = &change->to;
     if (placement_equal(from, to))
         return 0;
-    Link link = link_of(mesh, change->axis);
+    HostLink link = link_of(mesh, change->axis);
     bool to_shard = to->kind == PLACE_SHARD, to_partial = placement_is_partial(to);
     if (from->kind == PLACE_SHARD && to->kind == PLACE_REPLICATE) {
         *gib *= link.n;

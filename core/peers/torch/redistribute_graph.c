@@ -29,7 +29,7 @@ typedef struct {
     Vec(Entry) visits; /* in the order of removal from the heap */
     Vec(uint8_t) visited;
     unsigned reduces; /* bit op: P(op) is in the source or the target */
-} Search;
+} RedistributeSearch;
 
 /* ---- states ---- */
 
@@ -113,19 +113,19 @@ bool redistribute_ranks(const Placement *placements, const Mesh *mesh, bool of_v
 
 /* ---- the search ---- */
 
-static void open_entry(Search *search, Entry entry)
+static void open_entry(RedistributeSearch *search, Entry entry)
 {
     int32_t at = search->entries.n;
     vec_push(search->arena, &search->entries, entry);
     heap_push(search->arena, &search->heap, (HeapEntry){entry.us, at, at});
 }
 
-static const State *state_at(const Search *search, int32_t id)
+static const State *state_at(const RedistributeSearch *search, int32_t id)
 {
     return intern_key(search->states, id, NULL);
 }
 
-static int32_t put_state(Search *search, const State *state)
+static int32_t put_state(RedistributeSearch *search, const State *state)
 {
     int32_t id = intern_put(search->states, state, sizeof *state);
     while (search->visited.n <= id)
@@ -135,7 +135,7 @@ static int32_t put_state(Search *search, const State *state)
 
 /* Adds the state in which `axis` has placement `to`. A new shard is last in the order of its
  * dim. */
-static void offer(Search *search, const Entry *from, int axis, Placement to, double us)
+static void offer(RedistributeSearch *search, const Entry *from, int axis, Placement to, double us)
 {
     const Redistribution *redistribution = search->redistribution;
     const State *current = state_at(search, from->state);
@@ -166,7 +166,8 @@ static int last_axis(const State *state, int n_axes, int dim)
 }
 
 /* Moves the last axis of each dim to every other dim, or to replicated. */
-static void offer_from_shards(Search *search, const Entry *from, PlacementKind kind, bool to_dims)
+static void offer_from_shards(RedistributeSearch *search, const Entry *from, PlacementKind kind,
+                              bool to_dims)
 {
     const State *state = state_at(search, from->state);
     int n_axes = search->redistribution->mesh->n_axes;
@@ -183,7 +184,7 @@ static void offer_from_shards(Search *search, const Entry *from, PlacementKind k
     }
 }
 
-static void offer_to_shards(Search *search, const Entry *from, bool from_partial)
+static void offer_to_shards(RedistributeSearch *search, const Entry *from, bool from_partial)
 {
     const State *state = state_at(search, from->state);
     for (int i = 0; i < search->redistribution->mesh->n_axes; i++) {
@@ -204,7 +205,7 @@ static bool mixes(const State *state, int n_axes, ReduceOp reduce)
     return (set & (set - 1)) && set != commute;
 }
 
-static void offer_partials(Search *search, const Entry *from)
+static void offer_partials(RedistributeSearch *search, const Entry *from)
 {
     const State *state = state_at(search, from->state);
     int n_axes = search->redistribution->mesh->n_axes;
@@ -221,7 +222,7 @@ static void offer_partials(Search *search, const Entry *from)
 }
 
 /* Adds strided shards of the target, and shards that are partial sums in the target, at no cost. */
-static void offer_targets(Search *search, const Entry *from, const State *target)
+static void offer_targets(RedistributeSearch *search, const Entry *from, const State *target)
 {
     const State *state = state_at(search, from->state);
     int n_axes = search->redistribution->mesh->n_axes;
@@ -237,7 +238,7 @@ static void offer_targets(Search *search, const Entry *from, const State *target
     }
 }
 
-static void offer_all(Search *search, const Entry *from, const State *target)
+static void offer_all(RedistributeSearch *search, const Entry *from, const State *target)
 {
     offer_from_shards(search, from, PLACE_SHARD, true);
     offer_from_shards(search, from, PLACE_SHARD, false);
@@ -246,7 +247,7 @@ static void offer_all(Search *search, const Entry *from, const State *target)
     offer_targets(search, from, target);
 }
 
-static void read_path(Search *search, Arena *arena, AxisChanges *out)
+static void read_path(RedistributeSearch *search, Arena *arena, AxisChanges *out)
 {
     Vec(int32_t) path = {0};
     for (int i = search->visits.n - 1; i >= 0; i = search->visits.at[i].parent)
@@ -259,15 +260,15 @@ static void read_path(Search *search, Arena *arena, AxisChanges *out)
     }
 }
 
-static void note_reduces(Search *search, const State *state)
+static void note_reduces(RedistributeSearch *search, const State *state)
 {
     for (int i = 0; i < search->redistribution->mesh->n_axes; i++)
         if (state->place[i].kind == PLACE_PARTIAL)
             search->reduces |= 1u << state->place[i].reduce;
 }
 
-static GraphAnswer find_path(Search *search, const State *source, const State *target, Arena *arena,
-                             AxisChanges *out)
+static GraphAnswer find_path(RedistributeSearch *search, const State *source, const State *target,
+                             Arena *arena, AxisChanges *out)
 {
     note_reduces(search, source);
     note_reduces(search, target);
@@ -295,7 +296,7 @@ GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistributio
         !state_of(redistribution->to, redistribution->mesh, redistribution->to_view, &target))
         return GRAPH_UNDECODABLE;
     Arena *scratch = arena_new();
-    Search search = {
+    RedistributeSearch search = {
         .arena = scratch, .redistribution = redistribution, .states = intern_new(scratch)};
     GraphAnswer answer = find_path(&search, &source, &target, arena, out);
     arena_free(scratch);

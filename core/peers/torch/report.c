@@ -105,12 +105,12 @@ static bool read_call(RuleQuery *query, StrategyCall *call)
 /* A candidate's placements, outputs before inputs. */
 typedef struct {
     const Placement **output, **input;
-} Layout;
+} ReportLayout;
 
-static Layout layout_of(const StrategyCall *call, const StrategyAnswer *answer, int i)
+static ReportLayout layout_of(const StrategyCall *call, const StrategyAnswer *answer, int i)
 {
-    Layout out = {arena_array(call->arena, const Placement *, answer->n_outputs),
-                  arena_array(call->arena, const Placement *, answer->n_inputs)};
+    ReportLayout out = {arena_array(call->arena, const Placement *, answer->n_outputs),
+                        arena_array(call->arena, const Placement *, answer->n_inputs)};
     strategy_candidate_placements(call, answer, i, out.output, out.input);
     return out;
 }
@@ -125,7 +125,7 @@ static const char *text_of(const StrategyCall *call, const Placement *const *inp
 
 static const char *candidate_text(const StrategyCall *call, const StrategyAnswer *answer, int i)
 {
-    Layout layout = layout_of(call, answer, i);
+    ReportLayout layout = layout_of(call, answer, i);
     return text_of(call, layout.input, answer->n_inputs, layout.output, answer->n_outputs);
 }
 
@@ -293,7 +293,7 @@ static Json *moves_json(const StrategyCall *call, const Placement *const *fed)
 static Json *candidate_json(const StrategyCall *call, const StrategyAnswer *answer, int i)
 {
     const StrategyCandidate *candidate = &answer->candidate[i];
-    Layout layout = layout_of(call, answer, i);
+    ReportLayout layout = layout_of(call, answer, i);
     Json *out = json_object();
     json_set(out, "inputs", json_of_layouts(layout.input, answer->n_inputs, call->mesh));
     json_set(out, "outputs", json_of_layouts(layout.output, answer->n_outputs, call->mesh));

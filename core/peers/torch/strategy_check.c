@@ -12,7 +12,7 @@ typedef struct {
     StrategyTensor *input;
     Placement *given; /* per input; the mesh has one axis */
     Error refusal;    /* the first */
-} Check;
+} StrategyCheck;
 
 /* ---- claims ---- */
 
@@ -27,7 +27,7 @@ static bool to_sharding(const Placement *placement, bool input, const Shape *sha
     return placements_sharding(said, shape, mesh, out, NULL);
 }
 
-static bool claim_shardings(Check *check, const Placement *const *outputs, int n_outputs,
+static bool claim_shardings(StrategyCheck *check, const Placement *const *outputs, int n_outputs,
                             const Placement *const *inputs)
 {
     LayoutCheck *layouts = &check->layouts;
@@ -49,7 +49,7 @@ static bool claim_shardings(Check *check, const Placement *const *outputs, int n
 }
 
 /* Runs the op as the row claims; returns false if the result is wrong. */
-static bool try_claim(Check *check, const Placement *const *outputs, int n_outputs,
+static bool try_claim(StrategyCheck *check, const Placement *const *outputs, int n_outputs,
                       const Placement *const *inputs)
 {
     if (!claim_shardings(check, outputs, n_outputs, inputs) || layout_check_try(&check->layouts))
@@ -69,7 +69,7 @@ static bool is_claimed(const StrategyCandidate *candidate)
            candidate->why == CANDIDATE_IN_PLACE;
 }
 
-static bool try_rows(Check *check, const StrategyAnswer *answer)
+static bool try_rows(StrategyCheck *check, const StrategyAnswer *answer)
 {
     const Placement **outputs =
         arena_array(check->arena, const Placement *, answer->rows->n_outputs);
@@ -113,7 +113,7 @@ static Placement way_of(const StrategyTensor *tensor, int way)
     return (Placement){.kind = PLACE_SHARD, .dim = dim, .factor = 1};
 }
 
-static void set_inputs(Check *check, int64_t question)
+static void set_inputs(StrategyCheck *check, int64_t question)
 {
     for (int i = 0; i < check->asked.n_inputs; i++) {
         int ways = n_ways(&check->input[i]);
@@ -123,7 +123,7 @@ static void set_inputs(Check *check, int64_t question)
 }
 
 /* Asks for the answer; returns false if it is refused. */
-static bool answer_call(Check *check, StrategyAnswer *answer)
+static bool answer_call(StrategyCheck *check, StrategyAnswer *answer)
 {
     Error refusal = {0};
     if (strategy_answer(check->strategies, &check->asked, answer, &refusal))
@@ -133,7 +133,7 @@ static bool answer_call(Check *check, StrategyAnswer *answer)
     return false;
 }
 
-static bool try_answers(Check *check)
+static bool try_answers(StrategyCheck *check)
 {
     int64_t n = 1;
     for (int i = 0; i < check->asked.n_inputs; i++)
@@ -154,7 +154,7 @@ static bool try_answers(Check *check)
 
 /* Rows are expanded for the kinds of shards that inputs have: shards each input, in two blocks if
  * `strided` and possible, else plainly. */
-static void set_shards(Check *check, bool strided)
+static void set_shards(StrategyCheck *check, bool strided)
 {
     for (int i = 0; i < check->asked.n_inputs; i++) {
         bool can = n_ways(&check->input[i]) > 1 + ADDENDS;
@@ -166,7 +166,7 @@ static void set_shards(Check *check, bool strided)
     }
 }
 
-static bool try_mesh(Check *check, const char *text)
+static bool try_mesh(StrategyCheck *check, const char *text)
 {
     Source source = {"mesh", str_from(text)};
     check->asked.mesh = mesh_parse(check->arena, &source, NULL);
@@ -182,7 +182,7 @@ static bool try_mesh(Check *check, const char *text)
     return true;
 }
 
-static void set_up(Check *check, const SystemCall *call, StrategyProfile profile)
+static void set_up(StrategyCheck *check, const SystemCall *call, StrategyProfile profile)
 {
     check->input = arena_array(check->arena, StrategyTensor, call->n_inputs);
     check->given = arena_array(check->arena, Placement, call->n_inputs);
@@ -207,7 +207,7 @@ static void set_up(Check *check, const SystemCall *call, StrategyProfile profile
 bool strategy_check(Arena *arena, const Registry *registry, const Strategies *strategies,
                     StrategyProfile profile, const SystemCall *call, RuleProof *out, Error *err)
 {
-    Check check = {.arena = arena, .strategies = strategies};
+    StrategyCheck check = {.arena = arena, .strategies = strategies};
     bool ok = layout_check_open(arena, registry, call, out, &check.layouts, err);
     if (ok) {
         set_up(&check, call, profile);

@@ -12,16 +12,17 @@ typedef struct {
     Arena *arena;
     RuleCall rule;
     Vec(WholeStep) steps;
-} Writer;
+} WholeWriter;
 
 /* Writes the steps; returns false if torch has no operator for it. theirs: torch's operators, which
  * follow the form in the column `dtensor` (registry.h). */
-typedef bool WriteFn(Writer *writer, const char *theirs);
+typedef bool WriteFn(WholeWriter *writer, const char *theirs);
 
 /* ---- steps ---- */
 
 /* attrs: "dim=1 keepdim=0", or "". Returns the number of the step, as input of later ones. */
-static int add_step(Writer *writer, const char *name, const char *attrs, const int *input, int n)
+static int add_step(WholeWriter *writer, const char *name, const char *attrs, const int *input,
+                    int n)
 {
     OneOpBuilder *builder = one_op_new(writer->arena, &(OneOp){.op_type = str_from(name)});
     for (Str rest = str_from(attrs); rest.n > 0;)
@@ -35,7 +36,7 @@ static int add_step(Writer *writer, const char *name, const char *attrs, const i
     return ~(writer->steps.n - 1);
 }
 
-static int add_unary(Writer *writer, const char *name, const char *attrs, int input,
+static int add_unary(WholeWriter *writer, const char *name, const char *attrs, int input,
                      const Shape *made)
 {
     int step = add_step(writer, name, attrs, &input, 1);
@@ -54,17 +55,17 @@ static const char *list_attr(Arena *arena, const char *name, const int64_t *at, 
     return text.s;
 }
 
-static const char *size_attr(const Writer *writer, const char *name, const Shape *shape)
+static const char *size_attr(const WholeWriter *writer, const char *name, const Shape *shape)
 {
     return list_attr(writer->arena, name, shape->dim, shape->n_dims);
 }
 
-static bool has_shape(const Writer *writer, int input)
+static bool has_shape(const WholeWriter *writer, int input)
 {
     return input < writer->rule.n_inputs && writer->rule.shape[input];
 }
 
-static const Shape *shape_of(const Writer *writer, int input)
+static const Shape *shape_of(const WholeWriter *writer, int input)
 {
     return writer->rule.shape[input];
 }
@@ -72,14 +73,14 @@ static const Shape *shape_of(const Writer *writer, int input)
 /* ---- element by element ---- */
 
 /* Known numbers are not tensors in torch. */
-static bool is_number(const Writer *writer, int input)
+static bool is_number(const WholeWriter *writer, int input)
 {
     return has_shape(writer, input) && writer->rule.value[input] &&
            shape_elements(shape_of(writer, input)) == 1;
 }
 
 /* One step with all inputs that are tensors, in our order. */
-static bool on_tensors(Writer *writer, const char *theirs, const char *attrs)
+static bool on_tensors(WholeWriter *writer, const char *theirs, const char *attrs)
 {
     int n = 0, *input = arena_array(writer->arena, int, writer->rule.n_inputs);
     for (int i = 0; i < writer->rule.n_inputs; i++)
@@ -89,20 +90,20 @@ static bool on_tensors(Writer *writer, const char *theirs, const char *attrs)
     return true;
 }
 
-static bool plain(Writer *writer, const char *theirs)
+static bool plain(WholeWriter *writer, const char *theirs)
 {
     return on_tensors(writer, theirs, "");
 }
 
 /* theirs: the name if the first input is a tensor, and the name if it is a number. */
-static bool ordered(Writer *writer, const char *theirs)
+static bool ordered(WholeWriter *writer, const char *theirs)
 {
     Str rest = str_from(theirs), first = str_take(&rest, ' ');
     bool turned = is_number(writer, 0) && !is_number(writer, 1);
     return plain(writer, arena_str(writer->arena, turned ? rest : first));
 }
 
-static bool cast(Writer *writer, const char *theirs)
+static bool cast(WholeWriter *writer, const char *theirs)
 {
     const char *name = dtype_name(writer->rule.out_dtype[0]);
     add_unary(writer, theirs, arena_printf(writer->arena, "dtype=%s", name), 0, NULL);
@@ -110,7 +111,7 @@ static bool cast(Writer *writer, const char *theirs)
 }
 
 /* Uses the name from alias.h if that operator is elementwise. */
-static bool pointwise(Writer *writer, const char *op_type)
+static bool pointwise(WholeWriter *writer, const char *op_type)
 {
     Aliases names = alias_names(writer->arena, op_type);
     for (int i = 0; i < names.n; i++) {
@@ -126,29 +127,29 @@ static bool pointwise(Writer *writer, const char *op_type)
 
 /* ---- along a dim ---- */
 
-static const char *dim_attr(const Writer *writer, int64_t fallback)
+static const char *dim_attr(const WholeWriter *writer, int64_t fallback)
 {
     return arena_printf(writer->arena, "dim=%" PRId64 " keepdim=%" PRId64,
                         args_int(&writer->rule, "axis", fallback),
                         args_int(&writer->rule, "keepdims", 1));
 }
 
-static bool along_first(Writer *writer, const char *theirs)
+static bool along_first(WholeWriter *writer, const char *theirs)
 {
     return on_tensors(writer, theirs, dim_attr(writer, 0));
 }
 
-static bool along_last(Writer *writer, const char *theirs)
+static bool along_last(WholeWriter *writer, const char *theirs)
 {
     return on_tensors(writer, theirs, dim_attr(writer, -1));
 }
 
-static bool softmax(Writer *writer, const char *theirs)
+static bool softmax(WholeWriter *writer, const char *theirs)
 {
     return on_tensors(writer, theirs, dim_attr(writer, writer->rule.opset < 13 ? 1 : -1));
 }
 
-static bool scan(Writer *writer, const char *theirs)
+static bool scan(WholeWriter *writer, const char *theirs)
 {
     Ints axis;
     if (!args_ints(&writer->rule, 1, "axis", &axis, NULL) || axis.n != 1)
@@ -157,7 +158,7 @@ static bool scan(Writer *writer, const char *theirs)
     return true;
 }
 
-static bool split(Writer *writer, const char *theirs)
+static bool split(WholeWriter *writer, const char *theirs)
 {
     int axis;
     int64_t *sizes = arena_array(writer->arena, int64_t, writer->rule.n_outputs);
@@ -169,7 +170,7 @@ static bool split(Writer *writer, const char *theirs)
 }
 
 /* One of torch's slices for each sliced dim; a negative step is a flip. */
-static bool slice(Writer *writer, const char *theirs)
+static bool slice(WholeWriter *writer, const char *theirs)
 {
     Span span[DIMS_MAX];
     if (!args_slice(&writer->rule, span, NULL))
@@ -192,7 +193,7 @@ static bool slice(Writer *writer, const char *theirs)
     return true;
 }
 
-static bool reduce(Writer *writer, const char *theirs)
+static bool reduce(WholeWriter *writer, const char *theirs)
 {
     bool reduced[DIMS_MAX];
     Shape out;
@@ -211,7 +212,7 @@ static bool reduce(Writer *writer, const char *theirs)
 }
 
 /* All dims after batch and channels. */
-static bool pool_all(Writer *writer, const char *theirs)
+static bool pool_all(WholeWriter *writer, const char *theirs)
 {
     int64_t dims[DIMS_MAX] = {0}, n = 0;
     for (int64_t d = 2; d < shape_of(writer, 0)->n_dims; d++)
@@ -224,7 +225,7 @@ static bool pool_all(Writer *writer, const char *theirs)
 
 /* ---- views ---- */
 
-static bool of_size(Writer *writer, const char *theirs)
+static bool of_size(WholeWriter *writer, const char *theirs)
 {
     const Shape *made = &writer->rule.out_shape[0];
     bool scalar = made->n_dims == 0; /* an empty list cannot be written */
@@ -233,7 +234,7 @@ static bool of_size(Writer *writer, const char *theirs)
     return true;
 }
 
-static bool permute(Writer *writer, const char *theirs)
+static bool permute(WholeWriter *writer, const char *theirs)
 {
     int perm[DIMS_MAX];
     int64_t dims[DIMS_MAX] = {0}, n = shape_of(writer, 0)->n_dims;
@@ -246,7 +247,7 @@ static bool permute(Writer *writer, const char *theirs)
     return true;
 }
 
-static bool tile(Writer *writer, const char *theirs)
+static bool tile(WholeWriter *writer, const char *theirs)
 {
     Ints times;
     if (!args_ints(&writer->rule, 1, "repeats", &times, NULL) || !times.given)
@@ -256,7 +257,7 @@ static bool tile(Writer *writer, const char *theirs)
 }
 
 /* ONNX lists the padding before all dims, then after; torch lists both by dim from the last one. */
-static bool pad(Writer *writer, const char *theirs)
+static bool pad(WholeWriter *writer, const char *theirs)
 {
     Ints pads, axes;
     int64_t list[2 * DIMS_MAX], n = shape_of(writer, 0)->n_dims;
@@ -284,7 +285,7 @@ static Shape turned(const Shape *shape)
 }
 
 /* With a weight of (N, K) it is `linear`. */
-static bool gemm(Writer *writer, const char *theirs)
+static bool gemm(WholeWriter *writer, const char *theirs)
 {
     bool bias = has_shape(writer, 2), turn_b = args_int(&writer->rule, "transB", 0) != 0;
     int input[3] = {0, 1, 2};
@@ -307,7 +308,7 @@ static bool gemm(Writer *writer, const char *theirs)
 }
 
 /* Expands an operand to the shape of the batch of matrices. */
-static int of_list(Writer *writer, int input, const Shape *list)
+static int of_list(WholeWriter *writer, int input, const Shape *list)
 {
     Shape full = *shape_of(writer, input);
     int64_t rows = full.dim[full.n_dims - 2], columns = full.dim[full.n_dims - 1];
@@ -320,14 +321,14 @@ static int of_list(Writer *writer, int input, const Shape *list)
 }
 
 /* A vector is a matrix with one row, or one column. */
-static int as_matrix(Writer *writer, int input)
+static int as_matrix(WholeWriter *writer, int input)
 {
     int64_t size = shape_of(writer, input)->dim[0];
     Shape made = {.n_dims = 2, .dim = {input == 0 ? 1 : size, input == 0 ? size : 1}};
     return add_unary(writer, "view", size_attr(writer, "size", &made), input, &made);
 }
 
-static bool matmul(Writer *writer, const char *theirs)
+static bool matmul(WholeWriter *writer, const char *theirs)
 {
     const Shape *a = shape_of(writer, 0), *b = shape_of(writer, 1);
     int input[2] = {0, 1};
@@ -354,7 +355,7 @@ static bool matmul(Writer *writer, const char *theirs)
     return true;
 }
 
-static bool einsum(Writer *writer, const char *theirs)
+static bool einsum(WholeWriter *writer, const char *theirs)
 {
     Str equation = args_text(&writer->rule, "equation", "");
     Buf attr = buf_new(writer->arena);
@@ -367,7 +368,7 @@ static bool einsum(Writer *writer, const char *theirs)
 
 /* ---- layers ---- */
 
-static bool norm(Writer *writer, const char *theirs)
+static bool norm(WholeWriter *writer, const char *theirs)
 {
     const Shape *shape = shape_of(writer, 0);
     int axis;
@@ -379,7 +380,7 @@ static bool norm(Writer *writer, const char *theirs)
 }
 
 /* Attributes as lists with one number a window dim; pads at both ends must agree. */
-static bool windows(Writer *writer, const char *theirs)
+static bool windows(WholeWriter *writer, const char *theirs)
 {
     static const char *const ours[] = {"strides", "dilations"}, *const named[] = {"stride",
                                                                                   "dilation"};
@@ -402,7 +403,7 @@ static bool windows(Writer *writer, const char *theirs)
 }
 
 /* theirs: by the number of dims of the window. */
-static bool pool(Writer *writer, const char *theirs)
+static bool pool(WholeWriter *writer, const char *theirs)
 {
     Str rest = str_from(theirs), name = {0};
     for (int64_t d = 2; d < shape_of(writer, 0)->n_dims; d++)
@@ -413,7 +414,7 @@ static bool pool(Writer *writer, const char *theirs)
 /* ---- by position ---- */
 
 /* By a scalar: select. Rows of a parameter: embedding. By a list: index_select. Else x[:, i]. */
-static bool gather(Writer *writer, const char *theirs)
+static bool gather(WholeWriter *writer, const char *theirs)
 {
     const Shape *data = shape_of(writer, 0), *indices = shape_of(writer, 1);
     int axis;
@@ -444,7 +445,7 @@ static bool gather(Writer *writer, const char *theirs)
 }
 
 /* x[i, j]: each coordinate has the shape of the indices without their last dim. */
-static bool gather_nd(Writer *writer, const char *theirs)
+static bool gather_nd(WholeWriter *writer, const char *theirs)
 {
     Shape one = *shape_of(writer, 1);
     int64_t n = one.n_dims > 0 ? one.dim[one.n_dims - 1] : 0;
@@ -460,7 +461,7 @@ static bool gather_nd(Writer *writer, const char *theirs)
     return true;
 }
 
-static bool unary(Writer *writer, const char *theirs)
+static bool unary(WholeWriter *writer, const char *theirs)
 {
     add_unary(writer, theirs, "", 0, NULL);
     return true;
@@ -500,7 +501,7 @@ static const struct {
 };
 
 /* dtensor: "reduce sum", a form and torch's operators. */
-static bool write_form(Writer *writer, const char *dtensor)
+static bool write_form(WholeWriter *writer, const char *dtensor)
 {
     size_t n = strcspn(dtensor, " "), f = 0;
     while (strncmp(forms[f].name, dtensor, n) != 0 || forms[f].name[n] != '\0') {
@@ -528,7 +529,7 @@ OperandKind whole_operand(const Inferred *inferred, int32_t tensor)
                                                                        : OPERAND_TENSOR;
 }
 
-static void read_operands(Writer *writer, const Inferred *inferred, int32_t op)
+static void read_operands(WholeWriter *writer, const Inferred *inferred, int32_t op)
 {
     RuleCall *rule = &writer->rule;
     const Shape **shape = arena_array(writer->arena, const Shape *, rule->n_inputs);
@@ -556,7 +557,7 @@ static void read_operands(Writer *writer, const Inferred *inferred, int32_t op)
 
 /* The op under its own name: torch's, or one that a user has a strategy for or, with its space,
  * registered. */
-static void add_itself(Writer *writer, const char *name, const OpSpace *space)
+static void add_itself(WholeWriter *writer, const char *name, const OpSpace *space)
 {
     WholeStep step = {
         .name = name, .graph = writer->rule.graph, .graph_op = writer->rule.op, .space = space};
@@ -576,7 +577,7 @@ static bool is_users(const Strategies *strategies, const char *name)
     return false;
 }
 
-static void write_steps(Writer *writer, const Strategies *strategies, const char *name,
+static void write_steps(WholeWriter *writer, const Strategies *strategies, const char *name,
                         const OpSpace *space)
 {
     const Alias *alias = is_users(strategies, name) || dtensor_of(name)
@@ -611,7 +612,7 @@ WholeCall whole_call(Arena *arena, const Inferred *inferred, const Strategies *s
                      int32_t op)
 {
     const Graph *graph = inferred->graph;
-    Writer writer = {.arena = arena};
+    WholeWriter writer = {.arena = arena};
     int64_t opset = op_opset(graph, op);
     writer.rule = (RuleCall){.arena = arena,
                              .graph = graph,

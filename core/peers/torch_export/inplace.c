@@ -13,11 +13,11 @@ typedef enum {
     VIEW_SLICED,
     VIEW_SELECTED,
     VIEW_OTHER
-} ViewKind;
+} InplaceKind;
 
 static const struct {
     const char *names;
-    ViewKind kind;
+    InplaceKind kind;
 } views[] = {
     {"view reshape flatten unflatten squeeze unsqueeze alias detach detach_ view_as squeeze_ "
      "unsqueeze_",

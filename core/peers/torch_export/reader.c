@@ -30,9 +30,9 @@ typedef struct {
     Vec(int32_t) tensor_of_storage;
     bool looked_for_tied; /* the first parameter without bytes asks for them: */
     UnreadNames tied;
-} Program;
+} ReadProgram;
 
-static bool check_schema(Program *p, Error *err)
+static bool check_schema(ReadProgram *p, Error *err)
 {
     const JsonView *json = &p->archive.program;
     int32_t version = json_view_get(json, 0, "schema_version");
@@ -52,7 +52,8 @@ static bool check_schema(Program *p, Error *err)
     return error_hint(err, "load it with that torch and save it with torch 2.5 to 2.15");
 }
 
-static void add_note(Program *p, Level level, const char *code, const char *text, const char *hint)
+static void add_note(ReadProgram *p, Level level, const char *code, const char *text,
+                     const char *hint)
 {
     Finding note = {.level = level, .code = code, .text = text, .hint = hint};
     note.op = note.tensor = -1;
@@ -62,7 +63,7 @@ static void add_note(Program *p, Level level, const char *code, const char *text
 /* ---- symbols ---- */
 
 /* The sizes of the user's inputs name the symbols: of each the first dim that is nothing else. */
-static void name_symbols(Program *p, Str input, int32_t meta)
+static void name_symbols(ReadProgram *p, Str input, int32_t meta)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
@@ -92,7 +93,7 @@ static void solve_symbol(Export *e, Symbol *symbol, const char *size, int64_t ex
     }
 }
 
-static void solve_symbols(Program *p, int32_t meta)
+static void solve_symbols(ReadProgram *p, int32_t meta)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
@@ -111,7 +112,7 @@ static void solve_symbols(Program *p, int32_t meta)
     }
 }
 
-static void read_ranges(Program *p)
+static void read_ranges(ReadProgram *p)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
@@ -124,7 +125,7 @@ static void read_ranges(Program *p)
 }
 
 /* Sizes of the example are the defaults; of a symbol that has none there the least. */
-static void bind_symbols(Program *p)
+static void bind_symbols(ReadProgram *p)
 {
     Export *e = &p->e;
     Vec(DimRange) ranges = {0};
@@ -155,7 +156,7 @@ static const struct {
     {"tensor_constant", "tensor_constant_name"},
 };
 
-static bool known_shape(Program *p, Str name, int32_t meta, Shape *shape)
+static bool known_shape(ReadProgram *p, Str name, int32_t meta, Shape *shape)
 {
     Export *e = &p->e;
     DeclaredDim dims[DIMS_MAX];
@@ -176,7 +177,7 @@ static bool known_shape(Program *p, Str name, int32_t meta, Shape *shape)
 }
 
 /* The tensor of equal bytes that was defined before; -1 if there is none. */
-static int32_t tied_to(Program *p, const ArchiveEntry *entry, Dtype dtype, const Shape *shape,
+static int32_t tied_to(ReadProgram *p, const ArchiveEntry *entry, Dtype dtype, const Shape *shape,
                        int32_t tensor)
 {
     const JsonView *view = &p->archive.config[entry->kind < 0 ? 0 : entry->kind];
@@ -202,7 +203,7 @@ static int32_t tied_to(Program *p, const ArchiveEntry *entry, Dtype dtype, const
 }
 
 /* Whether the parameter, without bytes, is another one, which stands for it later. */
-static bool is_tied_later(Program *p, const ArchiveEntry *entry, Str value)
+static bool is_tied_later(ReadProgram *p, const ArchiveEntry *entry, Str value)
 {
     if (entry->bytes > 0)
         return false;
@@ -216,7 +217,7 @@ static bool is_tied_later(Program *p, const ArchiveEntry *entry, Str value)
 }
 
 /* kind: of `stored`. */
-static bool add_stored(Program *p, Str value, Str name, size_t kind)
+static bool add_stored(ReadProgram *p, Str value, Str name, size_t kind)
 {
     Export *e = &p->e;
     Shape shape;
@@ -252,7 +253,7 @@ static bool add_stored(Program *p, Str value, Str name, size_t kind)
 }
 
 /* Its value is that of the example: the graph was traced with it. */
-static bool add_number(Program *p, int32_t arg)
+static bool add_number(ReadProgram *p, int32_t arg)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
@@ -275,7 +276,7 @@ static bool add_number(Program *p, int32_t arg)
 }
 
 /* The gradient of the loss is an input of a joint graph, tangents_1: it is 1. */
-static bool is_loss_gradient(const Program *p, Str name, int32_t meta)
+static bool is_loss_gradient(const ReadProgram *p, Str name, int32_t meta)
 {
     const JsonView *json = p->e.json;
     bool loss = false;
@@ -285,7 +286,7 @@ static bool is_loss_gradient(const Program *p, Str name, int32_t meta)
            dtype_is_float(meta_dtype(&p->e, meta));
 }
 
-static bool add_loss_gradient(Program *p, Str name, int32_t meta)
+static bool add_loss_gradient(ReadProgram *p, Str name, int32_t meta)
 {
     Export *e = &p->e;
     Shape scalar = {0};
@@ -303,7 +304,7 @@ static bool add_loss_gradient(Program *p, Str name, int32_t meta)
     return true;
 }
 
-static bool add_user_input(Program *p, int32_t arg)
+static bool add_user_input(ReadProgram *p, int32_t arg)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
@@ -328,7 +329,7 @@ static bool add_user_input(Program *p, int32_t arg)
 }
 
 /* Values that the caller gives and that are no tensors: None, numbers, texts. */
-static void add_constant_input(Program *p, int32_t spec)
+static void add_constant_input(ReadProgram *p, int32_t spec)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
@@ -346,7 +347,7 @@ static void add_constant_input(Program *p, int32_t spec)
     export_define(e, name, term, true);
 }
 
-static bool read_input(Program *p, int32_t spec, bool users)
+static bool read_input(ReadProgram *p, int32_t spec, bool users)
 {
     const JsonView *json = p->e.json;
     int32_t user = json_view_get(json, spec, "user_input");
@@ -368,7 +369,7 @@ static bool read_input(Program *p, int32_t spec, bool users)
 }
 
 /* Gives those of is_tied_later() the tensors that they are. */
-static bool add_tied(Program *p)
+static bool add_tied(ReadProgram *p)
 {
     Export *e = &p->e;
     for (int i = 0; i < p->tied.n; i++) {
@@ -384,7 +385,7 @@ static bool add_tied(Program *p)
     return true;
 }
 
-static bool read_inputs(Program *p)
+static bool read_inputs(ReadProgram *p)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
@@ -439,7 +440,7 @@ static bool is_mutation(const JsonView *json, int32_t spec, Str *name)
 }
 
 /* What the program changes, as running means and caches are: by its outputs, or in place. */
-static void add_changed_note(Program *p)
+static void add_changed_note(ReadProgram *p)
 {
     const JsonView *json = p->e.json;
     json_view_each (spec, json, json_view_get(json, p->signature, "output_specs")) {
@@ -475,7 +476,7 @@ static int32_t output_tensor(Export *e, ExportTerm t, Str name)
     return out;
 }
 
-static bool read_outputs(Program *p, bool of_mutations)
+static bool read_outputs(ReadProgram *p, bool of_mutations)
 {
     Export *e = &p->e;
     const JsonView *json = e->json;
@@ -501,7 +502,7 @@ static bool read_outputs(Program *p, bool of_mutations)
 
 /* ---- the whole ---- */
 
-static void note_weights(Program *p)
+static void note_weights(ReadProgram *p)
 {
     Arena *arena = p->e.arena;
     if (p->archive.pickled)
@@ -529,10 +530,10 @@ static void add_other_names(Export *e)
     e->graph->n_also = e->other_names.n / 2;
 }
 
-static void begin(Program *p, const ModelFile *file, Arena *scratch, Error *err)
+static void begin(ReadProgram *p, const ModelFile *file, Arena *scratch, Error *err)
 {
     GraphBuilder *builder = graph_builder_new(file->arena, file->path);
-    *p = (Program){.n_absent = 0};
+    *p = (ReadProgram){.n_absent = 0};
     p->e = (Export){.arena = file->arena, .scratch = scratch, .file = file, .builder = builder};
     p->e.graph = graph_builder_graph(builder);
     p->e.symbols = symbols_new(file->arena);
@@ -542,7 +543,7 @@ static void begin(Program *p, const ModelFile *file, Arena *scratch, Error *err)
     p->e.err = err;
 }
 
-static bool read_program(Program *p, const ModelFile *file, Error *err)
+static bool read_program(ReadProgram *p, const ModelFile *file, Error *err)
 {
     Export *e = &p->e;
     progress_stage(file->progress, "reading", (int64_t)file->text.n);
@@ -563,7 +564,7 @@ static bool read_program(Program *p, const ModelFile *file, Error *err)
 Graph *torch_export_read(const ModelFile *file, Error *err)
 {
     Arena *scratch = arena_new();
-    Program *p = arena_make(scratch, Program);
+    ReadProgram *p = arena_make(scratch, ReadProgram);
     begin(p, file, scratch, err);
     Graph *graph = NULL;
     Error why = {0};

@@ -7,15 +7,15 @@
 typedef struct {
     Str value, name, module; /* of transformer.wte.weight transformer.wte */
     bool is_read;
-} Stored;
+} StoredName;
 
 typedef struct {
     Export *e;
     Intern *values;
-    Vec(Stored) stored; /* by id in values */
-} Search;
+    Vec(StoredName) stored; /* by id in values */
+} UnreadSearch;
 
-static void list_parameters(Search *s, int32_t signature)
+static void list_parameters(UnreadSearch *s, int32_t signature)
 {
     const JsonView *json = s->e->json;
     json_view_each (spec, json, json_view_get(json, signature, "input_specs")) {
@@ -24,14 +24,14 @@ static void list_parameters(Search *s, int32_t signature)
             json_view_raw(json, json_view_get(json, json_view_get(json, at, "arg"), "name"));
         Str name = json_view_str(json, json_view_get(json, at, "parameter_name"), s->e->scratch);
         const char *dot = name.n > 0 ? memrchr(name.s, '.', name.n) : NULL;
-        Stored one = {value, name, {name.s, dot ? (size_t)(dot - name.s) : 0}, false};
+        StoredName one = {value, name, {name.s, dot ? (size_t)(dot - name.s) : 0}, false};
         if (value.n > 0 && intern_put(s->values, value.s, value.n) == s->stored.n)
             vec_push(s->e->scratch, &s->stored, one);
     }
 }
 
 /* The parameter that is the tensor; NULL: none is. */
-static Stored *stored_of(Search *s, int32_t tensor)
+static StoredName *stored_of(UnreadSearch *s, int32_t tensor)
 {
     const JsonView *json = s->e->json;
     Str value = json_view_raw(json, json_view_get(json, tensor, "name"));
@@ -39,7 +39,7 @@ static Stored *stored_of(Search *s, int32_t tensor)
     return id < 0 ? NULL : &s->stored.at[id];
 }
 
-static bool is_alike(Search *s, Str a, Str b)
+static bool is_alike(UnreadSearch *s, Str a, Str b)
 {
     int32_t x = export_meta(s->e, a), y = export_meta(s->e, b);
     DeclaredDim dims[2][DIMS_MAX];
@@ -55,12 +55,12 @@ static bool is_alike(Search *s, Str a, Str b)
 }
 
 /* `read` is read by a node of the module: the parameters there that nothing reads. */
-static void find_unread(Search *s, Str module, const Stored *read, UnreadNames *out)
+static void find_unread(UnreadSearch *s, Str module, const StoredName *read, UnreadNames *out)
 {
     if (module.n == 0 || str_eq(module, read->module))
         return;
     for (int i = 0; i < s->stored.n; i++) {
-        Stored *one = &s->stored.at[i];
+        StoredName *one = &s->stored.at[i];
         if (one->is_read || !str_eq(one->module, module) || !is_alike(s, one->value, read->value))
             continue;
         vec_push(s->e->scratch, out, ((UnreadName){one->value, read->value, one->name}));
@@ -69,12 +69,12 @@ static void find_unread(Search *s, Str module, const Stored *read, UnreadNames *
 }
 
 /* Marks what nodes read; out: finds what they read in its place. */
-static void visit(Search *s, int32_t graph, UnreadNames *out)
+static void visit(UnreadSearch *s, int32_t graph, UnreadNames *out)
 {
     const JsonView *json = s->e->json;
     json_view_each (node, json, json_view_get(json, graph, "nodes"))
         json_view_each (input, json, json_view_get(json, node, "inputs")) {
-            Stored *read =
+            StoredName *read =
                 stored_of(s, json_view_get(json, json_view_get(json, input, "arg"), "as_tensor"));
             if (!read)
                 continue;
@@ -86,7 +86,7 @@ static void visit(Search *s, int32_t graph, UnreadNames *out)
 
 UnreadNames unread_find(Export *e, int32_t graph, int32_t signature)
 {
-    Search s = {.e = e, .values = intern_new(e->scratch)};
+    UnreadSearch s = {.e = e, .values = intern_new(e->scratch)};
     UnreadNames found = {0};
     bool any = false;
     list_parameters(&s, signature);

@@ -27,7 +27,7 @@ typedef struct {
     bool (*sizes)(const RuleCall *call, FormSizes *out, Error *err);
     double (*flops)(const RuleCall *call); /* NULL: the row's, per point */
     Dtype dtype[FORM_OUTPUTS];             /* DT_NONE: of input 0 */
-} Form;
+} ContributedForm;
 
 /* ---- forms ---- */
 
@@ -60,7 +60,7 @@ static void put_whole(int input, const Shape *shape, Buf *out)
 }
 
 /* The form as an annotation of the call's operands. */
-static const Anno *form_anno(const Form *form, const RuleCall *call, Error *err)
+static const Anno *form_anno(const ContributedForm *form, const RuleCall *call, Error *err)
 {
     Buf text = buf_new(call->arena);
     for (int i = 0; i < call->n_inputs; i++) {
@@ -83,7 +83,7 @@ static const Anno *form_anno(const Form *form, const RuleCall *call, Error *err)
     return anno_parse(call->arena, &source, err);
 }
 
-static bool apply_form(const Form *form, RuleCall *call, Error *err)
+static bool apply_form(const ContributedForm *form, RuleCall *call, Error *err)
 {
     FormSizes sizes = {0};
     AnnoMatch match;
@@ -102,7 +102,7 @@ static bool apply_form(const Form *form, RuleCall *call, Error *err)
 }
 
 /* The first form that fits; the reason of the first is told if none does. */
-static bool apply_forms(const Form *forms, size_t n, RuleCall *call, Error *err)
+static bool apply_forms(const ContributedForm *forms, size_t n, RuleCall *call, Error *err)
 {
     Error first = {0};
     for (size_t i = 0; i < n; i++) {
@@ -120,7 +120,7 @@ static bool apply_forms(const Form *forms, size_t n, RuleCall *call, Error *err)
 #define FORMS(name, ...)                                                                           \
     static bool name(RuleCall *call, Error *err)                                                   \
     {                                                                                              \
-        static const Form forms[] = {__VA_ARGS__};                                                 \
+        static const ContributedForm forms[] = {__VA_ARGS__};                                      \
         return apply_forms(forms, sizeof forms / sizeof *forms, call, err);                        \
     }
 

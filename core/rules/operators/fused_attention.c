@@ -15,14 +15,14 @@
 /* The order of dims: [.., h, s, d] in torch, [b, s, h, d] in Paddle. */
 typedef struct {
     int64_t n_dims, heads, places, width;
-} Layout;
+} DimLayout;
 
 typedef struct {
-    Layout at;
+    DimLayout at;
     int batch[DIMS_MAX], group, per_group, query, key, inner, value; /* index dims */
-} Attention;
+} FusedLayout;
 
-static bool layout_fits(const RuleCall *call, const Layout *at, Error *err)
+static bool layout_fits(const RuleCall *call, const DimLayout *at, Error *err)
 {
     const Shape *q = call->shape[0], *k = call->shape[1];
     if (!args_rank(call, 0, 2, DIMS_MAX, err) || !args_rank(call, 1, at->n_dims, at->n_dims, err) ||
@@ -37,10 +37,10 @@ static bool layout_fits(const RuleCall *call, const Layout *at, Error *err)
     return true;
 }
 
-static void make_index(RuleCall *call, bool causal, Attention *out)
+static void make_index(RuleCall *call, bool causal, FusedLayout *out)
 {
     const Shape *q = call->shape[0], *k = call->shape[1], *v = call->shape[2];
-    const Layout *at = &out->at;
+    const DimLayout *at = &out->at;
     OpSpace *space = call->space;
     for (int64_t d = 0; d < at->n_dims; d++)
         if (d != at->heads && d != at->places && d != at->width)
@@ -59,7 +59,7 @@ static void make_index(RuleCall *call, bool causal, Attention *out)
 }
 
 /* Rows of an operand with the layout of queries or keys. */
-static void layout_rows(RuleCall *call, const Attention *a, Operand *operand, bool of_query,
+static void layout_rows(RuleCall *call, const FusedLayout *a, Operand *operand, bool of_query,
                         int places, int width)
 {
     for (int64_t d = 0; d < a->at.n_dims; d++) {
@@ -75,7 +75,7 @@ static void layout_rows(RuleCall *call, const Attention *a, Operand *operand, bo
 }
 
 /* Flops of all heads of all batches. */
-static double flops_of(const RuleCall *call, const Layout *at, bool causal)
+static double flops_of(const RuleCall *call, const DimLayout *at, bool causal)
 {
     const Shape *q = call->shape[0];
     const Heads keys = {.b = 1, .h = 1, .s = call->shape[1]->dim[at->places]};
@@ -91,7 +91,7 @@ static double flops_of(const RuleCall *call, const Layout *at, bool causal)
 
 /* Rows of the scores, [.. h, f, c] in any layout, and of operands that broadcast to them: masks and
  * the softmax; without c, its logsumexp. */
-static void score_rows(RuleCall *call, const Attention *a, Operand *operand, bool with_keys)
+static void score_rows(RuleCall *call, const FusedLayout *a, Operand *operand, bool with_keys)
 {
     const Shape *q = call->shape[0], *k = call->shape[1];
     int64_t n = a->at.n_dims - (with_keys ? 0 : 1), skip = n - operand->shape.n_dims;
@@ -111,7 +111,7 @@ static void score_rows(RuleCall *call, const Attention *a, Operand *operand, boo
     }
 }
 
-static Shape score_shape(const RuleCall *call, const Layout *at, bool with_keys)
+static Shape score_shape(const RuleCall *call, const DimLayout *at, bool with_keys)
 {
     const Shape *q = call->shape[0], *k = call->shape[1];
     Shape out = {.n_dims = at->n_dims - (with_keys ? 0 : 1)};
@@ -129,10 +129,10 @@ typedef struct {
     int mask, scores, sums, n_state;
 } Places;
 
-static bool attend(RuleCall *call, Layout at, Places places, Error *err)
+static bool attend(RuleCall *call, DimLayout at, Places places, Error *err)
 {
     bool causal = args_int(call, "is_causal", 0) != 0;
-    Attention a = {.at = at};
+    FusedLayout a = {.at = at};
     if (!layout_fits(call, &at, err))
         return false;
     for (int o = 0; o < call->n_outputs; o++) {
@@ -165,7 +165,7 @@ static bool attend(RuleCall *call, Layout at, Places places, Error *err)
 static bool scaled_dot_product(RuleCall *call, Error *err)
 {
     int64_t n = call->shape[0]->n_dims;
-    return attend(call, (Layout){n, n - 3, n - 2, n - 1}, (Places){3, -1, 1, -1}, err);
+    return attend(call, (DimLayout){n, n - 3, n - 2, n - 1}, (Places){3, -1, 1, -1}, err);
 }
 
 /* Paddle: [batch, places, heads, width]; inputs 3 and 4 are a seed and the mask. */
@@ -173,7 +173,7 @@ static bool flash_attention(RuleCall *call, Error *err)
 {
     if (!args_rank(call, 0, 4, 4, err))
         return false;
-    return attend(call, (Layout){4, 2, 1, 3}, (Places){4, 1, 2, 1}, err);
+    return attend(call, (DimLayout){4, 2, 1, 3}, (Places){4, 1, 2, 1}, err);
 }
 
 /* q, k, v [batch, places, heads, width], sin and cos [1, places, 1, width], ids [batch, places]. If

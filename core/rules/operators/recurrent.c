@@ -15,11 +15,11 @@ typedef struct {
     int gates; /* rows of W and R for each number of the state */
     int first_state, n_states;
     int peepholes; /* input of 3 numbers each, or -1 */
-} Cell;
+} CellForm;
 
 typedef struct {
     int64_t s, b, i, r, h;
-} Sizes;
+} RecurrentSizes;
 
 static bool read_directions(const RuleCall *call, int64_t *out, Error *err)
 {
@@ -36,14 +36,14 @@ static bool has_shape(const RuleCall *call, int input, const Shape *want, Error 
     return !args_has(call, input) || args_shape(call, input, want, err);
 }
 
-static bool read_sizes(const RuleCall *call, const Cell *cell, bool batch_first, Sizes *out,
-                       Error *err)
+static bool read_sizes(const RuleCall *call, const CellForm *cell, bool batch_first,
+                       RecurrentSizes *out, Error *err)
 {
     const Shape *x = call->shape[0], *r = call->shape[2];
     for (int i = 0; i < 3; i++)
         if (!args_rank(call, i, 3, 3, err))
             return false;
-    *out = (Sizes){x->dim[batch_first], x->dim[!batch_first], x->dim[2], 0, r->dim[2]};
+    *out = (RecurrentSizes){x->dim[batch_first], x->dim[!batch_first], x->dim[2], 0, r->dim[2]};
     if (!read_directions(call, &out->r, err))
         return false;
     int64_t hidden = args_int(call, "hidden_size", out->h);
@@ -65,7 +65,7 @@ static bool read_sizes(const RuleCall *call, const Cell *cell, bool batch_first,
                               &(Shape){.n_dims = 2, .dim = {out->r, 3 * out->h}}, err));
 }
 
-static void shapes_out(RuleCall *call, const Sizes *n, bool batch_first)
+static void shapes_out(RuleCall *call, const RecurrentSizes *n, bool batch_first)
 {
     for (int o = 0; o < call->n_outputs; o++) {
         Shape *out = &call->out_shape[o];
@@ -89,10 +89,10 @@ static void gate_row(RuleCall *call, int input, int64_t n, int h)
     rule_radix(space, &space->operand[input], 1, (int[]){gates, h}, 2);
 }
 
-static bool recurrent(RuleCall *call, const Cell *cell, Error *err)
+static bool recurrent(RuleCall *call, const CellForm *cell, Error *err)
 {
     bool batch_first = args_int(call, "layout", 0) != 0;
-    Sizes n = {0};
+    RecurrentSizes n = {0};
     if (!read_sizes(call, cell, batch_first, &n, err))
         return false;
     shapes_out(call, &n, batch_first);
@@ -138,19 +138,19 @@ static bool recurrent(RuleCall *call, const Cell *cell, Error *err)
 
 static bool rnn(RuleCall *call, Error *err)
 {
-    static const Cell cell = {1, 5, 1, -1};
+    static const CellForm cell = {1, 5, 1, -1};
     return recurrent(call, &cell, err);
 }
 
 static bool gru(RuleCall *call, Error *err)
 {
-    static const Cell cell = {3, 5, 1, -1};
+    static const CellForm cell = {3, 5, 1, -1};
     return recurrent(call, &cell, err);
 }
 
 static bool lstm(RuleCall *call, Error *err)
 {
-    static const Cell cell = {4, 5, 2, 7};
+    static const CellForm cell = {4, 5, 2, 7};
     return recurrent(call, &cell, err);
 }
 

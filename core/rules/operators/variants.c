@@ -20,7 +20,7 @@ typedef enum {
     LAYOUT_OURS,
     LAYOUT_LAST,   /* channels last; ours are dim 1 */
     LAYOUT_SWAPPED /* the last two dims are swapped */
-} Layout;
+} OperandLayout;
 
 enum { OPERANDS_OF_OURS = 9 };
 
@@ -30,16 +30,16 @@ typedef struct {
     int n; /* how many operands our operator has, and which operand of the op each is; -1: none */
     int operand[OPERANDS_OF_OURS]; /* n 0: every `step`-th operand of the op, from `first` on */
     int first, step;
-    uint16_t turned; /* bit i: operand i of ours has another `layout` in the op */
-    Layout layout;   /* the output too, if it is LAYOUT_LAST */
-    bool asks;       /* only if the attribute channels_last is 1 */
-    bool freezes;    /* sums, as they are rounded; otherwise only if there is an activation */
+    uint16_t turned;      /* bit i: operand i of ours has another `layout` in the op */
+    OperandLayout layout; /* the output too, if it is LAYOUT_LAST */
+    bool asks;            /* only if the attribute channels_last is 1 */
+    bool freezes;         /* sums, as they are rounded; otherwise only if there is an activation */
 } Variant;
 
 /* ---- layouts ---- */
 
 /* The dim of the op's operand that corresponds to our dim d. */
-static int64_t place_of(Layout layout, int64_t d, int64_t n_dims)
+static int64_t place_of(OperandLayout layout, int64_t d, int64_t n_dims)
 {
     if (layout == LAYOUT_LAST && n_dims > 2)
         return d == 0 ? 0 : d == 1 ? n_dims - 1 : d - 1;
@@ -48,7 +48,7 @@ static int64_t place_of(Layout layout, int64_t d, int64_t n_dims)
     return d;
 }
 
-static Shape ours_of(Layout layout, const Shape *theirs)
+static Shape ours_of(OperandLayout layout, const Shape *theirs)
 {
     Shape ours = *theirs;
     for (int64_t d = 0; d < theirs->n_dims; d++)
@@ -56,7 +56,7 @@ static Shape ours_of(Layout layout, const Shape *theirs)
     return ours;
 }
 
-static void turn_back(Layout layout, Operand *operand)
+static void turn_back(OperandLayout layout, Operand *operand)
 {
     Operand ours = *operand;
     for (int64_t d = 0; d < ours.shape.n_dims; d++) {
@@ -80,7 +80,7 @@ static int theirs_of(const Variant *of, int i)
     return of->step > 0 ? of->first + i * of->step : of->operand[i];
 }
 
-static RuleCall our_call(const RuleCall *call, const Variant *of, Layout layout)
+static RuleCall our_call(const RuleCall *call, const Variant *of, OperandLayout layout)
 {
     RuleCall ours = *call;
     int n = of->step > 0 ? (call->n_inputs - of->first + of->step - 1) / of->step : of->n;
@@ -109,8 +109,8 @@ static RuleCall our_call(const RuleCall *call, const Variant *of, Layout layout)
 
 /* Makes the op's space from ours: rows of our operands go to those of the op; other operands are
  * read whole. */
-static OpSpace *their_space(RuleCall *call, const Variant *of, Layout layout, const OpSpace *ours,
-                            Error *err)
+static OpSpace *their_space(RuleCall *call, const Variant *of, OperandLayout layout,
+                            const OpSpace *ours, Error *err)
 {
     for (int o = 0; o < call->n_outputs && layout == LAYOUT_LAST; o++) {
         Operand out = *opspace_output(ours, o);
@@ -154,7 +154,7 @@ static OpSpace *run_ours(RuleCall *call, const Variant *of, Error *err)
 {
     const Operator *row = row_of(of->table, of->op_type);
     bool turns = !of->asks || args_int(call, "channels_last", 0) != 0;
-    Layout layout = turns ? of->layout : LAYOUT_OURS;
+    OperandLayout layout = turns ? of->layout : LAYOUT_OURS;
     RuleCall ours = our_call(call, of, layout);
     for (int i = 0; i < row->inputs_min; i++)
         if (i >= ours.n_inputs || !ours.shape[i]) {

@@ -13,18 +13,18 @@ typedef struct {
     int64_t m, n, k, a_row, b_row, out_row, n_batch, a_batch, b_batch, out_batch, arch;
     uint32_t a_align, b_align, out_align;
     int32_t dtype, epilogue, a_turned, b_turned, has_bias, by_time, adds;
-} Form;
+} BlasForm;
 
 typedef struct {
-    Form form;
+    BlasForm form;
     cublasLtMatmulAlgo_t algo;
-} Choice;
+} AlgorithmChoice;
 
 struct Products {
     Arena *arena;
     pthread_mutex_t lock; /* also held while algorithms are timed, so that others do not disturb the
                            * times */
-    Vec(Choice) choices;
+    Vec(AlgorithmChoice) choices;
 };
 
 Products *products_new(void)
@@ -134,9 +134,9 @@ static uint32_t alignment(const void *address)
     return low == 0 || low > 256 ? 256 : (uint32_t)low;
 }
 
-static Form form_of(const DeviceMatmul *p, const ProductUse *use)
+static BlasForm form_of(const DeviceMatmul *p, const ProductUse *use)
 {
-    Form form;
+    BlasForm form;
     memset(&form, 0, sizeof form);
     form.m = p->m, form.n = p->n, form.k = p->k;
     form.a_row = p->a_row, form.b_row = p->b_row, form.out_row = p->out_row;
@@ -161,7 +161,7 @@ static bool prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferen
     return BLAS_CALL(err, cublasLtMatmulPreferenceSetAttribute, preference, attr, value, n_bytes);
 }
 
-static bool set_preference(cublasLtMatmulPreference_t preference, const Form *form, Error *err)
+static bool set_preference(cublasLtMatmulPreference_t preference, const BlasForm *form, Error *err)
 {
     uint64_t room = BLAS_WORKSPACE_BYTES;
     uint32_t sums = NO_INPLACE_SUMS, align[] = {form->a_align, form->b_align, form->out_align};
@@ -183,7 +183,7 @@ typedef struct {
     cublasLtMatmulHeuristicResult_t at[TRIED_MAX];
 } Candidates;
 
-static bool find_candidates(const Blas *blas, const BlasProduct *p, const Form *form,
+static bool find_candidates(const Blas *blas, const BlasProduct *p, const BlasForm *form,
                             Candidates *out, Error *err)
 {
     cublasLtMatmulPreference_t preference = NULL;
@@ -239,8 +239,8 @@ static bool pick_fastest(const Blas *blas, BlasProduct *product, const ProductUs
     return ok;
 }
 
-static bool choose(const Blas *blas, BlasProduct *product, const ProductUse *use, const Form *form,
-                   Error *err)
+static bool choose(const Blas *blas, BlasProduct *product, const ProductUse *use,
+                   const BlasForm *form, Error *err)
 {
     Products *products = blas->products;
     for (int i = 0; i < products->choices.n; i++)
@@ -254,7 +254,7 @@ static bool choose(const Blas *blas, BlasProduct *product, const ProductUse *use
     product->algo = candidates.at[0].algo;
     if (use->by_time && candidates.n > 1 && !pick_fastest(blas, product, use, &candidates, err))
         return false;
-    vec_push(products->arena, &products->choices, (Choice){*form, product->algo});
+    vec_push(products->arena, &products->choices, (AlgorithmChoice){*form, product->algo});
     return true;
 }
 
@@ -271,7 +271,7 @@ bool product_open(const Blas *blas, const DeviceMatmul *matmul, const ProductUse
                          .f64 = matmul->dtype == DT_F64};
     bool ok = make_desc(matmul, use, out, err) && make_layouts(matmul, out, err);
     if (ok) {
-        Form form = form_of(matmul, use);
+        BlasForm form = form_of(matmul, use);
         pthread_mutex_lock(&blas->products->lock);
         ok = choose(blas, out, use, &form, err);
         pthread_mutex_unlock(&blas->products->lock);

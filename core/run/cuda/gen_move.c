@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     int64_t place, at;
     double weight;
-} Term;
+} PickTerm;
 
 typedef struct {
     PickSink sink; /* first */
@@ -38,7 +38,7 @@ typedef struct {
     const Gradient *gradient;
     const Local *made; /* as the forward op's input */
     Vec(RecordedPicks) moved;
-    Vec(Term) terms;
+    Vec(PickTerm) terms;
     int input; /* of the terms; -1: there are none */
     bool failed;
 } Recorder;
@@ -74,7 +74,7 @@ static void record_term(PickSink *sink, const Local *to, int64_t at, const Local
         return;
     r->failed = r->terms.n == TERMS_MAX || (r->terms.n > 0 && input != r->input);
     r->input = input;
-    vec_push(r->arena, &r->terms, ((Term){place, at, weight}));
+    vec_push(r->arena, &r->terms, ((PickTerm){place, at, weight}));
 }
 
 /* Whether the elements that the forward kernel reads can be read here. */
@@ -157,7 +157,8 @@ static bool terms_of_picks(Recorder *r)
         for (PickScan scan = picks_scan(&r->moved.at[m].picks); picks_next(&scan, &part);)
             for (int64_t i = 0; i < part.n && !r->failed; i++) {
                 r->failed = r->terms.n == TERMS_MAX;
-                vec_push(r->arena, &r->terms, ((Term){part.from + i * part.step, part.to + i, 1}));
+                vec_push(r->arena, &r->terms,
+                         ((PickTerm){part.from + i * part.step, part.to + i, 1}));
             }
     }
     r->input = r->moved.n > 0 ? r->moved.at[0].input : -1;

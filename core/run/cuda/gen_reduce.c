@@ -131,16 +131,16 @@ static const char rows_body[] =
 typedef struct {
     int n;
     int64_t size[X_MAX], to[X_MAX], step[FOLD_OPERANDS][X_MAX];
-} Side;
+} ReducedSide;
 
 typedef struct {
-    Side kept, folded;
+    ReducedSide kept, folded;
     int64_t n, n_folded;
     bool in_rows;
 } Dims;
 
 /* Joined with the dim before where all places are as far apart. */
-static void add_dim(Side *side, const FoldDim *dim, int n_operands)
+static void add_dim(ReducedSide *side, const FoldDim *dim, int n_operands)
 {
     int last = side->n - 1;
     bool joins = last >= 0 && side->to[last] == dim->to * dim->size;

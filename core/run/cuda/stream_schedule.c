@@ -21,7 +21,7 @@ typedef struct {
     int n;
     Buffer *buffer;          /* of used slots, then of scratch */
     int *of_slot, *of_instr; /* places in buffer; -1 */
-} Planner;
+} LanePlanner;
 
 static int64_t aligned(int64_t bytes)
 {
@@ -38,7 +38,7 @@ static void hold(Buffer *buffer, int from, int to)
         buffer->last = to;
 }
 
-static void hold_used(Planner *p, int at)
+static void hold_used(LanePlanner *p, int at)
 {
     const InstrUse *use = &p->use[at];
     int slack = use->lane == LANE_COMM ? AHEAD_MAX : 0;
@@ -55,7 +55,7 @@ static void hold_used(Planner *p, int at)
         hold(&p->buffer[p->of_instr[at]], from, to < end ? to : end);
 }
 
-static void hold_all(Planner *p)
+static void hold_all(LanePlanner *p)
 {
     const Program *program = p->program;
     for (int i = 0; i < program->n_instrs; i++) {
@@ -71,7 +71,7 @@ static void hold_all(Planner *p)
     }
 }
 
-static void make_buffers(Planner *p, const int64_t *slot_bytes, const int32_t *outputs,
+static void make_buffers(LanePlanner *p, const int64_t *slot_bytes, const int32_t *outputs,
                          int n_outputs)
 {
     const Program *program = p->program;
@@ -129,7 +129,7 @@ static int64_t best_gap(Buffer *const *placed, int n, const Buffer *buffer)
     return best >= 0 ? best : end;
 }
 
-static int64_t place_all(Planner *p)
+static int64_t place_all(LanePlanner *p)
 {
     Buffer **order = arena_array(p->arena, Buffer *, p->n), **placed;
     placed = arena_array(p->arena, Buffer *, p->n); /* by place */
@@ -165,7 +165,7 @@ static void need_last_use(Needs *needs, const Buffer *buffer)
 }
 
 /* Waits for previous users of the place. */
-static void need_place(const Planner *p, Needs *needs, const Buffer *buffer)
+static void need_place(const LanePlanner *p, Needs *needs, const Buffer *buffer)
 {
     for (int b = 0; b < p->n; b++) {
         const Buffer *other = &p->buffer[b];
@@ -176,7 +176,7 @@ static void need_place(const Planner *p, Needs *needs, const Buffer *buffer)
     }
 }
 
-static void need_write(const Planner *p, Needs *needs, int b)
+static void need_write(const LanePlanner *p, Needs *needs, int b)
 {
     if (b < 0)
         return;
@@ -185,7 +185,7 @@ static void need_write(const Planner *p, Needs *needs, int b)
     need_last_use(needs, &p->buffer[b]);
 }
 
-static void note_use(Planner *p, int b, Lane lane, int at, bool writes)
+static void note_use(LanePlanner *p, int b, Lane lane, int at, bool writes)
 {
     if (b < 0)
         return;
@@ -196,7 +196,7 @@ static void note_use(Planner *p, int b, Lane lane, int at, bool writes)
     }
 }
 
-static int waits_for(Planner *p, int at)
+static int waits_for(LanePlanner *p, int at)
 {
     const InstrUse *use = &p->use[at];
     Needs needs = {.need = {-1, -1}};
@@ -218,7 +218,7 @@ static int waits_for(Planner *p, int at)
 
 /* ---- all of it ---- */
 
-static void find_peak(Arena *arena, const Planner *p, StreamSchedule *out)
+static void find_peak(Arena *arena, const LanePlanner *p, StreamSchedule *out)
 {
     int n = p->program->n_instrs;
     int64_t *change = arena_array(arena, int64_t, n + 2), held = 0;
@@ -249,7 +249,7 @@ void stream_schedule_make(Arena *arena, const Program *program, const InstrUse *
                           const int64_t *slot_bytes, int n_outputs, StreamSchedule *out)
 {
     Arena *scratch = arena_new();
-    Planner p = {.arena = scratch, .program = program, .use = use};
+    LanePlanner p = {.arena = scratch, .program = program, .use = use};
     *out = (StreamSchedule){.peak_slot = -1};
     out->place = arena_array(arena, int64_t, program->n_slots);
     out->instr = arena_array(arena, StreamInstr, program->n_instrs);

@@ -11,7 +11,7 @@ typedef struct {
     Dtype dtype, operands; /* of the result; of operand 0, or 1 of a selection */
 } ScalarUse;
 
-typedef double RealFn(double x, double y);
+typedef double ScalarFn(double x, double y);
 typedef int64_t WholeFn(int64_t x, int64_t y);
 
 static double real_add(double x, double y)
@@ -126,7 +126,7 @@ typedef enum { DOES_VALUES, DOES_COMPARE, DOES_SELECT, DOES_CONVERT, DOES_NOT, D
 typedef struct {
     const char *name;
     Does does;
-    RealFn *real;
+    ScalarFn *real;
     WholeFn *whole;
 } Operation;
 

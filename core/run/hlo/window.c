@@ -177,11 +177,11 @@ static bool is_whole(const Local *local, int64_t d)
 typedef struct {
     int64_t size[DIMS_MAX], stride[DIMS_MAX], low[DIMS_MAX], dilation[DIMS_MAX], base[DIMS_MAX];
     Shape points; /* of the window */
-} Window;
+} HloWindow;
 
-static bool read_window(const KernelCall *call, const Local *in, Window *w, Error *err)
+static bool read_window(const KernelCall *call, const Local *in, HloWindow *w, Error *err)
 {
-    *w = (Window){.points = {.n_dims = in->shape.n_dims}};
+    *w = (HloWindow){.points = {.n_dims = in->shape.n_dims}};
     for (int d = 0; d < in->shape.n_dims; d++) {
         w->size[d] = w->points.dim[d] = number_of(call, "window_dimensions", d, 1);
         w->stride[d] = number_of(call, "window_strides", d, 1);
@@ -198,7 +198,7 @@ static bool read_window(const KernelCall *call, const Local *in, Window *w, Erro
 }
 
 /* The place of point p of the window at `at`; -1 if it is in the padding. */
-static int64_t window_place(const Window *w, const Local *in, const int64_t *stride,
+static int64_t window_place(const HloWindow *w, const Local *in, const int64_t *stride,
                             const int64_t *at, const int64_t *p)
 {
     int64_t place = 0;
@@ -213,7 +213,7 @@ static int64_t window_place(const Window *w, const Local *in, const int64_t *str
 
 /* The place of the element that the region chooses in the window at `at`, the first of equal ones;
  * -1: the initial value. */
-static int64_t chosen(const KernelCall *call, const ScalarCode *code, const Window *w,
+static int64_t chosen(const KernelCall *call, const ScalarCode *code, const HloWindow *w,
                       const int64_t *stride, const int64_t *at)
 {
     const Local *in = call->input[0];
@@ -235,7 +235,7 @@ static int64_t chosen(const KernelCall *call, const ScalarCode *code, const Wind
 }
 
 /* Terms of a window that adds its elements, or that chooses one of them. */
-static bool window_terms(const KernelCall *call, const ScalarCode *code, const Window *w,
+static bool window_terms(const KernelCall *call, const ScalarCode *code, const HloWindow *w,
                          Error *err)
 {
     const Local *in = call->input[0], *out = call->output[0];
@@ -273,7 +273,7 @@ static bool reduce_window(const KernelCall *call, Error *err)
     for (int i = 0; i < 2 * n; i++)
         types[i] = call->input[i % n]->dtype;
     const ScalarCode *code;
-    Window w;
+    HloWindow w;
     const Local *in = call->input[0];
     Local *out = call->output[0];
     if (!scalar_code_read(call, types, 2 * n, &code, err) || !read_window(call, in, &w, err))
@@ -301,7 +301,7 @@ static bool reduce_window(const KernelCall *call, Error *err)
 }
 
 /* The place in the window at `at` that the region selects; -1: the window is empty. */
-static int64_t selected(const ScalarCode *code, const Window *w, const Local *in,
+static int64_t selected(const ScalarCode *code, const HloWindow *w, const Local *in,
                         const int64_t *stride, const int64_t *at)
 {
     int64_t best = -1, p[DIMS_MAX];
@@ -333,7 +333,7 @@ static bool select_and_scatter(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "it does not add what it scatters");
     const Dtype types[2] = {in->dtype, in->dtype};
     const ScalarCode *code;
-    Window w;
+    HloWindow w;
     if (!scalar_code_read(call, types, 2, &code, err) || !read_window(call, in, &w, err))
         return false;
     int64_t stride[DIMS_MAX], at[DIMS_MAX];

@@ -11,7 +11,7 @@ typedef struct {
     const char *name;
     ActivationFn *of, *derivative;
     double params[2]; /* where they are not given */
-} Activation;
+} ActivationRow;
 
 #define F(name, expression)                                                                        \
     static double name(double x, const double *p)                                                  \
@@ -35,7 +35,7 @@ F(hard_sigmoid, fmin(fmax(p[0] * x + p[1], 0), 1))
 F(hard_sigmoid_slope, x > 0 && x < 1 ? p[0] : 0)
 #undef F
 
-static const Activation activations[] = {
+static const ActivationRow activations[] = {
     {"", same, one, {0, 0}},
     {"Relu", relu, relu_slope, {0, 0}},
     {"Tanh", tangent, tanh_slope, {0, 0}},
@@ -45,13 +45,13 @@ static const Activation activations[] = {
     {"HardSigmoid", hard_sigmoid, hard_sigmoid_slope, {0.2, 0.5}},
 };
 
-static const Activation *find_activation(const KernelCall *call, double params[2], Error *err)
+static const ActivationRow *find_activation(const KernelCall *call, double params[2], Error *err)
 {
     RuleCall rule = kernel_rule_call(call);
     Str name = args_text(&rule, "activation", "");
     const Attr *list = op_attr(kernel_graph(call), call->op, "activation_params");
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++) {
-        const Activation *found = &activations[i];
+        const ActivationRow *found = &activations[i];
         if (!str_eq(name, str_from(found->name)))
             continue;
         params[0] = args_float(
@@ -69,7 +69,7 @@ static const Activation *find_activation(const KernelCall *call, double params[2
 bool activation_finish(const KernelCall *call, const Local *addend, Error *err)
 {
     double params[2], x[ELEMENT_BLOCK], more[ELEMENT_BLOCK];
-    const Activation *found = find_activation(call, params, err);
+    const ActivationRow *found = find_activation(call, params, err);
     Local *out = call->output[0];
     if (!found)
         return false;
@@ -92,7 +92,7 @@ const Local *activation_gradient(const KernelCall *forward, const Local *grad,
                                  const KernelCall *call, Error *err)
 {
     double params[2], x[ELEMENT_BLOCK], y[ELEMENT_BLOCK];
-    const Activation *found = find_activation(forward, params, err);
+    const ActivationRow *found = find_activation(forward, params, err);
     const Local *result = call->input[call->n_inputs - 1];
     if (!found)
         return NULL;

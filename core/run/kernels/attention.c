@@ -466,11 +466,11 @@ static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, do
 typedef struct {
     void *q, *k, *v, *scores, *y;
     double *row, *bias; /* of a query */
-} Work;
+} AttentionWork;
 
 /* Of queries first .. end-1. */
 static void softmax_scores(const Attention *a, int64_t b, int64_t head, int64_t first, int64_t end,
-                           const Work *work)
+                           const AttentionWork *work)
 {
     for (int64_t s = first; s < end; s++) {
         char *at = (char *)work->scores + (s - first) * a->n_keys * number_bytes(a->number);
@@ -531,7 +531,7 @@ static void join_values(const Attention *a, int64_t first, void *y)
     }
 }
 
-static void attend(const Attention *a, int64_t b, int64_t head, const Work *work)
+static void attend(const Attention *a, int64_t b, int64_t head, const AttentionWork *work)
 {
     int64_t bytes = number_bytes(a->number);
     attention_load_head(a, 0, b, head, work->q);
@@ -556,7 +556,7 @@ static void attend(const Attention *a, int64_t b, int64_t head, const Work *work
 }
 
 /* Outputs past and new keys and values of every local key head. */
-static void store_present(const Attention *a, int64_t b, int64_t head, const Work *work)
+static void store_present(const Attention *a, int64_t b, int64_t head, const AttentionWork *work)
 {
     const void *from[2] = {work->k, work->v};
     const int64_t d[2] = {a->k.d, a->v.d};
@@ -587,13 +587,14 @@ static bool attention(const KernelCall *call, Error *err)
     if (!attention_open(call, &a, err))
         return false;
     a.sums = open_sums(&a, a.v.d);
-    const Work work = {attention_numbers(&a, a.q.s, a.q.d),
-                       attention_numbers(&a, a.n_keys, a.k.d),
-                       attention_numbers(&a, a.n_keys, a.v.d),
-                       attention_numbers(&a, a.q.s < QUERIES_MAX ? a.q.s : QUERIES_MAX, a.n_keys),
-                       attention_numbers(&a, a.q.s, a.v.d),
-                       arena_array(call->scratch, double, a.n_keys),
-                       arena_array(call->scratch, double, a.n_keys)};
+    const AttentionWork work = {
+        attention_numbers(&a, a.q.s, a.q.d),
+        attention_numbers(&a, a.n_keys, a.k.d),
+        attention_numbers(&a, a.n_keys, a.v.d),
+        attention_numbers(&a, a.q.s < QUERIES_MAX ? a.q.s : QUERIES_MAX, a.n_keys),
+        attention_numbers(&a, a.q.s, a.v.d),
+        arena_array(call->scratch, double, a.n_keys),
+        arena_array(call->scratch, double, a.n_keys)};
     for (int64_t head = 0; head < a.q.h; head++)
         if (held_heads_find(&a.k, a.q.head[head] / a.group) < 0)
             return error_kind(err, ERROR_RUN, "the keys of a head are on other ranks");

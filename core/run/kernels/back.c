@@ -65,9 +65,9 @@ typedef struct {
     int n; /* spatial dims */
     int64_t size[SPATIAL_MAX], block[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
     int64_t before[SPATIAL_MAX], n_blocks[SPATIAL_MAX];
-} Blocks;
+} WindowBlocks;
 
-static bool read_blocks(const KernelCall *call, Blocks *out, Error *err)
+static bool read_blocks(const KernelCall *call, WindowBlocks *out, Error *err)
 {
     Ints block, stride, dilation, pads;
     RuleCall rule = kernel_rule_call(call);
@@ -78,7 +78,7 @@ static bool read_blocks(const KernelCall *call, Blocks *out, Error *err)
         !args_ints(&rule, -1, "pads", &pads, err))
         return false;
     int n = (int)image->n_dims - 2;
-    *out = (Blocks){.n = n};
+    *out = (WindowBlocks){.n = n};
     if (n < 1 || n > SPATIAL_MAX || block.n != n || (stride.given && stride.n != n) ||
         (dilation.given && dilation.n != n) || (pads.given && pads.n != 2 * n))
         return error_kind(err, ERROR_RUN, "its blocks and its image do not fit");
@@ -98,7 +98,7 @@ static bool read_blocks(const KernelCall *call, Blocks *out, Error *err)
 }
 
 /* The place in the image of an element of a block; -1: in the padding. */
-static int64_t place_of(const Blocks *b, int64_t element, int64_t block)
+static int64_t place_of(const WindowBlocks *b, int64_t element, int64_t block)
 {
     int64_t place = 0, step = 1;
     for (int d = b->n - 1; d >= 0; d--) {
@@ -116,7 +116,7 @@ static int64_t place_of(const Blocks *b, int64_t element, int64_t block)
 
 static bool col2im(const KernelCall *call, Error *err)
 {
-    Blocks b = {.n = 0};
+    WindowBlocks b = {.n = 0};
     if (!kernel_numeric(call, 1, err) || !read_blocks(call, &b, err))
         return false;
     const Local *in = call->input[0];

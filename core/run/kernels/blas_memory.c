@@ -13,9 +13,9 @@ enum { SPACES_MAX = 512, PROBE_SIZE = 256 };
 typedef struct {
     atomic_bool used;
     _Atomic(void *) at; /* mapped on first use */
-} Space;
+} BlasMemory;
 
-static Space spaces[SPACES_MAX];
+static BlasMemory spaces[SPACES_MAX];
 static atomic_int n_served;
 
 void *blas_memory_alloc(int place);

@@ -163,9 +163,9 @@ static bool odometer_next(Odometer *odometer, const Points *points, int64_t *pla
 }
 
 /* What is summed. in[k]: the n elements of operand k, in rooms that live as long as the sum. */
-typedef struct Term Term;
-typedef void BlockFn(double *const in[], int n_in, int64_t n, const Term *term, double *to);
-struct Term {
+typedef struct ContractTerm ContractTerm;
+typedef void BlockFn(double *const in[], int n_in, int64_t n, const ContractTerm *term, double *to);
+struct ContractTerm {
     BlockFn *block; /* NULL: the product */
     double params[2], scale;
     int self; /* of an operand that competes with the others: its number */
@@ -174,7 +174,7 @@ struct Term {
 
 /* Rooms for blocks of the operands. An absent operand 2 is the first parameter, 3 the second, else
  * 0. */
-static void open_rooms(const KernelCall *call, Term *term)
+static void open_rooms(const KernelCall *call, ContractTerm *term)
 {
     int n = call->n_inputs > LOCAL_READS ? call->n_inputs : LOCAL_READS;
     term->in = arena_array(call->scratch, double *, n);
@@ -187,7 +187,7 @@ static void open_rooms(const KernelCall *call, Term *term)
 
 /* sums[..] += scale * the term at n neighbours along the inner index dim. */
 static void add_floats(const KernelCall *call, const Points *points, int inner,
-                       const int64_t *place, int64_t n, const Term *term, double *sums)
+                       const int64_t *place, int64_t n, const ContractTerm *term, double *sums)
 {
     double result[ELEMENT_BLOCK];
     int64_t step = inner < 0 ? 0 : points->stride[call->n_inputs][inner];
@@ -209,7 +209,7 @@ static void add_floats(const KernelCall *call, const Points *points, int inner,
 }
 
 static void add_integers(const KernelCall *call, const Points *points, int inner,
-                         const int64_t *place, int64_t n, const Term *term, int64_t *sums)
+                         const int64_t *place, int64_t n, const ContractTerm *term, int64_t *sums)
 {
     int64_t factor[ELEMENT_BLOCK];
     uint64_t result[ELEMENT_BLOCK];
@@ -229,7 +229,7 @@ static void add_integers(const KernelCall *call, const Points *points, int inner
         to[i * step] = (int64_t)((uint64_t)to[i * step] + result[i]);
 }
 
-static void add_points(const KernelCall *call, const Points *points, Term *term)
+static void add_points(const KernelCall *call, const Points *points, ContractTerm *term)
 {
     Local *out = call->output[0];
     bool is_float = dtype_is_float(out->dtype);
@@ -376,7 +376,7 @@ static bool check_operands(const KernelCall *call, Error *err)
     return true;
 }
 
-static bool compute(const KernelCall *call, Term *term, Error *err)
+static bool compute(const KernelCall *call, ContractTerm *term, Error *err)
 {
     Points points;
     Kinds kinds;
@@ -395,13 +395,13 @@ static bool compute(const KernelCall *call, Term *term, Error *err)
 
 static bool einsum(const KernelCall *call, Error *err)
 {
-    Term term = {.scale = 1};
+    ContractTerm term = {.scale = 1};
     return kernel_needs(call, call->n_inputs, err) && compute(call, &term, err);
 }
 
 static bool contract(const KernelCall *call, Error *err)
 {
-    Term term = {.scale = program_space(call->inferred, call->op)->gradient->scale};
+    ContractTerm term = {.scale = program_space(call->inferred, call->op)->gradient->scale};
     return compute(call, &term, err);
 }
 
@@ -424,7 +424,8 @@ static bool activated(const KernelCall *call, Error *err)
 DERIVATIVE_FUNCTIONS(static inline)
 
 #define D(id, name, input, expression)                                                             \
-    static void local_##id(double *const in[], int n_in, int64_t n, const Term *term, double *to)  \
+    static void local_##id(double *const in[], int n_in, int64_t n, const ContractTerm *term,      \
+                           double *to)                                                             \
     {                                                                                              \
         double p = term->params[0], q = term->params[1];                                           \
         (void)p, (void)q, (void)n_in;                                                              \
@@ -438,7 +439,8 @@ DERIVATIVE_ROWS(D)
 #undef D
 
 /* Max and Min: operands that are equal and larger than all others share the gradient. */
-static void share(double *const in[], int n_in, int64_t n, const Term *term, double *to, int sign)
+static void share(double *const in[], int n_in, int64_t n, const ContractTerm *term, double *to,
+                  int sign)
 {
     for (int64_t i = 0; i < n; i++) {
         double own = in[term->self][i];
@@ -451,12 +453,14 @@ static void share(double *const in[], int n_in, int64_t n, const Term *term, dou
     }
 }
 
-static void share_of_most(double *const in[], int n_in, int64_t n, const Term *term, double *to)
+static void share_of_most(double *const in[], int n_in, int64_t n, const ContractTerm *term,
+                          double *to)
 {
     share(in, n_in, n, term, to, 1);
 }
 
-static void share_of_least(double *const in[], int n_in, int64_t n, const Term *term, double *to)
+static void share_of_least(double *const in[], int n_in, int64_t n, const ContractTerm *term,
+                           double *to)
 {
     share(in, n_in, n, term, to, -1);
 }
@@ -485,7 +489,7 @@ static BlockFn *find_local(const Gradient *gradient)
 static bool local(const KernelCall *call, Error *err)
 {
     const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
-    Term term = {.block = find_local(gradient), .scale = gradient->scale};
+    ContractTerm term = {.block = find_local(gradient), .scale = gradient->scale};
     if (!term.block)
         return error_kind(err, ERROR_RUN, "there is no expression of its derivative");
     for (int i = 0; i < gradient->n_reads; i++)

@@ -15,12 +15,12 @@ typedef struct {
     bool ignores;
     double smoothing; /* label_smoothing: the share of the label that all classes have alike */
     double *row;
-} Rows;
+} ScoreRows;
 
 /* first: input of the scores. */
-static bool read_rows(const KernelCall *call, int first, int n, Rows *out, Error *err)
+static bool read_rows(const KernelCall *call, int first, int n, ScoreRows *out, Error *err)
 {
-    *out = (Rows){.scores = call->input[first], .most = call->input[first + 1]};
+    *out = (ScoreRows){.scores = call->input[first], .most = call->input[first + 1]};
     for (int i = 0; i < n; i++)
         if (!kernel_computes(call->input[first + i], err))
             return false;
@@ -42,7 +42,7 @@ static bool read_rows(const KernelCall *call, int first, int n, Rows *out, Error
     return true;
 }
 
-static void load_row(const Rows *rows, int64_t r)
+static void load_row(const ScoreRows *rows, int64_t r)
 {
     for (int64_t i = 0; i < rows->classes; i += ELEMENT_BLOCK)
         local_load(rows->scores, r * rows->classes + i, 1,
@@ -50,7 +50,7 @@ static void load_row(const Rows *rows, int64_t r)
                    NUMBER_F64, rows->row + i);
 }
 
-static void store_row(Local *out, const Rows *rows, int64_t r)
+static void store_row(Local *out, const ScoreRows *rows, int64_t r)
 {
     for (int64_t i = 0; i < rows->classes; i += ELEMENT_BLOCK)
         local_store(out, r * rows->classes + i,
@@ -59,7 +59,7 @@ static void store_row(Local *out, const Rows *rows, int64_t r)
 }
 
 /* Where the row's label lies here; -1: on another rank, -2: it is ignored. */
-static bool find_label(const Rows *rows, int64_t r, int64_t *at, Error *err)
+static bool find_label(const ScoreRows *rows, int64_t r, int64_t *at, Error *err)
 {
     int64_t label, last = rows->scores->shape.n_dims - 1;
     local_load(rows->labels, r, 1, 1, NUMBER_I64, &label);
@@ -76,7 +76,7 @@ static bool find_label(const Rows *rows, int64_t r, int64_t *at, Error *err)
 
 static bool sum_exp(const KernelCall *call, Error *err)
 {
-    Rows rows;
+    ScoreRows rows;
     if (!kernel_needs(call, 2, err) || !read_rows(call, 0, 2, &rows, err))
         return false;
     for (int64_t r = 0; r < rows.rows; r++) {
@@ -90,13 +90,13 @@ static bool sum_exp(const KernelCall *call, Error *err)
 }
 
 /* Of all ranks. */
-static double n_classes(const Rows *rows)
+static double n_classes(const ScoreRows *rows)
 {
     return (double)rows->scores->whole.dim[rows->scores->shape.n_dims - 1];
 }
 
 /* What the classes of this rank add to the mean of a row's scores. */
-static double mean_score(const Rows *rows, int64_t r)
+static double mean_score(const ScoreRows *rows, int64_t r)
 {
     double sum = 0;
     load_row(rows, r);
@@ -107,7 +107,7 @@ static double mean_score(const Rows *rows, int64_t r)
 
 static bool token_loss(const KernelCall *call, Error *err)
 {
-    Rows rows;
+    ScoreRows rows;
     if (!kernel_needs(call, 4, err) || !read_rows(call, 0, 4, &rows, err))
         return false;
     for (int64_t r = 0; r < rows.rows; r++) {
@@ -128,7 +128,7 @@ static bool token_loss(const KernelCall *call, Error *err)
 /* dloss, scores, maximum, sum, labels */
 static bool token_loss_grad(const KernelCall *call, Error *err)
 {
-    Rows rows;
+    ScoreRows rows;
     if (!kernel_needs(call, 5, err) || !read_rows(call, 1, 4, &rows, err))
         return false;
     for (int64_t r = 0; r < rows.rows; r++) {

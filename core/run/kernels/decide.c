@@ -53,18 +53,19 @@ static bool non_zero(const KernelCall *call, Error *err)
 /* A tensor as blocks [outer][n][inner], some of which are selected. */
 typedef struct {
     int64_t outer, n, inner;
-} Blocks;
+} SelectedBlocks;
 
-static Blocks blocks_along(const Shape *shape, int64_t axis) /* -1: each element is a block */
+static SelectedBlocks blocks_along(const Shape *shape,
+                                   int64_t axis) /* -1: each element is a block */
 {
-    Blocks blocks = {1, axis < 0 ? shape_elements(shape) : shape->dim[axis], 1};
+    SelectedBlocks blocks = {1, axis < 0 ? shape_elements(shape) : shape->dim[axis], 1};
     for (int64_t d = 0; axis >= 0 && d < shape->n_dims; d++)
         *(d < axis ? &blocks.outer : &blocks.inner) *= d == axis ? 1 : shape->dim[d];
     return blocks;
 }
 
 /* out[o][j] = in[o][taken[j]], blocks of `inner` elements. */
-static void copy_blocks(const KernelCall *call, const Local *in, const Blocks *blocks,
+static void copy_blocks(const KernelCall *call, const Local *in, const SelectedBlocks *blocks,
                         const int64_t *taken, int64_t n_taken, Local *out)
 {
     Picks picks = picks_new(call->scratch,
@@ -97,7 +98,7 @@ static bool compress(const KernelCall *call, Error *err)
         !is_whole(call->input[1], err) || !read_axis(call, &axis, err))
         return false;
     const Local *in = call->input[0], *condition = call->input[1];
-    Blocks blocks = blocks_along(&in->shape, axis);
+    SelectedBlocks blocks = blocks_along(&in->shape, axis);
     if (axis < 0 ? !is_whole(in, err) : blocks.n != in->whole.dim[axis])
         return error_kind(err, ERROR_RUN, "the dim to choose from is sharded");
     int64_t *taken = arena_array(call->scratch, int64_t, blocks.n);
@@ -159,7 +160,7 @@ static int order_items(const void *left, const void *right)
     return order != 0 ? order : (a->place > b->place) - (a->place < b->place);
 }
 
-static Item *read_items(Arena *arena, const Local *in, const Blocks *blocks)
+static Item *read_items(Arena *arena, const Local *in, const SelectedBlocks *blocks)
 {
     bool is_float = dtype_is_float(in->dtype);
     int64_t each = blocks->outer * blocks->inner;
@@ -231,7 +232,7 @@ static bool unique(const KernelCall *call, Error *err)
         !read_axis(call, &axis, err))
         return false;
     const Local *in = call->input[0];
-    Blocks blocks = blocks_along(&in->shape, axis);
+    SelectedBlocks blocks = blocks_along(&in->shape, axis);
     bool sorted = op_attr_int(kernel_graph(call), call->op, "sorted", 1) != 0;
     Item *items = read_items(call->scratch, in, &blocks);
     Different found = find_different(call->scratch, items, blocks.n, sorted);

@@ -97,15 +97,16 @@ static int64_t row_beside(const Deform *c, const Local *beside, int64_t group, c
 /* An element of a channel: where its image and its rows of offsets and mask begin. */
 typedef struct {
     int64_t image, row[SPATIAL_MAX], mask_row, k[SPATIAL_MAX];
-} Element;
+} DeformedElement;
 
 /* False if this rank does not hold them. */
-static bool find_element(const Deform *c, int64_t batch, int64_t channel, int64_t e, Element *out)
+static bool find_element(const Deform *c, int64_t batch, int64_t channel, int64_t e,
+                         DeformedElement *out)
 {
     int n = c->window.n;
     int64_t held = runs_find(&c->image->runs[1], channel), pixels = 1;
     int64_t group = channel / (c->image->whole.dim[1] / c->offset_group);
-    *out = (Element){.image = 0};
+    *out = (DeformedElement){.image = 0};
     window_split(e, c->held.n_kernel, n, out->k);
     for (int d = 0; d < n; d++) {
         pixels *= c->image->shape.dim[2 + d];
@@ -122,7 +123,8 @@ static bool find_element(const Deform *c, int64_t batch, int64_t channel, int64_
 }
 
 /* Taps of an element at place i. */
-static void taps_of(const Deform *c, const Element *element, int64_t i, Taps taps[SPATIAL_MAX])
+static void taps_of(const Deform *c, const DeformedElement *element, int64_t i,
+                    Taps taps[SPATIAL_MAX])
 {
     int64_t o[SPATIAL_MAX] = {0};
     window_split(i, c->held.n_out, c->window.n, o);
@@ -137,7 +139,7 @@ static void taps_of(const Deform *c, const Element *element, int64_t i, Taps tap
 /* A row of the columns: an element of a channel at every place. */
 static bool fill_row(const Deform *c, int64_t batch, int64_t channel, int64_t e, double *to)
 {
-    Element element;
+    DeformedElement element;
     int64_t stride[DIMS_MAX];
     if (!find_element(c, batch, channel, e, &element))
         return false;
@@ -249,7 +251,7 @@ static void add_taps(double *image, const Taps *taps, const int64_t *stride, int
 
 /* Adds what a row of the columns' gradient gives to the image (input 0), the offsets (2) or the
  * mask (4). */
-static void add_row(const Deform *c, const Element *element, const double *grad, int input,
+static void add_row(const Deform *c, const DeformedElement *element, const double *grad, int input,
                     double *sums)
 {
     int n = c->window.n;
@@ -295,7 +297,7 @@ static bool deform_grad(const KernelCall *call, Error *err)
                             c.columns);
             for (int64_t i = 0; i < p.m; i++) {
                 int64_t channel = group * c.weight->whole.dim[1] + c.minor[i / c.n_elements];
-                Element element;
+                DeformedElement element;
                 if (!find_element(&c, b, channel, i % c.n_elements, &element))
                     return error_kind(err, ERROR_RUN, "an operand is on another rank");
                 add_row(&c, &element, c.columns + i * p.n, input, sums);

@@ -46,17 +46,17 @@ static double same(double x, double alpha)
 
 typedef struct {
     double (*of)(double x, double alpha);
-} Activation;
+} FusedActivation;
 
-static const Activation of_gelu = {gelu}, of_fast = {fast_gelu}, of_quick = {quick_gelu},
-                        of_same = {same};
+static const FusedActivation of_gelu = {gelu}, of_fast = {fast_gelu}, of_quick = {quick_gelu},
+                             of_same = {same};
 
 /* f(x + bias) + skip; both may be absent. */
 static bool biased(const KernelCall *call, Error *err)
 {
     if (!kernel_numeric(call, 1, err))
         return false;
-    const Activation *f = call->kernel->row;
+    const FusedActivation *f = call->kernel->row;
     const Shape *shape = &call->input[0]->shape;
     Local *out = call->output[0];
     const Local *bias = kernel_input(call, 1), *skip = kernel_input(call, 2);

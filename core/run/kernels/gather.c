@@ -16,13 +16,13 @@ typedef struct {
     Shape points;
     Picks held;
     int64_t n;
-} Points;
+} GatherPoints;
 
 /* The output's dims from `first` on follow the first n dims of the indices. */
-static Points points_of(const KernelCall *call, int64_t first, int64_t n)
+static GatherPoints points_of(const KernelCall *call, int64_t first, int64_t n)
 {
     const Local *indices = call->input[1], *out = call->output[0];
-    Points points = {.points.n_dims = n};
+    GatherPoints points = {.points.n_dims = n};
     int64_t stride[DIMS_MAX];
     row_major_strides(&indices->shape, stride);
     for (int64_t d = 0; d < n; d++)
@@ -55,7 +55,7 @@ static bool find_row(const KernelCall *call, int64_t dim, int64_t at, int64_t st
 }
 
 /* rows[point]: place in the data of the point's n components from dim `first` on. */
-static bool find_rows(const KernelCall *call, const Points *points, int64_t first, int64_t n,
+static bool find_rows(const KernelCall *call, const GatherPoints *points, int64_t first, int64_t n,
                       int64_t *rows, Error *err)
 {
     const Local *indices = call->input[1];
@@ -122,7 +122,7 @@ static bool gather(const KernelCall *call, Error *err)
     int64_t n_dims = call->input[1]->shape.n_dims;
     if (call->output[0]->shape.n_dims != call->input[0]->shape.n_dims - 1 + n_dims)
         return error_kind(err, ERROR_RUN, "the output has another number of dims");
-    Points points = points_of(call, axis, n_dims);
+    GatherPoints points = points_of(call, axis, n_dims);
     int64_t *rows = arena_array(call->scratch, int64_t, points.n);
     return find_rows(call, &points, axis, 1, rows, err) &&
            copy_rows(call, axis, axis + 1, points.n, rows, err);
@@ -195,7 +195,7 @@ static bool gather_grad(const KernelCall *call, Error *err)
         return false;
     const Local *grad = forward.output[0];
     Local *out = call->output[0];
-    Points points = points_of(&forward, axis, forward.input[1]->shape.n_dims);
+    GatherPoints points = points_of(&forward, axis, forward.input[1]->shape.n_dims);
     int64_t n_rows = out->shape.dim[axis], *rows = arena_array(call->scratch, int64_t, points.n);
     forward.reduce_cut = true;
     if (!find_rows(&forward, &points, axis, 1, rows, err))
@@ -217,8 +217,8 @@ static bool gather_grad(const KernelCall *call, Error *err)
 /* ---- GatherND, GatherElements ---- */
 
 /* Adds the places of the batch dims that data and indices share. */
-static bool add_batch(const KernelCall *call, const Points *points, int64_t n_batch, int64_t *rows,
-                      Error *err)
+static bool add_batch(const KernelCall *call, const GatherPoints *points, int64_t n_batch,
+                      int64_t *rows, Error *err)
 {
     const Local *out = call->output[0];
     int64_t data_stride[DIMS_MAX], stride[DIMS_MAX];
@@ -247,7 +247,7 @@ static bool gather_nd(const KernelCall *call, Error *err)
         indices->shape.dim[n_dims] != n ||
         out->shape.n_dims != n_dims + data->shape.n_dims - n_batch - n)
         return error_kind(err, ERROR_RUN, "indices do not fit the data");
-    Points points = points_of(call, 0, n_dims);
+    GatherPoints points = points_of(call, 0, n_dims);
     int64_t *rows = arena_array(call->scratch, int64_t, points.n);
     return add_batch(call, &points, n_batch, rows, err) &&
            find_rows(call, &points, n_batch, n, rows, err) &&

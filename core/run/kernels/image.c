@@ -12,13 +12,13 @@ typedef struct {
     const Local *in;
     Local *out;
     int64_t channels, n_rows, pixels;
-} Rows;
+} ImageRows;
 
-static bool open_rows(const KernelCall *call, Rows *rows, Error *err)
+static bool open_rows(const KernelCall *call, ImageRows *rows, Error *err)
 {
     if (!kernel_numeric(call, 1, err))
         return false;
-    *rows = (Rows){.in = call->input[0], .out = call->output[0], .pixels = 1};
+    *rows = (ImageRows){.in = call->input[0], .out = call->output[0], .pixels = 1};
     const Shape *shape = &rows->in->shape;
     if (!shape_equal(shape, &rows->out->shape))
         return error_kind(err, ERROR_RUN, "input and output differ in shape");
@@ -43,7 +43,7 @@ static bool load_list(const KernelCall *call, int input, int64_t n, double **out
 }
 
 /* A row of pixels becomes (x - mean) * factor + addend. */
-static void scale_row(const Rows *rows, int64_t row, double *x, double mean, double factor,
+static void scale_row(const ImageRows *rows, int64_t row, double *x, double mean, double factor,
                       double addend)
 {
     local_load(rows->in, row * rows->pixels, 1, rows->pixels, NUMBER_F64, x);
@@ -53,7 +53,7 @@ static void scale_row(const Rows *rows, int64_t row, double *x, double mean, dou
 }
 
 /* Mean and variance of n rows, `step` rows apart. */
-static void moments(const Rows *rows, int64_t first, int64_t n, int64_t step, double *x,
+static void moments(const ImageRows *rows, int64_t first, int64_t n, int64_t step, double *x,
                     double *mean, double *variance)
 {
     double sum = 0, squares = 0, count = (double)(n * rows->pixels);
@@ -110,7 +110,7 @@ static bool store_statistics(const KernelCall *call, const RuleCall *rule, int64
 
 static bool batch_norm(const KernelCall *call, Error *err)
 {
-    Rows rows;
+    ImageRows rows;
     double *scale, *bias, *given[2], *found[2];
     if (!open_rows(call, &rows, err))
         return false;
@@ -151,7 +151,7 @@ static bool batch_norm(const KernelCall *call, Error *err)
 /* Scale and bias: one per `each` channels. */
 static bool own_norm(const KernelCall *call, int64_t n_group, int64_t each, Error *err)
 {
-    Rows rows;
+    ImageRows rows;
     double *scale, *bias;
     if (!open_rows(call, &rows, err) ||
         !kernel_whole(call->input[0], 2, call->input[0]->shape.n_dims, err) ||

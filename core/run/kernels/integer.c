@@ -14,7 +14,7 @@
 typedef struct {
     int b;
     int a_scale, a_zero, b_scale, b_zero, out_scale, out_zero, bias;
-} Form;
+} IntegerForm;
 
 typedef struct {
     const Local *local;
@@ -23,10 +23,10 @@ typedef struct {
     double *numbers;                   /* less the zero point; [n_matrices][rows][columns] */
     double *scale;                     /* [n_matrices][rows] of a, [n_matrices][columns] of b */
     const int64_t *global[DIMS_MAX];
-} Side;
+} FactorSide;
 
 /* The place in scales or zero points for the element at `at`; -1: on another rank. */
-static int64_t line_place(const Side *side, const Local *line, const int64_t *at)
+static int64_t line_place(const FactorSide *side, const Local *line, const int64_t *at)
 {
     int64_t n = side->local->shape.n_dims, place = 0;
     if (shape_elements(&line->whole) == 1)
@@ -47,7 +47,7 @@ static int64_t line_place(const Side *side, const Local *line, const int64_t *at
     return place;
 }
 
-static void place_of(const Side *side, int64_t i, int64_t at[DIMS_MAX])
+static void place_of(const FactorSide *side, int64_t i, int64_t at[DIMS_MAX])
 {
     const Shape *shape = &side->local->shape;
     for (int64_t d = shape->n_dims - 1; d >= 0; i /= shape->dim[d--])
@@ -55,7 +55,7 @@ static void place_of(const Side *side, int64_t i, int64_t at[DIMS_MAX])
 }
 
 /* Scale or zero point for element i; `absent` without an operand. */
-static bool line_number(const KernelCall *call, const Side *side, int input, int64_t i,
+static bool line_number(const KernelCall *call, const FactorSide *side, int input, int64_t i,
                         double absent, double *out, Error *err)
 {
     const Local *line = kernel_input(call, input);
@@ -71,13 +71,13 @@ static bool line_number(const KernelCall *call, const Side *side, int input, int
     return true;
 }
 
-static bool open_side(const KernelCall *call, int input, bool left, int scale, int zero, Side *out,
-                      Error *err)
+static bool open_side(const KernelCall *call, int input, bool left, int scale, int zero,
+                      FactorSide *out, Error *err)
 {
     const Local *local = call->input[input];
     const Shape *shape = &local->shape;
     int64_t n = shape_elements(shape), last = shape->n_dims - 1;
-    *out = (Side){.local = local, .left = left};
+    *out = (FactorSide){.local = local, .left = left};
     if (last < 0 || !kernel_computes(local, err))
         return error_kind(err, ERROR_RUN, "a product needs operands with at least one dim");
     for (int i = 0; i < 2; i++) {
@@ -113,7 +113,7 @@ static bool open_side(const KernelCall *call, int input, bool left, int scale, i
 /* ---- products ---- */
 
 /* The matrix of an operand for matrix `batch` of the output; -1: shapes do not match. */
-static int64_t matrix_of(const Side *side, const Shape *batch, int64_t index)
+static int64_t matrix_of(const FactorSide *side, const Shape *batch, int64_t index)
 {
     int64_t n = side->local->shape.n_dims - 2, place = 0, step = 1;
     for (int64_t d = n - 1, e = batch->n_dims - 1; d >= 0; d--, e--) {
@@ -130,8 +130,8 @@ static int64_t matrix_of(const Side *side, const Shape *batch, int64_t index)
 
 typedef struct {
     const KernelCall *call;
-    const Form *form;
-    Side a, b;
+    const IntegerForm *form;
+    FactorSide a, b;
     double out_scale, out_zero;
     const double *bias; /* per column held */
 } Integers;
@@ -197,7 +197,7 @@ static bool multiply(const Integers *n, Error *err)
 
 static bool matmul_integer(const KernelCall *call, Error *err)
 {
-    const Form *form = call->kernel->row;
+    const IntegerForm *form = call->kernel->row;
     Integers n = {.call = call, .form = form};
     if (!kernel_needs(call, form->b + 1, err) || !kernel_computes(call->output[0], err))
         return false;
@@ -214,9 +214,9 @@ static bool matmul_integer(const KernelCall *call, Error *err)
     return multiply(&n, err);
 }
 
-static const Form sums = {.b = 1, -1, 2, -1, 3, -1, -1, -1};
-static const Form rounded = {.b = 3, 1, 2, 4, 5, 6, 7, -1};
-static const Form scaled = {.b = 1, 2, 4, 3, 5, -1, -1, 6};
+static const IntegerForm sums = {.b = 1, -1, 2, -1, 3, -1, -1, -1};
+static const IntegerForm rounded = {.b = 3, 1, 2, 4, 5, 6, 7, -1};
+static const IntegerForm scaled = {.b = 1, 2, 4, 3, 5, -1, -1, 6};
 
 const Kernel kernels_integer[] = {
     {"MatMulInteger", matmul_integer, &sums, 0, ROUNDING_EXACT},

@@ -20,9 +20,9 @@ typedef struct {
     bool takes_log, ignores, scalar, mean;
     int64_t ignored;
     double *row; /* the scores of one label */
-} Loss;
+} LossCall;
 
-static bool read_form(const KernelCall *call, Loss *loss, Error *err)
+static bool read_form(const KernelCall *call, LossCall *loss, Error *err)
 {
     RuleCall rule = kernel_rule_call(call);
     Str reduction = args_text(&rule, "reduction", "mean");
@@ -35,7 +35,7 @@ static bool read_form(const KernelCall *call, Loss *loss, Error *err)
 }
 
 /* Checks that scores and labels have matching local shapes. */
-static bool read_operands(const KernelCall *call, Loss *loss, Error *err)
+static bool read_operands(const KernelCall *call, LossCall *loss, Error *err)
 {
     loss->scores = call->input[0];
     loss->labels = call->input[1];
@@ -60,7 +60,7 @@ static bool read_operands(const KernelCall *call, Loss *loss, Error *err)
     return true;
 }
 
-static bool read_weights(const KernelCall *call, Loss *loss, Error *err)
+static bool read_weights(const KernelCall *call, LossCall *loss, Error *err)
 {
     const Local *weights = kernel_input(call, 2);
     if (!weights)
@@ -76,7 +76,7 @@ static bool read_weights(const KernelCall *call, Loss *loss, Error *err)
 
 /* The log probability of class `at` for label i, 0 when ignored (negative). `log_probs` gets those
  * of all classes. */
-static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *log_probs)
+static double log_probability(const LossCall *loss, int64_t i, int64_t at, Local *log_probs)
 {
     int64_t first = i / loss->step * loss->step * loss->classes + i % loss->step;
     double most = -INFINITY, sum = 0, *row = loss->row;
@@ -98,7 +98,7 @@ static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *lo
 }
 
 /* The weight of label i, 0 when ignored; *at is its class. */
-static bool read_label(const Loss *loss, int64_t i, int64_t *at, double *weight, Error *err)
+static bool read_label(const LossCall *loss, int64_t i, int64_t *at, double *weight, Error *err)
 {
     local_load(loss->labels, i, 1, 1, NUMBER_I64, at);
     *weight = 0;
@@ -113,7 +113,7 @@ static bool read_label(const Loss *loss, int64_t i, int64_t *at, double *weight,
     return true;
 }
 
-static void finish(const KernelCall *call, const Loss *loss, double sum, double weights)
+static void finish(const KernelCall *call, const LossCall *loss, double sum, double weights)
 {
     double divisor = weights;
     if (!loss->weight && !loss->ignores)
@@ -129,7 +129,7 @@ static void finish(const KernelCall *call, const Loss *loss, double sum, double 
 
 static bool loss_of_classes(const KernelCall *call, Error *err)
 {
-    Loss loss = {.takes_log = call->kernel->row != NULL};
+    LossCall loss = {.takes_log = call->kernel->row != NULL};
     if (!kernel_needs(call, 2, err) || !read_form(call, &loss, err) ||
         !read_operands(call, &loss, err) || !read_weights(call, &loss, err))
         return false;
@@ -169,7 +169,7 @@ static const double *values(const KernelCall *call, int output)
 }
 
 /* Adds the gradients of the scores of label i, or of its class's weight. */
-static void add_label(const Loss *loss, const LossGradient *of, int64_t i, int64_t at,
+static void add_label(const LossCall *loss, const LossGradient *of, int64_t i, int64_t at,
                       double weight, bool of_weights, double *to)
 {
     double log_p = log_probability(loss, i, at, NULL), sum = 0;
@@ -191,7 +191,7 @@ static void add_label(const Loss *loss, const LossGradient *of, int64_t i, int64
 }
 
 /* The divisor of a mean, and for gradients of weights the mean itself. */
-static bool find_divisor(const Loss *loss, LossGradient *of, Error *err)
+static bool find_divisor(const LossCall *loss, LossGradient *of, Error *err)
 {
     double weights = 0, sum = 0, weight;
     int64_t at;
@@ -212,7 +212,7 @@ static bool find_divisor(const Loss *loss, LossGradient *of, Error *err)
 
 static bool loss_gradient(const KernelCall *call, Error *err)
 {
-    Loss loss = {.takes_log = call->kernel->row != NULL};
+    LossCall loss = {.takes_log = call->kernel->row != NULL};
     LossGradient of = {0};
     KernelCall forward;
     if (!forward_call(call, &forward, err) || !read_form(&forward, &loss, err) ||

@@ -124,13 +124,13 @@ typedef struct {
     int64_t stride[DIMS_MAX], row; /* row: its first place; -1: none loaded */
     int64_t *place;
     double *elements;
-} Side;
+} NormSide;
 
 static bool side_open(const KernelCall *call, int input, int64_t axis, int64_t n, double fallback,
-                      Side *side, Error *err)
+                      NormSide *side, Error *err)
 {
     const Local *out = call->output[0];
-    *side = (Side){.local = kernel_input(call, input), .row = -1};
+    *side = (NormSide){.local = kernel_input(call, input), .row = -1};
     side->elements = arena_array(call->scratch, double, n);
     for (int64_t i = 0; i < n; i++)
         side->elements[i] = fallback;
@@ -146,7 +146,7 @@ static bool side_open(const KernelCall *call, int input, int64_t axis, int64_t n
 }
 
 /* Elements for the row that begins at place `at` of the output. */
-static const double *side_row(Side *side, const Local *out, int64_t axis, int64_t n, int64_t at)
+static const double *side_row(NormSide *side, const Local *out, int64_t axis, int64_t n, int64_t at)
 {
     if (!side->local)
         return side->elements;
@@ -170,7 +170,7 @@ static bool statistics_fit(const KernelCall *call, int64_t n_rows, Error *err)
 static bool layer_norm(const KernelCall *call, Error *err)
 {
     int64_t axis, n = 1;
-    Side scale, bias;
+    NormSide scale, bias;
     if (!check(call, err) || !kernel_axis(call, -1, call->input[0]->shape.n_dims, &axis, err))
         return false;
     const Local *in = call->input[0], *out = call->output[0];

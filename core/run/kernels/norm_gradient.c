@@ -21,14 +21,14 @@
 /* Of one place: its element in x, in scale and in what is made. */
 typedef struct {
     int64_t x, scale, to;
-} Place;
+} NormPlace;
 
-typedef struct Form Form;
+typedef struct GradientForm GradientForm;
 
 typedef struct {
     const KernelCall *call;
     KernelCall forward;
-    const Form *form;
+    const GradientForm *form;
     const Local *like; /* laid out as x */
     NormMakes makes;
     NormWalk group, member;
@@ -39,11 +39,11 @@ typedef struct {
     const double *x, *dy, *scale, *mean, *variance; /* NULL: 0, or 1 */
     const double *d_mean, *d_inverse, *d_x; /* gradients of other outputs, by group; NULL: 0 */
     const double *d_running[4]; /* of running mean and variance, of the input's mean and variance */
-    const Place *members;       /* from a group's first one */
+    const NormPlace *members;   /* from a group's first one */
     double *xh, *g, *sums;
 } Norm;
 
-struct Form {
+struct GradientForm {
     bool (*open)(Norm *s, Error *err);
     bool centre, outside; /* epsilon is added to the deviation */
     int scale, shift;     /* inputs; -1: none */
@@ -231,12 +231,12 @@ static bool store_rows(const Norm *s, int table, Error *err)
 
 /* ---- one group ---- */
 
-static Place place_in(const NormWalk *walk, int64_t i)
+static NormPlace place_in(const NormWalk *walk, int64_t i)
 {
     int n = (int)walk->shape.n_dims;
-    return (Place){strided_place(&walk->shape, walk->x, 0, n, i),
-                   strided_place(&walk->shape, walk->scale, 0, n, i),
-                   strided_place(&walk->shape, walk->to, 0, n, i)};
+    return (NormPlace){strided_place(&walk->shape, walk->x, 0, n, i),
+                       strided_place(&walk->shape, walk->scale, 0, n, i),
+                       strided_place(&walk->shape, walk->to, 0, n, i)};
 }
 
 typedef struct {
@@ -297,13 +297,13 @@ static double made_of(const Norm *s, const Statistics *at, int64_t group, int64_
 
 static void add_group(const Norm *s, int64_t group, int64_t n)
 {
-    Place first = place_in(&s->group, group);
+    NormPlace first = place_in(&s->group, group);
     Statistics at = {0, 1, 1};
     double a = 0, b = 0;
     if (s->x)
         at = statistics_of(s, first.x, first.scale, n);
     for (int64_t i = 0; i < n; i++) {
-        Place place = s->members[i];
+        NormPlace place = s->members[i];
         double dy = s->dy ? s->dy[first.x + place.x] : 0;
         s->xh[i] = s->x ? (s->x[first.x + place.x] - at.mean) * at.inverse : 0;
         s->g[i] = dy * (s->scale ? s->scale[first.scale + place.scale] : 1);
@@ -314,7 +314,7 @@ static void add_group(const Norm *s, int64_t group, int64_t n)
     if ((s->makes == MAKES_MEAN || s->makes == MAKES_VARIANCE) && kept)
         s->sums[first.to] += s->keep * kept[group];
     for (int64_t i = 0; i < n; i++) {
-        Place place = s->members[i];
+        NormPlace place = s->members[i];
         double dy = s->dy ? s->dy[first.x + place.x] : 0;
         double made = made_of(s, &at, group, i, dy, a, b, n);
         if (s->makes == MAKES_X && s->d_x)
@@ -354,7 +354,7 @@ static bool open_norm(const KernelCall *call, bool unread, Norm *s, Error *err)
 bool norm_frame(const KernelCall *call, NormFrame *out, Error *err)
 {
     Norm s;
-    const Form *form = call->kernel->row;
+    const GradientForm *form = call->kernel->row;
     if (form->open == open_skip || form->open == open_embedded)
         return error_kind(err, ERROR_UNSUPPORTED, "x is a sum");
     if (!open_norm(call, true, &s, err))
@@ -383,7 +383,7 @@ static bool norm(const KernelCall *call, Error *err)
             *(o < inverse ? &s.d_mean : &s.d_inverse) = values(&s, s.forward.output[o]);
     Local *made = call->output[0];
     int64_t n = shape_elements(&s.member.shape), n_groups = shape_elements(&s.group.shape);
-    Place *members = arena_array(call->scratch, Place, n);
+    NormPlace *members = arena_array(call->scratch, NormPlace, n);
     for (int64_t i = 0; i < n; i++)
         members[i] = place_in(&s.member, i);
     s.members = members;
@@ -547,15 +547,15 @@ static bool lrn(const KernelCall *call, Error *err)
     return true;
 }
 
-static const Form of_layer = {open_rows, true, false, 1, 2},
-                  of_rms = {open_rows, false, false, 1, -1},
-                  of_instance = {open_channels, true, false, 1, 2},
-                  of_group = {open_channel_groups, true, false, 1, 2},
-                  of_batch = {open_batch, true, false, 1, 2},
-                  of_axes = {open_axes, true, true, -1, -1},
-                  of_skip = {open_skip, true, false, 2, 3},
-                  of_simple_skip = {open_skip, false, false, 2, -1},
-                  of_embedded = {open_embedded, true, false, 5, 6};
+static const GradientForm of_layer = {open_rows, true, false, 1, 2},
+                          of_rms = {open_rows, false, false, 1, -1},
+                          of_instance = {open_channels, true, false, 1, 2},
+                          of_group = {open_channel_groups, true, false, 1, 2},
+                          of_batch = {open_batch, true, false, 1, 2},
+                          of_axes = {open_axes, true, true, -1, -1},
+                          of_skip = {open_skip, true, false, 2, 3},
+                          of_simple_skip = {open_skip, false, false, 2, -1},
+                          of_embedded = {open_embedded, true, false, 5, 6};
 static const RowForm of_softmax = {softmax, true}, of_log_softmax = {log_softmax, true},
                      of_length = {unit_length, false};
 

@@ -16,10 +16,10 @@ typedef struct {
     double rate, alpha, beta, epsilon, decay, norm, norm_after;
     bool nesterov, first; /* first: step 0 */
     double step;
-} Setting;
+} OptimizerSetting;
 
 /* Values of one element by role; x and moments are updated. */
-typedef void UpdateFn(const Setting *setting, double value[ROLES_MAX]);
+typedef void UpdateFn(const OptimizerSetting *setting, double value[ROLES_MAX]);
 
 typedef struct {
     UpdateFn *update;
@@ -27,14 +27,14 @@ typedef struct {
     double alpha, beta;
 } OptimizerRow;
 
-static void adagrad(const Setting *s, double value[ROLES_MAX])
+static void adagrad(const OptimizerSetting *s, double value[ROLES_MAX])
 {
     double gradient = s->norm * value[0] + value[1];
     value[2] += gradient * gradient;
     value[0] -= s->rate / (1 + s->step * s->decay) * gradient / (sqrt(value[2]) + s->epsilon);
 }
 
-static void adam(const Setting *s, double value[ROLES_MAX])
+static void adam(const OptimizerSetting *s, double value[ROLES_MAX])
 {
     double gradient = s->norm * value[0] + value[1], rate = s->rate;
     value[2] = s->alpha * value[2] + (1 - s->alpha) * gradient;
@@ -45,14 +45,14 @@ static void adam(const Setting *s, double value[ROLES_MAX])
     value[0] *= 1 - s->norm_after;
 }
 
-static void momentum(const Setting *s, double value[ROLES_MAX])
+static void momentum(const OptimizerSetting *s, double value[ROLES_MAX])
 {
     double gradient = s->norm * value[0] + value[1];
     value[2] = s->alpha * value[2] + (s->first ? 1 : s->beta) * gradient;
     value[0] -= s->rate * (s->nesterov ? gradient + s->alpha * value[2] : value[2]);
 }
 
-static bool read_setting(const KernelCall *call, Setting *out, Error *err)
+static bool read_setting(const KernelCall *call, OptimizerSetting *out, Error *err)
 {
     const OptimizerRow *row = call->kernel->row;
     const Local *rate = call->input[0];
@@ -76,8 +76,8 @@ static bool read_setting(const KernelCall *call, Setting *out, Error *err)
 }
 
 /* n elements from place `at` on. */
-static void update_block(const OptimizerRow *row, const Setting *setting, const Local *const *in,
-                         Local *const *out, int64_t at, int64_t n)
+static void update_block(const OptimizerRow *row, const OptimizerSetting *setting,
+                         const Local *const *in, Local *const *out, int64_t at, int64_t n)
 {
     double block[ROLES_MAX][ELEMENT_BLOCK];
     for (int r = 0; r < row->roles; r++)
@@ -96,7 +96,7 @@ static void update_block(const OptimizerRow *row, const Setting *setting, const 
 }
 
 /* Updates parameter p of n; operands have equal shapes and are n apart by role. */
-static bool update_parameter(const KernelCall *call, const Setting *setting, int p, int n,
+static bool update_parameter(const KernelCall *call, const OptimizerSetting *setting, int p, int n,
                              Error *err)
 {
     const OptimizerRow *row = call->kernel->row;
@@ -123,7 +123,7 @@ static bool optimize(const KernelCall *call, Error *err)
 {
     const OptimizerRow *row = call->kernel->row;
     int n = (call->n_inputs - 2) / row->roles;
-    Setting setting;
+    OptimizerSetting setting;
     if (!kernel_needs(call, call->n_inputs, err))
         return false;
     if (n < 1 || call->n_inputs != 2 + n * row->roles)

@@ -192,10 +192,10 @@ static bool reduce(const KernelCall *call, Error *err)
 typedef struct {
     int64_t n;
     double product;
-} Folded;
+} ReducedForm;
 
 /* Equal extremes share the gradient; of a product each gets the product of the others. */
-static double share_of(const Folded *folded, bool product, bool counted, double x)
+static double share_of(const ReducedForm *folded, bool product, bool counted, double x)
 {
     if (!product)
         return counted ? 1 / (double)folded->n : 0;
@@ -219,7 +219,7 @@ static bool reduce_gradient(const KernelCall *call, Error *err)
     output_strides(&in->shape, reduced, stride);
     const double *dy = kernel_doubles(call, 0), *x = kernel_doubles(call, 1);
     const double *y = kernel_doubles(call, 2);
-    Folded *folded = arena_array(call->scratch, Folded, n_out);
+    ReducedForm *folded = arena_array(call->scratch, ReducedForm, n_out);
     double *dx = arena_array(call->scratch, double, n);
     int64_t *to = arena_array(call->scratch, int64_t, n);
     for (int64_t i = 0; i < n_out; i++)

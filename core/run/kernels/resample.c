@@ -383,10 +383,10 @@ typedef struct {
     const Local *deep, *wide;
     int64_t block, channels;
     bool channels_first;
-} Blocks;
+} SampledBlocks;
 
 /* The place in `deep` of the place i of `wide`; -1: on another rank. */
-static int64_t deep_place(const Blocks *b, int64_t *const global[4], int64_t i)
+static int64_t deep_place(const SampledBlocks *b, int64_t *const global[4], int64_t i)
 {
     const Shape *wide = &b->wide->shape, *deep = &b->deep->shape;
     int64_t x = global[3][i % wide->dim[3]], y = global[2][i / wide->dim[3] % wide->dim[2]];
@@ -413,7 +413,7 @@ static bool blocks(const KernelCall *call, Error *err)
     bool to_space = call->kernel->row == NULL;
     const Local *in = call->input[0];
     Local *out = call->output[0];
-    Blocks b = {.deep = to_space ? in : out, .wide = to_space ? out : in};
+    SampledBlocks b = {.deep = to_space ? in : out, .wide = to_space ? out : in};
     int64_t *global[4], n = shape_elements(&out->shape);
     b.block = args_int(&rule, "blocksize", 1);
     b.channels = b.wide->whole.dim[1];

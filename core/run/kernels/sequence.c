@@ -154,9 +154,9 @@ typedef struct {
     int64_t n, each;      /* each: of all but the last; 0: as listed */
     const int64_t *sizes; /* n of them */
     bool keeps;           /* the dim stays */
-} Parts;
+} DimSplit;
 
-static bool listed_parts(const KernelCall *call, int64_t size, Parts *parts, Error *err)
+static bool listed_parts(const KernelCall *call, int64_t size, DimSplit *parts, Error *err)
 {
     int64_t sum = 0;
     if (!kernel_ints(call, 1, &parts->sizes, &parts->n, err))
@@ -168,10 +168,10 @@ static bool listed_parts(const KernelCall *call, int64_t size, Parts *parts, Err
            error_kind(err, ERROR_RUN, "its parts add up to %" PRId64 ", not %" PRId64, sum, size);
 }
 
-static bool find_parts(const KernelCall *call, int64_t size, Parts *parts, Error *err)
+static bool find_parts(const KernelCall *call, int64_t size, DimSplit *parts, Error *err)
 {
     bool given = is_there(call, 1);
-    *parts = (Parts){.each = 1};
+    *parts = (DimSplit){.each = 1};
     parts->keeps = given || op_attr_int(kernel_graph(call), call->op, "keepdims", 1) != 0;
     if (given && call->input[1]->shape.n_dims > 0) {
         parts->each = 0;
@@ -188,7 +188,7 @@ static bool find_parts(const KernelCall *call, int64_t size, Parts *parts, Error
 static bool split(const KernelCall *call, Error *err)
 {
     int64_t axis, stride[DIMS_MAX], start = 0;
-    Parts parts;
+    DimSplit parts;
     Local *out;
     const Local *from = call->input[0];
     if (!from || from->sequence || from->nothing)

@@ -568,10 +568,10 @@ static bool by_messages(Doing *d)
     return ok;
 }
 
-typedef bool Way(Doing *d);
+typedef bool MessageWay(Doing *d);
 
 /* The algorithm; all ranks of a group choose the same one. */
-static Way *way_of(const MpiSteps *steps, const MpiStep *step)
+static MessageWay *way_of(const MpiSteps *steps, const MpiStep *step)
 {
     const Exchange *x = &step->exchange;
     bool reduces_all = x->roles.summed == x->collective.atoms;

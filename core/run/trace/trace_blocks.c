@@ -17,7 +17,7 @@ typedef struct {
     int32_t *order; /* of a rank: its works in blocks, by time */
     BlockSum *sums; /* of a rank: per block */
     Arena *arena;
-} Writing;
+} BlocksWriting;
 
 typedef struct {
     double start_us;
@@ -33,7 +33,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Fills order and sums for a rank; returns the number of works in order. */
-static int follow(Writing *w, int rank)
+static int follow(BlocksWriting *w, int rank)
 {
     const Trace *trace = w->trace;
     Begun *begun = arena_array(w->arena, Begun, trace->n);
@@ -61,14 +61,14 @@ static const char *block_pass_name(RunPass pass)
     return pass == RUN_UPDATE ? run_pass_name(pass) : schedule_pass_name((BlockPass)pass);
 }
 
-static const char *block_name(const Writing *w, const ProgramBlock *block)
+static const char *block_name(const BlocksWriting *w, const ProgramBlock *block)
 {
     return block->micro_batch < 0
                ? block_pass_name(block->pass)
                : arena_printf(w->arena, "%s %d", block_pass_name(block->pass), block->micro_batch);
 }
 
-static void put_slice(const Writing *w, TraceSlice at, int32_t b)
+static void put_slice(const BlocksWriting *w, TraceSlice at, int32_t b)
 {
     const ProgramBlock *block = &w->trace->blocks[b];
     Json *args = json_object();
@@ -84,7 +84,7 @@ static void put_slice(const Writing *w, TraceSlice at, int32_t b)
 }
 
 /* One slice for works in a row of one block. */
-static void put_rank(Writing *w, int rank)
+static void put_rank(BlocksWriting *w, int rank)
 {
     int n = follow(w, rank);
     int64_t device = mesh_device(w->plan->mesh, rank);
@@ -109,7 +109,7 @@ static void put_rank(Writing *w, int rank)
 
 void trace_blocks_put(Arena *arena, const Plan *plan, const Trace *trace, int pid, Json *events)
 {
-    Writing w = {.plan = plan, .trace = trace, .pid = pid, .events = events, .arena = arena};
+    BlocksWriting w = {.plan = plan, .trace = trace, .pid = pid, .events = events, .arena = arena};
 
     if (trace->n_blocks == 0)
         return;

@@ -55,12 +55,12 @@ typedef struct {
 typedef struct {
     int64_t id;
     int32_t next_out, next_in; /* of the same slice, -1 */
-} Flow;
+} TraceFlow;
 
 typedef struct {
     int n_tracks;
     Track *track;
-    Vec(Flow) flows;
+    Vec(TraceFlow) flows;
 } Tracks;
 
 static int by_start(const void *a, const void *b)
@@ -125,7 +125,7 @@ static void link(const Tracing *t, Tracks *tracks, Did *from, Did *to, int64_t i
 {
     if (!from || !to || from->at.end_ns > to->at.start_ns)
         return;
-    Flow flow = {id, from->out, to->in};
+    TraceFlow flow = {id, from->out, to->in};
     from->out = to->in = tracks->flows.n;
     vec_push(t->arena, &tracks->flows, flow);
 }
@@ -158,7 +158,7 @@ static void link_reshard(const Tracing *t, Tracks *tracks, int p, int32_t r)
     }
 }
 
-static const Flow *flow_at(const Tracks *tracks, int32_t at)
+static const TraceFlow *flow_at(const Tracks *tracks, int32_t at)
 {
     assert(tracks->flows.at && 0 <= at && at < tracks->flows.n);
     return &tracks->flows.at[at];

@@ -25,7 +25,7 @@ typedef struct {
     int32_t
         *block[2]; /* per stage and micro-batch: the block of its forward, of its backward; -1 */
     bool inside;   /* modules and collectives are few enough */
-} Writing;
+} ScheduleWriting;
 
 /* ---- what fills blocks ---- */
 
@@ -52,12 +52,12 @@ static Filled fill(Arena *arena, const Plan *plan, int stage, BlockPass pass)
     return out;
 }
 
-static const Filled *filled_of(const Writing *w, const Block *block)
+static const Filled *filled_of(const ScheduleWriting *w, const Block *block)
 {
     return &w->filled[block->stage * N_BLOCK_PASSES + block->pass];
 }
 
-static void fill_all(Writing *w)
+static void fill_all(ScheduleWriting *w)
 {
     int64_t n = 0;
 
@@ -72,12 +72,12 @@ static void fill_all(Writing *w)
 
 /* ---- flows ---- */
 
-static int32_t *block_of(const Writing *w, int stage, int micro_batch, bool backward)
+static int32_t *block_of(const ScheduleWriting *w, int stage, int micro_batch, bool backward)
 {
     return &w->block[backward][(int64_t)stage * w->table->n_micro_batches + micro_batch];
 }
 
-static void find_blocks(Writing *w)
+static void find_blocks(ScheduleWriting *w)
 {
     int64_t n = (int64_t)w->table->n_stages * w->table->n_micro_batches;
 
@@ -94,7 +94,7 @@ static void find_blocks(Writing *w)
 }
 
 /* The block of the next stage in its pass, or of the one before; -1. */
-static int32_t neighbour(const Writing *w, const Block *block, int by)
+static int32_t neighbour(const ScheduleWriting *w, const Block *block, int by)
 {
     int stage = block->stage + (block->backward ? -by : by);
 
@@ -106,7 +106,7 @@ static int32_t neighbour(const Writing *w, const Block *block, int by)
 
 /* ---- slices ---- */
 
-static const char *devices_text(const Writing *w, int lane)
+static const char *devices_text(const ScheduleWriting *w, int lane)
 {
     Buf text = buf_new(w->arena);
     int n = 0;
@@ -118,7 +118,8 @@ static const char *devices_text(const Writing *w, int lane)
     return n > 0 ? text.s : arena_printf(w->arena, "lane %d", lane);
 }
 
-static void put_modules(const Writing *w, TraceSlice at, const Filled *filled, double start_us)
+static void put_modules(const ScheduleWriting *w, TraceSlice at, const Filled *filled,
+                        double start_us)
 {
     for (int m = 0; m < filled->modules.n; m++) {
         const TraceModule *module = &filled->modules.at[m];
@@ -132,7 +133,8 @@ static void put_modules(const Writing *w, TraceSlice at, const Filled *filled, d
     }
 }
 
-static void put_collectives(const Writing *w, TraceSlice at, const Filled *filled, double start_us)
+static void put_collectives(const ScheduleWriting *w, TraceSlice at, const Filled *filled,
+                            double start_us)
 {
     at.tid++;
     for (int i = 0; i < filled->pieces.n; i++) {
@@ -151,7 +153,7 @@ static void put_collectives(const Writing *w, TraceSlice at, const Filled *fille
     }
 }
 
-static void put_block(const Writing *w, int32_t b, int32_t lane, bool first)
+static void put_block(const ScheduleWriting *w, int32_t b, int32_t lane, bool first)
 {
     const Block *block = &w->table->block[b];
     const char *pass = schedule_pass_name((BlockPass)block->pass);
@@ -176,12 +178,12 @@ static void put_block(const Writing *w, int32_t b, int32_t lane, bool first)
 
 void trace_schedule_put(Arena *arena, const Plan *plan, int pid, int64_t first_flow, Json *events)
 {
-    Writing w = {.arena = arena,
-                 .plan = plan,
-                 .table = plan_schedule(plan),
-                 .pid = pid,
-                 .first_flow = first_flow,
-                 .events = events};
+    ScheduleWriting w = {.arena = arena,
+                         .plan = plan,
+                         .table = plan_schedule(plan),
+                         .pid = pid,
+                         .first_flow = first_flow,
+                         .events = events};
 
     if (!w.table)
         return;

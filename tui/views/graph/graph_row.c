@@ -15,9 +15,9 @@ typedef struct {
     int least, grows; /* columns it must have; share of what is left over */
     int wanted;       /* the least wanted goes first where there is no room */
     bool right;
-} Column;
+} RowColumn;
 
-static const Column columns[COL_COUNT] = {
+static const RowColumn columns[COL_COUNT] = {
     [COL_RAIL] = {"rail", "RAIL", 8, 1, 70, false},
     [COL_NAME] = {"name", "NAME", 13, 3, 100, false},
     [COL_OPERATOR] = {"op", "OP", 8, 1, 50, false},

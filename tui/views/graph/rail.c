@@ -8,7 +8,7 @@ enum { CHECKPOINTS = RAIL_PAGE / RAIL_STEP, BATCH = RAIL_STEP, ROW_VALUES = 64, 
 typedef struct {
     int32_t tensor[ALIVE_MAX]; /* -1 if the lane is free */
     int64_t end[ALIVE_MAX];    /* place of the last op that reads it */
-} Lanes;
+} RailLanes;
 
 struct Rail {
     const Inferred *inferred;
@@ -17,7 +17,7 @@ struct Rail {
     int32_t selected;
     int64_t page; /* whose checkpoints these are; -1: none */
     int n_known;  /* checkpoints made, in order */
-    Lanes checkpoint[CHECKPOINTS];
+    RailLanes checkpoint[CHECKPOINTS];
 };
 
 /* Values that a row reads from above or makes, each with the place of its last reader. */
@@ -235,7 +235,7 @@ static void row_makes(const Rail *rail, const OutlineRow *row, RowValues *makes)
     }
 }
 
-static int lane_of(const Lanes *lanes, int32_t tensor)
+static int lane_of(const RailLanes *lanes, int32_t tensor)
 {
     for (int i = 0; i < ALIVE_MAX; i++)
         if (lanes->tensor[i] == tensor)
@@ -243,7 +243,7 @@ static int lane_of(const Lanes *lanes, int32_t tensor)
     return -1;
 }
 
-static int lane_take(Lanes *lanes, int32_t tensor, int64_t end)
+static int lane_take(RailLanes *lanes, int32_t tensor, int64_t end)
 {
     int lane = lane_of(lanes, -1);
 
@@ -254,7 +254,7 @@ static int lane_take(Lanes *lanes, int32_t tensor, int64_t end)
     return lane;
 }
 
-static uint8_t alive(const Lanes *lanes)
+static uint8_t alive(const RailLanes *lanes)
 {
     unsigned set = 0;
     for (int i = 0; i < RAIL_LANES; i++)
@@ -262,7 +262,7 @@ static uint8_t alive(const Lanes *lanes)
     return (uint8_t)set;
 }
 
-static int n_hidden(const Lanes *lanes)
+static int n_hidden(const RailLanes *lanes)
 {
     int n = 0;
     for (int i = RAIL_LANES; i < ALIVE_MAX; i++)
@@ -276,7 +276,7 @@ static int lowest(unsigned set)
 }
 
 /* Moves the lanes over a row that is an op, an input or a closed group. */
-static void lanes_move(const Rail *rail, Lanes *lanes, const OutlineRow *row, RailRow *out)
+static void lanes_move(const Rail *rail, RailLanes *lanes, const OutlineRow *row, RailRow *out)
 {
     RowValues reads, makes;
     unsigned read = 0, made = 0;
@@ -303,7 +303,7 @@ static void lanes_move(const Rail *rail, Lanes *lanes, const OutlineRow *row, Ra
 }
 
 /* An open group stands on the lane of what its first op reads. */
-static int lane_of_head(const Rail *rail, const Lanes *lanes, const OutlineRow *row)
+static int lane_of_head(const Rail *rail, const RailLanes *lanes, const OutlineRow *row)
 {
     OutlineRow first = {.kind = ROW_OP, .first = row->first, .n = 1};
     RowValues reads;
@@ -319,13 +319,13 @@ static int lane_of_head(const Rail *rail, const Lanes *lanes, const OutlineRow *
 }
 
 /* The lane of the selected value, as a bit. */
-static uint8_t selected_lane(const Rail *rail, const Lanes *lanes)
+static uint8_t selected_lane(const Rail *rail, const RailLanes *lanes)
 {
     int lane = rail->selected < 0 ? -1 : lane_of(lanes, rail->selected);
     return (uint8_t)(lane >= 0 && lane < RAIL_LANES ? 1u << lane : 0);
 }
 
-static void lanes_step(const Rail *rail, Lanes *lanes, const OutlineRow *row, RailRow *out)
+static void lanes_step(const Rail *rail, RailLanes *lanes, const OutlineRow *row, RailRow *out)
 {
     *out = (RailRow){.above = alive(lanes), .selected = selected_lane(rail, lanes), .node = -1};
     if (row->kind == ROW_GROUP && row->open)
@@ -355,7 +355,7 @@ static void gather_live(const Rail *rail, const OutlineRow *rows, int n, int32_t
 
 /* The lanes at the start of a page: what comes from pages before and is read in this one, the
  * longest-lived first. */
-static void page_start(const Rail *rail, int64_t page, Lanes *lanes)
+static void page_start(const Rail *rail, int64_t page, RailLanes *lanes)
 {
     OutlineRow rows[BATCH];
     RowValues live = {0};
@@ -383,7 +383,7 @@ static void page_start(const Rail *rail, int64_t page, Lanes *lanes)
 }
 
 /* Walks n rows from i, where `lanes` stand; out may be NULL. */
-static void lanes_walk(const Rail *rail, Lanes *lanes, int64_t i, int n, RailRow *out)
+static void lanes_walk(const Rail *rail, RailLanes *lanes, int64_t i, int n, RailRow *out)
 {
     OutlineRow rows[BATCH];
     RailRow unused;
@@ -402,7 +402,7 @@ static void lanes_walk(const Rail *rail, Lanes *lanes, int64_t i, int n, RailRow
 }
 
 /* The lanes above row i of the current page, which begins a step. */
-static const Lanes *checkpoint(Rail *rail, int64_t i)
+static const RailLanes *checkpoint(Rail *rail, int64_t i)
 {
     int64_t page = i - i % RAIL_PAGE;
     int want = (int)((i - page) / RAIL_STEP);
@@ -413,7 +413,7 @@ static const Lanes *checkpoint(Rail *rail, int64_t i)
         page_start(rail, page, &rail->checkpoint[0]);
     }
     for (; rail->n_known <= want; rail->n_known++) {
-        Lanes *next = &rail->checkpoint[rail->n_known];
+        RailLanes *next = &rail->checkpoint[rail->n_known];
         *next = next[-1];
         lanes_walk(rail, next, page + (int64_t)(rail->n_known - 1) * RAIL_STEP, RAIL_STEP, NULL);
     }
@@ -428,7 +428,7 @@ void rail_rows(Rail *rail, const Inferred *inferred, Outline *outline, int64_t i
     for (int done = 0; done < n;) {
         int64_t at = i + done, step = at - at % RAIL_STEP;
         int batch = (int)(step + RAIL_STEP - at < n - done ? step + RAIL_STEP - at : n - done);
-        Lanes lanes = *checkpoint(rail, step);
+        RailLanes lanes = *checkpoint(rail, step);
         lanes_walk(rail, &lanes, step, (int)(at - step), NULL);
         lanes_walk(rail, &lanes, at, batch, out + done);
         done += batch;

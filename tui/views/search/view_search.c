@@ -195,7 +195,7 @@ typedef struct {
     const SearchResult *at;
     const Decision **decisions; /* [at->n_decisions] */
     Intern *fastest;            /* lines of the fastest of several plans; NULL: it is this one */
-} PolicyLines;
+} PlanLines;
 
 static const Decision **pointers(const Ui *ui, const SearchResult *at)
 {
@@ -220,7 +220,7 @@ static Intern *lines_of(const Ui *ui, const SearchResult *at)
 }
 
 /* What its next best choice costs, or that it is not in the fastest plan. */
-static Str line_note(const PolicyLines *lines, int i, const Buf *line)
+static Str line_note(const PlanLines *lines, int i, const Buf *line)
 {
     const SearchResult *at = lines->at;
     int place = at->price_of ? at->price_of[i] : -1;
@@ -235,7 +235,7 @@ static Str line_note(const PolicyLines *lines, int i, const Buf *line)
 }
 
 /* Returns how many decisions the line is. */
-static int draw_line(const PolicyLines *lines, int i, Pen *pen)
+static int draw_line(const PlanLines *lines, int i, Pen *pen)
 {
     Buf line = buf_new(lines->ui->frame);
     int n =
@@ -257,7 +257,7 @@ static void draw_policy(const Ui *ui, const PlanSearch *search, Pen *pen)
     if (pen->area.h - pen->y < 2 || at->outcome != SEARCH_PLAN || !plan_search_holds(ui) ||
         at->n_decisions <= at->n_lifted)
         return;
-    PolicyLines lines = {ui, at, pointers(ui, at), point > 0 ? lines_of(ui, search->point) : NULL};
+    PlanLines lines = {ui, at, pointers(ui, at), point > 0 ? lines_of(ui, search->point) : NULL};
     pen_puts(pen, ROLE_HEAD,
              at->price_of    ? " OTHERWISE  AS A POLICY: how much more it costs at least"
              : lines.fastest ? "            AS A POLICY, + is not in the fastest plan"

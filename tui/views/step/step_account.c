@@ -74,7 +74,7 @@ void step_parts_draw(const Ui *ui, Pen *pen)
 typedef struct {
     int tensor, each, exposed, kind;
     bool pass;
-} Widths;
+} AccountWidths;
 
 /* Of the widest kind among the first rows. */
 static int kind_columns(const Ui *ui, int rows)
@@ -93,9 +93,9 @@ static int kind_columns(const Ui *ui, int rows)
     return most < MOST ? most : MOST;
 }
 
-static Widths widths_for(const Ui *ui, int w, int rows)
+static AccountWidths widths_for(const Ui *ui, int w, int rows)
 {
-    Widths widths = {.kind = kind_columns(ui, rows), .pass = ui_graph(ui)->phase != NULL};
+    AccountWidths widths = {.kind = kind_columns(ui, rows), .pass = ui_graph(ui)->phase != NULL};
     enum { ALWAYS = 3 + TIMES_W + US_W, PASS_W = 10, TENSOR_LEAST = 20 };
     int left = w - ALWAYS - widths.kind - 1 - (widths.pass ? PASS_W : 0);
     widths.exposed = left - US_W >= TENSOR_LEAST ? US_W : 0;
@@ -105,7 +105,7 @@ static Widths widths_for(const Ui *ui, int w, int rows)
     return widths;
 }
 
-static void draw_reshard_heads(const Comm *comm, const Widths *widths, Pen *pen)
+static void draw_reshard_heads(const Comm *comm, const AccountWidths *widths, Pen *pen)
 {
     pen_puts(pen, ROLE_HEAD, " MOST EXPENSIVE RESHARDS OF A STEP");
     if (comm->n_rows < comm->n_all)
@@ -127,7 +127,7 @@ static double exposed_us(const Ui *ui, const CommRow *row)
     return row->exposed_us * (row->pass == COMM_UPDATE ? 1 : plan_micro_batches(ui_plan(ui)));
 }
 
-static void draw_reshard(const Ui *ui, const CommRow *row, const Widths *widths, Pen *pen)
+static void draw_reshard(const Ui *ui, const CommRow *row, const AccountWidths *widths, Pen *pen)
 {
     const Reshard *first = &ui_plan(ui)->moved->reshards[row->first];
     double times = reshard_step_times(ui_plan(ui), first) * row->n;
@@ -157,7 +157,7 @@ static void draw_reshards(Ui *ui, Pen *pen)
         pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
         return;
     }
-    Widths widths = widths_for(ui, pen->area.w, pen->area.h);
+    AccountWidths widths = widths_for(ui, pen->area.w, pen->area.h);
     draw_reshard_heads(comm, &widths, pen);
     for (int i = 0; i < comm->n_rows && !pen_full(pen); i++)
         draw_reshard(ui, &comm->row[i], &widths, pen);

@@ -10,12 +10,12 @@ enum { HEAD_ROWS = 2, BYTES_W = 12, TIMES_W = 6, US_W = 10, NAME_LEAST = 20, AGA
 /* Columns; 0: there is no room for it. */
 typedef struct {
     int name, times, bytes, reader, again, share;
-} Widths;
+} SavedWidths;
 
-static Widths widths_for(int w)
+static SavedWidths widths_for(int w)
 {
     enum { READER_W = 22, SHARE_W = 8 };
-    Widths widths = {.name = w - 1 - BYTES_W};
+    SavedWidths widths = {.name = w - 1 - BYTES_W};
     int *const optional[] = {&widths.again, &widths.times, &widths.bytes, &widths.share,
                              &widths.reader};
     static const int columns[] = {US_W, TIMES_W, BYTES_W, SHARE_W, READER_W};
@@ -27,7 +27,7 @@ static Widths widths_for(int w)
     return widths;
 }
 
-static void draw_headings(const Widths *widths, Pen *pen)
+static void draw_headings(const SavedWidths *widths, Pen *pen)
 {
     pen_fit(pen, ROLE_HEAD, STR("   KEPT OUTPUT OF"), widths->name + 1);
     pen_right(pen, ROLE_HEAD, STR("×"), widths->times);
@@ -39,7 +39,7 @@ static void draw_headings(const Widths *widths, Pen *pen)
     pen_line(pen);
 }
 
-static void draw_row(const Ui *ui, int at, const Widths *widths, Pen *pen)
+static void draw_row(const Ui *ui, int at, const SavedWidths *widths, Pen *pen)
 {
     const Saved *saved = &mem_of(ui)->saved;
     const SavedRow *row = &saved->row[at];
@@ -100,7 +100,7 @@ static void draw(Ui *ui, Pen *pen)
         return;
     }
     int cursor = row_at(ui), h = pen->area.h - HEAD_ROWS;
-    Widths widths = widths_for(pen->area.w);
+    SavedWidths widths = widths_for(pen->area.w);
     draw_top(ui, pen);
     draw_headings(&widths, pen);
     ui->list[SHOW_SAVED].wants = saved->n + HEAD_ROWS;

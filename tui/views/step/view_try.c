@@ -246,12 +246,12 @@ void mem_settings_shorter_draw(const Ui *ui, bool whole, Pen *pen)
 /* Columns; 0: there is no room for it. */
 typedef struct {
     int name, step, peak, check, bar;
-} Widths;
+} TryWidths;
 
-static Widths widths_for(const Ui *ui, int w)
+static TryWidths widths_for(const Ui *ui, int w)
 {
     const EstimateChanges *changes = &tries_of(ui)->changes;
-    Widths widths = {.name = w - KEY_W - 2 * CHANGE_W};
+    TryWidths widths = {.name = w - KEY_W - 2 * CHANGE_W};
     int wanted = 0;
     for (int i = 0; i < changes->n; i++) {
         int columns = (int)strlen(setting_text(ui->frame, &changes->change[i], " "));
@@ -272,7 +272,7 @@ static Widths widths_for(const Ui *ui, int w)
     return widths;
 }
 
-static void draw_headings(const Ui *ui, const Widths *widths, Pen *pen)
+static void draw_headings(const Ui *ui, const TryWidths *widths, Pen *pen)
 {
     pen_fit(pen, ROLE_HEAD, STR("   SETTING"), widths->name + KEY_W);
     pen_right(pen, ROLE_HEAD, STR("STEP"), widths->step);
@@ -286,7 +286,7 @@ static void draw_headings(const Ui *ui, const Widths *widths, Pen *pen)
     pen_line(pen);
 }
 
-static void draw_row(const Ui *ui, const EstimateChange *change, const Widths *widths, Pen *pen)
+static void draw_row(const Ui *ui, const EstimateChange *change, const TryWidths *widths, Pen *pen)
 {
     Style style = change->failed || !change->legal || !change->fits ? ROLE_ERROR : ROLE_TEXT;
     pen_puts(pen, style, style == ROLE_ERROR ? " ! " : "   ");
@@ -326,7 +326,7 @@ static void draw(Ui *ui, Pen *pen)
         list->wants = HEAD_ROWS;
         return;
     }
-    Widths widths = widths_for(ui, pen->area.w);
+    TryWidths widths = widths_for(ui, pen->area.w);
     int n = tries->changes.n, cursor = (int)list_cursor(list, n);
     draw_headings(ui, &widths, pen);
     list->wants = n + HEAD_ROWS;
