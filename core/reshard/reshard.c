@@ -169,7 +169,7 @@ static const ReshardPath *make_path(Resharder *resharder, const ReshardKey *aske
 
 /* The space with so many atoms, or a few more if both ends tell more apart; NULL if that is too
  * many to look at. It is `space` itself if that has no more. */
-static Space *parted_space(Arena *scratch, Space *space, int n_atoms, bool hurried)
+static Space *parted_space(Arena *scratch, Space *space, int n_atoms, bool greedy)
 {
     if (n_atoms > RELAXED_ATOMS_MAX)
         return NULL;
@@ -178,7 +178,7 @@ static Space *parted_space(Arena *scratch, Space *space, int n_atoms, bool hurri
         return space;
     space_price(parted, &space->pricing);
     parted->most_offers = SOME_OFFERS;
-    parted->hurried = hurried;
+    parted->greedy = greedy;
     return parted;
 }
 

@@ -622,7 +622,7 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
         route_of(&search, arena, searcher->nodes.n - 1, out);
     search.relaxes = relaxed_begin(searcher->relaxed, space, search.most);
     bool ended = false, has_path = found || most < INFINITY;
-    for (int i = space->hurried; i < RUNS && !ended && (i < RUNS - 1 || !has_path); i++) {
+    for (int i = space->greedy; i < RUNS && !ended && (i < RUNS - 1 || !has_path); i++) {
         search.weight = runs[i].weight;
         search.most_offers = space->most_offers / runs[i].part;
         ended = run(&search);

@@ -130,14 +130,14 @@ typedef struct {
     double unit;     /* bytes of one element of all slots, that is of all dims without a slot */
     double limit;    /* limit of what a rank may hold, in bytes */
     int most_offers; /* layouts that a search may look at */
-    bool hurried;    /* the search only tries to find a better path: it proves none */
+    bool greedy;     /* the search only tries to find a better path: it proves none */
     double goal_bytes, floor_bytes; /* bytes of the target on a rank, without padding; and if all
                                        atoms sharded it */
     Layout from, to;
     Pricing pricing;
 } Space;
 
-/* limit, most_offers, hurried and pricing are left to the caller. Leaves out the atoms of `without`
+/* limit, most_offers, greedy and pricing are left to the caller. Leaves out the atoms of `without`
  * that neither end uses. */
 void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSet without,
               double element_bytes, Space *out);
