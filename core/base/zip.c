@@ -283,7 +283,7 @@ bool gzip_is(Str bytes)
 static bool inflate_all(Str packed, char *out, uint64_t most, uint64_t *n)
 {
     z_stream stream = {.avail_in = 0};
-    char block[1 << 14];
+    char block[1 << 14] = {0};
     int code = inflateInit2(&stream, MAX_WBITS + 16);
     stream.next_in = (const Bytef *)packed.s;
     stream.avail_in = (uInt)packed.n;

@@ -11,6 +11,7 @@
 #include "core/model/onnx.h"
 #include "core/cost/memory.h"
 #include "core/plan/naming.h"
+#include "core/propagate/engine.h"
 #include "core/propagate/propagate.h"
 #include "core/peers/paddle/plan_spmd.h"
 #include "core/peers/torch/plan_strategy.h"
