@@ -257,6 +257,7 @@ static bool holds(const Search *search, Str text, Str plain)
 /* In time that grows with the text and the pattern, whatever they are: no backtracking. */
 bool search_matches(const Search *search, Str text)
 {
+    text = text.s ? text : STR(""); /* an empty line of a page has none */
     if (search->plain)
         return holds(search, text, search->pattern);
     return holds(search, text, search->literal) &&
