@@ -180,10 +180,11 @@ static bool machine_hook(void *context, Arena *arena, const char *name, Machine 
 {
     Scripts *scripts = context;
     Includes includes = {find_machine, scripts, scripts->chunks};
-    Str rest = str_from(name), file = str_take(&rest, ':'); /* "mixed.lua:a100x8" */
+    const char *slash = strrchr(name, '/'), *kind = strchr(slash ? slash : name, ':');
+    Str file = {name, kind ? (size_t)(kind - name) : strlen(name)}; /* "mixed.lua:a100x8" */
     const char *path = scripts_find(scripts, "machines", arena_str(scripts->arena, file), err);
     return path && machine_read(arena, path, &includes, out, err) &&
-           (rest.n == 0 || cluster_choose(out, rest, err));
+           (!kind || !kind[1] || cluster_choose(out, str_from(kind + 1), err));
 }
 
 /* ---- policies ---- */

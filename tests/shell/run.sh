@@ -254,6 +254,9 @@ same "a broken table" "$("$DIMSCOPE" plan samples/models/tiny-gpt.onnx -m x=1 \
     "error: 'measured' has an unknown element type 'f33'"
 same "a calibrated machine plans" "$("$DIMSCOPE" plan samples/models/tiny-gpt.onnx -m tp=2 \
     --machine "$dir/here.lua" --json 2>&1 | cut -c1-9)" '{"method"'
+mkdir "$dir/a:b" && cp "$dir/here.lua" "$dir/a:b"
+same "a machine in a folder whose name has a colon" "$("$DIMSCOPE" plan samples/models/tiny-gpt.onnx -m tp=2 \
+    --machine "$dir/a:b/here.lua" --json 2>&1 | cut -c1-9)" '{"method"'
 "$DIMSCOPE" run samples/models/tiny-gpt.onnx -m tp=2 --trace "$dir/trace.json" >/dev/null 2>&1
 same "a trace has events of both ranks" "$(python3 -c "
 import json, sys
