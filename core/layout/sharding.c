@@ -86,6 +86,19 @@ bool sharding_only_sums(const Sharding *sharding)
     return true;
 }
 
+bool sharding_is_addend(const Sharding *has, const Sharding *needs, AtomSet partial,
+                        const Mesh *mesh)
+{
+    for (int64_t d = 0; d < has->n_dims; d++) {
+        Cut less = cut_without(&has->dim[d], partial, mesh);
+        AtomSet gone = cut_atoms(&has->dim[d]) & ~cut_atoms(&less);
+        if (!cut_equal(&has->dim[d], &needs->dim[d]) &&
+            ((gone & ~partial) || !cut_equal(&less, &needs->dim[d])))
+            return false;
+    }
+    return true;
+}
+
 bool sharding_has_sizes(const Sharding *sharding)
 {
     for (int64_t d = 0; d < sharding->n_dims; d++)

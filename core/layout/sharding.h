@@ -37,6 +37,10 @@ Sharding sharding_without_partial(const Sharding *sharding);
 bool sharding_equal(const Sharding *a, const Sharding *b);
 /* Returns whether every partial axis is partial by sum. */
 bool sharding_only_sums(const Sharding *sharding);
+/* Whether every dim of `has` is that of `needs`, or would be without axes of `partial` and no
+ * others: filled up with zeros, it is an addend of a sum over these that lies as `needs` says. */
+bool sharding_is_addend(const Sharding *has, const Sharding *needs, AtomSet partial,
+                        const Mesh *mesh);
 bool sharding_has_sizes(const Sharding *sharding); /* a dim has parts of given sizes */
 bool sharding_is_uneven(const Sharding *sharding, const Mesh *mesh);
 void sharding_local_shape(const Sharding *sharding, const Mesh *mesh, int64_t position, Shape *out);

@@ -61,19 +61,6 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     return atoms;
 }
 
-/* Whether an addend is sharded as the sum needs it, but for axes of `partial`. */
-static bool can_join(const Plan *plan, const Sharding *has, const Sharding *needs, AtomSet partial)
-{
-    for (int64_t d = 0; d < has->n_dims; d++) {
-        Cut less = cut_without(&has->dim[d], partial, plan->mesh);
-        AtomSet gone = cut_atoms(&has->dim[d]) & ~cut_atoms(&less);
-        if (!cut_equal(&has->dim[d], &needs->dim[d]) &&
-            ((gone & ~partial) || !cut_equal(&less, &needs->dim[d])))
-            return false;
-    }
-    return true;
-}
-
 /* A sum of gradients, or of their squares, or one that a mark leaves partial, whose addends all lie
  * as it needs them, or are sharded by axes over which others are partial. Addends that are not
  * partial over such an axis are joined by being zero at all its coordinates but the first, or
@@ -91,7 +78,8 @@ static bool joins_addends(Edges *e, int32_t op, AtomSet partial)
         if (!addend || t < 0 || plan->moved->sharding[t] < 0 || ids[i] < 0)
             return false;
         if (plan->inferred->graph->tensors[t].maker >= 0 &&
-            !can_join(plan, plan_sharding(plan, t), shardings_at(plan->shardings, ids[i]), partial))
+            !sharding_is_addend(plan_sharding(plan, t), shardings_at(plan->shardings, ids[i]),
+                                partial, plan->mesh))
             return false;
     }
     return space->n_inputs > 1;

@@ -69,19 +69,7 @@ static bool grows(Making *m, int32_t from, int32_t to)
     return making_local(m, to) > making_local(m, from);
 }
 
-static bool same_dims_without(Making *m, const Sharding *has, const Sharding *need, AtomSet drop)
-{
-    for (int64_t d = 0; d < has->n_dims; d++) {
-        Cut less = cut_without(&has->dim[d], drop, m->to->as->mesh);
-        AtomSet gone = cut_atoms(&has->dim[d]) & ~cut_atoms(&less);
-        if (!cut_equal(&has->dim[d], &need->dim[d]) &&
-            ((gone & ~drop) || !cut_equal(&less, &need->dim[d])))
-            return false;
-    }
-    return true;
-}
-
-/* Over which atoms the reader reads it partial, as the rules of core/plan/partial_values.h have
+/* Over which atoms the reader reads it partial, as the rules of core/plan/partial_values.c have
  * it; false: the choice says otherwise. */
 static bool passes_as(Making *m, const InstanceRead *read, int32_t has, int32_t need, AtomSet used,
                       AtomSet passed, AtomSet *out)
@@ -93,7 +81,8 @@ static bool passes_as(Making *m, const InstanceRead *read, int32_t has, int32_t 
     *out = passed;
     if (read->sum) {
         bool joins = (atoms & ~passed) == 0 &&
-                     same_dims_without(m, as, shardings_at(m->to->as->shardings, need), passed);
+                     sharding_is_addend(as, shardings_at(m->to->as->shardings, need), passed,
+                                        m->to->as->mesh);
         return passed == 0 || atoms == passed || joins;
     }
     if (read->leaf || read->linear == LINEAR_ALONE)
