@@ -44,25 +44,17 @@ typedef struct {
     Vec(FindingGroup) groups;
 } FindingGroups;
 
-/* Whether the op reads the dim in windows that reach further than the parts beside its own: *read.
- */
-static bool reads_far(const Plan *plan, const OpSpace *space, int operand, int dim, const Cut *cut,
-                      Cut *read)
-{
-    Cut places;
-    return !space->no_rule &&
-           window_cut(space, operand, dim, cut, plan->mesh, &places, read) >= 0 &&
-           !window_is_narrow(read, plan->mesh);
-}
-
 /* Why the op cannot read the dim with the axes that shard it. */
 static Mismatch mismatch_of(const Plan *plan, const OpSpace *space, int operand, int dim,
                             const Cut *cut)
 {
     const DimFactors *factors = &space->operand[operand].factors[dim];
     Cut read;
-    if (space->no_rule || factors->n == 0 || !factors->exact)
-        return reads_far(plan, space, operand, dim, cut, &read) ? MISMATCH_WINDOW : MISMATCH_WHOLE;
+    if (space->no_rule)
+        return MISMATCH_WHOLE;
+    if (factors->n == 0 || !factors->exact)
+        return window_is_wide(space, operand, dim, cut, plan->mesh, &read) ? MISMATCH_WINDOW
+                                                                           : MISMATCH_WHOLE;
     int64_t sizes[DIGITS_MAX];
     Cut part[FACTORS_MAX];
     AtomSet lost;
@@ -416,8 +408,8 @@ static void put_window(const Plan *plan, const FindingGroup *first, Buf *out)
 {
     const Cut *from = &shardings_at(plan->shardings, first->from)->dim[first->dim];
     Cut read;
-    if (!reads_far(plan, program_space(plan->inferred, first->op), first->operand, first->dim, from,
-                   &read))
+    if (!window_is_wide(program_space(plan->inferred, first->op), first->operand, first->dim, from,
+                        plan->mesh, &read))
         return;
     put_has(plan, first, out);
     window_format_wide(&read, plan->mesh, out);

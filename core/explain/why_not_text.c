@@ -119,14 +119,12 @@ static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
 static bool needs_far(const Plan *plan, const StopRecord *at, Cut *read)
 {
     const OpSpace *space = at->op < 0 ? NULL : program_space(plan->inferred, at->op);
-    Cut places;
     if (!space || at->operand < 0 || at->operand >= space->n_inputs)
         return false;
     int32_t t = op_inputs(plan->inferred->graph, at->op)[at->operand];
     return t >= 0 && plan->moved->sharding[t] >= 0 &&
-           window_cut(space, at->operand, at->dim, &plan_sharding(plan, t)->dim[at->dim],
-                      plan->mesh, &places, read) >= 0 &&
-           !window_is_narrow(read, plan->mesh);
+           window_is_wide(space, at->operand, at->dim, &plan_sharding(plan, t)->dim[at->dim],
+                          plan->mesh, read);
 }
 
 static void say_window(const Plan *plan, const StopRecord *at, Buf *out)

@@ -34,6 +34,14 @@ int window_cut(const OpSpace *space, int operand, int dim, const Cut *from, cons
     return cut_equal(&without, from) ? index : -1;
 }
 
+bool window_is_wide(const OpSpace *space, int operand, int dim, const Cut *from, const Mesh *mesh,
+                    Cut *read)
+{
+    Cut places;
+    return window_cut(space, operand, dim, from, mesh, &places, read) >= 0 &&
+           !window_is_narrow(read, mesh);
+}
+
 void window_format_wide(const Cut *read, const Mesh *mesh, Buf *out)
 {
     buf_printf(out, "a halo of %d before and %d after, wider than a part of %" PRId64, read->before,

@@ -19,6 +19,11 @@ int window_cut(const OpSpace *space, int operand, int dim, const Cut *from, cons
 /* Whether its halo is narrower than each part, so that only neighbours exchange. */
 bool window_is_narrow(const Cut *read, const Mesh *mesh);
 
+/* Whether the op reads the dim in windows that reach further than the parts beside its own; *read:
+ * as above. */
+bool window_is_wide(const OpSpace *space, int operand, int dim, const Cut *from, const Mesh *mesh,
+                    Cut *read);
+
 /* "a halo of 5 before and 5 after, wider than a part of 4" */
 void window_format_wide(const Cut *read, const Mesh *mesh, Buf *out);
 
