@@ -324,6 +324,7 @@ const Attr *op_attr(const Graph *graph, int32_t op, const char *name); /* NULL i
 int64_t op_opset(const Graph *graph, int32_t op);
 int64_t op_attr_int(const Graph *graph, int32_t op, const char *name, int64_t fallback);
 double op_attr_float(const Graph *graph, int32_t op, const char *name, double fallback);
+Str op_attr_text(const Graph *graph, int32_t op, const char *name, const char *fallback);
 
 /* Bound sizes of free dims: "batch=8,seq=1024". */
 typedef struct {

@@ -103,3 +103,9 @@ double op_attr_float(const Graph *graph, int32_t op, const char *name, double fa
     const Attr *attr = op_attr(graph, op, name);
     return attr && attr->type == ATTR_FLOAT ? attr->f : fallback;
 }
+
+Str op_attr_text(const Graph *graph, int32_t op, const char *name, const char *fallback)
+{
+    const Attr *attr = op_attr(graph, op, name);
+    return attr && attr->type == ATTR_STRING ? attr->s : str_from(fallback);
+}

@@ -20,6 +20,11 @@ int list_length(const Attr *list);
 /* Element i of one; whole numbers may be written without a point. */
 double number_at(const Attr *list, int64_t i);
 
+/* The place of a word among n names; n if it is none of them. */
+int word_among(Str word, const char *const *names, int n);
+/* The place of the first largest of n numbers. */
+int largest(const double *x, int64_t n);
+
 /* What is done to the scores of a row behind a model: attribute post_transform. */
 typedef enum { LINK_NONE, LINK_LOGISTIC, LINK_SOFTMAX, LINK_COUNT } ScoreLink;
 
@@ -29,6 +34,8 @@ bool read_link(const KernelCall *call, ScoreLink *out, Error *err);
 bool no_transform(const KernelCall *call, Error *err);
 /* Transforms n scores in place. */
 void link_scores(ScoreLink kind, double *x, int n);
+/* Stores the label of a row and its n scores, each where that output is wanted. */
+void store_class(const KernelCall *call, int64_t row, double label, const double *score, int64_t n);
 
 /* SVMClassifier, SVMRegressor, TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor. */
 bool classify_vectors(const KernelCall *call, Error *err);

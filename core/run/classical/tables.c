@@ -2,7 +2,6 @@
  * one-hot columns, chosen columns, tables joined, values for others, linear classes. */
 #include "core/run/classical/table.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 int64_t row_length(const Local *local)
@@ -15,9 +14,25 @@ int64_t row_count(const Local *local, int64_t length)
     return length > 0 ? shape_elements(&local->shape) / length : 0;
 }
 
+int word_among(Str word, const char *const *names, int n)
+{
+    int i = 0;
+    while (i < n && !str_eq(word, str_from(names[i])))
+        i++;
+    return i;
+}
+
+int largest(const double *x, int64_t n)
+{
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        best = x[i] > x[best] ? i : best;
+    return best;
+}
+
 /* ---- Normalizer ---- */
 
-typedef enum { NORM_MAX, NORM_L1, NORM_L2 } Norm;
+typedef enum { NORM_MAX, NORM_L1, NORM_L2, NORM_COUNT } Norm;
 
 /* As ONNX's reference computes it: of the largest by magnitude; a row of zeros stays so. */
 static double norm_of(const double *x, int64_t n, Norm norm)
@@ -32,13 +47,10 @@ static double norm_of(const double *x, int64_t n, Norm norm)
 
 static bool normalize(const KernelCall *call, Error *err)
 {
-    static const char *const names[] = {"MAX", "L1", "L2"};
-    const Attr *attr = op_attr(kernel_graph(call), call->op, "norm");
-    Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("MAX");
-    int norm = 0, n_norms = (int)(sizeof names / sizeof *names);
-    while (norm < n_norms && !str_eq(word, str_from(names[norm])))
-        norm++;
-    if (norm == n_norms)
+    static const char *const names[] = {/* ORDER Norm */ "MAX", "L1", "L2"};
+    Str word = op_attr_text(kernel_graph(call), call->op, "norm", "MAX");
+    int norm = word_among(word, names, NORM_COUNT);
+    if (norm == NORM_COUNT)
         return error_kind(err, ERROR_RUN, "the norm is MAX, L1 or L2, not '%.*s'", STR_ARG(word));
     if (!kernel_needs(call, 1, err))
         return false;
@@ -59,8 +71,7 @@ static bool normalize(const KernelCall *call, Error *err)
 
 bool no_transform(const KernelCall *call, Error *err)
 {
-    const Attr *attr = op_attr(kernel_graph(call), call->op, "post_transform");
-    Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("NONE");
+    Str word = op_attr_text(kernel_graph(call), call->op, "post_transform", "NONE");
     return str_eq(word, STR("NONE")) ||
            error_kind(err, ERROR_RUN, "post_transform %.*s is not computed", STR_ARG(word));
 }
@@ -119,12 +130,10 @@ static bool regress(const KernelCall *call, Error *err)
 bool read_link(const KernelCall *call, ScoreLink *out, Error *err)
 {
     static const char *const names[] = {/* ORDER ScoreLink */ "NONE", "LOGISTIC", "SOFTMAX"};
-    const Attr *attr = op_attr(kernel_graph(call), call->op, "post_transform");
-    Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("NONE");
-    for (*out = LINK_NONE; *out < LINK_COUNT; ++*out)
-        if (str_eq(word, str_from(names[*out])))
-            return true;
-    return error_kind(err, ERROR_RUN, "post_transform %.*s is not computed", STR_ARG(word));
+    Str word = op_attr_text(kernel_graph(call), call->op, "post_transform", "NONE");
+    *out = (ScoreLink)word_among(word, names, LINK_COUNT);
+    return *out < LINK_COUNT ||
+           error_kind(err, ERROR_RUN, "post_transform %.*s is not computed", STR_ARG(word));
 }
 
 void link_scores(ScoreLink kind, double *x, int n)
@@ -136,6 +145,15 @@ void link_scores(ScoreLink kind, double *x, int n)
         sum += x[i] = kind == LINK_SOFTMAX ? exp(x[i] - most) : 1 / (1 + exp(-x[i]));
     for (int i = 0; i < n && kind == LINK_SOFTMAX; i++)
         x[i] /= sum;
+}
+
+void store_class(const KernelCall *call, int64_t row, double label, const double *score, int64_t n)
+{
+    Local *scores = kernel_output(call, 1);
+    if (call->output[0])
+        local_store(call->output[0], row, 1, NUMBER_F64, &label);
+    if (scores)
+        local_store(scores, row * n, n, NUMBER_F64, score);
 }
 
 /* One row of coefficients for two classes gives the score of the second, whose negative is that of
@@ -153,7 +171,6 @@ static bool classify(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 1, err) || !read_link(call, &kind, err))
         return false;
     const Local *in = call->input[0];
-    Local *labels = call->output[0], *scores = kernel_output(call, 1);
     int64_t n = row_length(in), n_rows = n > 0 ? list_length(weight) / n : 0;
     if (list_length(weight) != n * n_rows ||
         (n_rows != n_classes && (n_rows != 1 || n_classes > 2)) ||
@@ -171,14 +188,7 @@ static bool classify(const KernelCall *call, Error *err)
             score[0] = -score[1];
         }
         link_scores(kind, score, n_classes);
-        int best = 0;
-        for (int i = 1; i < n_classes; i++)
-            best = score[i] > score[best] ? i : best;
-        double chosen = number_at(label, best);
-        if (labels)
-            local_store(labels, r, 1, NUMBER_F64, &chosen);
-        if (scores)
-            local_store(scores, r * n_classes, n_classes, NUMBER_F64, score);
+        store_class(call, r, number_at(label, largest(score, n_classes)), score, n_classes);
     }
     return true;
 }

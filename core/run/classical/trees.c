@@ -79,10 +79,7 @@ static NodeMode mode_named(Str name)
                                                   "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
                                                   "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ",
                                                   "",           "LEAF"};
-    int i = 0;
-    while (i < NODE_COUNT && !str_eq(name, str_from(names[i])))
-        i++;
-    return (NodeMode)i;
+    return (NodeMode)word_among(name, names, NODE_COUNT);
 }
 
 /* -1: there is no such node. */
@@ -174,13 +171,9 @@ static bool read_aggregate(const KernelCall *call, Trees *t, Error *err)
 {
     static const char *const names[PUT_COUNT] = {/* ORDER Aggregate */ "AVERAGE", "SUM", "MIN",
                                                  "MAX"};
-    const Attr *how = op_attr(kernel_graph(call), call->op, "aggregate_function");
-    Str word = how && how->type == ATTR_STRING ? how->s : STR("SUM");
-    int i = 0;
-    while (i < PUT_COUNT && !str_eq(word, str_from(names[i])))
-        i++;
-    t->aggregate = (Aggregate)i;
-    return i < PUT_COUNT ||
+    Str word = op_attr_text(kernel_graph(call), call->op, "aggregate_function", "SUM");
+    t->aggregate = (Aggregate)word_among(word, names, PUT_COUNT);
+    return t->aggregate < PUT_COUNT ||
            error_kind(err, ERROR_RUN, "aggregate_function %.*s is not known", STR_ARG(word));
 }
 
@@ -460,7 +453,6 @@ bool classify_trees(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 1, err) || !read_link(call, &link, err))
         return false;
     const Local *in = call->input[0];
-    Local *labels = call->output[0], *scores = kernel_output(call, 1);
     Trees t = {.aggregate = PUT_SUM, .n_columns = row_length(in), .n_targets = list_length(label)};
     int64_t one;
     bool share;
@@ -470,21 +462,17 @@ bool classify_trees(const KernelCall *call, Error *err)
     double *row = arena_array(call->scratch, double, t.n_columns);
     double *score = arena_array(call->scratch, double, t.n_targets);
     for (int64_t r = 0; r < row_count(in, t.n_columns); r++) {
-        int best = 0;
+        int best;
         local_load(in, r * t.n_columns, 1, t.n_columns, NUMBER_F64, row);
         if (!put_row(&t, row, score, err))
             return false;
-        for (int k = 1; k < t.n_targets && !two; k++)
-            best = score[k] > score[best] ? k : best;
-        if (two)
+        if (two) {
             best = choose_of_two(score[one], share, link, score);
-        else
+        } else {
+            best = largest(score, t.n_targets);
             link_scores(link, score, (int)t.n_targets);
-        double chosen = number_at(label, best);
-        if (labels)
-            local_store(labels, r, 1, NUMBER_F64, &chosen);
-        if (scores)
-            local_store(scores, r * t.n_targets, t.n_targets, NUMBER_F64, score);
+        }
+        store_class(call, r, number_at(label, best), score, t.n_targets);
     }
     return true;
 }

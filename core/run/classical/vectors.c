@@ -16,12 +16,9 @@ static bool read_svm_kernel(const KernelCall *call, SvmKernel *out, Error *err)
 {
     static const char *const names[] = {/* ORDER SvmKind */ "LINEAR", "POLY", "RBF", "SIGMOID"};
     const Graph *graph = kernel_graph(call);
-    const Attr *attr = op_attr(graph, call->op, "kernel_type"),
-               *params = op_attr(graph, call->op, "kernel_params");
-    Str word = attr && attr->type == ATTR_STRING ? attr->s : STR("LINEAR");
-    *out = (SvmKernel){.kind = SVM_LINEAR};
-    while (out->kind < SVM_COUNT && !str_eq(word, str_from(names[out->kind])))
-        out->kind++;
+    const Attr *params = op_attr(graph, call->op, "kernel_params");
+    Str word = op_attr_text(graph, call->op, "kernel_type", "LINEAR");
+    *out = (SvmKernel){.kind = (SvmKind)word_among(word, names, SVM_COUNT)};
     if (out->kind == SVM_COUNT)
         return error_kind(err, ERROR_RUN, "kernel_type %.*s is not known", STR_ARG(word));
     if (list_length(params) >= 3) {
@@ -231,14 +228,6 @@ static void estimate_classes(const Svm *svm, double *score, double *room)
         score[i] = p[i];
 }
 
-static int largest(const double *x, int n)
-{
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        best = x[i] > x[best] ? i : best;
-    return best;
-}
-
 /* The scores of a row; returns the place of its label. */
 static int classify_row(const Svm *svm, const double *row, double *product, double *score,
                         double *room)
@@ -270,7 +259,6 @@ bool classify_vectors(const KernelCall *call, Error *err)
     if (!read_svm(call, &svm, err))
         return false;
     const Local *in = call->input[0];
-    Local *labels = call->output[0], *scores = kernel_output(call, 1);
     int n = svm.n_classes;
     double *row = arena_array(call->scratch, double, svm.n_columns),
            *product = arena_array(call->scratch, double, svm.n_vectors),
@@ -280,10 +268,7 @@ bool classify_vectors(const KernelCall *call, Error *err)
         local_load(in, r * svm.n_columns, 1, svm.n_columns, NUMBER_F64, row);
         double chosen = number_at(svm.label, classify_row(&svm, row, product, score, room));
         link_scores(svm.link, score, svm.n_scores);
-        if (labels)
-            local_store(labels, r, 1, NUMBER_F64, &chosen);
-        if (scores)
-            local_store(scores, r * svm.n_scores, svm.n_scores, NUMBER_F64, score);
+        store_class(call, r, chosen, score, svm.n_scores);
     }
     return true;
 }

@@ -172,8 +172,7 @@ static bool cholesky_call(const KernelCall *call, Error *err)
 
 static bool custom_call(const KernelCall *call, Error *err)
 {
-    const Attr *callee = op_attr(kernel_graph(call), call->op, "callee");
-    Str name = callee && callee->type == ATTR_STRING ? callee->s : STR("");
+    Str name = op_attr_text(kernel_graph(call), call->op, "callee", "");
     if (!kernel_needs(call, 1, err))
         return false;
     if (str_has_word(STR("lapack_spotrf_ffi lapack_dpotrf_ffi"), name) &&

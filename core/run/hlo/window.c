@@ -397,8 +397,7 @@ static bool read_side(Str *text, const char *letters, int *dim, int *n)
 static bool read_conv_dims(const KernelCall *call, ConvDims *out, Error *err)
 {
     static const char *const letters[SIDES] = {"bf", "oi", "bf"};
-    const Attr *attr = op_attr(kernel_graph(call), call->op, "dim_numbers");
-    Str text = attr && attr->type == ATTR_STRING ? attr->s : STR("");
+    Str text = op_attr_text(kernel_graph(call), call->op, "dim_numbers", "");
     const Local *side[SIDES] = {call->input[0], call->input[1], call->output[0]};
     for (int s = 0; s < SIDES; s++) {
         int n;
