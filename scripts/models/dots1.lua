@@ -10,9 +10,8 @@ local qwen = include "lib/qwen"
 function MODEL(model, config)
     local n = decoder.sizes(model, config)
     local slides = model:size("sliding_window", false)
-    local first = model:number("max_window_layers", 0)
     decoder.build(model, config, {
         sizes = n, heads = qwen.heads_with_norms(model),
-        window = slides and decoder.windows(model, config, function(i) return i >= first end) or nil,
+        window = slides and qwen.late_window(model, config) or nil,
         mlp = deepseek.experts_or_mlp(model, config, "sigmoid")})
 end

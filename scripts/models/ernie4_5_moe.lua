@@ -14,10 +14,7 @@ local function choose(model, x, options)
     local bias = model:module("moe_statics", function()
         return model:param("e_score_correction_bias", {1, options.experts}, "f32")
     end)
-    local _, chosen = model:op("TopK", {model:op("Add", {scores, bias}), {options.top_k}},
-        {axis = -1}, 2)
-    local weights = model:op("GatherElements", {scores, chosen}, {axis = -1})
-    return moe.weigh(model, weights, options), chosen
+    return moe.choose_by(model, model:op("Add", {scores, bias}), scores, options)
 end
 
 -- Whether layer i has experts.

@@ -8,18 +8,13 @@ local granite = include "lib/granite"
 local layers = include "lib/layers"
 local moe = include "lib/moe"
 
--- x: [b, e, c, n_in]; weight: [e, n_out, n_in].
-local function linear(model, name, x, n_experts, n_in, n_out)
-    local weight = model:param(name .. ".weight", {n_experts, n_out, n_in})
-    return model:op("Einsum", {x, weight}, {equation = "beck,enk->becn"})
-end
-
 -- The first half of the columns of input_linear is the gate.
 local function experts(model, x, options)
-    local y = linear(model, "input_linear", x, options.experts, options.width, 2 * options.hidden)
+    local y = moe.linear(model, "input_linear", x, options.experts, options.width,
+        2 * options.hidden, true)
     local gate, up = model:op("Split", {y}, {axis = -1, num_outputs = 2}, 2)
     y = model:op("Mul", {layers.activation(model, options.act, gate), up})
-    return linear(model, "output_linear", y, options.experts, options.hidden, options.width)
+    return moe.linear(model, "output_linear", y, options.experts, options.hidden, options.width, true)
 end
 
 function MODEL(model, config)

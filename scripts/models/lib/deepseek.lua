@@ -136,9 +136,7 @@ function deepseek.choose_by_sigmoid(model, x, options)
         local best = model:op("TopK", {parts, {2}}, {axis = -1}, 2)
         return model:op("ReduceSum", {best, {3}}, {keepdims = 0})
     end)
-    local _, chosen = model:op("TopK", {limited, {options.top_k}}, {axis = -1}, 2)
-    local weights = model:op("GatherElements", {scores, chosen}, {axis = -1})
-    return moe.weigh(model, weights, options), chosen
+    return moe.choose_by(model, limited, scores, options)
 end
 
 -- Groups of experts, and how many of them a token may choose from.

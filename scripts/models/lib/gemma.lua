@@ -23,23 +23,6 @@ end
 gemma.norms = {{before = "input_layernorm", after = "post_attention_layernorm"},
                {before = "pre_feedforward_layernorm", after = "post_feedforward_layernorm"}}
 
--- The tables of layers that see a window, and of those that see all keys: each has its own base, and
--- only the latter are stretched.
-local function tables(model, config, d)
-    local parameters = type(config.rope_parameters) == "table" and config.rope_parameters or {}
-    return function(positions, window)
-        local slides = window > 0
-        local kind = slides and "sliding_attention" or "full_attention"
-        local theta = slides and model:number("rope_local_base_freq", 10000.0)
-            or model:number("rope_theta", 1000000.0)
-        local own = slides or parameters[kind]
-        return model:module(slides and "local" or "global", function()
-            return rope.tables(model, config, positions, d,
-                {field = own and "rope_parameters." .. kind, theta = theta})
-        end)
-    end
-end
-
 -- Gemma 3 (Gemma Team 2025): of every six layers the last sees all keys; heads of q and k are
 -- normed. `config` is of "model_type": "gemma3_text"; its sizes are those of 4B where it has none.
 function gemma.third(model, config)
@@ -54,7 +37,9 @@ function gemma.third(model, config)
     local pattern = model:size("sliding_window_pattern",
         model:size("_sliding_window_pattern", 6))
     local family = gemma.family(model, {
-        sizes = n, norms = gemma.norms, rope = tables(model, config, n.head_dim),
+        sizes = n, norms = gemma.norms,
+        rope = rope.of_kinds(model, config, n.head_dim,
+            model:number("rope_local_base_freq", 10000.0), model:number("rope_theta", 1000000.0)),
         rope_by_window = true, window = decoder.windows(model, config, pattern),
         cap = model:number("final_logit_softcapping", false)})
     family.heads = {bias = bias, out_bias = bias,

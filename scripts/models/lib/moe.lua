@@ -149,10 +149,10 @@ local function as_group(model, x, n)
 end
 
 -- Linear layers of e experts, their weights stacked: weight [e, n_out, n_in]. Checkpoints hold each
--- expert by itself: that of expert i is "i.NAME.weight" there.
-function moe.linear(model, name, x, n_experts, n_in, n_out)
-    local parts = "*." .. name .. ".weight"
-    local weight = model:param(name .. ".weight", {n_experts, n_out, n_in}, nil, {parts = parts})
+-- expert by itself, that of expert i is "i.NAME.weight" there, unless they are `stacked` too.
+function moe.linear(model, name, x, n_experts, n_in, n_out, stacked)
+    local parts = not stacked and {parts = "*." .. name .. ".weight"} or nil
+    local weight = model:param(name .. ".weight", {n_experts, n_out, n_in}, nil, parts)
     return model:module(name, function()
         return model:op("Einsum", {x, weight}, {equation = "beck,enk->becn"})
     end)
@@ -232,6 +232,14 @@ function moe.choose_then_softmax(model, x, options)
         {axis = -1}, 2)
     local weights = model:op("Softmax", {scores}, {axis = -1})
     return moe.weigh(model, weights, {}), chosen
+end
+
+-- Experts are chosen by other numbers than weigh them, such as scores with a bias that evens the load
+-- out. by, scores: [b, s, e].
+function moe.choose_by(model, by, scores, options)
+    local _, chosen = model:op("TopK", {by, {options.top_k}}, {axis = -1}, 2)
+    local weights = model:op("GatherElements", {scores, chosen}, {axis = -1})
+    return moe.weigh(model, weights, options), chosen
 end
 
 -- What stands in place of a gated MLP. options: as above; choose(model, x, options); names: of gate,

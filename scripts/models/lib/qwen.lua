@@ -9,6 +9,11 @@ local qwen = {}
 -- The keys that a query of layer i sees, as window(i); nil where all see all.
 function qwen.window(model, config)
     if not model:flag("use_sliding_window", false) then return nil end
+    return qwen.late_window(model, config)
+end
+
+-- window(i) where the first max_window_layers layers see all keys.
+function qwen.late_window(model, config)
     local first = model:number("max_window_layers", 0)
     return decoder.windows(model, config, function(i) return i >= first end)
 end

@@ -100,6 +100,22 @@ function rope.tables(model, config, positions, d, given)
     return attention.rope_tables(model, positions, frequencies, scale, given.pairs)
 end
 
+-- rope(positions, window) for decoder.build: layers that see a window have a base of their own, and
+-- only those that see all keys are stretched. local_theta, theta: where the config's table for that
+-- kind of layer names none.
+function rope.of_kinds(model, config, d, local_theta, theta)
+    local parameters = type(config.rope_parameters) == "table" and config.rope_parameters or {}
+    return function(positions, window)
+        local slides = window > 0
+        local kind = slides and "sliding_attention" or "full_attention"
+        local own = slides or parameters[kind]
+        return model:module(slides and "local" or "global", function()
+            return rope.tables(model, config, positions, d,
+                {field = own and "rope_parameters." .. kind, theta = slides and local_theta or theta})
+        end)
+    end
+end
+
 -- What scores are scaled by beside d^-0.5 where DeepSeek's configs stretch positions by YaRN.
 function rope.score_scale(model, config)
     local field = config.rope_scaling and "rope_scaling." or "rope_parameters."
