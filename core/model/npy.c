@@ -85,6 +85,18 @@ static Str in_c_order(Arena *arena, Str elements, const Shape *shape, size_t siz
     return (Str){out, elements.n};
 }
 
+/* Complex numbers as pairs along a last dim. */
+static bool split_parts(OnnxTensor *tensor)
+{
+    if (tensor->dtype != DT_C64 && tensor->dtype != DT_C128)
+        return true;
+    if (tensor->shape.n_dims == DIMS_MAX)
+        return false;
+    tensor->dtype = tensor->dtype == DT_C64 ? DT_F32 : DT_F64;
+    tensor->shape.dim[tensor->shape.n_dims++] = 2;
+    return true;
+}
+
 bool npy_read(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error *err)
 {
     Str header, elements, value;
@@ -104,5 +116,5 @@ bool npy_read(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error 
     if (columns && out->shape.n_dims > 1)
         elements = in_c_order(arena, elements, &out->shape, size);
     out->data = (TensorData){.form = DATA_RAW, .bytes = elements};
-    return true;
+    return split_parts(out) || fail(file, "it has no shape of at most 10 dims", err);
 }

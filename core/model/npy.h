@@ -4,7 +4,8 @@
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 8), }  blanks  newline
  *     the elements
  *
- * Source: numpy/lib/format.py. Little-endian numbers, bools and complex numbers.
+ * Source: numpy/lib/format.py. Little-endian numbers and bools; complex numbers become floats with
+ * a last dim of 2, the real and the imaginary parts, as models have them here.
  */
 #ifndef CORE_MODEL_NPY_H
 #define CORE_MODEL_NPY_H

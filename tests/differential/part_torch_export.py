@@ -305,6 +305,54 @@ CASES = {
     "no_grad": (lambda x: _no_grad(x), [f(3, 4)]), "cond": (lambda x: torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,)), [pos(3)]),
     "cond_else": (lambda x: torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,)), [-pos(3)]),
     "while_loop": (lambda x: _while(x), [f(3)]),
+
+    # complex numbers and Fourier transforms
+    "complex_rope": (lambda x, a: torch.view_as_real(
+        torch.view_as_complex(x.reshape(2, 5, 3, -1, 2)) *
+        torch.polar(torch.ones_like(a), a).view(1, 5, 1, -1)).flatten(3), [f(2, 5, 3, 8), f(5, 4)]),
+    "complex_parts": (lambda x: (torch.view_as_complex(x).real, torch.view_as_complex(x).imag,
+                                 torch.view_as_complex(x).angle(), torch.view_as_complex(x).abs(),
+                                 torch.view_as_complex(x).conj() * 1), [f(3, 4, 2)]),
+    "complex_makes": (lambda a, b: (torch.complex(a, b), torch.polar(a.abs(), b), a + 1j * b),
+                      [f(3, 4), f(3, 4)]),
+    "complex_math": (lambda a, b: (a * b, a / b, a + b, a - b, -a, a.reciprocal(), a * 2, 3 - a, a / 2,
+                                   a.exp(), a.log(), a ** 3, a.sgn(), a == b),
+                     [torch.complex(f(3, 4), f(3, 4)), torch.complex(f(3, 4), f(3, 4))]),
+    "complex_real": (lambda a, b: (a * b, a + b, b - a, a / b, b / a, b * 1j),
+                     [torch.complex(f(3, 4), f(3, 4)), f(4)]),
+    "complex_moves": (lambda a: (a.reshape(6, 2), a.t(), a[1:], a[:, 2], a.unsqueeze(1), a.flatten(),
+                                 torch.cat([a, a], -1), torch.stack([a, a]), a.permute(1, 0),
+                                 a.expand(2, 3, 4), *a.chunk(2, 1), a[None, :, -1]),
+                      [torch.complex(f(3, 4), f(3, 4))]),
+    "complex_folds": (lambda a: (a.sum(), a.sum(-1), a.mean(0, keepdim=True)),
+                      [torch.complex(f(3, 4), f(3, 4))]),
+    "complex_matmul": (lambda a, b: a @ b,
+                       [torch.complex(f(3, 4), f(3, 4)), torch.complex(f(4, 2), f(4, 2))]),
+    "complex_where": (lambda a, m: torch.where(m, a, 0), [torch.complex(f(3, 4), f(3, 4)), b(3, 4)]),
+    "complex_double": (lambda a: (a * a, a.abs()), [torch.complex(f(3, 4).double(), f(3, 4).double())]),
+    "complex_buffer": (lambda x: x * torch.polar(torch.ones(4), torch.arange(4.0)), [f(3, 4)]),
+    "fft": (lambda x: (torch.fft.fft(x), torch.fft.fft(x, 5, 0, "ortho"), torch.fft.fft(x, norm="forward")),
+            [f(4, 6)]),
+    "fft_complex": (lambda x: (torch.fft.fft(x), torch.fft.ifft(x), torch.fft.ifft(x, 8, norm="ortho"),
+                               torch.fft.ifft(x, dim=0, norm="forward")), [torch.complex(f(4, 6), f(4, 6))]),
+    "fft_real": (lambda x: (torch.fft.rfft(x), torch.fft.rfft(x, 7), torch.fft.rfft(x, dim=0, norm="ortho"),
+                            torch.fft.irfft(torch.fft.rfft(x)), torch.fft.irfft(torch.fft.rfft(x), 5)),
+                 [f(4, 6)]),
+    "fft_hermitian": (lambda x: (torch.fft.hfft(torch.fft.ihfft(x), 6), torch.fft.ihfft(x, norm="ortho") * 1,
+                                 torch.fft.hfft(torch.fft.ihfft(x), norm="forward")), [f(4, 6)]),
+    "fft_dims": (lambda x: (torch.fft.fft2(x), torch.fft.fftn(x), torch.fft.fftn(x, dim=(1, 0)),
+                            torch.fft.ifft2(torch.fft.fft2(x)), torch.fft.fftn(x, (3, 4)),
+                            torch.fft.rfft2(x), torch.fft.irfft2(torch.fft.rfft2(x)), torch.fft.rfftn(x, norm="ortho"),
+                            torch.fft.irfftn(torch.fft.rfftn(x), (2, 4, 6))), [f(2, 4, 6)]),
+    "fft_shift": (lambda x: (torch.fft.fftshift(x), torch.fft.ifftshift(x, 1), torch.fft.fftshift(torch.fft.fft(x))),
+                  [f(3, 5)]),
+    "fft_core": (lambda x: (aten._fft_r2c(x, [0, 1], 0, True), aten._fft_r2c(x, [1], 2, False),
+                            aten._fft_c2c(aten._fft_r2c(x, [1], 1, False), [0], 1, False),
+                            aten._fft_c2r(aten._fft_r2c(x, [1], 0, True), [1], 2, 6)), [f(4, 6)]),
+    "fft_mixer": (lambda x: torch.fft.fftn(x, dim=(1, 2)).real, [f(2, 4, 6)]),
+    "fft_whole": (lambda x: torch.fft.fft(x), [i(9, 6)]),
+    "windows": (lambda x: (x * torch.hann_window(8), x * torch.hann_window(8, periodic=False),
+                           x * torch.hamming_window(8), x * torch.blackman_window(8)), [f(8)]),
 }
 
 
@@ -369,7 +417,7 @@ def save(name, function, inputs, folder):
     for stem, tensors in (("in", inputs), ("out", out)):
         for at, tensor in enumerate(tensors):
             tensor = tensor.float() if tensor.dtype == B else tensor
-            np.save(os.path.join(data, f"{stem}_{at}.npy"), tensor.detach().numpy())
+            np.save(os.path.join(data, f"{stem}_{at}.npy"), tensor.detach().resolve_conj().numpy())
 
 
 def main():

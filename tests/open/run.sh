@@ -32,10 +32,12 @@ says()
 }
 
 expect "values and vectors" tests/open/check_pt2.py "$DIMSCOPE" tests/open
-for model in control_flow kvcache layers recurrent resample scan sizes tied_lm; do
+for model in complex control_flow kvcache layers recurrent resample scan sizes tied_lm; do
     expect "$model under cuts" "$DIMSCOPE" run tests/open/$model.pt2 --vectors \
         tests/open/$model.io -m x=2 --cuts all
 done
+expect "gradients through complex numbers" "$DIMSCOPE" run tests/open/complex.pt2 --grad-vectors \
+    tests/open/complex.grad -m x=2 --cuts all
 custom=tests/open/custom_op.pt2
 expect "an operator without a rule" says \
     'register_op("a^ b^ c^ -> a^ b^ 2, a^ b^ 2", {name="mylib::topk_route"})' \

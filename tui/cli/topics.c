@@ -101,7 +101,8 @@ const Topic cli_topics[] = {
     {"models", "what can be opened as a model", true,
      "NAME.onnx     an ONNX file; a plan does not need its weights\n"
      "NAME.pt2      an archive of torch.export (torch 2.5 to 2.15), with weights or without;\n"
-     "              NAME.graph.json is its program alone\n"
+     "              NAME.graph.json is its program alone. A complex tensor is one of\n"
+     "              floats there with a last dim of 2, its real and imaginary parts\n"
      "NAME.mlir     StableHLO text, as jax.jit(f).lower(*args).as_text(debug_info=True)\n"
      "              prints it; its sdy mesh and shardings are mesh and pins. Weights are\n"
      "              arguments there: --set parameters='p.*' says which inputs they are.\n"

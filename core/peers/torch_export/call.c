@@ -126,6 +126,16 @@ static ExportTerm symbolic_term(Call *c, int32_t value)
     return number;
 }
 
+/* {"real": 0.0, "imag": 1.0} */
+static ExportTerm complex_term(Call *c, int32_t value)
+{
+    const JsonView *json = c->e->json;
+    double real = 0, imag = 0;
+    json_view_real(json, json_view_get(json, value, "real"), &real);
+    json_view_real(json, json_view_get(json, value, "imag"), &imag);
+    return emit_pair(c, real, imag, DT_C64);
+}
+
 static ExportTerm term_at(Call *c, int32_t value)
 {
     static const char *const symbolic[] = {"as_sym_int", "as_sym_float", "as_sym_bool"};
@@ -139,6 +149,9 @@ static ExportTerm term_at(Call *c, int32_t value)
     for (int i = 0; i < 3; i++)
         if (json_view_get(json, value, symbolic[i]) >= 0)
             return symbolic_term(c, json_view_get(json, value, symbolic[i]));
+    int32_t pair = json_view_get(json, value, "as_complex");
+    if (pair >= 0)
+        return complex_term(c, pair);
     read_number(json, value, &number);
     return number;
 }

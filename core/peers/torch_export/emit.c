@@ -151,10 +151,23 @@ ExportTerm emit_scalar_int(Export *e, int64_t value)
     return term_tensor(constant(e, DT_I64, &scalar, &value, sizeof value), DT_I64, 0);
 }
 
+ExportTerm emit_pair(Call *c, double real, double imag, Dtype dtype)
+{
+    Dtype part = dtype_of_parts(dtype);
+    Shape pair = {.n_dims = 1, .dim = {2}};
+    double parts[2] = {real, imag};
+    char bytes[16];
+    elements_store(part, bytes, 2, NUMBER_F64, parts);
+    int32_t tensor = constant(c->e, part, &pair, bytes, 2 * (size_t)element_bytes(part));
+    return term_tensor(tensor, dtype, 0);
+}
+
 ExportTerm emit_constant(Call *c, ExportTerm number, Dtype dtype)
 {
     Shape scalar = {0};
     char bytes[16] = {0};
+    if (dtype_of_parts(dtype) != dtype)
+        return emit_pair(c, number.f, 0, dtype);
     if (!dtype_is_computed(dtype)) {
         call_fail(c, "there are no constants of type %s", dtype_name(dtype));
         return no_term();
@@ -270,8 +283,15 @@ void emit_many(Call *c, const char *op, const ExportTerm *inputs, int n, const A
         call_fail(c, "it has more than %d operands", EMIT_INPUTS_MAX);
         return;
     }
-    for (int i = 0; i < n; i++)
+    bool complex = false;
+    for (int i = 0; i < n; i++) {
         in[i] = inputs[i];
+        complex |= term_is_complex(in[i]);
+    }
+    if (complex) {
+        emit_complex(c, op, in, n, attrs, n_attrs, out, n_out);
+        return;
+    }
     int first = flags & SECOND ? 1 : 0;
     Dtype like = n > first ? (Dtype)in[first].dtype : DT_NONE;
     int rank = 0;
@@ -304,6 +324,8 @@ ExportTerm emit_cast(Call *c, ExportTerm x, Dtype to)
         return x;
     if (x.kind == TERM_NUMBER)
         return emit_constant(c, x, to);
+    if (term_is_complex(x) || dtype_of_parts(to) != to)
+        return complex_cast(c, x, to);
     Attr attr = attr_int(c->e, "to", dtype_to_onnx(to));
     ExportTerm out = emit(c, "Cast", &x, 1, &attr, 1);
     out.dtype = (uint8_t)to;
@@ -362,6 +384,8 @@ ExportTerm emit_filled(Call *c, ExportTerm shape, ExportTerm value, Dtype dtype,
     Attr attr = attr_of(e, "value", ATTR_TENSOR);
     TensorData *data = arena_make(e->arena, TensorData);
     char *bytes = arena_alloc(e->arena, 16);
+    if (dtype_of_parts(dtype) != dtype)
+        return emit_cast(c, emit_filled(c, shape, value, dtype_of_parts(dtype), rank), dtype);
     if (!dtype_is_computed(dtype)) {
         call_fail(c, "there are no constants of type %s", dtype_name(dtype));
         return no_term();
@@ -449,9 +473,10 @@ static ExportTerm named(Call *c, ExportTerm t, Str name, int32_t meta, int32_t f
 void call_declare(Call *c, int32_t tensor, int32_t meta)
 {
     DeclaredDim dims[DIMS_MAX];
+    Dtype dtype;
     int n;
-    if (meta >= 0 && meta_declare(c->e, meta, dims, &n))
-        graph_declare(c->e->builder, tensor, meta_dtype(c->e, meta), dims, n);
+    if (meta >= 0 && meta_declare(c->e, meta, &dtype, dims, &n))
+        graph_declare(c->e->builder, tensor, dtype, dims, n);
 }
 
 void call_results(Call *c, const ExportTerm *results, int n)

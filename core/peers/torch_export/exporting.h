@@ -110,9 +110,10 @@ int meta_rank(const Export *e, int32_t meta);
 Dtype meta_dtype(const Export *e, int32_t meta);
 bool meta_trains(const Export *e,
                  int32_t meta); /* of a parameter: not if it requires no gradient */
-/* The dims for a declaration in the graph: known sizes, or free dims by expressions. Returns false
- * with an error if there are too many, or one cannot be read. */
-bool meta_declare(Export *e, int32_t meta, DeclaredDim dims[DIMS_MAX], int *n);
+/* The type and dims for a declaration in the graph: known sizes, or free dims by expressions.
+ * Complex numbers have a last dim of their parts. Returns false with an error if there are too many
+ * dims, or one cannot be read. */
+bool meta_declare(Export *e, int32_t meta, Dtype *dtype, DeclaredDim dims[DIMS_MAX], int *n);
 /* Records a name of the file for a tensor that has another name in the graph. */
 void export_also(Export *e, Str name, int32_t tensor);
 bool export_fail(Export *e, int32_t place, const char *format, ...)
@@ -155,9 +156,10 @@ static inline ExportTerm emit2(Call *c, const char *op, ExportTerm a, ExportTerm
 }
 ExportTerm emit_cast(Call *c, ExportTerm x,
                      Dtype to); /* itself if it has the type, or to is DT_NONE */
-ExportTerm emit_constant(Call *c, ExportTerm number, Dtype dtype); /* a scalar */
-ExportTerm emit_ints(Export *e, const int64_t *values, int n);     /* i64[n] */
-ExportTerm emit_scalar_int(Export *e, int64_t value);              /* i64 scalar */
+ExportTerm emit_constant(Call *c, ExportTerm number, Dtype dtype);    /* a scalar */
+ExportTerm emit_pair(Call *c, double real, double imag, Dtype dtype); /* a complex scalar */
+ExportTerm emit_ints(Export *e, const int64_t *values, int n);        /* i64[n] */
+ExportTerm emit_scalar_int(Export *e, int64_t value);                 /* i64 scalar */
 /* i64[n] made from numbers and tensors i64[1]. */
 ExportTerm emit_sizes(Call *c, const Terms *sizes);
 ExportTerm emit_as_scalar(Call *c, ExportTerm size,
@@ -165,6 +167,25 @@ ExportTerm emit_as_scalar(Call *c, ExportTerm size,
 ExportTerm emit_filled(Call *c, ExportTerm shape, ExportTerm value, Dtype dtype, int rank);
 /* The type in which torch computes with these operands. */
 Dtype terms_promoted(const ExportTerm *terms, int n);
+
+/* ---- complex numbers (complex.c) ---- */
+
+/* The term has torch's type and rank; its tensor has a last dim of 2 besides, of floats. */
+static inline bool term_is_complex(ExportTerm t)
+{
+    return t.kind == TERM_TENSOR && (t.dtype == DT_C64 || t.dtype == DT_C128);
+}
+Dtype dtype_of_parts(Dtype dtype);             /* F32 of C64, F64 of C128, else itself */
+ExportTerm complex_parts(ExportTerm x);        /* the tensor, as one of real numbers */
+ExportTerm complex_of_parts(ExportTerm parts); /* the other way round */
+ExportTerm complex_part(Call *c, ExportTerm x, int which);        /* 0: real, 1: imaginary */
+ExportTerm complex_of(Call *c, ExportTerm real, ExportTerm imag); /* of one shape */
+ExportTerm complex_conj(Call *c, ExportTerm x);                   /* a real one is its own */
+/* From complex to real numbers, of which the real parts stay, or the other way round. */
+ExportTerm complex_cast(Call *c, ExportTerm x, Dtype to);
+/* emit_many() where an operand is complex; call_fail() where the operator is not known of those. */
+void emit_complex(Call *c, const char *op, const ExportTerm *inputs, int n, const Attr *attrs,
+                  int n_attrs, ExportTerm *out, int n_out);
 
 /* ---- arguments (call.c) ---- */
 

@@ -188,6 +188,9 @@ static void make_opaque(Call *c, const char *op_type)
     }
     if (n == 0)
         return;
+    for (int i = 0; i < inputs.n; i++)
+        if (term_is_complex(inputs.at[i]))
+            inputs.at[i] = complex_parts(inputs.at[i]);
     emit_many(c, op_type, inputs.at, inputs.n, attrs, n_attrs, out, n);
     for (int i = 0; i < n; i++) {
         int32_t meta = call_result_meta(c, i);
@@ -239,6 +242,16 @@ static void make_sym_size(Call *c)
     call_results(c, &out, 1);
 }
 
+/* One of two sizes. */
+static void make_sym_ite(Call *c)
+{
+    call_bind(c, "b t f");
+    ExportTerm in[] = {emit_cast(c, as_size(c, call_term(c, "b")), DT_BOOL),
+                       as_size(c, call_term(c, "t")), as_size(c, call_term(c, "f"))};
+    ExportTerm out = emit(c, "Where", in, 3, NULL, 0);
+    call_results(c, &out, 1);
+}
+
 /* A scalar's value: as an i64[1]. */
 static void make_item(Call *c)
 {
@@ -275,6 +288,10 @@ static bool read_sizes(Call *c)
     }
     if (str_eq(op, STR("item")) || str_eq(op, STR("_local_scalar_dense"))) {
         make_item(c);
+        return true;
+    }
+    if (str_eq(op, STR("torch.sym_ite"))) {
+        make_sym_ite(c);
         return true;
     }
     if (!str_starts(op, STR("_operator.")) && !str_starts(op, STR("math.")) &&

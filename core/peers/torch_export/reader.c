@@ -156,7 +156,7 @@ static const struct {
     {"tensor_constant", "tensor_constant_name"},
 };
 
-static bool known_shape(ReadProgram *p, Str name, int32_t meta, Shape *shape)
+static bool known_shape(ReadProgram *p, Str name, int32_t meta, Dtype *dtype, Shape *shape)
 {
     Export *e = &p->e;
     DeclaredDim dims[DIMS_MAX];
@@ -164,7 +164,7 @@ static bool known_shape(ReadProgram *p, Str name, int32_t meta, Shape *shape)
     *shape = (Shape){0};
     if (meta < 0)
         return export_fail(e, p->signature, "input '%.*s' has no type in the file", STR_ARG(name));
-    if (!meta_declare(e, meta, dims, &n))
+    if (!meta_declare(e, meta, dtype, dims, &n))
         return false;
     shape->n_dims = n;
     for (int d = 0; d < n; d++) {
@@ -222,10 +222,12 @@ static bool add_stored(ReadProgram *p, Str value, Str name, size_t kind)
     Export *e = &p->e;
     Shape shape;
     TensorData data;
+    Dtype dtype;
     int32_t meta = export_meta(e, value);
-    if (!known_shape(p, name, meta, &shape))
+    if (!known_shape(p, name, meta, &dtype, &shape))
         return false;
-    Dtype dtype = meta_dtype(e, meta);
+    Dtype given = meta_dtype(e, meta);
+    int rank = meta_rank(e, meta);
     ArchiveEntry entry = archive_find(&p->archive, name);
     if (is_tied_later(p, &entry, value))
         return true;
@@ -235,11 +237,13 @@ static bool add_stored(ReadProgram *p, Str value, Str name, size_t kind)
         p->n_tied++;
         export_also(e, name, tied);
         export_also(e, value, tied);
-        export_define(e, value, term_tensor(tied, dtype, (int)shape.n_dims), false);
+        export_define(e, value, term_tensor(tied, given, rank), false);
         return true;
     }
     int32_t tensor = taken ? graph_new_tensor(e->builder, name) : graph_tensor(e->builder, name);
-    if (!archive_data(&p->archive, &entry, dtype, &shape, &data, e->err))
+    Shape stored_shape = shape; /* without the dim of a complex number's parts */
+    stored_shape.n_dims = rank;
+    if (!archive_data(&p->archive, &entry, given, &stored_shape, &data, e->err))
         return false;
     p->n_absent += data.form == DATA_ABSENT;
     graph_add_initializer(e->builder, tensor, dtype, &shape, data);
@@ -248,7 +252,7 @@ static bool add_stored(ReadProgram *p, Str value, Str name, size_t kind)
                         : meta_trains(e, meta) ? MARK_TRAINS
                                                : MARK_FROZEN);
     export_also(e, value, tensor);
-    export_define(e, value, term_tensor(tensor, dtype, (int)shape.n_dims), false);
+    export_define(e, value, term_tensor(tensor, given, rank), false);
     return true;
 }
 
@@ -309,6 +313,7 @@ static bool add_user_input(ReadProgram *p, int32_t arg)
     Export *e = &p->e;
     const JsonView *json = e->json;
     DeclaredDim dims[DIMS_MAX];
+    Dtype dtype;
     int n;
     Str name =
         json_view_raw(json, json_view_get(json, json_view_get(json, arg, "as_tensor"), "name"));
@@ -319,12 +324,12 @@ static bool add_user_input(ReadProgram *p, int32_t arg)
         return export_fail(e, arg, "input '%.*s' has no type in the file", STR_ARG(name));
     if (is_loss_gradient(p, name, meta))
         return add_loss_gradient(p, name, meta);
-    if (!meta_declare(e, meta, dims, &n))
+    if (!meta_declare(e, meta, &dtype, dims, &n))
         return false;
     bool taken = graph_has_tensor(e->builder, name);
     int32_t tensor = taken ? graph_new_tensor(e->builder, name) : graph_tensor(e->builder, name);
-    graph_add_input(e->builder, tensor, meta_dtype(e, meta), dims, n);
-    export_define(e, name, term_tensor(tensor, meta_dtype(e, meta), n), false);
+    graph_add_input(e->builder, tensor, dtype, dims, n);
+    export_define(e, name, term_tensor(tensor, meta_dtype(e, meta), meta_rank(e, meta)), false);
     return true;
 }
 

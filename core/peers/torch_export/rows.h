@@ -54,6 +54,6 @@ int recipe_run(Call *c, const char *recipe, ExportTerm *out, int most);
 
 /* Tables, ended by a row without names. */
 extern const TorchRow rows_pointwise[], rows_reduce[], rows_shape[], rows_make[], rows_index[],
-    rows_layer[], rows_backward[], rows_recurrent[], rows_resample[];
+    rows_layer[], rows_backward[], rows_recurrent[], rows_resample[], rows_complex[];
 
 #endif

@@ -273,7 +273,7 @@ const TorchRow rows_pointwise[] = {
      "Mul(self, cast(Pow(2.0, float(other)), i64))", NULL},
     {"lerp", "self end weight", "Add(self, Mul(weight, Sub(end, self)))", NULL},
 
-    SAME("clone contiguous alias detach lift_fresh lift_fresh_copy conj resolve_conj resolve_neg"),
+    SAME("clone contiguous alias detach lift_fresh lift_fresh_copy resolve_conj resolve_neg"),
     {"to.other type_as", "self other", "like(self, other)", NULL},
     {"copy", "self src non_blocking=False", "Expand(like(src, self), Shape(self))", NULL},
     {"to.device", "self device dtype", "cast(self, dtype)", NULL},

@@ -135,8 +135,8 @@ const TorchRow rows_reduce[] = {
     FOLD("amax max", "ReduceMax"),
     FOLD("amin min", "ReduceMin"),
     FOLD("logsumexp", "ReduceLogSumExp"),
-    {"any", "self dim= keepdim=False", TRUTHS("ReduceMax"), NULL},
-    {"all", "self dim= keepdim=False", TRUTHS("ReduceMin"), NULL},
+    {"any _is_any_true", "self dim= keepdim=False", TRUTHS("ReduceMax"), NULL},
+    {"all _is_all_true", "self dim= keepdim=False", TRUTHS("ReduceMin"), NULL},
     {"argmax", "self dim= keepdim=False",
      "given(dim, ArgMax(self; axis=dim, keepdims=keepdim), "
      "ArgMax(Reshape(self, ints(-1)); axis=0, keepdims=0))",

@@ -29,6 +29,13 @@ ExportTerm reshape(Call *c, ExportTerm x, const Terms *sizes)
 {
     Export *e = c->e;
     bool zero = false;
+    if (term_is_complex(x)) {
+        Terms all = {0};
+        for (int i = 0; i < sizes->n; i++)
+            add_size(c, &all, sizes->at[i]);
+        add_size(c, &all, term_int(2));
+        return complex_of_parts(reshape(c, complex_parts(x), &all));
+    }
     for (int i = 0; i < sizes->n; i++)
         zero |= sizes->at[i].kind == TERM_NUMBER && sizes->at[i].i == 0;
     ExportTerm in[] = {x, emit_sizes(c, sizes)};

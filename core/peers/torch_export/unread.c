@@ -43,10 +43,10 @@ static bool is_alike(UnreadSearch *s, Str a, Str b)
 {
     int32_t x = export_meta(s->e, a), y = export_meta(s->e, b);
     DeclaredDim dims[2][DIMS_MAX];
+    Dtype dtype[2];
     int n[2];
-    if (x < 0 || y < 0 || meta_dtype(s->e, x) != meta_dtype(s->e, y) ||
-        !meta_declare(s->e, x, dims[0], &n[0]) || !meta_declare(s->e, y, dims[1], &n[1]) ||
-        n[0] != n[1])
+    if (x < 0 || y < 0 || !meta_declare(s->e, x, &dtype[0], dims[0], &n[0]) ||
+        !meta_declare(s->e, y, &dtype[1], dims[1], &n[1]) || dtype[0] != dtype[1] || n[0] != n[1])
         return false;
     for (int d = 0; d < n[0]; d++)
         if (dims[0][d].size != dims[1][d].size)

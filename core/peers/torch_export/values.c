@@ -123,12 +123,14 @@ int64_t meta_dim(const Export *e, int32_t meta, int dim)
     return size;
 }
 
-bool meta_declare(Export *e, int32_t meta, DeclaredDim dims[DIMS_MAX], int *n)
+bool meta_declare(Export *e, int32_t meta, Dtype *dtype, DeclaredDim dims[DIMS_MAX], int *n)
 {
     const JsonView *json = e->json;
     int32_t sizes = json_view_get(json, meta, "sizes");
+    Dtype given = meta_dtype(e, meta);
     *n = 0;
-    if (json_view_size(json, sizes) > DIMS_MAX)
+    *dtype = dtype_of_parts(given);
+    if (json_view_size(json, sizes) + (*dtype != given) > DIMS_MAX)
         return export_fail(e, sizes, "a tensor has more than %d dims", DIMS_MAX);
     json_view_each (item, json, sizes) {
         int32_t expr = json_view_get(json, json_view_get(json, item, "as_expr"), "expr_str");
@@ -147,5 +149,7 @@ bool meta_declare(Export *e, int32_t meta, DeclaredDim dims[DIMS_MAX], int *n)
         }
         dims[(*n)++] = dim;
     }
+    if (*dtype != given)
+        dims[(*n)++] = (DeclaredDim){.size = 2};
     return true;
 }
