@@ -166,13 +166,27 @@ static bool by_factors(RuleCall *call, Error *err)
     return true;
 }
 
-/* The scattered operand is added once, however the updates are sharded. */
+/* What is reduced stays whole: all of it, or what is multiplied. */
+static void freeze_reduced(OpSpace *space, bool products_only)
+{
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].role == ROLE_REDUCE &&
+            (!products_only || space->index[j].reduce == REDUCE_PROD)) {
+            space->index[j].role = ROLE_FROZEN;
+            space->index[j].reduce = REDUCE_NONE;
+        }
+}
+
+/* However the updates are sharded, the operand is added once to a sum. The largest, the smallest,
+ * all and any are the same with the operand in each shard; a product is not, so updates that are
+ * multiplied are read whole. */
 static bool scatter(RuleCall *call, Error *err)
 {
     if (!by_factors(call, err))
         return false;
     for (int i = 0; i < call->n_outputs && i < call->n_inputs; i++)
-        call->space->operand[i].once = true;
+        call->space->operand[i].once = reduce_of(call) == REDUCE_SUM;
+    freeze_reduced(call->space, true);
     return true;
 }
 
@@ -182,11 +196,7 @@ static bool reduce(RuleCall *call, Error *err)
 {
     if (!by_factors(call, err))
         return false;
-    for (int j = 0; j < call->space->n_index; j++)
-        if (call->space->index[j].role == ROLE_REDUCE) {
-            call->space->index[j].role = ROLE_FROZEN;
-            call->space->index[j].reduce = REDUCE_NONE;
-        }
+    freeze_reduced(call->space, false);
     return true;
 }
 
@@ -200,6 +210,10 @@ static bool manual_border(RuleCall *call, Error *err)
 #define FAMILY "stablehlo"
 #define HLO(name, rule, flops, attrs)                                                              \
     OP("stablehlo." name, rule, flops, 0, OPERATOR_ANY), .outputs_max = OPERATOR_ANY, OWN(attrs, "")
+
+#define SCATTERED                                                                                  \
+    "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1 "     \
+    "scatter_dims_to_operand_dims=[0] reducers=[\""
 
 const Operator operators_stablehlo[] = {
     {HLO("all_gather", by_factors, 0,
@@ -268,9 +282,8 @@ const Operator operators_stablehlo[] = {
          "scatter_dims_to_operand_dims scatter_indices_batching_dims unique_indices "
          "update_window_dims"),
      .kernel = "stablehlo.scatter", GRADIENT("0: move(x1); 2: move(x1)"),
-     .examples =
-         "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1 "
-         "scatter_dims_to_operand_dims=[0] reducers=[\"stablehlo.add\"]"},
+     .examples = SCATTERED "stablehlo.add\"]; " SCATTERED "stablehlo.maximum\"]; " SCATTERED
+                           "stablehlo.multiply\"]"},
     {HLO("select_and_scatter", by_factors, 1,
          "padding reducers region window_dimensions window_strides"),
      .kernel = "stablehlo.select_and_scatter", GRADIENT("0: zero; 1: move(x0); 2: move(x0)"),

@@ -221,7 +221,8 @@ static bool scatter(const KernelCall *call, Error *err)
     if (call->sink)
         return kernel_takes_terms(call, err) &&
                scatter_terms(call, &x, scalar_code_kind(call, code), err);
-    if (call->first || !call->reduce_cut)
+    bool adds = scalar_code_kind(call, code) == REGION_ADDS; /* the operand, once */
+    if (call->first || !call->reduce_cut || !adds)
         elements_copy(out->dtype, out->data, call->input[0]->data, 1, shape_elements(&out->shape));
     for (int64_t i = 0; i < shape_elements(&x.side->shape); i++) {
         int64_t place = update_place(&x, i);
