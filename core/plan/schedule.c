@@ -529,6 +529,14 @@ void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage)
     arena_free(scratch);
 }
 
+int32_t schedule_last(const Schedule *schedule)
+{
+    int32_t last = -1;
+    for (int32_t i = 0; i < schedule->n_blocks; i++)
+        last = last < 0 || schedule->block[i].end_us > schedule->block[last].end_us ? i : last;
+    return last;
+}
+
 /* ---- text ---- */
 
 static void format_block(const Block *block, Buf *out)

@@ -122,6 +122,10 @@ static inline int32_t schedule_block(const Schedule *schedule, int stage, bool b
              micro_batch];
 }
 
+/* The block that ends last, of a schedule that was timed: the end of a longest path, which goes on
+ * over `after`. -1 if there are no blocks. */
+int32_t schedule_last(const Schedule *schedule);
+
 /* "forward", "backward", "input gradient", "weight gradient"; and its letter: f, b, i, w. */
 const char *schedule_pass_name(BlockPass pass);
 char schedule_pass_letter(BlockPass pass);

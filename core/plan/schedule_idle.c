@@ -122,11 +122,9 @@ static int by_lane(const void *a, const void *b)
 static void share_all(Sharing *sharing)
 {
     const Schedule *schedule = sharing->schedule;
-    int32_t ends = -1;
+    int32_t ends = schedule_last(schedule);
     for (int32_t i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
-        if (ends < 0 || block->end_us > schedule->block[ends].end_us)
-            ends = i;
         if (block->pair < 0 || block->pair > i) /* else it runs with its partner */
             share_before(sharing, i);
     }

@@ -323,6 +323,8 @@ static bool is_of_plan(const Instance *instance, const SearchNode *node, int32_t
         return false;
     if (update < 0)
         return true;
+    if (node->stored[c].each != plan_stores(plan, node->place, STORED_GRADIENT))
+        return false;
     OpCut cut = instance_cut(instance, at, c, instance->inferred->space[update]);
     return op_cut_equal(&cut, program_cut(plan, update));
 }

@@ -59,8 +59,9 @@ static void put_choice(const Instance *instance, Arena *scratch, const SearchNod
         put_words(scratch, key, &node->sharding[c], sizeof *node->sharding);
     } else if (node->kind == NODE_PARAMETER) {
         const ParameterChoice *at = &node->stored[c];
-        int32_t words[] = {
-            at->used, at->pinned | at->agreed << 1, at->values, at->dim, at->stored, at->updated};
+        int32_t words[] = {at->used,   at->pinned | at->agreed << 1 | at->each << 2,
+                           at->values, at->dim,
+                           at->stored, at->updated};
         put_words(scratch, key, words, sizeof words);
     } else if (node->kind == NODE_SHARED) {
         put_words(scratch, key, &node->shared[c], sizeof *node->shared);

@@ -19,7 +19,8 @@
  *
  * So model_us of a plan (search.h) equals its totals.step_us, sums of compute and communication
  * without overlap and without buckets (core/cost/streams.h). Under a schedule of stages each term
- * counts as often as stage_weights.h has it. Where a graph has what is not
+ * counts as often as stage_weights.h has it, and path_parts.h says what separates the sum from the
+ * plan's step. Where a graph has what is not
  * modelled, it says so by differing: costs that operators declare, loops' carries, clipping of
  * gradients by their norm, marks of policies.
  */
@@ -39,6 +40,7 @@ typedef struct {
     int32_t used;   /* Shardings id */
     bool pinned;    /* it is stored so whatever readers need */
     bool agreed;    /* all readers need it so; false: it is whole, since they do not */
+    bool each;      /* its gradient is stored sharded, and reduced for that in each micro-batch */
     uint8_t values; /* what is sharded further: a set of Stored; 0: nothing */
     int dim;
     const Cut *by;           /* NULL with `values` 0 */
@@ -79,6 +81,8 @@ typedef struct {
     int32_t a, b, n_a, n_b;           /* roles of nodes */
     const int32_t *class_a, *class_b; /* per choice */
     bool joined;                      /* moves as parts of larger ones (prices.h) */
+    int time;                         /* when they are made (stage_weights.h); MOVE_FOR_ALL
+                                         without a schedule, where all are made as often */
     int32_t *end;                     /* [n_a * n_b]: behind the entry's moves, which start where
                                          those of the entry before end; FORBIDDEN is one too */
     const int32_t *move;              /* ids of prices.h */

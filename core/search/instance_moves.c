@@ -54,6 +54,7 @@ static void found_as(Making *m, const Carried *value, int32_t choice, int32_t *m
 /* A move that a reader asks for. */
 typedef struct {
     int32_t target, phase; /* phase 0: one move serves all */
+    int time;              /* when it is made if it serves this reader alone */
 } Demand;
 
 enum { DEMANDS_MAX = 16 };
@@ -90,7 +91,14 @@ static bool passes_as(Making *m, const InstanceRead *read, int32_t has, int32_t 
     return passed == 0 || passed == atoms;
 }
 
-static void ask(Making *m, const InstanceRead *read, int32_t has, int32_t choice, Demands *out)
+/* The value is a gradient that is moved behind its maker, since the choice stores it sharded. */
+static bool is_reduced_each(const Carried *value, const SearchNode *reader, int32_t choice)
+{
+    return value->gradient && reader->kind == NODE_PARAMETER && reader->stored[choice].each;
+}
+
+static void ask(Making *m, const Carried *value, const InstanceRead *read, int32_t has,
+                int32_t choice, Demands *out)
 {
     const SearchNode *node = &m->to->nodes.at[read->node];
     const OpSpace *space = m->to->inferred->spaces[read->space];
@@ -117,7 +125,9 @@ static void ask(Making *m, const InstanceRead *read, int32_t has, int32_t choice
     }
     if (need == has)
         return;
-    Demand demand = {need, read->phase > 0 && grows(m, has, need) ? read->phase : 0};
+    Demand demand = {need, read->phase > 0 && grows(m, has, need) ? read->phase : 0, read->phase};
+    if (is_reduced_each(value, node, choice))
+        demand.time = MOVE_BEHIND_MAKER;
     for (int i = 0; i < out->n; i++)
         if (out->at[i].target == demand.target && out->at[i].phase == demand.phase)
             return;
@@ -183,12 +193,12 @@ typedef struct {
     Classes classes;
 } MoveReader;
 
-static Classes need_classes(Making *m, const MoveReader *reader)
+static Classes need_classes(Making *m, const Carried *value, const MoveReader *reader)
 {
     const SearchNode *node = &m->to->nodes.at[reader->node];
     Classes out = classes_new(m, node->n);
     Intern *alike = intern_new(m->scratch);
-    int32_t *key = arena_array(m->scratch, int32_t, 3 * reader->n);
+    int32_t *key = arena_array(m->scratch, int32_t, 3 * reader->n + 1);
     for (int32_t c = 0; c < node->n; c++) {
         int n = 0;
         for (int i = 0; i < reader->n; i++) {
@@ -205,6 +215,7 @@ static Classes need_classes(Making *m, const MoveReader *reader)
                        : r->slot < 0 ? 0
                                      : instance_layouts(m->to, r->node, r->space, USED)[c];
         }
+        key[n++] = is_reduced_each(value, node, c);
         put_class(&out, alike, c, key, n);
     }
     return out;
@@ -227,15 +238,16 @@ static MoveReader *readers_of(Making *m, const Carried *value, const int32_t *no
         out[at].read[out[at].n++] = &value->reads[i];
     }
     for (int i = 0; i < *n; i++)
-        out[i].classes = need_classes(m, &out[i]);
+        out[i].classes = need_classes(m, value, &out[i]);
     return out;
 }
 
-static Demands demands_of(Making *m, const MoveReader *reader, int32_t has, int32_t choice)
+static Demands demands_of(Making *m, const Carried *value, const MoveReader *reader, int32_t has,
+                          int32_t choice)
 {
     Demands out = {0};
     for (int i = 0; i < reader->n && !out.forbidden; i++)
-        ask(m, reader->read[i], has, choice, &out);
+        ask(m, value, reader->read[i], has, choice, &out);
     return out;
 }
 
@@ -271,8 +283,10 @@ typedef struct {
     int n_readers, n_users; /* of them, all but its own node, which updates a parameter */
     Dtype dtype;
     bool joined;
+    unsigned times; /* when moves may be made, as bits */
     Vec(MoveTable) tables;
-    Vec(int32_t) moves; /* of the table that is being made */
+    MoveTable table[N_MOVE_TIMES]; /* that are being made, by time, and: */
+    Vec(int32_t) moves[N_MOVE_TIMES];
     Vec(SharedChoice) shared;
 } AskedMoves;
 
@@ -283,16 +297,28 @@ static int32_t has_of(const AskedMoves *s, int32_t class)
     return has;
 }
 
-static MoveTable table_new(AskedMoves *s, int32_t a, const Classes *by_a, int32_t b,
-                           const Classes *by_b)
+static void tables_begin(AskedMoves *s, int32_t a, const Classes *by_a, int32_t b,
+                         const Classes *by_b)
 {
-    s->moves.n = 0;
     MoveTable table = {.a = a, .b = b, .n_a = by_a->n, .n_b = by_b ? by_b->n : 1};
     table.class_a = by_a->of;
     table.class_b = by_b ? by_b->of : NULL;
     table.joined = s->joined;
-    table.end = arena_array(s->m->to->memo->arena, int32_t, (int64_t)table.n_a * table.n_b);
-    return table;
+    for (table.time = 0; table.time < N_MOVE_TIMES; table.time++) {
+        table.end = NULL;
+        if (s->times >> table.time & 1)
+            table.end = arena_array(s->m->to->memo->arena, int32_t, (int64_t)table.n_a * table.n_b);
+        s->table[table.time] = table;
+        s->moves[table.time].n = 0;
+    }
+}
+
+/* The entry that is being made is whole. */
+static void end_entry(AskedMoves *s, int64_t at)
+{
+    for (int t = 0; t < N_MOVE_TIMES; t++)
+        if (s->times >> t & 1)
+            s->table[t].end[at] = s->moves[t].n;
 }
 
 /* The share of the value that is there to be moved. */
@@ -304,31 +330,33 @@ static double move_fill(const AskedMoves *s, int32_t from, int32_t to)
 }
 
 /* A move of the entry that is being made, unless it is free. */
-static void put_move(AskedMoves *s, int32_t from, int32_t to)
+static void put_move(AskedMoves *s, int32_t from, int32_t to, int time)
 {
     Prices *prices = s->m->to->memo->prices;
     if (from == to || solve_stopped(&s->m->clock))
         return;
     int32_t id = prices_ask(prices, s->value->machine, s->dtype, from, to, move_fill(s, from, to));
     if (prices_us(prices, id) > 0)
-        vec_push(s->m->scratch, &s->moves, id);
+        vec_push(s->m->scratch, &s->moves[s->times >> time & 1 ? time : MOVE_FOR_ALL], id);
 }
 
 static void forbid(AskedMoves *s)
 {
-    vec_push(s->m->scratch, &s->moves, FORBIDDEN);
+    vec_push(s->m->scratch, &s->moves[MOVE_FOR_ALL], FORBIDDEN);
 }
 
-/* Keeps the table unless it says nothing. */
-static void add_table(AskedMoves *s, MoveTable *table)
+/* Keeps the tables that say something. */
+static void tables_end(AskedMoves *s)
 {
     Arena *arena = s->m->to->memo->arena;
-    int32_t *move = arena_array(arena, int32_t, s->moves.n);
-    if (s->moves.n == 0)
-        return;
-    memcpy(move, s->moves.at, sizeof *move * (size_t)s->moves.n);
-    table->move = move;
-    vec_push(arena, &s->tables, *table);
+    for (int t = 0; t < N_MOVE_TIMES; t++) {
+        int32_t *move = arena_array(arena, int32_t, s->moves[t].n);
+        if (s->moves[t].n == 0)
+            continue;
+        memcpy(move, s->moves[t].at, sizeof *move * (size_t)s->moves[t].n);
+        s->table[t].move = move;
+        vec_push(arena, &s->tables, s->table[t]);
+    }
 }
 
 /* What is moved where a pin, an output or the next step asks for it, whoever reads. */
@@ -338,14 +366,14 @@ static void add_own_moves(AskedMoves *s)
     if (s->value->operand < 0 || s->value->how == AS_MADE)
         return;
     Classes own = each(s->m, node->n);
-    MoveTable table = table_new(s, ROLE_MAKER, &own, ROLE_NONE, NULL);
+    tables_begin(s, ROLE_MAKER, &own, ROLE_NONE, NULL);
     for (int32_t c = 0; c < node->n; c++) {
         int32_t made, has;
         found_as(s->m, s->value, c, &made, &has);
-        put_move(s, made, has);
-        table.end[c] = s->moves.n;
+        put_move(s, made, has, MOVE_BEHIND_MAKER);
+        end_entry(s, c);
     }
-    add_table(s, &table);
+    tables_end(s);
 }
 
 static void put_demands(AskedMoves *s, int32_t has, const Demands *demands,
@@ -356,7 +384,7 @@ static void put_demands(AskedMoves *s, int32_t has, const Demands *demands,
         bool is_shared = shared && shared->target == d->target &&
                          (d->phase == 0 || shared->phases >> d->phase & 1);
         if (!is_shared)
-            put_move(s, has, d->target);
+            put_move(s, has, d->target, d->time);
     }
 }
 
@@ -365,24 +393,23 @@ static void put_demands(AskedMoves *s, int32_t has, const Demands *demands,
 static void add_pair(AskedMoves *s, const MoveReader *reader, bool moves)
 {
     Making *m = s->m;
-    MoveTable table = table_new(s, ROLE_MAKER, &s->found, reader->role, &reader->classes);
+    tables_begin(s, ROLE_MAKER, &s->found, reader->role, &reader->classes);
     for (int i = 0; i < s->found.n; i++) {
         int32_t has = has_of(s, i);
         for (int j = 0; j < reader->classes.n; j++) {
             int32_t choice = reader->classes.first[j];
-            int64_t at = (int64_t)i * reader->classes.n + j;
             Demands demands = {0};
             if (moves)
-                demands = demands_of(m, reader, has, choice);
+                demands = demands_of(m, s->value, reader, has, choice);
             if (demands.forbidden ||
                 !agrees(m, s->value, reader, s->n_users == 1, s->found.first[i], choice))
                 forbid(s);
             else
                 put_demands(s, has, &demands, NULL);
-            table.end[at] = s->moves.n;
+            end_entry(s, (int64_t)i * reader->classes.n + j);
         }
     }
-    add_table(s, &table);
+    tables_end(s);
 }
 
 /* ---- moves that several readers share ---- */
@@ -396,7 +423,8 @@ static void add_targets(AskedMoves *s, int32_t has)
     Vec(unsigned) phases = {0};
     for (int r = 0; r < s->n_readers; r++)
         for (int j = 0; j < s->readers[r].classes.n; j++) {
-            Demands demands = demands_of(s->m, &s->readers[r], has, s->readers[r].classes.first[j]);
+            Demands demands =
+                demands_of(s->m, s->value, &s->readers[r], has, s->readers[r].classes.first[j]);
             for (int i = 0; i < demands.n && !demands.forbidden; i++) {
                 int32_t id = intern_put(targets, &demands.at[i].target, sizeof(int32_t));
                 if (id == n_asking.n) {
@@ -423,12 +451,16 @@ static void add_targets(AskedMoves *s, int32_t has)
     }
 }
 
-static int n_phases(unsigned phases)
+/* What a shared move costs: one for each phase that it is made in. */
+static void put_shared(AskedMoves *s, const SharedChoice *choice)
 {
-    int n = 0;
-    for (; phases; phases &= phases - 1)
-        n++;
-    return n ? n : 1;
+    if (choice->target < 0)
+        return;
+    if (choice->phases == 0)
+        put_move(s, choice->made, choice->target, MOVE_FOR_ALL);
+    for (int phase = 0; phase < N_MOVE_TIMES; phase++)
+        if (choice->phases >> phase & 1)
+            put_move(s, choice->made, choice->target, phase);
 }
 
 /* The node that pays for shared moves: its tables with the maker and with all readers. */
@@ -438,34 +470,34 @@ static void add_shared(AskedMoves *s)
     int n = s->shared.n;
     const SharedChoice *choice = s->shared.at;
     Classes own = each(m, n);
-    MoveTable paid = table_new(s, ROLE_SHARED, &own, ROLE_NONE, NULL);
+    tables_begin(s, ROLE_SHARED, &own, ROLE_NONE, NULL);
     for (int i = 0; i < n; i++) {
-        for (int k = choice[i].target < 0 ? 0 : n_phases(choice[i].phases); k > 0; k--)
-            put_move(s, choice[i].made, choice[i].target);
-        paid.end[i] = s->moves.n;
+        put_shared(s, &choice[i]);
+        end_entry(s, i);
     }
-    add_table(s, &paid);
-    MoveTable same = table_new(s, ROLE_MAKER, &s->found, ROLE_SHARED, &own);
+    tables_end(s);
+    tables_begin(s, ROLE_MAKER, &s->found, ROLE_SHARED, &own);
     for (int i = 0; i < s->found.n; i++)
         for (int j = 0; j < n; j++) {
             if (has_of(s, i) != choice[j].made)
                 forbid(s);
-            same.end[(int64_t)i * n + j] = s->moves.n;
+            end_entry(s, (int64_t)i * n + j);
         }
-    add_table(s, &same);
+    tables_end(s);
     for (int r = 0; r < s->n_readers; r++) {
         const MoveReader *reader = &s->readers[r];
-        MoveTable table = table_new(s, ROLE_SHARED, &own, reader->role, &reader->classes);
+        tables_begin(s, ROLE_SHARED, &own, reader->role, &reader->classes);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < reader->classes.n; j++) {
-                Demands demands = demands_of(m, reader, choice[i].made, reader->classes.first[j]);
+                Demands demands =
+                    demands_of(m, s->value, reader, choice[i].made, reader->classes.first[j]);
                 if (demands.forbidden)
                     forbid(s);
                 else
                     put_demands(s, choice[i].made, &demands, &choice[i]);
-                table.end[(int64_t)i * reader->classes.n + j] = s->moves.n;
+                end_entry(s, (int64_t)i * reader->classes.n + j);
             }
-        add_table(s, &table);
+        tables_end(s);
     }
 }
 
@@ -487,10 +519,22 @@ static bool find_shared(AskedMoves *s)
     return some;
 }
 
+/* When its moves may be made; without a schedule all cost the same. */
+static unsigned times_of(const Making *m, const Carried *value)
+{
+    unsigned times = 1u << MOVE_FOR_ALL;
+    if (!m->options->weights)
+        return times;
+    for (int i = 0; i < value->n_reads; i++)
+        times |= 1u << value->reads[i].phase;
+    return times | 1u << MOVE_BEHIND_MAKER;
+}
+
 const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes, bool joined)
 {
     AskedMoves s = {.m = m, .value = value, .joined = joined};
     s.dtype = (Dtype)m->to->inferred->dtype[value->tensor];
+    s.times = times_of(m, value);
     s.found = found_classes(m, value);
     s.readers = readers_of(m, value, nodes, &s.n_readers);
     for (int r = 0; r < s.n_readers; r++)

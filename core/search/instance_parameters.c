@@ -1,4 +1,5 @@
 /* Nodes for what no op of the forward pass makes: parameters as they are stored, inputs. */
+#include "core/cost/step_comm.h"
 #include "core/plan/edges.h"
 #include "core/search/instance_parts.h"
 
@@ -85,7 +86,8 @@ static void add_stored(Parameter *p, ParameterChoice choice)
     AtomSet used = sharding_atoms(shardings_at(p->m->to->as->shardings, choice.used));
     choice.stored = choice.updated = choice.used;
     add_choice(p, choice);
-    static const uint8_t levels[] = {STORED_GRADIENT | STORED_STATES, STORED_ALL};
+    static const uint8_t levels[] = {STORED_STATES, STORED_GRADIENT | STORED_STATES, STORED_ALL};
+    int first = plan_micro_batches(p->m->to->session->plan) == 1; /* its gradient is reduced once */
     for (int axes = 1; axes < 1 << mesh->n_axes; axes++) {
         AtomSet atoms = 0;
         for (int a = 0; a < mesh->n_axes; a++)
@@ -93,8 +95,9 @@ static void add_stored(Parameter *p, ParameterChoice choice)
         const Cut *by = atoms & (used | p->m->barred) || !atoms
                             ? NULL
                             : dim_to_store(p, choice.used, atoms, &choice.dim);
-        for (size_t i = p->update < 0; by && i < sizeof levels; i++) {
+        for (size_t i = p->update < 0 ? 2 : (size_t)first; by && i < sizeof levels; i++) {
             choice.values = levels[i];
+            choice.each = levels[i] & STORED_GRADIENT;
             choice.by = by;
             choice.updated = stored_by(p, choice.used, choice.dim, by);
             choice.stored = levels[i] & STORED_PARAMETER ? choice.updated : choice.used;
@@ -155,6 +158,7 @@ static void add_use(Parameter *p, int32_t used, bool agreed)
         }
         return;
     }
+    choice.each = plan_stores(p->m->to->session->plan, p->tensor, STORED_GRADIENT);
     choice.stored = stored_as_pinned(p->m->to->as, p->tensor, STORED_PARAMETER, choice.used);
     choice.updated = stored_as_pinned(p->m->to->as, p->tensor, STORED_STATES, choice.stored);
     add_choice(p, choice);

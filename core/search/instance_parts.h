@@ -59,9 +59,11 @@ typedef struct {
     int32_t pins; /* how it is pinned, a number in the memo */
     int n_reads;
     const InstanceRead *reads;
-    int32_t machine;      /* on which it is moved: a number of the prices */
-    double weight, least; /* as in PlacedTable */
-    bool joins;           /* the least is that of moves joined with others */
+    int32_t machine; /* on which it is moved: a number of the prices */
+    double repeat;   /* how often it is made: in a loop, more than once */
+    MoveWeights at;  /* as in PlacedTable, by when it is moved */
+    bool joins;      /* the least is that of moves joined with others */
+    bool gradient;   /* of a parameter */
 } Carried;
 
 /* How what an op makes becomes what readers find. */

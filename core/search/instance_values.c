@@ -1,4 +1,5 @@
 /* The values that are moved from makers to readers, and what that costs. */
+#include "core/cost/gradient_reduces.h"
 #include "core/plan/routed.h"
 #include "core/search/instance_parts.h"
 
@@ -68,7 +69,8 @@ static bool source_of(Making *m, int32_t tensor, Carried *out)
     int32_t maker = graph->tensors[tensor].maker;
     out->tensor = tensor;
     out->space = out->operand = out->slot = -1;
-    out->weight = 1;
+    out->repeat = 1;
+    out->gradient = gradient_is_of_parameters(m->to->session->plan, tensor);
     if (inferred->shape[tensor] < 0 || tensor_is_known(inferred, tensor))
         return false;
     if (maker < 0) {
@@ -89,7 +91,7 @@ static bool source_of(Making *m, int32_t tensor, Carried *out)
     out->how = next >= 0 && m->to->node_of_tensor[next] == out->node ? AS_STORED
                : next < 0 && graph->tensors[tensor].output           ? REDUCED
                                                                      : AS_MADE;
-    out->weight = inferred_repeat(inferred, maker);
+    out->repeat = inferred_repeat(inferred, maker);
     return true;
 }
 
@@ -105,12 +107,24 @@ static void weigh(const Making *m, Carried *value)
 {
     const StageWeights *weights = m->options->weights;
     const Plan *plan = m->to->session->plan;
-    value->least = value->weight;
-    if (!weights)
-        return;
-    value->weight *= stage_weights_of_value(weights, plan, value->tensor, false);
-    value->least *= stage_weights_of_value(weights, plan, value->tensor, true);
-    value->joins = stage_weights_joins(plan, value->tensor);
+    for (int t = 0; t < N_MOVE_TIMES; t++)
+        value->at.weight[t] = value->at.least[t] = 1;
+    if (weights) {
+        value->at = stage_weights_of_value(weights, plan, value->tensor);
+        value->joins = stage_weights_joins(plan, value->tensor);
+    }
+    for (int t = 0; t < N_MOVE_TIMES; t++) {
+        value->at.weight[t] *= value->repeat;
+        value->at.least[t] *= value->repeat;
+    }
+}
+
+static void add_weights(MoveWeights *sum, const MoveWeights *more)
+{
+    for (int t = 0; t < N_MOVE_TIMES; t++) {
+        sum->weight[t] += more->weight[t];
+        sum->least[t] += more->least[t];
+    }
 }
 
 /* Where the value is made; what no op makes is where it is read first. */
@@ -141,17 +155,11 @@ static void find_values(NodeValues *v)
             value.how = PINNED;
         value.machine = machine_of(m, t);
         value.pins = pins ? making_pins_of(m, m->to->memo->pins, t) : 0;
-        int32_t head[] = {value.node,
-                          value.space,
-                          value.operand,
-                          value.slot,
-                          value.how,
-                          inferred->dtype[t],
-                          inferred->shape[t],
-                          value.pins,
-                          (int32_t)value.weight,
-                          value.machine,
-                          routed_tensor_code(m->to->as->routed, t)};
+        int32_t head[] = {
+            value.node,         value.space,   value.operand,
+            value.slot,         value.how,     inferred->dtype[t],
+            inferred->shape[t], value.pins,    (int32_t)value.repeat,
+            value.gradient,     value.machine, routed_tensor_code(m->to->as->routed, t)};
         enum { HEAD = sizeof head / sizeof *head };
         int32_t *key = arena_array(m->scratch, int32_t, HEAD + READ_WORDS * value.n_reads);
         memcpy(key, head, sizeof head);
@@ -163,10 +171,8 @@ static void find_values(NodeValues *v)
         v->of[t] = id;
         if (id == v->values.n)
             vec_push(m->scratch, &v->values, value);
-        else {
-            v->values.at[id].weight += value.weight;
-            v->values.at[id].least += value.least;
-        }
+        else
+            add_weights(&v->values.at[id].at, &value.at);
     }
 }
 
@@ -202,6 +208,8 @@ static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes,
                       m->to->inferred->dtype[value->tensor],
                       m->to->inferred->shape[value->tensor],
                       joined,
+                      m->options->weights != NULL,
+                      value->gradient,
                       value->machine,
                       routed_tensor_code(m->to->as->routed, value->tensor)};
     enum { HEAD = sizeof head / sizeof *head };
@@ -239,11 +247,13 @@ static const ValueTables *known_tables(Making *m, const Carried *value, const in
 }
 
 static void place_tables(Making *m, const ValueTables *tables, const int32_t *nodes, int32_t shared,
-                         double weight, double least)
+                         const double *weight, const double *least)
 {
     for (int i = 0; i < tables->n; i++) {
         const MoveTable *table = &tables->table[i];
-        PlacedTable placed = {.table = table, .weight = weight, .least = least, .edge = -1};
+        PlacedTable placed = {.table = table, .edge = -1};
+        placed.weight = weight[table->time];
+        placed.least = least[table->time];
         placed.a = table->a == ROLE_SHARED ? shared : nodes[table->a];
         placed.b = table->b == ROLE_NONE ? -1 : table->b == ROLE_SHARED ? shared : nodes[table->b];
         vec_push(m->to->arena, &m->to->tables, placed);
@@ -260,9 +270,11 @@ static int32_t add_value(Making *m, const Carried *value)
                                                  .place = value->tensor,
                                                  .n = tables->n_shared,
                                                  .shared = tables->shared});
-    place_tables(m, tables, nodes, shared, value->weight, value->joins ? 0 : value->least);
+    static const double nothing[N_MOVE_TIMES];
+    const MoveWeights *at = &value->at;
+    place_tables(m, tables, nodes, shared, at->weight, value->joins ? nothing : at->least);
     if (value->joins)
-        place_tables(m, known_tables(m, value, nodes, true), nodes, shared, 0, value->least);
+        place_tables(m, known_tables(m, value, nodes, true), nodes, shared, nothing, at->least);
     return shared;
 }
 

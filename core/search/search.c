@@ -8,6 +8,7 @@
 #include "core/search/decide.h"
 #include "core/search/lift.h"
 #include "core/search/memory.h"
+#include "core/search/path_parts.h"
 #include "core/search/relax.h"
 #include "core/search/settle.h"
 #include "core/search/start.h"
@@ -208,7 +209,11 @@ static void offer(Rounds *s, const Plan *plan, const Decision *decisions, int n,
     result->n_decisions = n;
     result->cost_us = us;
     result->sum_us = plan->priced->totals.step_us;
-    result->model_us = model_us;
+    PathParts parts = path_parts(plan);
+    result->model_us = plan_schedule(plan) ? parts.model_us : model_us;
+    result->sends_us = parts.sends_us;
+    result->beside_us = parts.beside_us;
+    result->joined_us = parts.joined_us;
     result->peak_bytes = peak;
     s->choice = choice;
     if (choice)
@@ -220,10 +225,7 @@ static void offer_own_plan(Rounds *s)
 {
     const Plan *own = s->session.plan;
     if (plan_is_legal(own))
-        offer(s, own, s->lifted.at, s->lifted.n,
-              own->decided->stages && own->decided->stages->n > 1 ? plan_step_us(own)
-                                                                  : own->priced->totals.step_us,
-              NULL);
+        offer(s, own, s->lifted.at, s->lifted.n, own->priced->totals.step_us, NULL);
 }
 
 /* The moment at which a plan passes the limit becomes a point; takes the plan. */
@@ -386,6 +388,7 @@ static bool solve_settled(Rounds *s, bool rest, InstanceCost kind, SolveAnswer *
 {
     bool holds = bounds_hold(s, rest, kind);
     bool limited = s->n_points > 0;
+    double sends_us = s->paths ? stage_weights_sends_us(s->paths) : 0;
     s->gap = s->unfolded || limited ? 0 : GAP_FIRST; /* what most answers need is settled before */
     for (bool ends = false; !ends; ends |= search_is_over(s)) {
         instance_weigh(s->instance, kind);
@@ -394,7 +397,7 @@ static bool solve_settled(Rounds *s, bool rest, InstanceCost kind, SolveAnswer *
         bool hard = limited && !s->knows_all && answer->outcome != SOLVE_INFEASIBLE;
         if (answer->outcome != SOLVE_CHOICE && !hard)
             break;
-        s->result->bound_us = fmax(s->result->bound_us, holds ? answer->bound : 0);
+        s->result->bound_us = fmax(s->result->bound_us, holds ? answer->bound + sends_us : 0);
         ends = is_proven(s);
         s->gap = fmin(s->gap, fmax(GAP_LAST, (1 - answer->bound / answer->objective) / 2));
         s->near = answer->outcome == SOLVE_CHOICE ? answer->choice : NULL;
@@ -442,7 +445,7 @@ static void add_up_plan(Rounds *s)
     if (s->choice)
         instance_settle(s->instance, s->choice);
     instance_weigh(s->instance, COST_OF_PLAN);
-    if (s->choice)
+    if (s->choice && !s->paths)
         s->result->model_us = instance_cost_us(s->instance, s->choice);
 }
 

@@ -16,8 +16,9 @@
  * What is minimised is plan_step_us() of core/cost/pipeline.h. Without a schedule that is the sum
  * of ops and collectives, one behind the other. Under a schedule the stages and the order of their
  * blocks are given, and each stage's time counts as often as the longest path of blocks has it
- * (stage_weights.h); traffic of parameters that runs beside the ops, and sends, are not in the
- * bound, so that a gap may remain.
+ * (stage_weights.h). That sum differs from the step by what path_parts.h says, so each answer is
+ * planned, and the best is the one whose plan takes least. The bound is one for plans' steps: it
+ * counts sends and traffic of parameters at the least that they take, so that a gap may remain.
  */
 #ifndef CORE_SEARCH_SEARCH_H
 #define CORE_SEARCH_SEARCH_H
@@ -71,9 +72,12 @@ typedef struct {
     int n_decisions, n_lifted; /* n_lifted: those that take an earlier search away, the first */
     double cost_us;            /* of the plan, its totals.step_us */
     double sum_us;             /* of the plan, its ops and moves one behind the other, all stages */
-    double model_us; /* of the same plan as the search adds it up (core/search/instance.h): sum_us,
-                        but of several stages the time of their paths */
-    double bound_us; /* no plan in the search's space has a smaller model_us */
+    double model_us; /* of the same plan as the search adds it up (core/search/instance.h):
+                        sum_us, but under a schedule the time of its longest path */
+    double sends_us, beside_us, joined_us; /* under a schedule what separates it from cost_us:
+                                              path_parts.h */
+    double bound_us; /* no plan in the search's space has a smaller cost_us, as far as
+                        core/search/instance.h models it */
     bool proven;     /* cost_us meets the bound: not where the plan has moves that the model prices
                         higher */
     int64_t peak_bytes; /* of the plan, on the device that needs most */

@@ -1,17 +1,21 @@
-/* The search of plans under a schedule: what it adds up is never more than a step of the plan
- * takes, whichever plan's longest path weighs the stages, and what it finds is within its own
- * bound. */
+/* The search of plans under a schedule: what it adds up is the plan's own step but for what
+ * path_parts.h names, its bound is never more than a step of any plan takes, whichever plan's
+ * longest path weighs the stages, and what it finds is within its own bound. */
 #include "tests/unit/hooked.h"
 
+#include "core/cost/gradient_reduces.h"
 #include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
 #include "core/search/decide.h"
+#include "core/search/path_parts.h"
 #include "core/search/search.h"
 #include "core/solve/solve.h"
 
 #include <math.h>
 
 #define LLAMA "samples/models/llama-3-tiny.json"
+#define GPT "samples/models/tiny-gpt.onnx"
+#define MIXTRAL "samples/models/mixtral-8x7b.json"
 
 enum { SETS_MAX = 3 };
 
@@ -85,17 +89,6 @@ static StageWeights *weights_of(const Hooked *f, const Session *session)
     return weights;
 }
 
-/* Sends that the longest path may wait for. */
-static double sends_us(const Plan *plan)
-{
-    double us = 0;
-    const Stages *stages = plan->decided->stages;
-    for (int s = 0; s < stages->n; s++)
-        us += plan->priced->pipeline->stage[s].receive_us +
-              plan->priced->pipeline->stage[s].return_us;
-    return us * stages->n_micro_batches;
-}
-
 static void adds_up_no_more_than_a_step(void **state)
 {
     const StagedRow *row = *state;
@@ -109,22 +102,159 @@ static void adds_up_no_more_than_a_step(void **state)
         for (int i = 0; i < N; i++)
             for (int j = 0; j < N; j++) {
                 double step_us = plan_step_us(session[j]->plan);
-                double us = added_up(&f, session[j], weights_of(&f, session[i]), true);
+                StageWeights *weights = weights_of(&f, session[i]);
+                double us =
+                    added_up(&f, session[j], weights, true) + stage_weights_sends_us(weights);
                 if (us > step_us * (1 + 1e-9))
                     print_error("%s %d on the path of %d: %.3f us of a step of %.3f\n", row->title,
                                 j, i, us, step_us);
                 assert_true(us <= step_us * (1 + 1e-9));
             }
-        for (int i = 0; i < N;
-             i++) { /* on its own path only sends and joined traffic are missing */
-            double step_us = plan_step_us(session[i]->plan);
-            double us = added_up(&f, session[i], weights_of(&f, session[i]), false);
-            assert_true(us >= (step_us - sends_us(session[i]->plan)) * (1 - 1e-3));
-        }
         for (int i = 0; i < N; i++)
             session_close(session[i]);
         hooked_free(&f);
     }
+}
+
+/* ---- what separates the sum from a step ---- */
+
+static const struct {
+    const char *model, *mesh, *policy, *train;
+    const char *set[4];
+} staged[] = {
+    {LLAMA, "pp=2,tp=2", "pipeline", "adamw", {"stage_layers=1x2"}},
+    {LLAMA, "pp=2,tp=2", "hybrid3d", "adamw", {"schedule=gpipe", "sequence_parallel=true"}},
+    {LLAMA, "pp=2,dp=2", "hybrid3d", "adamw", {"schedule=1f1b", "zero=1", "micro_batches=4"}},
+    {LLAMA, "pp=2,dp=2", "hybrid3d", "adamw", {"schedule=1f1b", "zero=2", "micro_batches=4"}},
+    {LLAMA, "pp=2,dp=2", "hybrid3d", "adamw", {"schedule=1f1b", "zero=2", "micro_batches=1"}},
+    {LLAMA, "pp=2,dp=2", "hybrid3d", "sgd", {"schedule=zb1p", "zero=3", "micro_batches=8"}},
+    {LLAMA, "pp=2,dp=2,tp=2", "hybrid3d", "adamw", {"schedule=zb2p", "zero=1"}},
+    {LLAMA, "pp=2,dp=2,tp=2", "hybrid3d", NULL, {"schedule=1f1b"}},
+    {LLAMA, "dp=2,tp=2", "hybrid3d", "adamw", {"zero=2", "micro_batches=4"}},
+    {GPT, "pp=2,dp=2,tp=2", "hybrid3d", "adamw", {"micro_batches=4", "recompute=layer"}},
+    {GPT, "pp=2,dp=2", "pipeline", "sgd", {"schedule=gpipe"}},
+    {GPT, "pp=2", "pipeline", NULL, {"schedule=infer_pipe"}},
+    {GPT, "pp=2,tp=2", "hybrid3d", "adamw", {"schedule=dualpipev", "micro_batches=4"}},
+    {MIXTRAL, "pp=4,dp=2,ep=2", "hybrid3d", "adamw", {"layers=4", "zero=1", "micro_batches=8"}},
+    {MIXTRAL, "pp=2,dp=2,ep=2", "hybrid3d", "adamw", {"layers=2", "zero=2"}},
+    {"samples/models/llama-3-8b.json", "pp=2,cp=2,tp=2", "hybrid3d", "adamw", {"layers=4"}},
+    {"samples/models/llama-3-8b.json",
+     "pp=4,tp=2",
+     "hybrid3d",
+     "adamw",
+     {"layers=8", "schedule=1f1b_interleaved", "virtual=2", "micro_batches=8"}},
+};
+
+static Session *open_staged(const Hooked *f, size_t i)
+{
+    SessionOptions options = {.model = staged[i].model,
+                              .mesh = staged[i].mesh,
+                              .policy = staged[i].policy,
+                              .train = staged[i].train};
+    Error err = {0};
+    for (int k = 0; k < 4 && staged[i].set[k]; k++)
+        assert_true(policy_settings_with(f->arena, &options.settings, str_from(staged[i].set[k]),
+                                         &options.settings, &err));
+    Session *session = session_open(&options, &f->hooks, &err);
+    if (!session)
+        print_error("%zu: %s\n", i, err.text);
+    assert_non_null(session);
+    if (!plan_schedule(session->plan))
+        print_error("%zu has no schedule\n", i);
+    assert_non_null(plan_schedule(session->plan));
+    return session;
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fabs(b);
+}
+
+static bool parts_sum_up(const PathParts *parts, double step_us)
+{
+    return near(parts->model_us + parts->sends_us + parts->beside_us - parts->joined_us, step_us);
+}
+
+/* The search's sum for a plan, and each part that separates it from the step. */
+static void agrees_with_the_plan(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(staged); i++) {
+        Hooked f = hooked_new();
+        Session *session = open_staged(&f, i);
+        StageWeights *weights = weights_of(&f, session);
+        PathParts parts = path_parts(session->plan);
+        double us = added_up(&f, session, weights, false), step_us = plan_step_us(session->plan);
+        double least_us = added_up(&f, session, weights, true) + stage_weights_sends_us(weights);
+        if (!near(us, parts.model_us) || !parts_sum_up(&parts, step_us))
+            print_error("%zu: %.6f us added up, %.6f + %.6f + %.6f - %.6f for a step of %.6f\n", i,
+                        us, parts.model_us, parts.sends_us, parts.beside_us, parts.joined_us,
+                        step_us);
+        assert_true(near(us, parts.model_us));
+        assert_true(parts_sum_up(&parts, step_us));
+        assert_true(least_us <= step_us * (1 + 1e-9));
+        session_close(session);
+        hooked_free(&f);
+    }
+}
+
+/* The same of the plan that a search finds, with and without a limit of memory, and with it its
+ * bound. */
+static void says_what_separates_them(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(staged); i++) {
+        Hooked f = hooked_new();
+        Session *session = open_staged(&f, i);
+        double own_us = plan_step_us(session->plan);
+        SearchRequest request = {.session = session, .seconds = 5};
+        for (int limited = 0; limited < 2; limited++) {
+            SearchResult found;
+            assert_true(search_plan(f.arena, &request, &found, NULL));
+            if (limited && found.outcome != SEARCH_PLAN)
+                break;
+            assert_int_equal(found.outcome, SEARCH_PLAN);
+            assert_true(parts_sum_up(
+                &(PathParts){found.model_us, found.sends_us, found.beside_us, found.joined_us},
+                found.cost_us));
+            assert_true(found.bound_us <= found.cost_us * (1 + 1e-9));
+            if (!limited)
+                assert_true(found.bound_us <= own_us * (1 + 1e-9));
+            Session *replayed = open_staged(&f, i);
+            assert_true(session_apply(replayed, found.decisions, found.n_decisions, NULL));
+            assert_true(near(plan_step_us(replayed->plan), found.cost_us));
+            assert_true(!limited || found.peak_bytes <= request.max_peak_bytes);
+            session_close(replayed);
+            request.max_peak_bytes = found.peak_bytes * 9 / 10;
+        }
+        session_close(session);
+        hooked_free(&f);
+    }
+}
+
+/* Gradients that are stored sharded are reduced for each micro-batch, which takes longer than to
+ * reduce them once: without a limit of memory no parameter that is searched stores them so. */
+static void reduces_gradients_once(void **state)
+{
+    (void)state;
+    Hooked f = hooked_new();
+    SessionOptions options = {
+        .model = LLAMA, .mesh = "pp=2,dp=2,tp=2", .policy = "pipeline", .train = "adamw"};
+    Error err = {0};
+    static const char *const set[] = {"layers=2", "stage_layers=1x2", "micro_batches=8"};
+    for (size_t i = 0; i < COUNT_OF(set); i++)
+        assert_true(policy_settings_with(f.arena, &options.settings, str_from(set[i]),
+                                         &options.settings, &err));
+    Session *session = session_open(&options, &f.hooks, &err);
+    assert_non_null(session);
+    SearchRequest request = {.session = session};
+    SearchResult found;
+    assert_true(search_plan(f.arena, &request, &found, &err));
+    assert_true(found.n_decisions > found.n_lifted);
+    assert_true(session_apply(session, found.decisions, found.n_decisions, &err));
+    assert_int_equal(gradient_reduces(session->plan).n_each, 0);
+    session_close(session);
+    hooked_free(&f);
 }
 
 static void finds_what_it_says(void **state)
@@ -168,5 +298,11 @@ int main(void)
         tests[2 * i + 1] =
             (struct CMUnitTest){rows[i].title, finds_what_it_says, NULL, NULL, &rows[i]};
     }
-    return cmocka_run_group_tests_name("stages", tests, NULL, NULL);
+    static const struct CMUnitTest parts[] = {
+        cmocka_unit_test(agrees_with_the_plan),
+        cmocka_unit_test(says_what_separates_them),
+        cmocka_unit_test(reduces_gradients_once),
+    };
+    return cmocka_run_group_tests_name("stages", tests, NULL, NULL) +
+           cmocka_run_group_tests_name("parts", parts, NULL, NULL);
 }

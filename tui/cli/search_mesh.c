@@ -36,6 +36,36 @@ static void put_times(const SearchResult *result, Buf *out)
     buf_putc(out, '\n');
 }
 
+/* What separates a step under a schedule from what the search adds up. */
+static void put_parts(const SearchResult *result, Buf *out)
+{
+    const struct {
+        double us;
+        const char *is;
+    } part[] = {
+        {result->sends_us, " sends between stages"},
+        {result->beside_us, " moves beside sends, in the stage where they are made"},
+        {-result->joined_us, " traffic of parameters, joined in buckets"},
+    };
+    enum { N = sizeof part / sizeof *part };
+    bool any = false;
+    for (int i = 0; i < N; i++)
+        any |= fabs(part[i].us) > 1e-9 * result->cost_us;
+    if (!any)
+        return;
+    buf_puts(out, "parts    ");
+    units_format_us(result->model_us, out);
+    buf_puts(out, " ops and moves on the longest path of blocks, one by one");
+    for (int i = 0; i < N; i++) {
+        if (fabs(part[i].us) <= 1e-9 * result->cost_us)
+            continue;
+        buf_puts(out, part[i].us < 0 ? "; less " : "; ");
+        units_format_us(fabs(part[i].us), out);
+        buf_puts(out, part[i].is);
+    }
+    buf_putc(out, '\n');
+}
+
 static void put_plan(const SearchResult *result, Buf *out)
 {
     buf_puts(out, "plan     ");
@@ -63,12 +93,14 @@ static void put_plan(const SearchResult *result, Buf *out)
 
 static void put_text(const Session *session, const SearchResult *result, Buf *out)
 {
-    if (result->outcome == SEARCH_PLAN)
+    if (result->outcome == SEARCH_PLAN) {
         put_plan(result, out);
-    else
+        put_parts(result, out);
+    } else {
         buf_printf(out, "%s\n",
                    result->conflict ? result->conflict
                                     : "no plan within the memory limit was found");
+    }
     put_times(result, out);
     if (result->n_decisions > result->n_lifted) {
         buf_putc(out, '\n');
@@ -155,6 +187,9 @@ static Json *result_json(const Session *session, const SearchResult *result)
     json_set(root, "step_us", found ? json_from_real(result->cost_us) : json_null());
     json_set(root, "sum_us", found ? json_from_real(result->sum_us) : json_null());
     json_set(root, "model_us", found ? json_from_real(result->model_us) : json_null());
+    json_set(root, "sends_us", found ? json_from_real(result->sends_us) : json_null());
+    json_set(root, "beside_us", found ? json_from_real(result->beside_us) : json_null());
+    json_set(root, "joined_us", found ? json_from_real(result->joined_us) : json_null());
     json_set(root, "bound_us", json_from_real(result->bound_us));
     json_set(root, "proven", json_from_bool(result->proven));
     json_set(root, "gap", found ? json_from_real(gap_of(result)) : json_null());
