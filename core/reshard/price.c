@@ -80,6 +80,12 @@ Price price_step(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSe
 
 /* ---- many ---- */
 
+/* Without padding: it is a key. */
+typedef struct {
+    int64_t kind;
+    RankGroup group;
+} GroupKey;
+
 typedef struct {
     int64_t n;
     int n_ways;
@@ -90,8 +96,9 @@ struct Pricer {
     Arena *arena;
     const Machine *machine;
     const Mesh *mesh;
-    Intern *asked;
-    Vec(KnownPrices) known; /* per id in asked */
+    Intern *asked, *groups;
+    Vec(int32_t) alike;     /* per id in asked: in groups */
+    Vec(KnownPrices) known; /* per id in groups */
 };
 
 Pricer *pricer_new(Arena *arena, const Machine *machine, const Mesh *mesh)
@@ -99,28 +106,43 @@ Pricer *pricer_new(Arena *arena, const Machine *machine, const Mesh *mesh)
     Pricer *pricer = arena_make(arena, Pricer);
     *pricer = (Pricer){.arena = arena, .machine = machine, .mesh = mesh};
     pricer->asked = intern_new(arena);
+    pricer->groups = intern_new(arena);
     return pricer;
 }
 
-static KnownPrices find_ways(const Pricer *pricer, StepKind kind, AtomSet atoms)
+static KnownPrices find_ways(const Pricer *pricer, StepKind kind, const RankGroup *group)
 {
-    RankGroup group = machine_group(pricer->machine, pricer->mesh, atoms);
-    KnownPrices known = {.n = group.n};
-    if (!moves(kind, &group))
+    KnownPrices known = {.n = group->n};
+    if (!moves(kind, group))
         return known;
     Way *ways = arena_array(pricer->arena, Way, WAYS_MAX);
-    known.n_ways = price_ways(pricer->machine, kind, &group, ways);
+    known.n_ways = price_ways(pricer->machine, kind, group, ways);
     known.ways = ways;
     return known;
 }
 
-Price pricer_step(Pricer *pricer, StepKind kind, AtomSet atoms, int64_t bytes)
+static int32_t find_group(Pricer *pricer, StepKind kind, AtomSet atoms)
+{
+    GroupKey key = {(int64_t)kind, machine_group(pricer->machine, pricer->mesh, atoms)};
+    int32_t id = intern_put(pricer->groups, &key, sizeof key);
+    if (id == pricer->known.n)
+        vec_push(pricer->arena, &pricer->known, find_ways(pricer, kind, &key.group));
+    return id;
+}
+
+int32_t pricer_alike(Pricer *pricer, StepKind kind, AtomSet atoms)
 {
     uint32_t key[2] = {(uint32_t)kind, atoms};
     int32_t id = intern_put(pricer->asked, key, sizeof key);
-    if (id == pricer->known.n)
-        vec_push(pricer->arena, &pricer->known, find_ways(pricer, kind, atoms));
-    const KnownPrices *known = &pricer->known.at[id];
+    if (id == pricer->alike.n)
+        vec_push(pricer->arena, &pricer->alike, find_group(pricer, kind, atoms));
+    return pricer->alike.at[id];
+}
+
+Price pricer_step(Pricer *pricer, StepKind kind, AtomSet atoms, int64_t bytes)
+{
+    int32_t group = pricer_alike(pricer, kind, atoms); /* which may add to `known` */
+    const KnownPrices *known = &pricer->known.at[group];
     if (known->n_ways == 0)
         return (Price){.algorithm = ""};
     return price_of(pricer->machine, kind, known->n, known->ways, known->n_ways, bytes);

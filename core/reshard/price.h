@@ -79,5 +79,8 @@ typedef struct Pricer Pricer;
 
 Pricer *pricer_new(Arena *arena, const Machine *machine, const Mesh *mesh);
 Price pricer_step(Pricer *pricer, StepKind kind, AtomSet atoms, int64_t bytes);
+/* A number that sets of atoms share whose groups lie alike on the machine: such a step costs the
+ * same over each. */
+int32_t pricer_alike(Pricer *pricer, StepKind kind, AtomSet atoms);
 
 #endif

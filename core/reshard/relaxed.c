@@ -1,11 +1,12 @@
 #include "core/reshard/relaxed.h"
 
-#include "core/base/vec.h"
+#include "core/base/heap.h"
+#include "core/reshard/set_prices.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { SETS_MAX = 1 << RELAXED_ATOMS_MAX, KINDS = STEP_PERMUTE + 1 };
+enum { STATES = 6 };
 
 /* Prices are rounded to whole bytes. */
 static const double surely = 1 - 1e-9;
@@ -13,11 +14,15 @@ static const double surely = 1 - 1e-9;
 typedef struct {
     AtomSet cuts, right, still, due; /* right and still are subsets of the atoms that shard; they
                                         are disjoint */
+    AtomSet spare;                   /* of the right ones: a slice away, they may as well be unused
+                                      */
 } Stand;
 
 typedef struct {
     Stand stand;
     RelaxedCost cost;
+    double least_us;   /* at least still to come */
+    double reached_us; /* from the stand asked about; INFINITY: not yet */
 } KnownStands;
 
 typedef struct {
@@ -25,11 +30,6 @@ typedef struct {
     StepKind kind;
     double us;
 } Edge;
-
-typedef struct {
-    double us; /* from the stand asked about */
-    bool done; /* its steps were looked at */
-} Reached;
 
 /* The index of a stand in `known`, if `space` is the one asked about. */
 typedef struct {
@@ -41,41 +41,41 @@ struct Relaxed {
     Arena *arena;
     const Space *space;
     uint32_t n_spaces;
-    AtomSet all, goal;
+    SetPrices prices;
     int n_goal;
     uint8_t order[ATOMS_MAX];      /* atoms of the goal, minor ones before major */
     AtomSet below[ATOMS_MAX];      /* per atom of the goal: its position in the target's list */
+    AtomSet beside[ATOMS_MAX];     /* the target's list that it is in */
     AtomSet in_the_way[ATOMS_MAX]; /* the source's list of the slot in which the target has the atom
                                     */
     AtomSet above[ATOMS_MAX];      /* in the source's list */
     int64_t before[ATOMS_MAX];     /* the product of the source's list below */
-    AtomSet aligned;        /* at the same position in source and target, whatever is below */
-    double bytes[SETS_MAX]; /* of a rank, per set of atoms that shard */
-    int64_t parts[SETS_MAX];
-    uint8_t level[SETS_MAX];                 /* sets of equal product */
-    double price[KINDS][SETS_MAX][SETS_MAX]; /* by level and group; negative if not computed yet */
-    double permute_us[SETS_MAX][SETS_MAX];   /* the least over groups that include these */
-    StandPlace *place;                       /* by stand */
-    StandPlace *permuted_place;              /* by stand: its first in `permuted` */
+    AtomSet aligned;            /* at the same position in source and target, whatever is below */
+    int32_t digits[SETS_MAX];   /* 1 for each atom of the set, in base STATES */
+    StandPlace *place;          /* by stand: place_of() */
+    StandPlace *permuted_place; /* by stand: its first in `permuted` */
     int n_places;
     Vec(KnownStands) known;
     Vec(RelaxedPermute) permuted; /* of the stands asked about: relaxed_permutes() */
     Vec(Edge) edges;
-    double so_far, most;  /* times: to the stand whose steps are looked at, and of a path that is
-                             known: steps beyond that are left out */
-    Vec(Reached) reached; /* by stand */
+    double so_far, most; /* times: to the stand whose steps are looked at, and of a path that is
+                            known: steps beyond that are left out */
+    Heap reached;        /* stands whose steps are to be looked at, by the least time over them */
 };
+
+static AtomSet bit(int a)
+{
+    return (AtomSet)1 << a;
+}
 
 Relaxed *relaxed_new(Arena *arena)
 {
     Relaxed *relaxed = arena_make(arena, Relaxed);
     relaxed->arena = arena;
+    for (int set = 1; set < SETS_MAX; set++)
+        relaxed->digits[set] =
+            set & 1 ? 1 + STATES * relaxed->digits[set >> 1] : STATES * relaxed->digits[set >> 1];
     return relaxed;
-}
-
-static AtomSet bit(int a)
-{
-    return (AtomSet)1 << a;
 }
 
 /* ---- a space ---- */
@@ -83,7 +83,6 @@ static AtomSet bit(int a)
 static void set_target(Relaxed *r)
 {
     const Space *space = r->space;
-    r->goal = 0;
     r->n_goal = 0;
     for (int s = 0; s < space->n_slots; s++) {
         AtomSet below = 0, source = 0;
@@ -97,7 +96,8 @@ static void set_target(Relaxed *r)
             r->in_the_way[a] = source;
             below |= bit(a);
         }
-        r->goal |= below;
+        for (int i = 0; i < space->slot[s].n_goal; i++)
+            r->beside[space->slot[s].goal[i]] = below;
     }
 }
 
@@ -106,10 +106,7 @@ static void set_source(Relaxed *r)
     const Space *space = r->space;
     Lists lists;
     space_lists(space, &space->from, &lists);
-    r->all = r->aligned = 0;
-    for (int a = 0; a < space->n_atoms; a++)
-        if (!(space->kept >> a & 1))
-            r->all |= bit(a);
+    r->aligned = 0;
     for (int s = 0; s < space->n_slots; s++) {
         int64_t parts = 1;
         for (int i = 0; i < lists.n[s]; i++) {
@@ -128,32 +125,6 @@ static void set_source(Relaxed *r)
         r->aligned = 0;
 }
 
-static void set_sizes(Relaxed *r)
-{
-    const Space *space = r->space;
-    int n_sets = 1 << space->n_atoms, n_levels = 0;
-    double whole = space->unit;
-    for (int s = 0; s < space->n_slots; s++)
-        whole *= (double)space->slot[s].size;
-    int64_t level_parts[SETS_MAX];
-    for (int set = 0; set < n_sets; set++) {
-        int first = set ? __builtin_ctz((unsigned)set) : 0, level = 0;
-        r->parts[set] = set ? r->parts[set & (set - 1)] * space->size[first] : 1;
-        r->bytes[set] = whole / (double)r->parts[set];
-        while (level < n_levels && level_parts[level] != r->parts[set])
-            level++;
-        if (level == n_levels)
-            level_parts[n_levels++] = r->parts[set];
-        r->level[set] = (uint8_t)level;
-    }
-    for (int level = 0; level < n_levels; level++)
-        for (int set = 0; set < n_sets; set++) {
-            for (int kind = 0; kind < KINDS; kind++)
-                r->price[kind][level][set] = -1;
-            r->permute_us[level][set] = -1;
-        }
-}
-
 bool relaxed_begin(Relaxed *r, const Space *space, double most)
 {
     if (space->n_atoms < RELAXED_ATOMS_MIN || space->n_atoms > RELAXED_ATOMS_MAX)
@@ -162,8 +133,10 @@ bool relaxed_begin(Relaxed *r, const Space *space, double most)
     r->most = most;
     set_target(r);
     set_source(r);
-    set_sizes(r);
-    int n_places = 1 << 3 * space->n_atoms;
+    set_prices_begin(&r->prices, space);
+    int n_places = 1;
+    for (int a = 0; a < space->n_atoms; a++)
+        n_places *= STATES;
     if (n_places > r->n_places) {
         r->place = arena_array(r->arena, StandPlace, n_places);
         r->permuted_place = arena_array(r->arena, StandPlace, n_places);
@@ -180,7 +153,7 @@ bool relaxed_begin(Relaxed *r, const Space *space, double most)
 /* The stand with `fresh` atoms of those that shard, and unused ones, right if they can be. */
 static Stand settle(const Relaxed *r, Stand stand, AtomSet fresh)
 {
-    AtomSet may = (stand.right | fresh | (r->all & ~stand.cuts)) & ~stand.due, right = 0;
+    AtomSet may = (stand.right | fresh | (r->prices.all & ~stand.cuts)) & ~stand.due, right = 0;
     for (int i = 0; i < r->n_goal; i++) {
         int a = r->order[i];
         bool was = stand.right >> a & 1;
@@ -188,6 +161,7 @@ static Stand settle(const Relaxed *r, Stand stand, AtomSet fresh)
             continue;
         right |= bit(a);
     }
+    stand.spare = right & (stand.spare | ~stand.cuts);
     stand.right = right;
     stand.cuts |= right;
     stand.still &= ~right;
@@ -225,7 +199,7 @@ static Stand stand_of(const Relaxed *r, const Layout *layout, AtomSet *fresh)
             stand.cuts |= bit(a);
         *fresh |= place_held(layout->place[a]) ? bit(a) : 0;
     }
-    stand.due &= r->all;
+    stand.due &= r->prices.all;
     for (int i = 0; i < r->n_goal && !layout->moved; i++) {
         int a = r->order[i];
         if (layout->place[a] == space->to.place[a] && !(r->below[a] & ~stand.right))
@@ -242,11 +216,11 @@ static Stand stand_of(const Relaxed *r, const Layout *layout, AtomSet *fresh)
     return stand;
 }
 
+/* Atoms are unused, wrong, still where they were, due, right, or right and spare: a digit each. */
 static int32_t place_of(const Relaxed *r, Stand stand)
 {
-    int n = r->space->n_atoms;
-    AtomSet wrong = stand.cuts & ~stand.right;
-    return (int32_t)((wrong | stand.due) | (stand.right | stand.due) << n | stand.still << 2 * n);
+    return r->digits[stand.cuts & ~stand.right] + r->digits[stand.still] +
+           3 * r->digits[stand.due] + 4 * r->digits[stand.right] + r->digits[stand.spare];
 }
 
 static int32_t put(Relaxed *r, Stand stand)
@@ -254,45 +228,17 @@ static int32_t put(Relaxed *r, Stand stand)
     StandPlace *place = &r->place[place_of(r, stand)];
     if (place->space == r->n_spaces)
         return place->at;
-    bool there = stand.cuts == r->goal && stand.right == r->goal && !stand.due;
+    bool there = stand.cuts == r->prices.goal && stand.right == r->prices.goal && !stand.due;
     *place = (StandPlace){r->n_spaces, r->known.n};
-    KnownStands known = {stand, {there ? 0 : INFINITY, INFINITY}};
+    KnownStands known = {stand,
+                         {there ? 0 : INFINITY, INFINITY},
+                         set_remaining_us(&r->prices, stand.cuts, stand.right, stand.due),
+                         INFINITY};
     vec_push(r->arena, &r->known, known);
     return place->at;
 }
 
 /* ---- steps ---- */
-
-static double price(Relaxed *r, StepKind kind, AtomSet payload, AtomSet groups)
-{
-    double *us = &r->price[kind][r->level[payload]][groups];
-    const Pricing *pricing = &r->space->pricing;
-    if (*us < 0)
-        *us = pricing->step_us(pricing->context, kind, space_of_mesh(r->space, groups),
-                               r->bytes[payload]);
-    return *us;
-}
-
-/* A single atom has no other position that keeps the parts of all slots. */
-static bool can_permute(const Relaxed *r, AtomSet groups)
-{
-    return (groups & (groups - 1)) || r->space->from.moved;
-}
-
-static double least_permute(Relaxed *r, AtomSet payload, AtomSet groups)
-{
-    double *us = &r->permute_us[r->level[payload]][groups];
-    if (*us >= 0)
-        return *us;
-    *us = INFINITY;
-    AtomSet others = r->all & ~groups;
-    for (AtomSet more = others;; more = (more - 1) & others) {
-        if (can_permute(r, groups | more))
-            *us = fmin(*us, price(r, STEP_PERMUTE, payload, groups | more));
-        if (!more)
-            return *us;
-    }
-}
 
 static bool is_too_long(const Relaxed *r, double us)
 {
@@ -305,7 +251,8 @@ static void add_edge(Relaxed *r, int32_t from, StepKind kind, double us, Stand t
         return;
     int32_t at = put(r, settle(r, to, fresh));
     Edge edge = {from, at, kind, us};
-    if (at != from || kind == STEP_PERMUTE)
+    if ((at != from || kind == STEP_PERMUTE) && r->so_far + us < r->known.at[at].reached_us &&
+        !is_too_long(r, us + r->known.at[at].least_us))
         vec_push(r->arena, &r->edges, edge);
 }
 
@@ -344,13 +291,17 @@ static void leave(Relaxed *r, int32_t from, Stand stand)
             continue;
         Stand to = stand;
         to.still &= ~set;
-        add_edge(r, from, STEP_ALL_TO_ALL, price(r, STEP_ALL_TO_ALL, stand.cuts, set), to,
-                 set & ~shut_out(r, set & stand.still));
+        to.spare &= ~set;
+        if (set & ~stand.right)
+            add_edge(r, from, STEP_ALL_TO_ALL,
+                     set_price_us(&r->prices, STEP_ALL_TO_ALL, stand.cuts, set), to,
+                     set & ~shut_out(r, set & stand.still));
         to.cuts &= ~set;
         to.right &= ~set;
-        if (r->bytes[to.cuts] * surely <= r->space->limit &&
+        if (r->prices.bytes[to.cuts] * surely <= r->space->limit &&
             in_one_piece(r, set, stand.cuts & ~stand.right))
-            add_edge(r, from, STEP_ALL_GATHER, price(r, STEP_ALL_GATHER, to.cuts, set), to, 0);
+            add_edge(r, from, STEP_ALL_GATHER,
+                     set_price_us(&r->prices, STEP_ALL_GATHER, to.cuts, set), to, 0);
     }
 }
 
@@ -361,16 +312,17 @@ static void reduce(Relaxed *r, int32_t from, Stand stand)
             continue;
         Stand to = stand;
         to.due &= ~set;
-        add_edge(r, from, STEP_ALL_REDUCE, price(r, STEP_ALL_REDUCE, stand.cuts, set), to, 0);
+        add_edge(r, from, STEP_ALL_REDUCE,
+                 set_price_us(&r->prices, STEP_ALL_REDUCE, stand.cuts, set), to, 0);
         to.cuts |= set;
-        add_edge(r, from, STEP_REDUCE_SCATTER, price(r, STEP_REDUCE_SCATTER, stand.cuts, set), to,
-                 set);
+        add_edge(r, from, STEP_REDUCE_SCATTER,
+                 set_price_us(&r->prices, STEP_REDUCE_SCATTER, stand.cuts, set), to, set);
     }
 }
 
 static void slice(Relaxed *r, int32_t from, Stand stand)
 {
-    for (AtomSet left = r->all & ~stand.cuts & ~stand.due; left; left &= left - 1) {
+    for (AtomSet left = r->prices.all & ~stand.cuts & ~stand.due; left; left &= left - 1) {
         Stand to = stand;
         to.cuts |= left & -left;
         add_edge(r, from, STEP_SLICE, 0, to, 0);
@@ -380,44 +332,63 @@ static void slice(Relaxed *r, int32_t from, Stand stand)
 /* Atoms that are where the source has them, and shard another position in the target. */
 static AtomSet displaced(const Relaxed *r, const Stand *stand)
 {
-    return stand->still & r->goal & ~r->aligned;
+    return stand->still & r->prices.goal & ~r->aligned;
 }
 
-/* `in` for `out`, other atoms of the groups get new positions. */
+/* Atoms that a permute can bring to where the target has them: a slot keeps its number of parts.
+ * Those that are neither right nor still may be in any slot. */
+static AtomSet can_be_right(const Relaxed *r, const Stand *stand, AtomSet payload)
+{
+    AtomSet loose = payload & ~stand->right & ~stand->still, out = 0;
+    for (int i = 0; i < r->n_goal; i++) {
+        int a = r->order[i];
+        AtomSet there = (stand->right & r->beside[a]) | (stand->still & r->in_the_way[a]);
+        bool fits =
+            r->prices.parts[(there & payload) | loose] % r->prices.parts[r->below[a] | bit(a)] == 0;
+        out |= fits ? bit(a) : 0;
+    }
+    return out;
+}
+
+/* `in` for `out`. Those of `stay` keep their positions, others get new ones, those of `may` right
+ * ones. */
 static Stand permuted(const Relaxed *r, const Stand *stand, AtomSet payload, AtomSet in,
-                      AtomSet out, AtomSet groups)
+                      AtomSet out, AtomSet stay, AtomSet may)
 {
     Stand to = {.cuts = (payload & ~out) | in, .due = stand->due};
-    to.right = to.cuts & ~(displaced(r, stand) & ~groups);
-    to.still = stand->still & to.cuts & ~groups;
+    to.right = to.cuts & may & ~(displaced(r, stand) & stay);
+    to.still = stand->still & to.cuts & stay;
+    to.spare = stand->spare & to.cuts & ~in;
     return settle(r, to, 0);
 }
 
-/* Displaced atoms may be in the groups, or stay. */
+/* Displaced atoms may be in the groups, or stay; others may be in them, if that costs less. */
 static void permute_with(Relaxed *r, int32_t from, Stand stand, AtomSet payload, AtomSet in,
-                         AtomSet out)
+                         AtomSet out, AtomSet may)
 {
     AtomSet choice = displaced(r, &stand) & payload & ~out;
     for (AtomSet moved = choice;; moved = (moved - 1) & choice) {
         AtomSet groups = in | out | moved;
-        double us = least_permute(r, payload, groups);
+        double us = set_permute_us(&r->prices, payload, groups);
         if (!is_too_long(r, us))
-            add_edge(r, from, STEP_PERMUTE, us, permuted(r, &stand, payload, in, out, groups), 0);
+            add_edge(r, from, STEP_PERMUTE, us,
+                     permuted(r, &stand, payload, in, out, choice & ~moved, may), 0);
         if (!moved)
             return;
     }
 }
 
-/* `in` for `out`. Atoms that are right may count as unused: a layout need not have sliced them. */
+/* `in` for `out`. Spare atoms may count as unused: a layout need not have sliced them. */
 static void permute(Relaxed *r, int32_t from, Stand stand)
 {
-    AtomSet may = (r->all & ~stand.cuts & ~stand.due) | stand.right;
+    AtomSet may = (r->prices.all & ~stand.cuts & ~stand.due) | stand.spare;
     for (AtomSet in = may;; in = (in - 1) & may) {
-        AtomSet payload = stand.cuts & ~in;
-        for (AtomSet out = payload; r->bytes[payload] * surely <= r->space->limit;
-             out = (out - 1) & payload) {
-            if (r->parts[out] == r->parts[in])
-                permute_with(r, from, stand, payload, in, out);
+        AtomSet payload = stand.cuts & ~in, fits = can_be_right(r, &stand, payload);
+        bool is_over = r->prices.bytes[payload] * surely > r->space->limit ||
+                       is_too_long(r, set_permute_us(&r->prices, payload, 0));
+        for (AtomSet out = payload; !is_over; out = (out - 1) & payload) {
+            if (r->prices.parts[out] == r->prices.parts[in])
+                permute_with(r, from, stand, payload, in, out, fits);
             if (!out)
                 break;
         }
@@ -480,54 +451,55 @@ RelaxedCost relaxed_cost(Relaxed *r, const Layout *layout)
     return (RelaxedCost){cost.us * surely, cost.permuted_us * surely};
 }
 
-/* The stand reached soonest whose steps were not looked at; -1. */
-static int32_t next_reached(const Relaxed *r)
+static void reach(Relaxed *r, int32_t at, double us)
 {
-    int32_t best = -1;
-    for (int32_t i = 0; i < r->reached.n; i++)
-        if (!r->reached.at[i].done && (best < 0 || r->reached.at[i].us < r->reached.at[best].us))
-            best = i;
-    return best;
+    KnownStands *known = &r->known.at[at];
+    if (us >= known->reached_us)
+        return;
+    known->reached_us = us;
+    heap_push(r->arena, &r->reached, (HeapEntry){us + known->least_us, -at, at});
 }
 
-/* Dijkstra's search from the stand, which looks at few of those that solve() does. */
+/* A* from the stand: it looks at few of the stands that solve() does. */
 double relaxed_least_us(Relaxed *r, const Layout *layout)
 {
     AtomSet held;
     Stand stand = stand_of(r, layout, &held);
-    int32_t at = put(r, settle(r, stand, held));
     r->reached.n = 0;
-    vec_push(r->arena, &r->reached, ((Reached){0, false}));
-    for (; at >= 0 && r->known.at[at].cost.us > 0; at = next_reached(r)) {
-        r->reached.at[at].done = true;
-        r->so_far = r->reached.at[at].us;
+    reach(r, put(r, settle(r, stand, held)), 0);
+    while (r->reached.n > 0) {
+        HeapEntry entry = heap_pop(&r->reached);
+        const KnownStands *at = &r->known.at[entry.item];
+        r->so_far = at->reached_us;
+        if (at->cost.us <= 0)
+            return fmin(r->so_far * surely, r->most);
+        if (entry.key > r->so_far + at->least_us)
+            continue; /* it was reached sooner since */
         r->edges.n = 0;
-        add_steps(r, at);
-        while (r->reached.n < r->known.n)
-            vec_push(r->arena, &r->reached, ((Reached){INFINITY, false}));
-        for (int e = 0; e < r->edges.n; e++) {
-            double us = r->so_far + r->edges.at[e].us,
-                   *known = &r->reached.at[r->edges.at[e].to].us;
-            *known = us < *known ? us : *known;
-        }
+        add_steps(r, entry.item);
+        for (int e = 0; e < r->edges.n; e++)
+            reach(r, r->edges.at[e].to, r->so_far + r->edges.at[e].us);
     }
-    return at < 0 ? r->most : fmin(r->reached.at[at].us * surely, r->most);
+    return r->most;
 }
 
 /* Where the first step is a permute of just these atoms. */
 static double permuted_us(Relaxed *r, const Stand *stand, AtomSet groups)
 {
     AtomSet in = groups & ~stand->cuts, may = groups & stand->cuts;
+    AtomSet fits = can_be_right(r, stand, stand->cuts);
     double us = INFINITY;
-    if (groups & ~r->all || groups & stand->due || !can_permute(r, groups))
+    if (groups & ~r->prices.all || groups & stand->due || !set_can_permute(&r->prices, groups))
         return us;
     for (AtomSet out = may;; out = (out - 1) & may) {
-        if (r->parts[out] == r->parts[in])
-            us = fmin(us, cost_of(r, permuted(r, stand, stand->cuts, in, out, groups)).us);
+        if (r->prices.parts[out] == r->prices.parts[in])
+            us = fmin(us, cost_of(r, permuted(r, stand, stand->cuts, in, out, ~groups, fits)).us);
         if (!out)
             break;
     }
-    return us == INFINITY ? us : (us + price(r, STEP_PERMUTE, stand->cuts, groups)) * surely;
+    return us == INFINITY
+               ? us
+               : (us + set_price_us(&r->prices, STEP_PERMUTE, stand->cuts, groups)) * surely;
 }
 
 static int least_first(const void *a, const void *b)

@@ -7,10 +7,11 @@
  * best position that its stand allows:
  *
  *     right at once    a moved or unused atom, if those below it in the target are right and no
- *                      unmoved atom is in the way; for unused atoms that is free
+ *                      unmoved atom is in the way; for unused atoms that is free, so that one may
+ *                      be had either way until a step needs it (spare)
  *     taken away       with all above it that have not moved
- *     permute          everything that shards is as right as can be; atoms may be exchanged for
- *                      unused ones of the same product
+ *     permute          everything that shards is as right as can be with as many parts of each
+ *                      slot as before; atoms may be exchanged for unused ones of the same product
  *
  * Stands are few (tens), so the cheapest path from each is found by iterating over their steps to a
  * fixed point. A layout's steps are steps of its stand, to stands no better than those that the
@@ -19,9 +20,7 @@
 #ifndef CORE_RESHARD_RELAXED_H
 #define CORE_RESHARD_RELAXED_H
 
-#include "core/reshard/space.h"
-
-enum { RELAXED_ATOMS_MIN = 4, RELAXED_ATOMS_MAX = 6 };
+#include "core/reshard/set_prices.h"
 
 /* Keeps its tables from space to space. */
 typedef struct Relaxed Relaxed;

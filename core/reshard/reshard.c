@@ -19,19 +19,12 @@ ReshardOptions reshard_defaults(void)
     return (ReshardOptions){.cap = PEAK_ENDS, .bytes = FREE_BYTES};
 }
 
-const char *reshard_bound_formula(void)
-{
-    return "a rank holds t of the target, f if all axes cut; n parts must go: least latency + "
-           "(n-1)/n * t / fastest link; out of order: + a permute's latency + max(f, t/n) / "
-           "fastest link, or n of all of it; partial over m: + a reduction's latency + (m-1) * f / "
-           "fastest link; axes over nodes: at least the bound for them alone";
-}
-
 Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
                          Shardings *shardings)
 {
     Resharder *resharder = arena_make(arena, Resharder);
-    *resharder = (Resharder){.arena = arena, .mesh = mesh, .shardings = shardings};
+    *resharder =
+        (Resharder){.arena = arena, .mesh = mesh, .machine = machine, .shardings = shardings};
     resharder->options = reshard_defaults();
     resharder->fill = 1;
     resharder->pricer = pricer_new(arena, machine, mesh);
@@ -58,6 +51,12 @@ static double step_us(void *context, StepKind kind, AtomSet atoms, double payloa
     return priced->us;
 }
 
+static int32_t alike(void *context, StepKind kind, AtomSet atoms)
+{
+    const Resharder *resharder = context;
+    return pricer_alike(resharder->pricer, kind, atoms);
+}
+
 static double least_drop_us(void *context, int64_t n)
 {
     const Resharder *resharder = context;
@@ -75,6 +74,7 @@ static Pricing pricing_of(Resharder *resharder)
     Pricing pricing = resharder->floor->pricing;
     pricing.context = resharder;
     pricing.step_us = step_us;
+    pricing.alike = alike;
     pricing.least_drop_us = least_drop_us;
     pricing.least_reduce_us = least_reduce_us;
     return pricing;
@@ -183,9 +183,9 @@ static Space *parted_space(Arena *scratch, Space *space, int n_atoms, bool greed
 }
 
 /* Searches with whole axes first, then for better paths that split them into ever more parts: the
- * time of one is the limit of the next, which then has little to look at. Where one is too much to
- * look at, those with more parts only try to find a better path. NULL if there is none within the
- * limit. */
+ * time of one is the limit of the next, which then has little to look at, or nothing if a bound
+ * says that no path takes less. Where one is too much to look at, those with more parts only try to
+ * find a better path. NULL if there is none within the limit. */
 static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *asked, Space *space,
                                      const Hop *avoid, int n_avoid)
 {
@@ -206,6 +206,8 @@ static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *ask
         }
         bool done = of && (best.bound_us >= most || resharder->options.whole_axes);
         best.proven = proven && (at == space || done);
+        if (better && !done && at != space && n_avoid == 0)
+            done = best.proven = search_least_us(resharder->searcher, space, most) >= most;
         if (at == space || done)
             break;
         space->most_offers = of ? PART_OFFERS : OFFERS;
@@ -216,20 +218,27 @@ static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *ask
     return path;
 }
 
-static Space *space_asked(Resharder *resharder, Arena *scratch, const ReshardKey *asked)
+/* Without a limit. */
+static void make_space(Resharder *resharder, const ReshardKey *asked, Space *out)
 {
     prepare(resharder);
-    const Sharding *from = shardings_at(resharder->shardings, asked->from);
-    const Sharding *to = shardings_at(resharder->shardings, asked->to);
-    Dtype dtype = (Dtype)asked->dtype;
-    int64_t before = resharder_local_bytes(resharder, dtype, from),
-            after = resharder_local_bytes(resharder, dtype, to);
-    Space *space = arena_make(scratch, Space);
-    space_of(from, to, resharder->mesh, asked->fixed,
-             (double)dtype_bytes(dtype, 8) / 8 * resharder->fill, space);
+    space_of(shardings_at(resharder->shardings, asked->from),
+             shardings_at(resharder->shardings, asked->to), resharder->mesh, asked->fixed,
+             (double)dtype_bytes((Dtype)asked->dtype, 8) / 8 * resharder->fill, out);
     Pricing pricing = pricing_of(resharder);
-    space_price(space, &pricing);
-    space->most_offers = OFFERS;
+    space_price(out, &pricing);
+    out->most_offers = OFFERS;
+    out->limit = INFINITY;
+}
+
+static Space *space_asked(Resharder *resharder, Arena *scratch, const ReshardKey *asked)
+{
+    Dtype dtype = (Dtype)asked->dtype;
+    const Shardings *shardings = resharder->shardings;
+    int64_t before = resharder_local_bytes(resharder, dtype, shardings_at(shardings, asked->from));
+    int64_t after = resharder_local_bytes(resharder, dtype, shardings_at(shardings, asked->to));
+    Space *space = arena_make(scratch, Space);
+    make_space(resharder, asked, space);
     space->limit = limit_of(resharder, before > after ? before : after);
     return space;
 }
@@ -635,30 +644,28 @@ const ReshardPath *reshard_filled(Resharder *resharder, Dtype dtype, int32_t fro
     return path;
 }
 
-/* By the formula if `most` is 0. */
-static double least_us(Resharder *resharder, const ReshardKey *asked, double most)
-{
-    Arena *scratch = arena_new();
-    resharder->fill = (double)asked->fill;
-    const Space *space = space_asked(resharder, scratch, asked);
-    resharder->fill = 1;
-    double us = !resharder->floor->exact ? 0
-                : most > 0               ? search_least_us(resharder->searcher, space, most)
-                                         : layout_measure(space, &space->from).bound;
-    arena_free(scratch);
-    return us;
-}
-
 double reshard_bound_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
                         double fill)
 {
-    return least_us(resharder, &(ReshardKey){(int32_t)dtype, from, to, fixed, (float)fill}, 0);
+    ReshardKey asked = {(int32_t)dtype, from, to, fixed, (float)fill};
+    Space space;
+    resharder->fill = (double)asked.fill;
+    make_space(resharder, &asked, &space);
+    resharder->fill = 1;
+    return resharder->floor->exact ? layout_measure(&space, &space.from).bound : 0;
 }
 
 double reshard_least_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t to, AtomSet fixed,
                         double fill, double most)
 {
-    return least_us(resharder, &(ReshardKey){(int32_t)dtype, from, to, fixed, (float)fill}, most);
+    ReshardKey asked = {(int32_t)dtype, from, to, fixed, (float)fill};
+    Arena *scratch = arena_new();
+    resharder->fill = (double)asked.fill;
+    const Space *space = space_asked(resharder, scratch, &asked);
+    resharder->fill = 1;
+    double us = resharder->floor->exact ? search_least_us(resharder->searcher, space, most) : 0;
+    arena_free(scratch);
+    return us;
 }
 
 static const ReshardPath *find_runner_up(Resharder *resharder, const ReshardKey *asked)
@@ -686,14 +693,4 @@ const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t 
     const ReshardPath *path = find_runner_up(resharder, &asked);
     resharder->fill = 1;
     return path;
-}
-
-void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out)
-{
-    for (int s = 0; s < path->n_steps; s++) {
-        buf_printf(out, "%s%s", s ? "+" : "", step_kind_mark(path->step[s].kind));
-        if (path->step[s].atoms)
-            buf_putc(out, ' ');
-        mesh_format_set(mesh, path->step[s].atoms, ".", out);
-    }
 }

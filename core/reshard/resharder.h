@@ -23,6 +23,7 @@ typedef struct {
 struct Resharder {
     Arena *arena;
     const Mesh *mesh;
+    const Machine *machine;
     Shardings *shardings;
     ReshardOptions options;
     Pricer *pricer;

@@ -97,6 +97,9 @@ typedef struct {
 typedef struct {
     void *context;
     double (*step_us)(void *context, StepKind kind, AtomSet atoms, double bytes);
+    /* A number that sets share over which such a step costs the same, whatever its payload. NULL:
+     * none do. */
+    int32_t (*alike)(void *context, StepKind kind, AtomSet atoms);
     /* For steps that together drop n, or reduce over n, however few bytes they carry. */
     double (*least_drop_us)(void *context, int64_t n);
     double (*least_reduce_us)(void *context, int64_t n);
