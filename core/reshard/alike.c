@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { ATOM_BITS = 5, LIST_MAX = 12 };
+enum { ATOM_BITS = 5, LIST_MAX = 12, FORM_AT = 56, SEVERAL = -2 };
 
 /* A slot by what shards it before and after. */
 typedef struct {
@@ -24,6 +24,16 @@ static bool is_searched(const Sharding *from, const Sharding *to)
     return plain;
 }
 
+/* -1: none. */
+static int dim_of_two_forms(const Space *space)
+{
+    int dim = -1;
+    for (int s = 0; s < space->n_slots; s++)
+        if (space->slot[s].form > 0)
+            dim = dim == -1 || dim == space->slot[s].dim ? space->slot[s].dim : SEVERAL;
+    return dim;
+}
+
 static void put_place(AlikeSlot *slot, const Layout *layout, int atom, bool before)
 {
     uint16_t place = layout->place[atom];
@@ -40,13 +50,17 @@ int reshard_alike(const Sharding *from, const Sharding *to, const Mesh *mesh, At
     if (mesh->n_atoms > LIST_MAX || !is_searched(from, to))
         return 0;
     space_of(from, to, mesh, without, element_bytes, &space);
-    if (space.two_forms)
+    int two_forms = dim_of_two_forms(&space);
+    if (two_forms == SEVERAL)
         return 0;
-    AlikeSlot slot[SLOTS_MAX] = {0};
+    AlikeSlot slot[SLOTS_MAX];
+    memset(slot, 0, sizeof *slot * (size_t)space.n_slots);
     double bytes = space.unit;
     int n = 0;
     for (int s = 0; s < space.n_slots; s++) {
         slot[s].size = space.even ? 0 : (uint64_t)space.slot[s].size;
+        if (space.slot[s].dim == two_forms) /* slots of one form exclude those of the other */
+            slot[s].size |= (uint64_t)(1 + space.slot[s].form) << FORM_AT;
         bytes *= (double)space.slot[s].size;
     }
     key[n++] = (uint64_t)space.n_slots << 32 | (uint64_t)space.n_atoms;
