@@ -356,7 +356,8 @@ typedef struct PlanRequest {
      * faster. */
     Propagation *propagation;
     const struct Plan *before;
-    Progress *progress; /* NULL if nobody watches */
+    const Resharder *lender; /* paths that it has found are not searched again (lend.h); NULL */
+    Progress *progress;      /* NULL if nobody watches */
 } PlanRequest;
 
 /* All decisions that hold: pins, marks, then those about ranges of ops. */

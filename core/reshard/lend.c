@@ -58,7 +58,9 @@ bool lend_fits(const Mesh *mesh, const Machine *machine, const Mesh *other,
 
 void resharder_borrow(Resharder *resharder, const Resharder *lender)
 {
-    resharder->lender = lender;
+    bool fits =
+        lender && lend_fits(lender->mesh, lender->machine, resharder->mesh, resharder->machine);
+    resharder->lender = fits ? lender : NULL;
 }
 
 static bool same_options(const ReshardOptions *a, const ReshardOptions *b)

@@ -11,8 +11,8 @@ bool lend_fits(const Mesh *mesh, const Machine *machine, const Mesh *other,
                const Machine *other_machine);
 
 /* From now on, paths that `lender` has already searched are taken from it, with the same results as
- * a search; NULL ends this. The lender must fit, live until then, and be used by nobody else
- * meanwhile: it is only read. */
+ * a search, if its mesh and machine fit; NULL ends this. The lender must live until then, and be
+ * used by nobody else meanwhile: it is only read. */
 void resharder_borrow(Resharder *resharder, const Resharder *lender);
 
 /* Adds the paths of another resharder that fits, so both can be borrowed. */

@@ -39,6 +39,8 @@ static bool plan_again(Decider *d, Extent extent)
     plan_free(d->plan);
     Journal journal = session_journal_with(session, d->arena, d->out->at, d->out->n);
     PlanRequest request = session_request(session, &journal);
+    request.lender = prices_settler(d->instance->memo->prices);
+    request.figures_only = true;
     d->forward = extent == OF_FORWARD;
     d->plan = extent == OF_FORWARD ? plan_make_forward_cuts(&request, d->err)
               : extent == OF_ALL   ? plan_make_cuts(&request, d->err)

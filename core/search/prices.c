@@ -331,6 +331,11 @@ bool prices_settle(Prices *prices, int32_t id)
     return true;
 }
 
+const Resharder *prices_settler(const Prices *prices)
+{
+    return prices->asked->on.at[0].settler;
+}
+
 static void take(Prices *prices, const PriceKey *move, const ReshardPath *path)
 {
     int32_t id = intern_find(prices->asked->moves, move, sizeof *move);

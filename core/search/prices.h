@@ -51,6 +51,8 @@ bool prices_tighten(Prices *prices, int32_t id);
 bool prices_settle(Prices *prices, int32_t id);
 /* Settles the moves that a plan makes, on its paths. */
 void prices_take(Prices *prices, const Plan *plan);
+/* Finds the paths that plans make, and knows those of the settled moves. */
+const Resharder *prices_settler(const Prices *prices);
 /* The least that the move can cost as a part of larger collectives: its bytes, each at the time of
  * a byte in the collective of the size that serves it best. */
 double prices_joined_us(Prices *prices, int32_t id);

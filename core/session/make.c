@@ -180,21 +180,12 @@ Plan *plan_make_forward_cuts(const PlanRequest *request, Error *err)
     return plan;
 }
 
-/* Whether `before` is no earlier plan of this session, but one given for its answers. */
-static bool lends(const PlanRequest *request)
-{
-    const Plan *before = request->before;
-    return before && request->propagation &&
-           before->propagated->log.context != request->propagation &&
-           lend_fits(before->mesh, before->machine, request->mesh, request->machine);
-}
-
 Plan *plan_make(const PlanRequest *request, Error *err)
 {
     Plan *plan = plan_begin(request, err);
     if (!plan)
         return NULL;
-    resharder_borrow(plan->resharder, lends(request) ? request->before->resharder : NULL);
+    resharder_borrow(plan->resharder, request->lender);
     bool filled = fill_plan(plan, request, err);
     resharder_borrow(plan->resharder, NULL);
     if (filled)

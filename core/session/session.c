@@ -76,7 +76,8 @@ PlanRequest session_request(const Session *session, const Journal *journal)
     bool same = session->plan && session->plan->mesh == session->mesh &&
                 session->plan->inferred == session->inferred;
     return (PlanRequest){.propagation = same ? session->propagation : NULL,
-                         .before = same ? session->plan : session->lender,
+                         .before = same ? session->plan : NULL,
+                         .lender = session->lender ? session->lender->resharder : NULL,
                          .inferred = session->inferred,
                          .naming = session->naming,
                          .mesh = session->mesh,
