@@ -6,22 +6,29 @@
 
 #include <assert.h>
 
-/* Shardings ids by operand under a choice; -1 where a pricer counts no bytes. */
-static void operands_as(Making *m, int32_t op, int32_t node, int32_t choice, int32_t *out)
+/* Shardings ids by choice, for each operand; NULL where a pricer counts no bytes. */
+static const int32_t **operands_of(Making *m, int32_t op)
 {
     const Inferred *inferred = m->to->inferred;
     const GraphOp *at = &inferred->graph->ops[op];
+    const int32_t **out = arena_array(m->scratch, const int32_t *, at->n_inputs + at->n_outputs);
     for (int o = 0; o < at->n_inputs + at->n_outputs; o++) {
         int32_t t = inferred->graph->operands[at->input + o];
-        bool known = t >= 0 && inferred->shape[t] >= 0;
-        out[o] = known ? instance_layouts(m->to, node, inferred->space[op], o)[choice] : -1;
+        if (t >= 0 && inferred->shape[t] >= 0)
+            out[o] = instance_layouts(m->to, m->to->node_of_op[op], inferred->space[op], o);
     }
+    return out;
 }
 
 int32_t making_machine(Making *m, int32_t op)
 {
     const Plan *plan = m->to->session->plan;
-    return prices_machine(m->to->memo->prices, plan_machine_of(plan, plan_devices(plan, op)));
+    const Machine *machine = plan_machine_of(plan, plan_devices(plan, op));
+    if (m->machine != machine) {
+        m->machine = machine;
+        m->machine_id = prices_machine(m->to->memo->prices, machine);
+    }
+    return m->machine_id;
 }
 
 /* What makes two ops cost the same under every choice: a number in the memo. */
@@ -44,21 +51,24 @@ static int32_t cost_key(Making *m, int32_t op)
     return intern_put(m->to->memo->costs, key, sizeof *key * (size_t)(6 + n));
 }
 
-static const double *price_op(Making *m, const OpPricer *pricer, int32_t op)
+static const double *price_op(Making *m, const OpPricer *pricer, int32_t op,
+                              const int32_t *const *operand)
 {
     const Inferred *inferred = m->to->inferred;
     int32_t node = m->to->node_of_op[op], space = inferred->space[op];
     const SearchNode *at = &m->to->nodes.at[node];
     const GraphOp *of = &inferred->graph->ops[op];
     double *us = arena_array(m->to->memo->arena, double, at->n);
-    int32_t *sharding = arena_array(m->scratch, int32_t, of->n_inputs + of->n_outputs);
+    int n = of->n_inputs + of->n_outputs;
+    int32_t *sharding = arena_array(m->scratch, int32_t, n);
     for (int32_t c = 0; c < at->n; c++) {
         if (c > 0 && at->cut && at->cut[c] == at->cut[c - 1]) {
             us[c] = us[c - 1];
             continue;
         }
         OpCut cut = instance_cut(m->to, node, c, space);
-        operands_as(m, op, node, c, sharding);
+        for (int o = 0; o < n; o++)
+            sharding[o] = operand[o] ? operand[o][c] : -1;
         us[c] = op_price(pricer, op, &cut, sharding);
     }
     return us;
@@ -67,15 +77,12 @@ static const double *price_op(Making *m, const OpPricer *pricer, int32_t op)
 /* Prices those that are not known; all their shardings come before there is a pricer. */
 static void price_ops(Making *m, const int32_t *op, int n)
 {
-    const Graph *graph = m->to->inferred->graph;
-    for (int i = 0; i < n; i++) {
-        const GraphOp *at = &graph->ops[op[i]];
-        int32_t *ids = arena_array(m->scratch, int32_t, at->n_inputs + at->n_outputs);
-        operands_as(m, op[i], m->to->node_of_op[op[i]], 0, ids);
-    }
+    const int32_t ***operand = arena_array(m->scratch, const int32_t **, n);
+    for (int i = 0; i < n; i++)
+        operand[i] = operands_of(m, op[i]);
     const OpPricer *pricer = n > 0 ? op_pricer_new(m->scratch, m->to->as) : NULL;
     for (int i = 0; i < n; i++) {
-        const double *us = price_op(m, pricer, op[i]);
+        const double *us = price_op(m, pricer, op[i], operand[i]);
         vec_push(m->to->memo->arena, &m->to->memo->cost, us);
     }
 }

@@ -28,7 +28,9 @@ typedef struct {
     PartSets *partial; /* per tensor: over which sets of parts it may be partial */
     Intern *summed;    /* (sharding, atoms): with those atoms partial */
     Vec(int32_t) sum_at;
-    Vec(int64_t) local; /* per sharding: elements on rank 0, plus 1; 0: not known */
+    Vec(int64_t) local;     /* per sharding: elements on rank 0, plus 1; 0: not known */
+    const Machine *machine; /* asked about last, and its number among the prices */
+    int32_t machine_id;
 } Making;
 
 /* What tells an op of a node from the others through which partial values may pass. */
