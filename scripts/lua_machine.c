@@ -135,6 +135,8 @@ static const Field machine_fields[] = {
      NULL},
     {"devices_per_node", FIELD_COUNT, NEEDED, offsetof(Machine, devices_per_node),
      "number of devices on a node", 0, NULL},
+    {"devices_per_block", FIELD_COUNT, OPTIONAL, offsetof(Machine, devices_per_block),
+     "number of devices of the nodes that `between` joins; default: all", 0, NULL},
     {"memory_bytes", FIELD_COUNT, NEEDED, offsetof(Machine, memory_bytes),
      "memory of a device in bytes", 0, NULL},
     NUMBER(Machine, memory_bytes_per_s, NEEDED, "memory bandwidth of a device in bytes per second"),
@@ -164,6 +166,9 @@ static const Field machine_fields[] = {
      "rows and columns of such a tile", 0, NULL},
     TABLE(Machine, inside, NEEDED, link_fields, "the link in a node"),
     TABLE(Machine, between, NEEDED, link_fields, "the link between nodes"),
+    TABLE(Machine, spine, OPTIONAL, link_fields,
+          "the link between blocks of nodes, with devices_per_block: a group with q ranks in "
+          "each block has q times its bandwidth"),
     {"nccl", FIELD_TUNING, OPTIONAL, offsetof(Machine, tuning),
      "NCCL's own tuning numbers; without them collectives are rings", 0, tuning_fields},
     {"measured", FIELD_MEASURED, OPTIONAL, offsetof(Machine, measured),

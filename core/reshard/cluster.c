@@ -16,6 +16,12 @@ static bool check_kinds(const ClusterKind *kind, int n, Error *err)
                               ", %s %" PRId64,
                               kind[0].machine->name, node, kind[i].machine->name,
                               kind[i].machine->devices_per_node);
+        if (kind[i].machine->devices_per_block != kind[0].machine->devices_per_block)
+            return error_kind(err, ERROR_OUT_OF_RANGE,
+                              "devices_per_block must be equal for all kinds: %s has %" PRId64
+                              ", %s %" PRId64,
+                              kind[0].machine->name, kind[0].machine->devices_per_block,
+                              kind[i].machine->name, kind[i].machine->devices_per_block);
         if (kind[i].devices < 1 || kind[i].devices % node != 0)
             return error_kind(err, ERROR_OUT_OF_RANGE,
                               "devices must be a multiple of %" PRId64
@@ -27,6 +33,8 @@ static bool check_kinds(const ClusterKind *kind, int n, Error *err)
 
 static bool has_slower_links(const Machine *a, const Machine *b)
 {
+    if (a->spine.bytes_per_s != b->spine.bytes_per_s)
+        return a->spine.bytes_per_s < b->spine.bytes_per_s;
     if (a->between.bytes_per_s != b->between.bytes_per_s)
         return a->between.bytes_per_s < b->between.bytes_per_s;
     return a->inside.bytes_per_s < b->inside.bytes_per_s;

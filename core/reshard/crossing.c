@@ -174,39 +174,46 @@ static const Runs *common_box(Arena *arena, const CellGrid *from, const CellGrid
 
 /* ---- prices ---- */
 
-static int64_t node_of(const Sending *sending, int32_t device)
-{
-    return device / sending->machine->devices_per_node;
-}
-
 /* The most devices of a mesh on one node. */
 static int64_t devices_on_a_node(const Sending *sending, const CellGrid *grid)
 {
     Intern *nodes = intern_new(sending->scratch);
     int64_t *count = arena_array(sending->scratch, int64_t, grid->n), most = 0;
     for (int64_t at = 0; at < grid->n; at++) {
-        int64_t node = node_of(sending, device_of(grid, at));
+        int64_t node = device_of(grid, at) / sending->machine->devices_per_node;
         int64_t *n = &count[intern_put(nodes, &node, sizeof node)];
         most = ++*n > most ? *n : most;
     }
     return most;
 }
 
-/* Whether the source and its targets are on one node, and how many share the link. */
-static RankGroup group_of(const Sending *sending, int32_t source, const int32_t *target, int n)
+/* On how many units of so many devices the source and its targets are, and the fewest on one. */
+static void count_units(int64_t unit, int32_t source, const int32_t *target, int n, int64_t *units,
+                        int64_t *fewest)
 {
-    RankGroup group = {.n = n + 1, .nodes = 0, .per_node = n + 1, .busy = sending->busy};
+    *units = 0;
+    *fewest = n + 1;
     for (int i = -1; i < n; i++) {
-        int64_t node = node_of(sending, i < 0 ? source : target[i]), here = 0;
+        int64_t at = (i < 0 ? source : target[i]) / unit, here = 0;
         bool first = true;
         for (int k = -1; k < n; k++) {
-            bool same = node_of(sending, k < 0 ? source : target[k]) == node;
+            bool same = (k < 0 ? source : target[k]) / unit == at;
             here += same;
             first &= !same || k >= i;
         }
-        group.nodes += first;
-        group.per_node = here < group.per_node ? here : group.per_node;
+        *units += first;
+        *fewest = here < *fewest ? here : *fewest;
     }
+}
+
+/* Whether the source and its targets are on one node, and how many share the link. */
+static RankGroup group_of(const Sending *sending, int32_t source, const int32_t *target, int n)
+{
+    const Machine *machine = sending->machine;
+    RankGroup group = {.n = n + 1, .busy = sending->busy};
+    count_units(machine->devices_per_node, source, target, n, &group.nodes, &group.per_node);
+    if (machine->devices_per_block > 0)
+        count_units(machine->devices_per_block, source, target, n, &group.blocks, &group.per_block);
     return group;
 }
 

@@ -50,8 +50,10 @@ bool lend_fits(const Mesh *mesh, const Machine *machine, const Mesh *other,
     if (mesh == other && machine == other_machine)
         return true;
     return machine->devices_per_node == other_machine->devices_per_node &&
+           machine->devices_per_block == other_machine->devices_per_block &&
            same_link(&machine->inside, &other_machine->inside) &&
            same_link(&machine->between, &other_machine->between) &&
+           same_link(&machine->spine, &other_machine->spine) &&
            same_tuning(machine->tuning, other_machine->tuning) &&
            machine->measured == other_machine->measured && same_mesh(mesh, other);
 }

@@ -116,6 +116,27 @@ static bool check_tuning(const Tuning *tuning, Error *err)
     return ok;
 }
 
+/* Searches take a group in one block for the least that it can cost. */
+static bool check_blocks(const Machine *machine, Error *err)
+{
+    const Link *between = &machine->between, *spine = &machine->spine;
+    if (machine->devices_per_block == 0)
+        return true;
+    if (machine->devices_per_block < 0 ||
+        machine->devices_per_block % machine->devices_per_node != 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "devices_per_block must be a multiple of devices_per_node");
+    if (!check_link("spine", spine, machine->tuning != NULL, err))
+        return false;
+    if (link_bytes_per_s(spine, 1) > link_bytes_per_s(between, 1) ||
+        spine->latency_us < between->latency_us) {
+        error_kind(err, ERROR_OUT_OF_RANGE, "the spine is faster than the links between nodes");
+        error_hint(err, "a block is what the faster links join");
+        return false;
+    }
+    return true;
+}
+
 bool machine_check(const Machine *machine, Error *err)
 {
     if (machine->devices_per_node < 1)
@@ -148,11 +169,18 @@ bool machine_check(const Machine *machine, Error *err)
     }
     return check_link("inside", &machine->inside, machine->tuning != NULL, err) &&
            check_link("between", &machine->between, machine->tuning != NULL, err) &&
-           (!machine->tuning || check_tuning(machine->tuning, err)) &&
+           check_blocks(machine, err) && (!machine->tuning || check_tuning(machine->tuning, err)) &&
            (!machine->measured || measured_check(machine->measured, err));
 }
 
-/* ---- groups and nodes ---- */
+/* ---- groups and nodes, or other units of so many devices in a row ---- */
+
+/* How groups lie on units. */
+typedef struct {
+    int64_t n;        /* ranks of a group */
+    int64_t units;    /* the most units that any group is on */
+    int64_t per_unit; /* the fewest ranks that a group has on one of its units */
+} UnitSpread;
 
 /* The most members of a group that are looked at one by one, if arithmetic does not tell. */
 enum { LOOK_MOST = 1 << 16 };
@@ -168,17 +196,17 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* For a list of nodes: how many distinct ones, and the fewest and most members on one node. */
+/* For a list of units: how many distinct ones, and the fewest and most members on one. */
 typedef struct {
     int64_t kinds, fewest, most;
-} NodeRuns;
+} UnitRuns;
 
-static NodeRuns count_runs(int64_t *node, int64_t n)
+static UnitRuns count_runs(int64_t *unit, int64_t n)
 {
-    NodeRuns runs = {.fewest = n};
-    qsort(node, (size_t)n, sizeof *node, by_value);
+    UnitRuns runs = {.fewest = n};
+    qsort(unit, (size_t)n, sizeof *unit, by_value);
     for (int64_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && node[end] == node[i]; end++)
+        for (end = i + 1; end < n && unit[end] == unit[i]; end++)
             continue;
         runs.kinds++;
         runs.fewest = at_most(runs.fewest, end - i);
@@ -187,34 +215,32 @@ static NodeRuns count_runs(int64_t *node, int64_t n)
     return runs;
 }
 
-/* Every atom moves within aligned blocks of a node, or by whole nodes. */
-static bool divides_evenly(const Machine *machine, const Mesh *mesh, AtomSet atoms,
-                           RankGroup *group)
+/* Every atom moves within aligned parts of a unit, or by whole units. */
+static bool divides_evenly(int64_t unit, const Mesh *mesh, AtomSet atoms, UnitSpread *group)
 {
-    int64_t node = machine->devices_per_node;
     for (int i = 0; i < mesh->n_atoms; i++) {
         const MeshAtom *atom = &mesh->atoms[i];
         if (!(atoms >> i & 1))
             continue;
-        if (node % (atom->stride * atom->size) == 0)
-            group->per_node *= atom->size;
-        else if (atom->stride % node == 0)
-            group->nodes *= atom->size;
+        if (unit % (atom->stride * atom->size) == 0)
+            group->per_unit *= atom->size;
+        else if (atom->stride % unit == 0)
+            group->units *= atom->size;
         else
             return false;
     }
     return true;
 }
 
-/* Leaves out the outer atoms that move by whole nodes, past all the others: so often do these lie
- * on nodes of their own. */
-static int64_t take_whole_nodes(const Mesh *mesh, int64_t node, AtomSet *atoms)
+/* Leaves out the outer atoms that move by whole units, past all the others: so often do these lie
+ * on units of their own. */
+static int64_t take_whole_units(const Mesh *mesh, int64_t unit, AtomSet *atoms)
 {
     int64_t times = 1;
     for (int i = 0; i < mesh->n_atoms; i++) {
         if (!(*atoms >> i & 1))
             continue;
-        if (mesh->atoms[i].stride % node != 0)
+        if (mesh->atoms[i].stride % unit != 0)
             break;
         times *= mesh->atoms[i].size;
         *atoms &= ~((AtomSet)1 << i);
@@ -239,72 +265,70 @@ static bool is_one_run(const Mesh *mesh, AtomSet atoms, int64_t *stride)
     return next > 0;
 }
 
-/* Of n ranks that stand `stride` apart, less than a node, the first of them `at` places into one.
+/* Of n ranks that stand `stride` apart, less than a unit, the first of them `at` places into one.
  */
-static NodeRuns count_run(int64_t at, int64_t stride, int64_t n, int64_t node)
+static UnitRuns count_run(int64_t at, int64_t stride, int64_t n, int64_t unit)
 {
-    int64_t last = (at + (n - 1) * stride) / node;
-    NodeRuns runs = {.kinds = last + 1, .fewest = n};
+    int64_t last = (at + (n - 1) * stride) / unit;
+    UnitRuns runs = {.kinds = last + 1, .fewest = n};
     for (int64_t i = 0; i <= last; i++) {
-        if (i > stride && i < last) /* nodes between the ends repeat after so many */
+        if (i > stride && i < last) /* units between the ends repeat after so many */
             i = last;
-        int64_t before = i * node - at, end = at_most(n - 1, (before + node - 1) / stride);
+        int64_t before = i * unit - at, end = at_most(n - 1, (before + unit - 1) / stride);
         int64_t first = before > 0 ? (before + stride - 1) / stride : 0;
         runs.fewest = at_most(runs.fewest, end - first + 1);
     }
     return runs;
 }
 
-/* Per place in a node, whether a group that begins there is known: how it lies depends on that. */
-static bool *places_seen(Arena *scratch, const Machine *machine, const Mesh *mesh)
+/* Per place in a unit, whether a group that begins there is known: how it lies depends on that. */
+static bool *places_seen(Arena *scratch, int64_t unit, const Mesh *mesh)
 {
-    return arena_array(scratch, bool, at_most(machine->devices_per_node, mesh->n_devices));
+    return arena_array(scratch, bool, at_most(unit, mesh->n_devices));
 }
 
 /* Counts groups of equally far ranks; false if they are not. */
-static bool count_groups(const Machine *machine, const Mesh *mesh, AtomSet atoms, RankGroup *group)
+static bool count_groups(int64_t unit, const Mesh *mesh, AtomSet atoms, UnitSpread *group)
 {
-    int64_t stride = 1, node = machine->devices_per_node;
+    int64_t stride = 1;
     if (!is_one_run(mesh, atoms, &stride))
         return false;
     Arena *scratch = arena_new();
-    bool *seen = places_seen(scratch, machine, mesh);
-    group->nodes = stride < node ? 1 : group->n;
-    group->per_node = stride < node ? group->n : 1;
+    bool *seen = places_seen(scratch, unit, mesh);
+    group->units = stride < unit ? 1 : group->n;
+    group->per_unit = stride < unit ? group->n : 1;
     int64_t n_behind = mesh->n_devices / (group->n * stride);
-    for (int64_t b = 0; b < at_most(n_behind, node) && stride < node; b++)
+    for (int64_t b = 0; b < at_most(n_behind, unit) && stride < unit; b++)
         for (int64_t a = 0; a < stride; a++) {
-            int64_t at = (a + b * group->n * stride) % node;
+            int64_t at = (a + b * group->n * stride) % unit;
             if (seen[at])
                 continue;
-            NodeRuns runs = count_run(at, stride, group->n, node);
+            UnitRuns runs = count_run(at, stride, group->n, unit);
             seen[at] = true;
-            group->nodes = runs.kinds > group->nodes ? runs.kinds : group->nodes;
-            group->per_node = at_most(group->per_node, runs.fewest);
+            group->units = runs.kinds > group->units ? runs.kinds : group->units;
+            group->per_unit = at_most(group->per_unit, runs.fewest);
         }
     arena_free(scratch);
     return true;
 }
 
-static void look_at_groups(const Machine *machine, const Mesh *mesh, AtomSet atoms,
-                           RankGroup *group)
+static void look_at_groups(int64_t unit, const Mesh *mesh, AtomSet atoms, UnitSpread *group)
 {
     Arena *scratch = arena_new();
-    int64_t *node = arena_array(scratch, int64_t, group->n), looked = 0;
-    bool *seen = places_seen(scratch, machine, mesh);
-    group->nodes = 1;
-    group->per_node = group->n;
+    int64_t *of = arena_array(scratch, int64_t, group->n), looked = 0;
+    bool *seen = places_seen(scratch, unit, mesh);
+    group->units = 1;
+    group->per_unit = group->n;
     for (int64_t first = 0; first < mesh->n_devices && looked < LOOK_MOST; first++) {
-        int64_t at = first % machine->devices_per_node;
+        int64_t at = first % unit;
         if ((!mesh->devices && seen[at]) || !mesh_stands_first(mesh, atoms, first))
             continue;
         seen[at] = true;
         for (int64_t i = 0; i < group->n; i++)
-            node[i] = mesh_device(mesh, mesh_group_member(mesh, atoms, first, i)) /
-                      machine->devices_per_node;
-        NodeRuns runs = count_runs(node, group->n);
-        group->nodes = runs.kinds > group->nodes ? runs.kinds : group->nodes;
-        group->per_node = at_most(group->per_node, runs.fewest);
+            of[i] = mesh_device(mesh, mesh_group_member(mesh, atoms, first, i)) / unit;
+        UnitRuns runs = count_runs(of, group->n);
+        group->units = runs.kinds > group->units ? runs.kinds : group->units;
+        group->per_unit = at_most(group->per_unit, runs.fewest);
         looked += group->n;
     }
     arena_free(scratch);
@@ -323,29 +347,50 @@ static int64_t busy_on_a_node(const Machine *machine, const Mesh *mesh)
     return busy;
 }
 
-RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms)
+static UnitSpread spread_over(int64_t unit, const Mesh *mesh, AtomSet atoms)
 {
-    RankGroup group = {.n = mesh_atoms_size(mesh, atoms), .nodes = 1, .per_node = 1};
-    int64_t n = group.n;
-    group.busy = busy_on_a_node(machine, mesh);
+    UnitSpread group = {.n = mesh_atoms_size(mesh, atoms), .units = 1, .per_unit = 1};
     if (mesh->devices) {
-        look_at_groups(machine, mesh, atoms, &group);
+        look_at_groups(unit, mesh, atoms, &group);
         return group;
     }
-    if (divides_evenly(machine, mesh, atoms, &group))
+    if (divides_evenly(unit, mesh, atoms, &group))
         return group;
-    int64_t times = take_whole_nodes(mesh, machine->devices_per_node, &atoms);
+    int64_t times = take_whole_units(mesh, unit, &atoms);
     group.n /= times;
-    if (!count_groups(machine, mesh, atoms, &group))
-        look_at_groups(machine, mesh, atoms, &group);
-    group.n = n;
-    group.nodes *= times;
+    if (!count_groups(unit, mesh, atoms, &group))
+        look_at_groups(unit, mesh, atoms, &group);
+    group.units *= times;
     return group;
+}
+
+RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms)
+{
+    UnitSpread on = spread_over(machine->devices_per_node, mesh, atoms);
+    RankGroup group = {.n = mesh_atoms_size(mesh, atoms),
+                       .nodes = on.units,
+                       .per_node = on.per_unit,
+                       .busy = busy_on_a_node(machine, mesh),
+                       .blocks = 1};
+    group.per_block = group.n;
+    if (machine->devices_per_block == 0 || group.nodes == 1)
+        return group;
+    on = spread_over(machine->devices_per_block, mesh, atoms);
+    group.blocks = on.units;
+    group.per_block = on.per_unit;
+    return group;
+}
+
+const Link *group_link(const Machine *machine, const RankGroup *group)
+{
+    bool spans = machine->devices_per_block > 0 && group->blocks > 1;
+    return spans ? &machine->spine : group->nodes > 1 ? &machine->between : &machine->inside;
 }
 
 const Link *machine_link(const Machine *machine, const Mesh *mesh, AtomSet atoms)
 {
-    return machine_group(machine, mesh, atoms).nodes > 1 ? &machine->between : &machine->inside;
+    RankGroup group = machine_group(machine, mesh, atoms);
+    return group_link(machine, &group);
 }
 
 double link_bytes_per_s(const Link *link, int64_t busy)

@@ -1,11 +1,13 @@
 /* machine.h - a host's hardware: the numbers of a machine file, and the formulas that use them.
  *
  * A machine file is data (scripts/machines/NAME.lua) that the scripts layer reads into this
- * struct; the file names its sources. There are two levels of links: inside a node and between
- * nodes (node = device / devices_per_node); a group of devices on several nodes uses both.
+ * struct; the file names its sources. There are three levels of links: inside a node (node = device
+ * / devices_per_node), between nodes of a block, as of a rack or a pod (block = device /
+ * devices_per_block), and the spine between blocks. A group of devices uses the links of every
+ * level that it spans. Without devices_per_block all nodes are one block.
  *
  * With a Tuning the time of a collective is that of NCCL's own model (price.h); without one it is
- * a ring on the slower link: rounds * latency_us + bytes / bytes_per_s.
+ * a ring on the slowest of its links: rounds * latency_us + bytes / bytes_per_s.
  */
 #ifndef CORE_RESHARD_MACHINE_H
 #define CORE_RESHARD_MACHINE_H
@@ -66,7 +68,8 @@ typedef struct {
 typedef struct {
     const char *name, *source;
     int64_t devices_per_node;
-    int64_t memory_bytes; /* of a device */
+    int64_t devices_per_block; /* a multiple of devices_per_node; 0: all nodes are one block */
+    int64_t memory_bytes;      /* of a device */
     double memory_bytes_per_s;
     double flops_per_s[DT_COUNT];        /* per element type of the matmul; 0: as f32 */
     double vector_flops_per_s[DT_COUNT]; /* for work that is no matmul; 0: flops_per_s of f32 */
@@ -83,7 +86,7 @@ typedef struct {
         matmul_us; /* per matmul, beside launch_us: until its pipeline is full, and to drain it */
     int64_t processors, matmul_tile; /* processors that work in parallel, each on tile x tile
                                         elements of a matmul's result; 0: waves are not counted */
-    Link inside, between;
+    Link inside, between, spine;     /* spine: unset without devices_per_block */
     const Tuning *tuning;            /* NULL: collectives are rings */
     const struct Measured *measured; /* measured.h; NULL: formulas alone */
     const struct Cluster *cluster;   /* cluster.h; NULL: all devices are alike */
@@ -93,19 +96,25 @@ typedef struct {
  * names the place. */
 bool machine_check(const Machine *machine, Error *err);
 
-/* The slowest link in groups over these atoms on this mesh: `between` if any group spans nodes. */
+/* The link of the outermost level in groups over these atoms on this mesh: `between` if any group
+ * spans nodes, `spine` if any spans blocks. */
 const Link *machine_link(const Machine *machine, const Mesh *mesh, AtomSet atoms);
 
 /* The devices that share links, for the formulas. */
 typedef struct {
-    int64_t n;        /* ranks of a group */
-    int64_t nodes;    /* the most nodes that any group is on */
-    int64_t per_node; /* the fewest ranks that a group has on one of its nodes */
-    int64_t busy;     /* the most devices of the mesh on one node: all their groups transfer at
-                         the same time */
+    int64_t n;         /* ranks of a group */
+    int64_t nodes;     /* the most nodes that any group is on */
+    int64_t per_node;  /* the fewest ranks that a group has on one of its nodes */
+    int64_t busy;      /* the most devices of the mesh on one node: all their groups transfer at
+                          the same time */
+    int64_t blocks;    /* the most blocks that any group is on; 0 or 1: one */
+    int64_t per_block; /* the fewest ranks that a group has in one of its blocks */
 } RankGroup;
 
 RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms);
+
+/* The link of the outermost level that the group spans. */
+const Link *group_link(const Machine *machine, const RankGroup *group);
 
 /* The bandwidth that one of `busy` devices of a node gets of a link. */
 double link_bytes_per_s(const Link *link, int64_t busy);

@@ -168,6 +168,7 @@ static void say_latency(const Way *way, int64_t bytes, Buf *out)
         buf_printf(&sum, "%.4g us", way->base_us);
     say_hops(way->n_inside, way->inside_us, &sum);
     say_hops(way->n_between, way->between_us, &sum);
+    say_hops(way->n_spine, way->spine_us, &sum);
     if (raised)
         buf_printf(out, "%.4g * (%s)", way->plateau, sum.s);
     else

@@ -26,10 +26,11 @@ typedef struct {
     const Machine *machine;
     const Tuning *tuning;
     StepKind kind;
-    double n, nodes, per_node;
+    double n, nodes, per_node, blocks, per_block;
     int spread;     /* index into BySpread */
     double inside;  /* bytes/s of a rank in a node */
     double between; /* of one device's part of the network */
+    double spine;   /* and of the spine */
     double channels;
     Way *ways;
     int n_ways;
@@ -72,13 +73,20 @@ static double log2_floor(double n)
     return exponent - 1;
 }
 
+/* Bytes/s at which all ranks that a group has on a node reach other nodes. */
+static double network_of(const Ask *ask)
+{
+    double between = ask->per_node * ask->between;
+    return ask->blocks > 1 ? lesser(between, ask->per_block * ask->spine) : between;
+}
+
 /* Bytes/s of a rank in a ring or tree over all its nodes. Inner links of trees over two nodes may
  * be faster than the network, as each node is a root of one of the two trees. */
 static double bus_of(const Ask *ask, bool tree)
 {
     if (ask->nodes <= 1)
         return ask->inside;
-    double between = ask->per_node * ask->between;
+    double between = network_of(ask);
     if (ask->per_node <= 1)
         return between;
     double slower = lesser(ask->inside, between);
@@ -98,7 +106,9 @@ static double count_channels(const Ask *ask)
 static Way *add_way(Ask *ask, const char *name, Protocol protocol, const char *formula)
 {
     Way *way = &ask->ways[ask->n_ways++];
+    const Machine *machine = ask->machine;
     *way = (Way){.name = name, .formula = formula, .protocol = protocol};
+    way->spine_us = machine->spine.latency_us - machine->between.latency_us;
     return way;
 }
 
@@ -133,11 +143,14 @@ static void ring_hops(const Ask *ask, Protocol protocol, Way *way)
         way->between_us = tuning->between_us[simple ? ALGORITHM_TREE : ALGORITHM_RING][protocol];
         way->n_inside = ask->nodes <= 1 ? 1 : 0;
         way->n_between = ask->nodes <= 1 ? 0 : rounds;
+        way->n_spine = ask->blocks - 1;
         return;
     }
     if (ask->nodes > 1) {
         way->inside_us = way->inside_us > post ? way->inside_us : post;
-        way->n_between = (ask->kind == STEP_ALL_REDUCE ? 2 : 1) * (ask->nodes - 1);
+        int times = ask->kind == STEP_ALL_REDUCE ? 2 : 1;
+        way->n_between = times * (ask->nodes - 1);
+        way->n_spine = times * (ask->blocks - 1);
     }
     way->n_inside = rounds - way->n_between;
 }
@@ -182,6 +195,7 @@ static void add_tree(Ask *ask, Protocol protocol)
     way->between_us = tuning->between_us[ALGORITHM_TREE][protocol];
     way->n_inside = 2 * (floor(ask->n / ask->nodes) - 1);
     way->n_between = 2 * log2_floor(ask->nodes);
+    way->n_spine = 2 * log2_floor(ask->blocks);
     double left = tuning->tree_share, corrected = 1;
     double most = ask->channels * tuning->tree_channel_bytes_per_s[ask->spread], limit = 0;
     if (protocol == PROTOCOL_LL) {
@@ -233,8 +247,9 @@ static void add_nvls_tree(Ask *ask)
     way->n_inside = 1;
     way->between_us = tuning->between_us[ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE];
     way->n_between = 2 * log2_floor(ask->nodes);
+    way->n_spine = 2 * log2_floor(ask->blocks);
     double twice = 2 * (ask->n - 1) / ask->n; /* two nodes: both ways at once; NCCL says 2 */
-    double net = heads * ask->between * (ask->nodes <= 2 ? twice : 1);
+    double net = network_of(ask) * (ask->nodes <= 2 ? twice : 1);
     double channel = heads * tuning->nvls_tree_channel_bytes_per_s[ask->spread];
     add_pass(way, 2 * (ask->n - 1) / ask->n, 2 * tuning->nvls_channel_bytes_per_s * (heads - 1),
              tuning->nvls_share, tighter(net, channel));
@@ -254,6 +269,7 @@ static void add_pat(Ask *ask)
     way->base_us = tuning->base_us[ALGORITHM_PAT][PROTOCOL_SIMPLE];
     way->between_us = hop;
     way->n_between = log2_floor(ask->n) * hop_part + ask->n * per_rank;
+    way->n_spine = log2_floor(ask->blocks);
     add_pass(way, 1, bus_of(ask, false), tuning->pat_share, 0);
 }
 
@@ -273,28 +289,36 @@ static void add_sends(Ask *ask, Protocol protocol)
     if (protocol == PROTOCOL_LL128 || (far ? net : hop) <= 0)
         return;
     Way *way = add_way(ask, all ? pairwise_names[protocol] : direct_names[protocol], protocol,
-                       all ? "base + (p-1) hops + (n-p) hops + (p-1)/n * bytes / inside + "
-                             "(n-p)/n * bytes / between"
-                           : "base + hop + bytes / bandwidth");
+                       all && ask->blocks > 1
+                           ? "base + (p-1) hops + (n-p) hops + (n-q) hops + (p-1)/n * bytes / "
+                             "inside + (q-p)/n * bytes / between + (n-q)/n * bytes / spine"
+                       : all ? "base + (p-1) hops + (n-p) hops + (p-1)/n * bytes / inside + "
+                               "(n-p)/n * bytes / between"
+                             : "base + hop + bytes / bandwidth");
     way->base_us = tuning->base_us[ALGORITHM_RING][protocol];
     way->inside_us = hop;
     way->between_us = net;
+    bool farther = ask->blocks > 1;
     double near = all ? ask->per_node - 1 : !far, away = all ? ask->n - ask->per_node : far;
+    double over = !farther ? 0 : all ? ask->n - ask->per_block : 1;
     double left = protocol == PROTOCOL_LL ? tuning->ring_ll_share : 1;
     double most = protocol == PROTOCOL_LL ? tuning->ll_bytes_per_s[ask->spread] : 0;
     way->n_inside = near;
     way->n_between = away;
+    way->n_spine = over;
     if (near > 0)
         add_pass(way, all ? near / ask->n : 1, ask->inside, left, most);
-    if (away > 0)
-        add_pass(way, all ? away / ask->n : 1, ask->between, left, most);
+    if (away > over)
+        add_pass(way, all ? (away - over) / ask->n : 1, ask->between, left, most);
+    if (over > 0)
+        add_pass(way, all ? over / ask->n : 1, ask->spine, left, most);
 }
 
 /* ---- without tuning numbers ---- */
 
 static void add_plain(Ask *ask, const RankGroup *group)
 {
-    const Link *link = group->nodes > 1 ? &ask->machine->between : &ask->machine->inside;
+    const Link *link = group_link(ask->machine, group);
     bool whole = is_direct(ask->kind);
     double rounds = whole ? 1 : ask->kind == STEP_ALL_REDUCE ? 2 * (ask->n - 1) : ask->n - 1;
     const char *formula = whole                         ? "latency + bytes / bandwidth"
@@ -344,9 +368,13 @@ int price_ways(const Machine *machine, StepKind kind, const RankGroup *group, Wa
     ask.n = (double)group->n;
     ask.nodes = (double)group->nodes;
     ask.per_node = (double)group->per_node;
+    bool spans = machine->devices_per_block > 0 && group->blocks > 1;
+    ask.blocks = spans ? (double)group->blocks : 1;
+    ask.per_block = spans ? (double)group->per_block : ask.n;
     ask.spread = group->nodes <= 1 ? 0 : group->nodes == 2 ? 1 : 2;
     ask.inside = link_bytes_per_s(&machine->inside, group->busy);
     ask.between = link_bytes_per_s(&machine->between, group->busy);
+    ask.spine = link_bytes_per_s(&machine->spine, group->busy);
     ask.channels = count_channels(&ask);
     const MeasuredStep *measured = measured_step(machine->measured, kind, group->n);
     if (measured)
@@ -377,7 +405,8 @@ double way_size_share(const Machine *machine, const Way *way, int64_t bytes)
 
 static double way_latency_us(const Way *way, int64_t bytes)
 {
-    double us = way->base_us + way->n_inside * way->inside_us + way->n_between * way->between_us;
+    double us = way->base_us + way->n_inside * way->inside_us + way->n_between * way->between_us +
+                way->n_spine * way->spine_us;
     return way->plateau_bytes > 0 && (double)bytes >= way->plateau_bytes ? us * way->plateau : us;
 }
 

@@ -57,7 +57,7 @@ static double price_by(const Plan *plan, const Step *step, double latency_us, do
 {
     Machine machine = *plan->machine;
     machine.tuning = NULL;
-    machine.inside = machine.between =
+    machine.inside = machine.between = machine.spine =
         (Link){.name = "", .latency_us = latency_us, .bytes_per_s = bytes_per_s};
     return price_step(&machine, plan->mesh, step->kind, step->atoms, step->bytes).us;
 }
@@ -256,6 +256,8 @@ static bool fit_link(const Times *times, Machine *machine)
         return false;
     Link link = {.name = "measured", .latency_us = latency, .bytes_per_s = 1e6 / per_byte};
     machine->inside = machine->between = link;
+    machine->devices_per_block = 0;
+    machine->spine = (Link){0};
     machine->tuning = NULL;
     return true;
 }

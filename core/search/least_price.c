@@ -5,9 +5,10 @@
 
 #include <math.h>
 
-/* A group of `inside` devices in each of `nodes` nodes. Without padding: it is a key. */
+/* A group of `inside` devices in each of `nodes` nodes, which lie in so many blocks; of a part of a
+ * group they may lie in one. Without padding: it is a key. */
 typedef struct {
-    int64_t inside, nodes, busy, bytes, kind;
+    int64_t inside, nodes, busy, bytes, kind, blocks, per_block;
 } BoundKey;
 
 struct LeastPrices {
@@ -26,8 +27,12 @@ LeastPrices *least_prices_new(Arena *arena, const Machine *machine)
 
 static double one_step_us(const LeastPrices *prices, StepKind kind, const BoundKey *at)
 {
-    RankGroup group = {
-        .n = at->inside * at->nodes, .nodes = at->nodes, .per_node = at->inside, .busy = at->busy};
+    RankGroup group = {.n = at->inside * at->nodes,
+                       .nodes = at->nodes,
+                       .per_node = at->inside,
+                       .busy = at->busy,
+                       .blocks = at->blocks,
+                       .per_block = at->per_block};
     return price_group(prices->machine, kind, &group, at->bytes).us;
 }
 
@@ -56,6 +61,7 @@ static double least_of_parts_us(LeastPrices *prices, const BoundKey *at)
             if (at->nodes % nodes != 0 || n == 1 || n == at->inside * at->nodes)
                 continue;
             BoundKey part = *at, rest = *at;
+            part.blocks = rest.blocks = part.per_block = rest.per_block = 0;
             part.inside = inside;
             part.nodes = nodes;
             rest.inside /= inside;
@@ -85,8 +91,13 @@ double least_price_us(LeastPrices *prices, const Mesh *mesh, StepKind kind, Atom
     int64_t whole = bytes < 0x1p62 ? (int64_t)bytes : INT64_MAX;
     RankGroup group = machine_group(prices->machine, mesh, atoms);
     bool even = group.per_node * group.nodes == group.n; /* else as if all were in a node */
-    BoundKey at = {even ? group.per_node : group.n, even ? group.nodes : 1, group.busy, whole,
-                   (int64_t)kind};
+    BoundKey at = {even ? group.per_node : group.n,
+                   even ? group.nodes : 1,
+                   group.busy,
+                   whole,
+                   (int64_t)kind,
+                   even ? group.blocks : 0,
+                   even ? group.per_block : 0};
     if (whole <= 0 || group.n == 1)
         return 0;
     return kind == STEP_ALL_REDUCE || kind == STEP_REDUCE_SCATTER || kind == STEP_ALL_GATHER

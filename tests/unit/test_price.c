@@ -121,6 +121,41 @@ static void prices_every_way(void **state)
     arena_free(arena);
 }
 
+/* Of 32 ranks on four nodes in two blocks, whose spine has 50/7 GB/s a device and 2 us more a hop
+ * than the network: a ring or tree has 16 x 50/7 GB/s over it, less than the 360 of the nodes. */
+static const Worked blocked[] = {
+    {"ring Simple", STEP_ALL_REDUCE, 32, 4, {286.8174, 419.2966, 18604.799}},
+    {"tree Simple", STEP_ALL_REDUCE, 32, 4, {124.4216, 164.2915, 20548.837}},
+    {"NVLS tree", STEP_ALL_REDUCE, 32, 4, {112.6174, 130.3766, 18315.879}},
+    {"ring Simple", STEP_ALL_GATHER, 32, 4, {147.6087, 156.4883, 9249.240}},
+    {"ring Simple", STEP_BROADCAST, 32, 4, {458.4090, 467.5750, 9853.641}},
+    {"pairwise Simple", STEP_ALL_TO_ALL, 32, 4, {400.2776, 479.6988, 81806.980}},
+    {"direct Simple", STEP_PERMUTE, 32, 4, {24.5434, 171.2006, 150348.255}},
+};
+
+static void prices_the_spine(void **state)
+{
+    static const int64_t sizes[] = {1 << 10, 1 << 20, 1 << 30};
+    (void)state;
+    Arena *arena = arena_new();
+    Machine machine = shipped(arena, "h100x8_pods");
+    const RankGroup group = {32, 4, 8, 8, 2, 16};
+    for (const Worked *row = blocked; row < blocked + COUNT_OF(blocked); row++) {
+        Way ways[WAYS_MAX];
+        int n = price_ways(&machine, row->kind, &group, ways), at = 0;
+        while (at < n && strcmp(ways[at].name, row->way) != 0)
+            at++;
+        assert_true(at < n);
+        for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+            double us = way_us(&machine, &ways[at], sizes[i]);
+            if (!(fabs(us - row->us[i]) <= 1e-5 * row->us[i]))
+                fail_msg("%s %s: %.4f us of %" PRId64 " bytes, not %.4f", row->way,
+                         step_kind_name(row->kind), us, sizes[i], row->us[i]);
+        }
+    }
+    arena_free(arena);
+}
+
 /* ---- which is chosen ---- */
 
 typedef struct {
@@ -268,14 +303,43 @@ static void groups_are_those_of_all_devices(void **state)
         const Mesh *mesh = mesh_of(arena, meshes[m]);
         for (AtomSet atoms = 1; atoms < (AtomSet)1 << mesh->n_atoms; atoms++)
             for (int64_t node = 1; node <= 12; node++) {
-                Machine machine = {.devices_per_node = node};
+                int64_t block = node * (1 + (int64_t)atoms % 4);
+                Machine machine = {.devices_per_node = node, .devices_per_block = block};
                 RankGroup got = machine_group(&machine, mesh, atoms);
                 RankGroup want = group_by_force(mesh, atoms, node);
+                RankGroup blocks = group_by_force(mesh, atoms, block);
+                if (got.blocks != blocks.nodes || got.per_block != blocks.per_node)
+                    fail_msg("%s, atoms %x, blocks of %d: %d of %d, not %d of %d", meshes[m],
+                             (unsigned)atoms, (int)block, (int)got.blocks, (int)got.per_block,
+                             (int)blocks.nodes, (int)blocks.per_node);
                 if (got.nodes != want.nodes || got.per_node != want.per_node)
                     fail_msg("%s, atoms %x, nodes of %d: %d of %d, not %d of %d", meshes[m],
                              (unsigned)atoms, (int)node, (int)got.nodes, (int)got.per_node,
                              (int)want.nodes, (int)want.per_node);
             }
+    }
+    arena_free(arena);
+}
+
+/* A mesh of two pods: groups within one cost what they cost without a spine, those over both more.
+ */
+static void a_group_in_a_block_does_not_pay_for_the_spine(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Machine pods = shipped(arena, "h100x8_pods"), flat = shipped(arena, "h100x8");
+    const Mesh *mesh = mesh_of(arena, "pod=2,dp=384,tp=8");
+    for (StepKind kind = STEP_ALL_GATHER; kind < STEP_KIND_COUNT; kind++) {
+        static const char *const within[] = {"dp", "tp", "dp.tp"};
+        for (size_t i = 0; i < COUNT_OF(within); i++) {
+            AtomSet atoms = atoms_of(mesh, within[i]);
+            assert_true(price_step(&pods, mesh, kind, atoms, 1 << 26).us ==
+                        price_step(&flat, mesh, kind, atoms, 1 << 26).us);
+        }
+        AtomSet across = atoms_of(mesh, "pod");
+        assert_true(price_step(&pods, mesh, kind, across, 1 << 26).us >
+                    price_step(&flat, mesh, kind, across, 1 << 26).us);
+        assert_ptr_equal(machine_link(&pods, mesh, across), &pods.spine);
     }
     arena_free(arena);
 }
@@ -286,11 +350,15 @@ typedef struct {
     const char *name;
 } Name;
 
-static Name machines[] = {{"h100x8"}, {"h200x8"}, {"a100x8"}, {"b200x8"}, {"pcie"}, {"cpu"}};
+static Name machines[] = {{"h100x8"}, {"h100x8_pods"}, {"h200x8"}, {"a100x8"},
+                          {"b200x8"}, {"pcie"},        {"cpu"}};
 
 static const RankGroup groups[] = {
-    {2, 1, 2, 2}, {4, 1, 4, 4},  {8, 1, 8, 8},  {2, 2, 1, 8},    {4, 4, 1, 8},      {16, 2, 8, 8},
-    {4, 2, 2, 8}, {32, 4, 8, 8}, {12, 2, 4, 8}, {256, 32, 8, 8}, {1000, 125, 8, 8}, {64, 64, 1, 1},
+    {2, 1, 2, 2, 1, 2},      {4, 1, 4, 4, 1, 4},         {8, 1, 8, 8, 1, 8},
+    {2, 2, 1, 8, 1, 2},      {4, 4, 1, 8, 1, 4},         {16, 2, 8, 8, 1, 16},
+    {4, 2, 2, 8, 1, 4},      {32, 4, 8, 8, 1, 32},       {12, 2, 4, 8, 1, 12},
+    {256, 32, 8, 8, 1, 256}, {1000, 125, 8, 8, 1, 1000}, {64, 64, 1, 1, 1, 64},
+    {32, 4, 8, 8, 2, 16},    {64, 64, 1, 1, 4, 16},      {12, 2, 4, 8, 2, 4},
 };
 
 static void more_bytes_never_take_less(void **state)
@@ -326,6 +394,12 @@ static double least_us(const Machine *machine, StepKind kind, const RankGroup *g
         return (n - p) / n * bytes / machine->between.bytes_per_s * 1e6;
     if (kind == STEP_PERMUTE || kind == STEP_SEND)
         most = 1;
+    if (group->blocks > 1 && machine->devices_per_block > 0) {
+        bool one = kind == STEP_PERMUTE || kind == STEP_SEND;
+        double k = (double)group->blocks, q = one ? 1 : n / k;
+        double spine = (whole ? 1 : (k - 1) / k) * bytes / (q * machine->spine.bytes_per_s);
+        return fmax(spine, node * bytes / (most * machine->between.bytes_per_s)) * 1e6;
+    }
     return node * bytes / (most * machine->between.bytes_per_s) * 1e6;
 }
 
@@ -539,9 +613,13 @@ static void a_send_needs_no_group(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(groups_are_those_of_all_devices), cmocka_unit_test(prices_every_way),
-    cmocka_unit_test(generations_share_numbers),       cmocka_unit_test(prices_are_numbers),
+    cmocka_unit_test(groups_are_those_of_all_devices),
+    cmocka_unit_test(prices_every_way),
+    cmocka_unit_test(generations_share_numbers),
+    cmocka_unit_test(prices_are_numbers),
     cmocka_unit_test(a_send_needs_no_group),
+    cmocka_unit_test(prices_the_spine),
+    cmocka_unit_test(a_group_in_a_block_does_not_pay_for_the_spine),
 };
 
 int main(void)

@@ -109,7 +109,7 @@ typedef struct {
 
 static Name machine_names[] = {{"h100x8"},   {"h100x8_fa2"}, {"h100x8_fa3"}, {"h200x8"},
                                {"a100x8"},   {"b200x8"},     {"pcie"},       {"gb200x72"},
-                               {"gb200x64"}, {"tpu_v5p"},    {"cpu"}};
+                               {"gb200x64"}, {"tpu_v5p"},    {"cpu"},        {"h100x8_pods"}};
 
 static void shipped_machine(void **state)
 {
@@ -141,7 +141,7 @@ static void an_unknown_machine_lists_those_there_are(void **state)
     assert_string_equal(
         err.hint,
         "shipped: a100x8, b200x8, cpu, gb200x64, gb200x72, h100x8, h100x8_fa2, h100x8_fa3, "
-        "h200x8, pcie, tpu_v5p; or "
+        "h100x8_pods, h200x8, pcie, tpu_v5p; or "
         "give the path of a "
         "file");
     scripts_free(scripts);

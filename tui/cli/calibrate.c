@@ -99,10 +99,11 @@ static void put_machine(const Machine *machine, const char *how, Buf *out)
     put_text(out, machine->name);
     buf_puts(out, "\",\n    source = \"");
     put_text(out, how);
-    buf_printf(out,
-               "\",\n    devices_per_node = %" PRId64 ",\n    memory_bytes = %" PRId64
-               ", memory_bytes_per_s = %.4g,\n",
-               machine->devices_per_node, machine->memory_bytes, machine->memory_bytes_per_s);
+    buf_printf(out, "\",\n    devices_per_node = %" PRId64 ",\n", machine->devices_per_node);
+    if (machine->devices_per_block > 0)
+        buf_printf(out, "    devices_per_block = %" PRId64 ",\n", machine->devices_per_block);
+    buf_printf(out, "    memory_bytes = %" PRId64 ", memory_bytes_per_s = %.4g,\n",
+               machine->memory_bytes, machine->memory_bytes_per_s);
     put_rates("flops_per_s", machine->flops_per_s, out);
     put_rates("vector_flops_per_s", machine->vector_flops_per_s, out);
     buf_printf(out, "    matmul_share = %.4g, memory_share = %.4g, gather_share = %.4g,\n",
@@ -110,6 +111,8 @@ static void put_machine(const Machine *machine, const char *how, Buf *out)
     buf_printf(out, "    launch_us = %.4g,\n", machine->launch_us);
     put_link("inside", &machine->inside, out);
     put_link("between", &machine->between, out);
+    if (machine->devices_per_block > 0)
+        put_link("spine", &machine->spine, out);
     if (machine->measured)
         put_measured(machine->measured, out);
     buf_puts(out, "}\n");

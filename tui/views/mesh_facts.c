@@ -73,10 +73,11 @@ static Buf links_text(const Ui *ui, bool use)
 {
     const Machine *machine = ui->session->machine;
     const Mesh *mesh = ui->session->mesh;
-    const Link *const links[] = {&machine->inside, &machine->between};
+    const Link *const links[] = {&machine->inside, &machine->between, &machine->spine};
+    static const char *const where[] = {"inside", "across", "over the spine"};
     Buf text = buf_marked(ui->frame);
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         AtomSet atoms = 0;
         for (int a = 0; a < mesh->n_axes; a++)
             if (mesh->axes[a].size > 1 &&
@@ -88,7 +89,7 @@ static Buf links_text(const Ui *ui, bool use)
         if (atoms == 0)
             continue;
         LinkUse had = price_link_use(machine, mesh, atoms);
-        buf_printf(&text, " %s %s, %.4g GB/s", links[i]->name, i ? "across" : "inside",
+        buf_printf(&text, " %s %s, %.4g GB/s", links[i]->name, where[i],
                    links[i]->bytes_per_s / 1e9);
         if (use)
             buf_printf(&text, " (%s %.3g GB/s %.2g us)", had.algorithm, had.bytes_per_s / 1e9,

@@ -453,6 +453,8 @@ static void set_caption(const DrawnGrid *grid)
         buf_printf(&text, "; inside a node %s", link_text(draw, &machine->inside));
     if (n_nodes > 1)
         buf_printf(&text, "; between nodes %s", link_text(draw, &machine->between));
+    if (n_nodes > 1 && machine->devices_per_block > 0 && n > machine->devices_per_block)
+        buf_printf(&text, "; between blocks %s", link_text(draw, &machine->spine));
     if (grid->scattered && n_nodes > 1)
         buf_puts(&text, "\nd5 n1: device 5 is on node 1");
     draw->diagram->caption = buf_text(&text);

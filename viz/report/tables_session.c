@@ -355,6 +355,8 @@ static bool rows_machine(const Session *session, Sheet *out, Error *err)
     table_put_text(out, machine->source);
     table_put_text(out, "");
     put_number(out, "devices_per_node", (double)machine->devices_per_node, "");
+    if (machine->devices_per_block > 0)
+        put_number(out, "devices_per_block", (double)machine->devices_per_block, "");
     put_number(out, "memory_bytes", (double)machine->memory_bytes, "bytes");
     put_number(out, "memory_bytes_per_s", machine->memory_bytes_per_s, "bytes/s");
     put_rates(out, "flops_per_s", machine->flops_per_s);
@@ -373,6 +375,8 @@ static bool rows_machine(const Session *session, Sheet *out, Error *err)
     put_number(out, "matmul_tile", (double)machine->matmul_tile, "");
     put_link(out, "inside", &machine->inside);
     put_link(out, "between", &machine->between);
+    if (machine->devices_per_block > 0)
+        put_link(out, "spine", &machine->spine);
     table_put_text(out, "prices");
     table_put_text(out, machine->tuning ? "nccl" : "ring");
     table_put_text(out, "");
