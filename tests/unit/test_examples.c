@@ -28,7 +28,7 @@ static const struct {
 static const char counted_by_run[] =
     "Compress NonZero Unique NonMaxSuppression ImageDecoder StringSplit com.microsoft::Tokenizer "
     "ai.onnx.ml::ZipMap BinCount MaskedSelect NonZeroRows Unique2 com.microsoft::RemovePadding "
-    "com.microsoft::Unique";
+    "com.microsoft::Unique com.microsoft::DynamicTimeWarping com.microsoft::BifurcationDetector";
 
 /* They pick one place, or some, of a dim; a sum without its own element leaves out the last. */
 static const char picks[] = "Slice STFT CenterCropPad MaxPool AveragePool LpPool Conv ConvInteger "

@@ -87,7 +87,8 @@ static const struct {
      "DynamicQuantizeLinear BitCast com.microsoft::QLinearAdd "
      "com.microsoft::QLinearMul com.microsoft::QLinearSigmoid "
      "com.microsoft::QLinearLeakyRelu NonZero NonMaxSuppression LoopIndex "
-     "TfIdfVectorizer com.microsoft::MatMulInteger16 stablehlo.iota",
+     "TfIdfVectorizer com.microsoft::MatMulInteger16 com.microsoft::BifurcationDetector "
+     "com.microsoft::DynamicTimeWarping stablehlo.iota",
      "of whole numbers, bits and places"},
     {LACKS_GRADIENT, "Constant Shape Size Range ConstantOfShape", "evaluated before the run"},
     {LACKS_GRADIENT,

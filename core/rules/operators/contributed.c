@@ -356,6 +356,36 @@ static bool unique_1d(RuleCall *call, Error *err)
     return rule_space(call, err) != NULL;
 }
 
+/* The path of least cost through a matrix, or through the one of a batch: its length depends on the
+ * costs. */
+static bool warped_path(RuleCall *call, Error *err)
+{
+    const Shape *cost = call->shape[0];
+    if (!args_rank(call, 0, 2, 3, err))
+        return false;
+    if (cost->n_dims == 3 && cost->dim[0] != 1)
+        return error_set(err, "its costs are a batch of more than one matrix");
+    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {2, -1}};
+    call->out_dtype[0] = DT_I32;
+    return rule_space(call, err) != NULL;
+}
+
+/* Current tokens, and those of the predicted ones that the source has: as many as fit; where the
+ * source goes on. */
+static bool merged_tokens(RuleCall *call, Error *err)
+{
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->shape[i] && !args_rank(call, i, i == 2 ? 0 : 1, 1, err))
+            return false;
+    call->out_shape[0] = args_has(call, 3) ? (Shape){.n_dims = 1, .dim = {-1}} : *call->shape[1];
+    call->out_dtype[0] = call->dtype[1];
+    if (call->n_outputs > 1) {
+        call->out_shape[1] = (Shape){0};
+        call->out_dtype[1] = call->dtype[1];
+    }
+    return rule_space(call, err) != NULL;
+}
+
 FORMS(restore_padding, {.in = {"t^ d", "b^ s^"}, .out = {"b^ s^ d"}})
 
 FORMS(repeat_block, {.in = {"b s^", "b v^"}, .out = {"b v^"}, .dtype = {DT_F32}})
@@ -524,6 +554,12 @@ const Operator operators_contributed[] = {
      .examples = "3x5:i64,3:i64,4:i64 max_ngram_size=3 n_head_per_ngram=2 pad_id=0 -> 2"},
     {OP("com.microsoft::Unique", unique_1d, 1, 1, 1), OWN("", ""), .outputs_max = 3,
      .examples = "9 -> 3"},
+    {OP("com.microsoft::DynamicTimeWarping", warped_path, 1, 1, 1), OWN("", ".f"),
+     .kernel = "com.microsoft::DynamicTimeWarping", .examples = "4x6"},
+    {OP("com.microsoft::BifurcationDetector", merged_tokens, 1, 3, 4),
+     OWN("max_ngram_size min_ngram_size", "Ai Ai Ai Ai"), .outputs_max = 2,
+     .kernel = "com.microsoft::BifurcationDetector",
+     .examples = "5:i64,3:i64,=0,6:i64 max_ngram_size=3 min_ngram_size=1 -> 2"},
     {OP("com.microsoft::ComplexMul", complex_product, 4, 2, 2), OWN("", ""), EARLY,
      .examples = "3x4x2,3x4x2"},
     {OP("com.microsoft::ComplexMulConj", complex_product, 4, 2, 2), OWN("", ""), EARLY,

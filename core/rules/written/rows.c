@@ -335,8 +335,6 @@ static const struct {
      "attention over the pages of a server's cache"},
     {"ConvStateReplay GatedDeltaNetStateReplay Mamba2Verify SpeculativePrefixCommit",
      "over the states of a server that decodes several tokens ahead"},
-    {"BifurcationDetector DynamicTimeWarping", "of tokens, before or behind a model"},
-    {"SparseToDenseMatMul", "of a sparse tensor"},
     {"DecoderAttention", "whose shapes depend on the elements of its inputs"},
     {"AttnLSTM RMSNormRotary", "whose schema leaves open what its kernel computes"},
     {NULL, NULL},

@@ -1,10 +1,13 @@
-/* decide.c - operators with data-dependent output sizes: NonZero, Compress, Unique.
+/* decide.c - operators with data-dependent output sizes: NonZero, Compress, Unique, and two of
+ * onnxruntime, DynamicTimeWarping and BifurcationDetector, as its kernels for processors decide
+ * ties.
  *
  * The counted dims are unsharded; Compress allows other dims to be sharded. See kernel_decide().
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static bool is_whole(const Local *local, Error *err)
@@ -248,9 +251,134 @@ static bool unique(const KernelCall *call, Error *err)
            store_list(call, 3, found.count, found.n, err);
 }
 
+/* ---- DynamicTimeWarping ---- */
+
+typedef enum { CAME_BOTH, CAME_DOWN, CAME_RIGHT } Came;
+
+/* The least cost of reaching each point of a matrix [m][n] from its first, and from where: costs
+ * are [m + 1][n + 1], with a border before the first row and column. */
+static void warp_costs(const Local *in, int64_t m, int64_t n, float *cost, uint8_t *came)
+{
+    int64_t row = n + 1;
+    for (int64_t i = 0; i <= m; i++)
+        for (int64_t j = 0; j <= n; j++) {
+            int64_t at = i * row + j;
+            cost[at] = at == 0 ? 0 : INFINITY;
+            came[at] = i == 0 ? CAME_RIGHT : CAME_DOWN;
+            if (i == 0 || j == 0)
+                continue;
+            float both = cost[at - row - 1], down = cost[at - row], right = cost[at - 1];
+            came[at] = both < down && both < right   ? CAME_BOTH
+                       : down < both && down < right ? CAME_DOWN
+                                                     : CAME_RIGHT;
+            float before = came[at] == CAME_BOTH ? both : came[at] == CAME_DOWN ? down : right;
+            cost[at] = before + (float)local_number(in, (i - 1) * n + j - 1);
+        }
+}
+
+static bool warp(const KernelCall *call, Error *err)
+{
+    if (!kernel_numeric(call, 1, err) || !is_whole(call->input[0], err))
+        return false;
+    const Local *in = call->input[0];
+    int64_t n_dims = in->shape.n_dims, m = in->shape.dim[n_dims - 2], n = in->shape.dim[n_dims - 1];
+    float *cost = arena_array(call->scratch, float, (m + 1) * (n + 1));
+    uint8_t *came = arena_array(call->scratch, uint8_t, (m + 1) * (n + 1));
+    int32_t *rows = arena_array(call->scratch, int32_t, m + n),
+            *columns = arena_array(call->scratch, int32_t, m + n);
+    int64_t length = 0;
+    warp_costs(in, m, n, cost, came);
+    for (int64_t i = m, j = n; i > 0 || j > 0; length++) {
+        rows[length] = (int32_t)(i - 1);
+        columns[length] = (int32_t)(j - 1);
+        uint8_t from = came[i * (n + 1) + j];
+        i -= from != CAME_RIGHT;
+        j -= from != CAME_DOWN;
+    }
+    Local *out;
+    if (!kernel_decide(call, 0, &(Shape){.n_dims = 2, .dim = {2, length}}, &out, err))
+        return false;
+    for (int64_t t = 0; out && t < length; t++) {
+        ((int32_t *)out->data)[t] = rows[length - 1 - t];
+        ((int32_t *)out->data)[length + t] = columns[length - 1 - t];
+    }
+    return true;
+}
+
+/* ---- BifurcationDetector ---- */
+
+/* Where the last n tokens stand in the source, and how often. */
+static int64_t find_last(const int64_t *source, int64_t n_source, const int64_t *end, int64_t n,
+                         int64_t *first)
+{
+    int64_t n_found = 0;
+    for (int64_t at = 0; at + n <= n_source; at++)
+        if (memcmp(source + at, end - n, (size_t)n * sizeof *source) == 0 && n_found++ == 0)
+            *first = at;
+    return n_found;
+}
+
+/* The place in the source behind the only match of the last tokens, of as few as tell; -1. */
+static int64_t match_suffix(const KernelCall *call, const int64_t *source, int64_t n_source,
+                            const int64_t *tokens, int64_t n_tokens)
+{
+    const Graph *graph = kernel_graph(call);
+    int64_t least = op_attr_int(graph, call->op, "min_ngram_size", 1), first = 0;
+    int64_t most = op_attr_int(graph, call->op, "max_ngram_size", 3);
+    for (int64_t n = least; n <= most && n <= n_tokens; n++) {
+        int64_t n_found = find_last(source, n_source, tokens + n_tokens, n, &first);
+        if (n_found == 0)
+            return -1;
+        if (n_found == 1 || first + n >= n_source)
+            return first + n;
+    }
+    return -1;
+}
+
+/* The predicted tokens up to the first that the source does not have there, behind the current
+ * ones. */
+static bool bifurcate(const KernelCall *call, Error *err)
+{
+    const int64_t *list[4];
+    int64_t n[4] = {0}, prefix = 0;
+    if (!kernel_needs(call, 3, err))
+        return false;
+    for (int i = 0; i < 4; i++) {
+        const Local *in = kernel_input(call, i);
+        if (in && (!kernel_computes(in, err) || !is_whole(in, err)))
+            return false;
+        list[i] = in ? kernel_numbers(call->scratch, in) : NULL;
+        n[i] = in ? shape_elements(&in->shape) : 0;
+    }
+    int64_t before = *list[2];
+    if (list[3] && (before < 0 || before > n[0] || n[3] != n[0] + 1 - before))
+        return error_kind(err, ERROR_RUN,
+                          "its predicted tokens are not those behind the last match");
+    while (list[3] && prefix < n[0] - before && list[3][prefix] == list[0][before + prefix])
+        prefix++;
+    int64_t n_added = list[3] ? prefix + 1 : 0, n_tokens = n[1] + n_added;
+    int64_t *tokens = arena_array(call->scratch, int64_t, n_tokens);
+    memcpy(tokens, list[1], (size_t)n[1] * sizeof *tokens);
+    if (n_added > 0)
+        memcpy(tokens + n[1], list[3], (size_t)n_added * sizeof *tokens);
+    int64_t match = match_suffix(call, list[0], n[0], tokens, n_tokens);
+    Local *out;
+    if (!kernel_decide(call, 0, &(Shape){.n_dims = 1, .dim = {n_tokens}}, &out, err))
+        return false;
+    if (out)
+        local_store(out, 0, n_tokens, NUMBER_I64, tokens);
+    if (!kernel_decide(call, 1, &(Shape){0}, &out, err))
+        return false;
+    if (out)
+        local_store(out, 0, 1, NUMBER_I64, &match);
+    return true;
+}
+
 const Kernel kernels_decide[] = {
     {"NonZero", non_zero, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
     {"Compress", compress, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
     {"Unique", unique, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
+    {"com.microsoft::DynamicTimeWarping", warp, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
+    {"com.microsoft::BifurcationDetector", bifurcate, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
     {0},
 };
