@@ -213,7 +213,8 @@ static int64_t known_bytes(const KnownWork *known, int32_t tensor, int32_t shard
                 *elements *= mesh_atoms_size(plan->mesh, cut_atoms(&held->dim[d]));
     }
     return routed_bytes(plan->routed, tensor, shardings_at(plan->shardings, sharding), plan->mesh,
-                        dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements));
+                        dtype_bytes((Dtype)plan->inferred->dtype[tensor],
+                                    *elements * inferred_items(plan->inferred, tensor)));
 }
 
 /* The bytes that rank 0 reads or writes of a value that is `bytes` long. */
@@ -461,7 +462,8 @@ double reshard_repeat(const Plan *plan, const Reshard *reshard)
     int32_t maker = graph->tensors[reshard->tensor].maker;
     int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
     bool result = reader >= 0 && strcmp(op_operator(graph, reader), "LoopResult") == 0;
-    return maker < 0 ? 1 : inferred_repeat(plan->inferred, result ? reader : maker);
+    double times = maker < 0 ? 1 : inferred_repeat(plan->inferred, result ? reader : maker);
+    return times * (double)inferred_items(plan->inferred, reshard->tensor);
 }
 
 /* ---- the best case: collectives overlap with compute ---- */

@@ -11,6 +11,15 @@ Runs runs_whole(Arena *arena, int64_t size)
     return runs;
 }
 
+Runs runs_copy(Arena *arena, const Runs *runs)
+{
+    Runs copy = *runs;
+    copy.at = arena_array(arena, Run, runs->n);
+    for (int r = 0; r < runs->n; r++)
+        copy.at[r] = runs->at[r];
+    return copy;
+}
+
 /* The intervals a rank holds of each digit. Digits from `n_outer` on are held whole except the
  * first of them, so each choice of the outer ones is one run of `block` elements per step of it. */
 typedef struct {

@@ -23,6 +23,7 @@ typedef struct {
 } Runs;
 
 Runs runs_whole(Arena *arena, int64_t size);
+Runs runs_copy(Arena *arena, const Runs *runs);
 
 /* The runs of one dim on the rank at `position`, in local order, neighbours joined. They ascend and
  * have one length, except those of a block list. Call cut_n_runs() first if a dim may have too

@@ -51,6 +51,19 @@ int32_t control_read(const Inferred *inferred, int b)
     return branch || !counted ? body->of : -1;
 }
 
+int32_t control_sharding(const Plan *plan, int32_t tensor, int devices)
+{
+    const Shape *shape = inferred_shape(plan->inferred, tensor);
+    int32_t maker = plan->inferred->graph->tensors[tensor].maker;
+    bool there = maker < 0 || plan_devices(plan, maker) == devices;
+    if (!shape)
+        return -1;
+    if (there && inferred_is_list(plan->inferred, tensor))
+        return plan->moved->sharding[tensor];
+    Sharding whole = sharding_whole(shape);
+    return shardings_put(plan->shardings, &whole);
+}
+
 bool control_reads_condition(const Inferred *inferred, int b)
 {
     const GraphBody *body = &inferred->graph->bodies[b];

@@ -25,6 +25,10 @@ int control_ranges(Arena *arena, const Inferred *inferred, const ControlRange **
  * loop, the tensor that is scanned. Returns -1 if that is known before the run. */
 int32_t control_read(const Inferred *inferred, int body);
 
+/* The sharding in which devices read that tensor: whole, but a sequence, of which only the length
+ * is read, as it is where they have it. -1: its shape is known only at run time. */
+int32_t control_sharding(const Plan *plan, int32_t tensor, int devices);
+
 /* Whether the run reads the condition of a loop before each iteration. */
 bool control_reads_condition(const Inferred *inferred, int body);
 

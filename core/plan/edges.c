@@ -61,7 +61,7 @@ int32_t edges_whole(const Edges *e, int32_t tensor)
 int32_t edges_need(const Edges *e, const OpSpace *space, const int32_t *ids, int operand,
                    int32_t tensor)
 {
-    if (tensor < 0 || e->plan->inferred->shape[tensor] < 0)
+    if (tensor < 0 || e->plan->inferred->shape[tensor] < 0 || space->operand[operand].absent)
         return NONE;
     bool unknown = space->no_rule || space->operand[operand].ignored || ids[operand] < 0;
     return unknown ? edges_whole(e, tensor) : ids[operand];
@@ -418,7 +418,8 @@ static void read_control(Edges *e, int body, int32_t op)
         note_unsent(e, t, op);
     if (plan->moved->sharding[t] < 0)
         return;
-    Location from = source_of(e, t, op), to = {edges_whole(e, t), plan_devices(plan, op)};
+    int devices = plan_devices(plan, op);
+    Location from = source_of(e, t, op), to = {control_sharding(plan, t, devices), devices};
     if (from.sharding != to.sharding || from.devices != to.devices)
         note_use(e, reshard_to(e, t, from, to, op), op);
 }

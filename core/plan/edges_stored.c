@@ -65,7 +65,7 @@ static void count_reads(Edges *e, int32_t *agreed)
         const OpSpace *space = program_space(inferred, op);
         for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
             int32_t t = input[o];
-            if (t < 0)
+            if (t < 0 || space->operand[o].absent)
                 continue;
             e->n_readers[t] += !repeats;
             if (update)

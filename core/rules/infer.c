@@ -20,7 +20,7 @@ static bool is_host(const InferState *state, int32_t op, const InferKind *kind)
         int32_t t = inputs[i];
         if (t < 0)
             continue;
-        if (kind->needs_values && !state->known[t])
+        if ((kind->needs_values && !state->known[t]) || infer_is_list(state, t))
             return false;
         if (state->result->shape[t] < 0 && infer_shape_is_late(state, state->result->shape[t]))
             return false;
@@ -34,9 +34,8 @@ static bool can_evaluate(const InferState *state, int32_t op, const InferKind *k
     const int32_t *inputs = op_inputs(state->graph, op);
     for (int i = 0; i < state->graph->ops[op].n_inputs; i++) {
         int32_t t = inputs[i];
-        if (t >= 0 && (state->result->shape[t] == -1 ||
-                       (kind->needs_values && (!inferred_value(state->result, t) ||
-                                               inferred_value(state->result, t)->sequence))))
+        if (t >= 0 && (state->result->shape[t] == -1 || infer_is_list(state, t) ||
+                       (kind->needs_values && !inferred_value(state->result, t))))
             return false;
     }
     return true;
@@ -63,9 +62,11 @@ static void set_outputs(InferState *state, int32_t op, const InferAnswer *answer
         const InferAnswer *answer = answers ? &answers[o] : &nothing;
         const Value *value = answer->value;
         bool sequence = value && value->sequence;
-        state->result->shape[t] = answer->shape >= 0 || sequence
-                                      ? answer->shape
-                                      : output_code(state, op, o, answer->shape);
+        if (sequence)
+            value = infer_bind_elements(state, op, o, value);
+        state->result->shape[t] = sequence             ? infer_sequence_shape(state, value)
+                                  : answer->shape >= 0 ? answer->shape
+                                                       : output_code(state, op, o, answer->shape);
         state->result->dtype[t] =
             answer->dtype != DT_NONE ? (uint8_t)answer->dtype : state->graph->tensors[t].dtype;
         inferred_set_value(state->result, t, value);
@@ -147,14 +148,18 @@ static double assumed_trips(const InferState *state, int32_t op)
     return -1;
 }
 
-/* Rows that a loop stacks so often as the user says can be sharded. */
+/* Rows that a loop stacks so often as the user says can be sharded, and so what is made of
+ * sequences with sizes that the user says. */
 static int32_t space_of(InferState *state, int32_t op, const InferKind *kind,
                         const InferCase *found)
 {
     double n = found->unknown_size && strcmp(op_operator(state->graph, op), "LoopStack") == 0
                    ? assumed_trips(state, op)
                    : -1;
-    int32_t space = n < 0 ? -1 : infer_assumed_stack(state, op, kind, (int64_t)n);
+    int32_t space = found->sequence && state->spaces.at[found->space]->no_rule
+                        ? infer_assumed_sequence(state, op, kind)
+                    : n < 0 ? -1
+                            : infer_assumed_stack(state, op, kind, (int64_t)n);
     return space < 0 ? found->space : space;
 }
 
@@ -278,7 +283,7 @@ static bool carry_changes(InferState *state, const GraphCarry *from, InferCarry 
     if (in && in->sequence) {
         carry->value = next && next->sequence ? infer_merge_sequences(state, in, next) : in;
         carry->differs |= carry->value != in;
-        carry->shape = code;
+        carry->shape = infer_sequence_shape(state, carry->value);
         return carry->value != in;
     }
     carry->shape = carried_code(state, carry, state->graph->tensors[from->in].maker, code,
@@ -315,10 +320,13 @@ static double count_trips(const InferState *state, const GraphBody *body)
                               condition->next < 0 ? NULL : inferred_value(result, condition->next));
 }
 
-/* The number of iterations that the user gives as the size of what the loop stacks; -1 if none. */
-static double given_trips(const InferState *state, const GraphBody *body)
+/* The number of iterations that the user gives as the size of what the loop stacks, or as the
+ * length of the sequence that it goes over; -1 if none. */
+static double given_trips(InferState *state, const GraphBody *body)
 {
     const Graph *graph = state->graph;
+    if (body->of >= 0 && infer_is_list(state, body->of))
+        return infer_assumed_length(state, body->of);
     for (int32_t op = body->end; op < graph->n_ops; op++) {
         bool stacks = strcmp(op_operator(graph, op), "LoopStack") == 0;
         if (!stacks && strcmp(op_operator(graph, op), "LoopResult") != 0)
@@ -435,7 +443,21 @@ static void infer_range(InferState *state, int32_t first, int32_t end, int b)
     }
 }
 
-/* Drops values that only inference needs; for sequences a text is kept. */
+/* Keeps what is known of a sequence. */
+static void list(InferState *state, int32_t t, const Value *value)
+{
+    Inferred *result = state->result;
+    if (!result->listed) {
+        result->listed = arena_array(state->arena, const char *, state->graph->n_tensors);
+        result->items = arena_array(state->arena, int32_t, state->graph->n_tensors);
+    }
+    int n = infer_sequence_length(value);
+    n = n < 0 ? infer_assumed_length(state, t) : n;
+    result->listed[t] = infer_sequence_text(state, value);
+    result->items[t] = n < 0 ? 1 : n;
+}
+
+/* Drops values that only inference needs. */
 static void drop_inner_values(InferState *state)
 {
     Inferred *result = state->result;
@@ -443,10 +465,8 @@ static void drop_inner_values(InferState *state)
         const Value *value = inferred_value(result, t);
         if (!value || !(value->partly || value->sequence))
             continue;
-        if (value->sequence && !result->listed)
-            result->listed = arena_array(state->arena, const char *, state->graph->n_tensors);
         if (value->sequence)
-            result->listed[t] = infer_sequence_text(state, value);
+            list(state, t, value);
         inferred_set_value(result, t, NULL);
     }
 }
@@ -610,7 +630,8 @@ bool *inferred_in_program(Arena *arena, const Inferred *inferred)
 int64_t inferred_bytes(const Inferred *inferred, int32_t tensor)
 {
     const Shape *shape = inferred_shape(inferred, tensor);
-    return shape ? dtype_bytes((Dtype)inferred->dtype[tensor], shape_elements(shape)) : 0;
+    int64_t n = shape ? shape_elements(shape) * inferred_items(inferred, tensor) : 0;
+    return dtype_bytes((Dtype)inferred->dtype[tensor], n);
 }
 
 int64_t inferred_params(const Inferred *inferred)

@@ -56,6 +56,7 @@ typedef struct Inferred {
     bool *trips_assumed; /* per body: the user gave `trips`, which a run does not rely on */
     const char **listed; /* per tensor: "sequence of 8: 1,64" of a sequence, "optional: 1,64"; NULL
                             for tensors; NULL for all: the model has no sequences */
+    int32_t *items;      /* per tensor: see inferred_items(); NULL if the model has no sequences */
     Findings findings;
 } Inferred;
 
@@ -138,6 +139,26 @@ static inline const Shape *inferred_sizes(const Inferred *inferred, int32_t tens
 
 void inferred_put_shape(const Inferred *inferred, int32_t tensor,
                         Buf *out); /* "batch,12,64"; "scalar"; what `listed` says; "?" */
+
+/* Whether the value is a sequence or an optional. Its shape is that of each element, if all have
+ * one that is known before the run; else it has none. */
+static inline bool inferred_is_list(const Inferred *inferred, int32_t tensor)
+{
+    return inferred->listed && inferred->listed[tensor];
+}
+
+/* The shape of a tensor; NULL if it is not known, and for a sequence. */
+static inline const Shape *inferred_tensor_shape(const Inferred *inferred, int32_t tensor)
+{
+    return inferred_is_list(inferred, tensor) ? NULL : inferred_shape(inferred, tensor);
+}
+
+/* The number of tensors that the value stands for: 1 for a tensor, the length of a sequence; 1 if
+ * that is known only at run time. Bytes and moves of the value are that many times its shape's. */
+static inline int64_t inferred_items(const Inferred *inferred, int32_t tensor)
+{
+    return inferred_is_list(inferred, tensor) ? inferred->items[tensor] : 1;
+}
 
 static inline double inferred_repeat(const Inferred *inferred, int32_t op)
 {

@@ -34,9 +34,8 @@ static const Value *value_read(const InferState *state, bool reads, int32_t t)
     return value || !reads ? value : host_list(state->values, state->graph, t);
 }
 
-/* The key of a case. If nothing is known of an operand's shape it may be a sequence, so its value
- * is part of the key too; of an op under the name that another system has for it, what is declared
- * of its results. */
+/* The key of a case. What is known of a sequence is part of it; of an op under the name that
+ * another system has for it, what is declared of its results. */
 static size_t case_key(const InferState *state, int32_t op, const InferKind *kind, CaseKind wanted)
 {
     const GraphOp *node = &state->graph->ops[op];
@@ -56,7 +55,9 @@ static size_t case_key(const InferState *state, int32_t op, const InferKind *kin
         *key++ = result->shape[t];
         *key++ = result->dtype[t];
         bool reads = infer_reads_value(kind, i);
-        if (wanted == CASE_HOST || reads || result->shape[t] == -1) {
+        if (infer_is_list(state, t))
+            *key++ = -2 - inferred_value(result, t)->id;
+        else if (wanted == CASE_HOST || reads) {
             const Value *value = value_read(state, reads, t);
             *key++ = value ? value->id : -1;
         }
@@ -289,9 +290,83 @@ static bool is_about_sequences(const InferState *state, int32_t op, const InferK
     const int32_t *tensors = op_inputs(state->graph, op);
     bool sequence = kind->sequence;
     for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
-        sequence |= tensors[i] >= 0 && inferred_value(state->result, tensors[i]) &&
-                    inferred_value(state->result, tensors[i])->sequence;
+        sequence |= tensors[i] >= 0 && infer_is_list(state, tensors[i]);
     return sequence;
+}
+
+/* The op space of an op on sequences, from the shapes of their elements, which are those of the
+ * outputs where `out` has none; NULL if an output has no known shape, or the rule refuses. An
+ * operand without elements, or whose elements differ, has no shape. */
+static OpSpace *sequence_space(InferState *state, const InferKind *kind, RuleCall *call,
+                               const InferAnswer *out, InferCase *made)
+{
+    static const Shape unknown = {.n_dims = -1};
+    const int32_t *inputs = op_inputs(state->graph, call->op);
+    Error err = {0};
+    for (int i = 0; i < call->n_inputs; i++)
+        if (is_not_taken(state, kind, i))
+            state->shape[i] = NULL;
+        else if (inputs[i] >= 0 && state->result->shape[inputs[i]] < 0)
+            state->shape[i] = &unknown;
+    for (int o = 0; o < call->n_outputs; o++) {
+        if (out[o].shape < 0)
+            return NULL;
+        state->out_shape[o] = *shapes_at(state->result->shapes, out[o].shape);
+        state->out_dtype[o] = out[o].dtype;
+    }
+    bool done = kind->row && apply_rule(state, kind, call, made, &err);
+    return done ? call->space : NULL;
+}
+
+/* Whether all that the op reads is known, and a size of what it makes is not: of an element at a
+ * place that the run tells, of elements joined that the run counts. */
+static bool makes_late_size(const InferState *state, const RuleCall *call,
+                            const InferAnswer *answers)
+{
+    const int32_t *inputs = op_inputs(state->graph, call->op);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (inputs[i] >= 0 && state->result->shape[inputs[i]] < 0)
+            return false;
+    for (int o = 0; o < call->n_outputs; o++)
+        if (code_is_partly(answers[o].shape))
+            return true;
+    return false;
+}
+
+/* Infers an op on sequences. It is replicated if its elements are not of one shape. Returns whether
+ * the answers say something. */
+static bool make_sequence_case(InferState *state, int32_t op, const InferKind *kind,
+                               InferCase *made, InferAnswer *answers, Error *err)
+{
+    bool answered = infer_sequence_op(state, op, kind, answers, err);
+    RuleCall call = infer_call(state, op, kind);
+    OpSpace *space = answered ? sequence_space(state, kind, &call, answers, made) : NULL;
+    made->late = !space && answered && makes_late_size(state, &call, answers);
+    made->sequence = true;
+    if (!space) {
+        call = infer_call(state, op, kind);
+        space = replicated(state, &call);
+    }
+    keep_space(state, made, space, op_outputs(state->graph, op));
+    return answered;
+}
+
+int32_t infer_assumed_sequence(InferState *state, int32_t op, const InferKind *kind)
+{
+    RuleCall call = infer_call(state, op, kind);
+    InferAnswer *answers = arena_array(state->scratch, InferAnswer, call.n_outputs);
+    InferCase made = {.op = op};
+    for (int o = 0; o < call.n_outputs; o++) {
+        int32_t t = op_outputs(state->graph, op)[o];
+        if (t < 0)
+            return -1;
+        answers[o] = (InferAnswer){state->result->shape[t], (Dtype)state->result->dtype[t], NULL};
+    }
+    OpSpace *space = sequence_space(state, kind, &call, answers, &made);
+    if (!space)
+        return -1;
+    keep_space(state, &made, space, op_outputs(state->graph, op));
+    return made.space;
 }
 
 static void make_rule_case(InferState *state, int32_t op, const InferKind *kind, InferCase *made)
@@ -306,7 +381,7 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
         else if (state->value[i] && state->value[i]->partly && inputs == INPUTS_KNOWN)
             state->value[i] = NULL; /* no rule asks for it */
     InferAnswer *answers = arena_array(state->scratch, InferAnswer, call.n_outputs);
-    if (inputs == INPUTS_KNOWN && kind->row && !kind->sequence) {
+    if (inputs == INPUTS_KNOWN && kind->row && !is_about_sequences(state, op, kind)) {
         bool done =
             apply_rule(state, kind, &call, made, &err) && fits_declared(state, kind, &call, &err);
         bool decided = !done && err.kind == ERROR_NOT_INFERABLE;
@@ -323,9 +398,8 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
     for (int o = 0; o < call.n_outputs && inputs != INPUTS_DECIDED; o++)
         answers[o] = (InferAnswer){-1, DT_NONE, NULL};
     bool answered = false; /* else the op is replicated, and its output shapes are unknown */
-    made->sequence = is_about_sequences(state, op, kind);
-    if (made->sequence)
-        answered = infer_sequence_op(state, op, kind, answers, &err);
+    if (is_about_sequences(state, op, kind))
+        answered = make_sequence_case(state, op, kind, made, answers, &err);
     else if (inputs == INPUTS_PARTLY && kind->row)
         answered = infer_twice(state, op, kind, CASE_RULE, answers) ||
                    infer_rank(state, op, kind, answers);
@@ -333,7 +407,8 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
     made->unknown_size = inputs == INPUTS_PARTLY || inputs == INPUTS_DECIDED;
     keep_error(state, made, &err);
     call = infer_call(state, op, kind);
-    keep_space(state, made, replicated(state, &call), outputs);
+    if (!made->sequence)
+        keep_space(state, made, replicated(state, &call), outputs);
     push_answers(state, made, answers, call.n_outputs);
 }
 

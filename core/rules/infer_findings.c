@@ -259,15 +259,62 @@ static void find_unknown_sizes(InferState *state, int32_t op, int n_ops)
                 &text);
 }
 
+/* The first sequence that the op reads or makes whose elements have no shape; -1. */
+static int32_t whole_sequence(const InferState *state, int32_t op)
+{
+    const GraphOp *at = &state->graph->ops[op];
+    for (int i = 0; i < at->n_inputs + at->n_outputs; i++) {
+        int32_t t = state->graph->operands[at->input + i];
+        if (t >= 0 && infer_is_list(state, t) && state->result->shape[t] < 0 &&
+            infer_sequence_length(inferred_value(state->result, t)) != 0)
+            return t;
+    }
+    return -1;
+}
+
 static void find_sequences(InferState *state, int32_t op, int n_ops)
 {
     Buf text = buf_new(state->arena);
+    int32_t whole = whole_sequence(state, op);
     put_op(state, op, &text);
     buf_printf(&text, ": %d op%s on sequences or optionals %s replicated", n_ops,
                n_ops == 1 ? "" : "s", n_ops == 1 ? "is" : "are");
-    add_finding(state, LEVEL_NOTE, "sequence", op,
-                "--fuse sequences makes tensors of a sequence whose length and positions are known "
-                "before the run; of any other each rank has whole tensors",
+    const char *late = NULL;
+    if (whole >= 0) {
+        buf_printf(&text, ", since the elements of '%s' ", tensor_name(state->graph, whole));
+        late = infer_put_varying(state, whole, &text);
+    }
+    add_finding(
+        state, LEVEL_NOTE, "sequence", op,
+        late ? arena_printf(state->arena, "give the size of each to plan with: --dim '%s=8'", late)
+             : "elements of one shape are sharded; --fuse sequences makes tensors of a "
+               "sequence whose length and positions are known before the run",
+        &text);
+}
+
+/* Sequences of known elements whose number is known only at run time. */
+static void find_lengths(InferState *state)
+{
+    int32_t first = -1;
+    int n = 0;
+    for (int32_t t = 0; t < state->graph->n_tensors && state->has_inner; t++)
+        if (infer_is_list(state, t) && state->result->shape[t] >= 0 &&
+            infer_sequence_length(inferred_value(state->result, t)) < 0 &&
+            infer_assumed_length(state, t) < 0) {
+            first = n == 0 ? t : first;
+            n++;
+        }
+    if (n == 0)
+        return;
+    Buf text = buf_new(state->arena);
+    const char *name = tensor_name(state->graph, first);
+    buf_printf(
+        &text,
+        "%d sequence%s a length that is known only at run time, the first is '%s': bytes and "
+        "moves count one element",
+        n, n == 1 ? " has" : "s have", name);
+    add_finding(state, LEVEL_NOTE, "sequence-length", state->graph->tensors[first].maker,
+                arena_printf(state->arena, "give a length to plan with: --dim '%s.n=8'", name),
                 &text);
 }
 
@@ -368,6 +415,7 @@ void infer_add_findings(InferState *state)
     int32_t first_unknown = -1, first_size = -1, first_sequence = -1;
     int n_unknown = 0, n_sizes = 0, n_sequences = 0;
     int *n_without = arena_array(state->scratch, int, names_count(state->graph->names));
+    find_lengths(state);
     find_unused_bindings(state);
     for (int i = 0; i < state->found.n; i++)
         state->cases.at[state->found.at[i]].n_ops++;
@@ -385,7 +433,14 @@ void infer_add_findings(InferState *state)
             find_case(state, found, "wrong-dtype", found->mistyped, "");
         if (found->space < 0)
             continue;
-        if (found->sequence) {
+        int32_t space = state->result->space[found->op];
+        bool whole = space >= 0 && state->spaces.at[space]->no_rule;
+        if (found->sequence && (!whole || op->n_inputs == 0))
+            continue;
+        if (found->late) {
+            first_size = n_sizes == 0 ? found->op : first_size;
+            n_sizes += found->n_ops;
+        } else if (found->sequence) {
             first_sequence = n_sequences == 0 ? found->op : first_sequence;
             n_sequences += found->n_ops;
         } else if (!state->kinds[op->op_type].row) {

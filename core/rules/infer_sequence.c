@@ -109,7 +109,99 @@ const char *infer_sequence_text(InferState *state, const Value *value)
 
 int infer_sequence_length(const Value *value)
 {
-    return value->sequence->n;
+    return value->sequence->is_sequence ? value->sequence->n : 1;
+}
+
+int32_t infer_sequence_shape(InferState *state, const Value *value)
+{
+    int32_t code = element_code(state, value->sequence);
+    return code_is_partly(code) ? -1 : code;
+}
+
+/* Whether the run alone tells a size in which elements may differ. */
+static bool has_late_elements(InferState *state, const Sequence *sequence)
+{
+    int n = sequence->n_listed > 0 ? sequence->n_listed : 1;
+    for (int i = 0; i < n; i++) {
+        const Shape *shape = code_shape(state, sequence->shape[i]);
+        for (int64_t d = 0; shape && d < shape->n_dims; d++)
+            if (shape->dim[d] == SIZE_UNNAMED)
+                return true;
+    }
+    return false;
+}
+
+const Value *infer_bind_elements(InferState *state, int32_t op, int output, const Value *value)
+{
+    const Sequence *sequence = value->sequence;
+    const Shape *shape = code_shape(state, element_code(state, sequence));
+    if (!shape || !has_late_elements(state, sequence))
+        return value;
+    Shape bound = *shape;
+    for (int64_t d = 0; d < bound.n_dims; d++)
+        if (bound.dim[d] == SIZE_UNNAMED)
+            bound.dim[d] = infer_bound_size(state, op, infer_made_name(state, op, output, d));
+    for (int64_t d = 0; d < bound.n_dims; d++)
+        if (bound.dim[d] < 0)
+            return value;
+    Sequence *made = arena_alloc(state->scratch, sizeof *made + sizeof(int32_t));
+    *made = *sequence;
+    made->n_listed = 0;
+    made->shape[0] = infer_code(state, &bound);
+    return put_sequence(state, made);
+}
+
+/* Where two elements differ: a dim, or -1: in their number of dims; false: nowhere, as far as is
+ * known. */
+static bool find_difference(InferState *state, const Sequence *sequence, int64_t *dim)
+{
+    const Shape *first = code_shape(state, sequence->shape[0]);
+    for (int i = 1; i < sequence->n_listed; i++) {
+        const Shape *other = code_shape(state, sequence->shape[i]);
+        *dim = -1;
+        if (!first || !other)
+            continue;
+        if (first->n_dims != other->n_dims)
+            return true;
+        for (int64_t d = 0; d < first->n_dims; d++)
+            if (first->dim[d] != other->dim[d] && first->dim[d] >= 0 && other->dim[d] >= 0) {
+                *dim = d;
+                return true;
+            }
+    }
+    return false;
+}
+
+const char *infer_put_varying(InferState *state, int32_t tensor, Buf *out)
+{
+    const Sequence *sequence = inferred_value(state->result, tensor)->sequence;
+    int32_t maker = state->graph->tensors[tensor].maker;
+    int64_t dim;
+    if (find_difference(state, sequence, &dim)) {
+        if (dim < 0)
+            buf_puts(out, "differ in their number of dims");
+        else
+            buf_printf(out, "differ in dim %" PRId64, dim);
+        return NULL;
+    }
+    const Shape *shape = code_shape(state, element_code(state, sequence));
+    for (int64_t d = 0; shape && d < shape->n_dims; d++) {
+        if (shape->dim[d] >= 0)
+            continue;
+        buf_printf(out, "have a size in dim %" PRId64 " that is known only at run time", d);
+        if (shape->dim[d] != SIZE_UNNAMED)
+            return sizes_at(state->sizes, shape->dim[d])->name;
+        return maker < 0 ? NULL : infer_made_name(state, maker, 0, d).s;
+    }
+    buf_puts(out, "have an unknown shape");
+    return NULL;
+}
+
+int infer_assumed_length(InferState *state, int32_t tensor)
+{
+    Str name = str_from(arena_printf(state->scratch, "%s.n", tensor_name(state->graph, tensor)));
+    int64_t n = infer_bound_size(state, state->graph->tensors[tensor].maker, name);
+    return n < INT32_MAX ? (int)n : INT32_MAX;
 }
 
 /* ---- operands ---- */
@@ -142,7 +234,7 @@ static bool has_operand(const SequenceCall *ops, int i)
 static void give_sequence(const SequenceCall *ops, const Sequence *sequence)
 {
     const Value *value = put_sequence(ops->state, sequence);
-    ops->answers[0] = (InferAnswer){-1, value->dtype, value};
+    ops->answers[0] = (InferAnswer){infer_sequence_shape(ops->state, value), value->dtype, value};
 }
 
 static void give_int(const SequenceCall *ops, Dtype dtype, int64_t number, bool known)
@@ -482,7 +574,7 @@ bool sequence_pass(const SequenceCall *ops, Error *err)
             both = both ? infer_merge_sequences(ops->state, both, one) : one;
     }
     if (both)
-        ops->answers[0] = (InferAnswer){-1, both->dtype, both};
+        ops->answers[0] = (InferAnswer){infer_sequence_shape(ops->state, both), both->dtype, both};
     return both != NULL;
 }
 

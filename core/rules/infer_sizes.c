@@ -333,7 +333,7 @@ static bool choose(SizesTrial *trial, int n_needed)
 
 /* ---- what holds for all ---- */
 
-static Str made_name(const InferState *state, int32_t op, int output, int64_t d)
+Str infer_made_name(const InferState *state, int32_t op, int output, int64_t d)
 {
     const char *name = op_name(state->graph, op);
     return str_from(output == 0 ? arena_printf(state->scratch, "%s.%" PRId64, name, d)
@@ -341,7 +341,7 @@ static Str made_name(const InferState *state, int32_t op, int output, int64_t d)
 }
 
 /* The size that the user gives for the name, as an assumption; -1 if there is none. */
-static int64_t bound_size(InferState *state, int32_t op, Str name)
+int64_t infer_bound_size(InferState *state, int32_t op, Str name)
 {
     for (int b = state->bindings->n - 1; b >= 0; b--)
         if (str_eq(state->bindings->at[b].name, name)) {
@@ -399,8 +399,8 @@ static int64_t dim_of_all(SizesTrial *trial, int output, int64_t d, bool consist
     dim = sizes_computed(state->sizes, &samples, trial->unknowns.late);
     if (dim != SIZE_UNNAMED)
         return dim;
-    Str name = made_name(state, trial->op, output, d);
-    int64_t bound = bound_size(state, trial->op, name);
+    Str name = infer_made_name(state, trial->op, output, d);
+    int64_t bound = infer_bound_size(state, trial->op, name);
     int n = sizes_count(state->sizes);
     return bound >= 0
                ? bound
@@ -437,7 +437,7 @@ static const Value *ints_of_all(SizesTrial *trial, int output)
         if (n > PARTLY_ELEMENTS_MAX)
             return NULL;
         value.partly = true;
-        Str name = made_name(state, trial->op, output, e);
+        Str name = infer_made_name(state, trial->op, output, e);
         ints[e] = size_element(sizes_add(state->sizes, name, &samples, trial->unknowns.late));
     }
     if (value.partly && ambiguous)
@@ -548,8 +548,8 @@ static int64_t declared_dim(InferState *state, int32_t tensor, const Shape *shap
 
 int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d)
 {
-    Str name = made_name(state, op, output, d);
-    int64_t bound = bound_size(state, op, name);
+    Str name = infer_made_name(state, op, output, d);
+    int64_t bound = infer_bound_size(state, op, name);
     int n = sizes_count(state->sizes);
     return bound >= 0 ? bound : note_late(state, n, sizes_named(state->sizes, name, true));
 }

@@ -154,8 +154,9 @@ bool infer_start_tensors(InferState *state, Error *err)
         inferred_set_value(result, t, initializer_value(state, t));
         state->known[t] = inferred_value(result, t) != NULL;
         if (tensor->sequence || tensor->optional) {
-            inferred_set_value(result, t, infer_declared_sequence(state, t, result->shape[t]));
-            result->shape[t] = -1;
+            const Value *value = infer_declared_sequence(state, t, result->shape[t]);
+            inferred_set_value(result, t, value);
+            result->shape[t] = infer_sequence_shape(state, value);
         }
         state->fixed[t] = tensor->kind == TENSOR_INITIALIZER;
     }

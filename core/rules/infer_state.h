@@ -46,6 +46,7 @@ typedef struct {
     Str unknown, meant;         /* an attribute that no rule reads, and the one near it */
     bool unknown_input;         /* of an operand nothing is known */
     bool sequence;              /* it is about sequences or optionals */
+    bool late;                  /* and of what it makes only the run knows a size */
     bool unknown_size;          /* sizes of an operand or of an output are not known */
 } InferCase;
 
@@ -110,6 +111,9 @@ static inline const Shape *code_shape(const InferState *state, int32_t code)
 /* ---- cases: infer_case.c ---- */
 /* The op space of a LoopStack of n iterations, an assumed number; -1 if its rule refuses. */
 int32_t infer_assumed_stack(InferState *state, int32_t op, const InferKind *kind, int64_t n);
+/* The op space of an op on sequences whose output has a size that the user gives, and that of its
+ * elements, as inferred; -1 if there is none. */
+int32_t infer_assumed_sequence(InferState *state, int32_t op, const InferKind *kind);
 const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind *kind,
                                  CaseKind wanted);
 RuleCall infer_call(const InferState *state, int32_t op, const InferKind *kind);
@@ -139,6 +143,8 @@ bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind 
 int32_t infer_name_sizes(InferState *state, int32_t op, int output, int32_t code);
 /* A dim of the op's output that is known only at run time: the number of its Size, or a size that
  * the user gives. */
+int64_t infer_bound_size(InferState *state, int32_t op, Str name); /* -1: nobody gives it */
+Str infer_made_name(const InferState *state, int32_t op, int output, int64_t d);
 int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d);
 bool infer_shape_is_late(const InferState *state, int32_t code);
 void infer_put_code(const Inferred *result, int32_t code, Buf *out);
@@ -152,8 +158,25 @@ bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswe
 bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers,
                        Error *err);
 int infer_sequence_length(const Value *value); /* -1: known only at run time */
+/* The sequence that op makes, with sizes of its elements that are known only at run time as the
+ * user gives them; the same if there are none, or nobody gives them. */
+const Value *infer_bind_elements(InferState *state, int32_t op, int output, const Value *value);
+/* "differ in dim 0", "have a size in dim 0 that is known only at run time": why the elements of a
+ * sequence have no shape. Returns the name of that size; NULL if nobody can give one. */
+const char *infer_put_varying(InferState *state, int32_t tensor, Buf *out);
+/* The length that the user gives for a sequence whose length is known only at run time, as the size
+ * NAME.n; -1 if there is none. */
+int infer_assumed_length(InferState *state, int32_t tensor);
+/* The shape of each element; -1 if they differ, or if it is known only at run time. */
+int32_t infer_sequence_shape(InferState *state, const Value *value);
 const Value *infer_merge_sequences(InferState *state, const Value *a, const Value *b);
 const Value *infer_declared_sequence(InferState *state, int32_t tensor, int32_t element);
+/* Whether the tensor is a sequence or an optional. */
+static inline bool infer_is_list(const InferState *state, int32_t tensor)
+{
+    const Value *value = inferred_value(state->result, tensor);
+    return value && value->sequence;
+}
 const char *infer_sequence_text(InferState *state, const Value *value); /* Inferred.listed */
 
 /* ---- given tensors: infer_start.c ---- */

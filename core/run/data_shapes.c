@@ -71,7 +71,7 @@ static bool mark(const Resolving *l, bool *wanted, bool *runs)
     }
     for (int32_t t = 0; t < l->graph->n_tensors; t++) {
         wanted[t] = wanted[t] && !l->value[t] && is_leaf(l, t);
-        if (wanted[t] && !inferred_shape(inferred, t))
+        if (wanted[t] && !inferred_tensor_shape(inferred, t))
             return false;
     }
     return true;
@@ -126,7 +126,7 @@ static bool outputs_are_known(const Resolving *l, int32_t op)
 {
     for (int o = 0; o < l->graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(l->graph, op)[o];
-        if (t >= 0 && !inferred_shape(l->inferred, t))
+        if (t >= 0 && !inferred_shape(l->inferred, t) && !inferred_is_list(l->inferred, t))
             return false;
     }
     return true;
@@ -228,7 +228,7 @@ static Found resolve_outputs(Resolving *l, int32_t op, Error *err)
     for (int o = 0; o < l->graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(l->graph, op)[o];
         bool there;
-        if (t < 0 || inferred_shape(l->inferred, t))
+        if (t < 0 || inferred_tensor_shape(l->inferred, t))
             continue;
         if (!compute(l, t, &there, err))
             return FOUND_ERROR;

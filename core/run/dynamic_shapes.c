@@ -21,7 +21,7 @@ bool kernel_is_dynamic(const Inferred *inferred, int32_t op, const Kernel *kerne
     const GraphOp *at = &inferred->graph->ops[op];
     for (int i = 0; i < at->n_inputs + at->n_outputs; i++) {
         int32_t tensor = inferred->graph->operands[at->input + i];
-        if (tensor >= 0 && !inferred_shape(inferred, tensor))
+        if (tensor >= 0 && !inferred_tensor_shape(inferred, tensor))
             return true;
     }
     return depends_on_values(inferred, op, kernel);

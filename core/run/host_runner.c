@@ -78,12 +78,43 @@ Local *host_make_slot(Rank *rank, int32_t slot)
     return NULL;
 }
 
-/* A sequence, an optional. */
+/* The rank's part of a tensor in a list; NULL with *err if it is not as inferred. */
+static Local *part_of_given(const Rank *rank, int32_t slot, const Local *given, Error *err)
+{
+    const Plan *plan = rank->team->plan;
+    const ProgramSlot *at = &rank->team->program->slots[slot];
+    if (!shape_equal(&given->whole, program_shape(plan->inferred, at->tensor))) {
+        error_kind(err, ERROR_RUN, "an element of '%s' has another shape than the model says",
+                   tensor_name(plan->inferred->graph, at->tensor));
+        return NULL;
+    }
+    const Sharding *sharding = shardings_at(plan->shardings, at->sharding);
+    Local *part = local_new(given->dtype, &given->whole, sharding, plan->mesh, rank->position);
+    Picks picks = picks_between(part->arena, part, given);
+    local_pick(part, given, &picks);
+    return part;
+}
+
+/* A sequence, an optional: of a sharded one the rank's part of each element. */
 static bool load_listed(Rank *rank, int32_t slot, const Local *listed)
 {
-    Local *local = local_copy(listed);
+    Error err = {0};
+    bool sharded = rank->team->program->slots[slot].sharding >= 0;
+    int64_t n = sharded ? local_length(listed) : LIST_NOTHING;
+    Local *local = n == LIST_TENSOR ? part_of_given(rank, slot, listed, &err)
+                   : n < 0          ? local_copy(listed)
+                                    : local_new_sequence(listed->dtype);
+    for (int64_t i = 0; local && i < n; i++) {
+        Local *part = part_of_given(rank, slot, listed->items.at[i], &err);
+        if (!part) {
+            local_free(local);
+            return rank_failed(rank, &err);
+        }
+        local_append(local, part);
+    }
     if (!local)
-        return out_of_memory(rank, slot, local_bytes(listed));
+        return error_is_set(&err) ? rank_failed(rank, &err)
+                                  : out_of_memory(rank, slot, local_bytes(listed));
     rank_put(rank, slot, local);
     return true;
 }
@@ -117,9 +148,46 @@ bool host_op(Rank *rank, const Instr *instr)
         ok = rank_failed(rank, &err);
     }
     if (begun)
-        rank_keep_made(rank, &call);
+        ok = rank_keep_made(rank, &call) && ok;
     arena_free(scratch);
     return ok;
+}
+
+/* The part of a tensor that the rank receives, as a Local of its own; NULL on error. */
+static Local *part_from(const Collective *c, int64_t position, const Local *const *held,
+                        Arena *scratch, Error *err)
+{
+    Local *part = local_new_empty(held[0]->dtype, &held[0]->whole, c->to, c->mesh, position);
+    if (!local_alloc(part))
+        error_kind(err, ERROR_RUN, "out of memory");
+    else if (collective_run(c, position, held, part, scratch, err))
+        return part;
+    local_free(part);
+    return NULL;
+}
+
+/* The parts of a sequence, element by element, or of what an optional holds. */
+static Local *list_from(const Collective *c, int64_t position, const Local *const *held,
+                        Arena *scratch, Error *err)
+{
+    int64_t n = local_length(held[0]), n_held = mesh_atoms_size(c->mesh, c->atoms);
+    const Local **items = arena_array(scratch, const Local *, n_held);
+    if (n == LIST_TENSOR)
+        return part_from(c, position, held, scratch, err);
+    if (n == LIST_NOTHING)
+        return local_new_nothing(held[0]->dtype);
+    Local *list = local_new_sequence(held[0]->dtype);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < n_held; k++)
+            items[k] = held[k]->items.at[i];
+        Local *part = part_from(c, position, items, scratch, err);
+        if (!part) {
+            local_free(list);
+            return NULL;
+        }
+        local_append(list, part);
+    }
+    return list;
 }
 
 static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
@@ -138,6 +206,12 @@ static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
         held[i] = team->ranks[member].slot[instr->from];
     }
     Error inner = {.kind = ERROR_RUN};
+    if (inferred_is_list(plan->inferred, team->program->slots[instr->slot].tensor)) {
+        Local *list = list_from(&collective, rank->position, held, scratch, &inner);
+        if (list)
+            rank_put(rank, instr->slot, list);
+        return list || rank_step_failed(rank, instr, &inner);
+    }
     Local *target = host_make_slot(rank, instr->slot);
     if (!target)
         return false;

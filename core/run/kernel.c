@@ -113,7 +113,7 @@ static bool make_outputs(const KernelCall *call, Local **output, Error *err)
         return false;
     for (int i = 0; i < call->n_outputs; i++) {
         int32_t tensor = op_outputs(inferred->graph, call->op)[i];
-        const Shape *shape = tensor < 0 ? NULL : inferred_shape(inferred, tensor);
+        const Shape *shape = tensor < 0 ? NULL : inferred_tensor_shape(inferred, tensor);
         if (shape)
             output[i] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
         else if (tensor >= 0 && call->kernel->first_value >= 0)

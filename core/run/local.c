@@ -83,6 +83,11 @@ Local *local_new_nothing(Dtype dtype)
     return local;
 }
 
+int64_t local_length(const Local *local)
+{
+    return local->nothing ? LIST_NOTHING : local->sequence ? local->items.n : LIST_TENSOR;
+}
+
 void local_append(Local *sequence, Local *item)
 {
     assert(sequence->sequence);
@@ -102,13 +107,8 @@ static bool copy_items(Local *to, const Local *from)
 
 static bool copy_elements(Local *to, const Local *from)
 {
-    for (int64_t d = 0; d < from->shape.n_dims; d++) {
-        Run *at = arena_array(to->arena, Run, from->runs[d].n);
-        for (int r = 0; r < from->runs[d].n; r++)
-            at[r] = from->runs[d].at[r];
-        to->runs[d] = from->runs[d];
-        to->runs[d].at = at;
-    }
+    for (int64_t d = 0; d < from->shape.n_dims; d++)
+        to->runs[d] = runs_copy(to->arena, &from->runs[d]);
     to->shape = from->shape;
     if (!local_alloc(to))
         return false;

@@ -3,7 +3,8 @@
  * A Local is row-major, each dim in run order (core/layout/runs.h): the runs give the global index
  * of place i of dim d. Each has its own arena, so that memory is freed value by value.
  *
- * A sequence or an empty optional is a Local too, and is never sharded.
+ * A sequence or an empty optional is a Local too. Of each element of a sharded sequence a rank has
+ * its part, so all ranks have as many elements.
  *
  * Picks map each element of a target to an element of a source: per dim of the target a table of
  * places, which are summed over the dims. Slices, transposes, splits, gathers of a collective and
@@ -38,6 +39,10 @@ Local *local_new_empty(Dtype dtype, const Shape *whole, const Sharding *sharding
 bool local_alloc(Local *local);
 Local *local_new_whole(Dtype dtype, const Shape *shape);
 void local_free(Local *local); /* NULL is allowed */
+
+/* What a sequence or an optional holds: the number of elements, LIST_TENSOR or LIST_NOTHING. */
+enum { LIST_TENSOR = -1, LIST_NOTHING = -2 };
+int64_t local_length(const Local *local);
 
 Local *local_new_sequence(Dtype dtype);
 Local *local_new_nothing(Dtype dtype);

@@ -32,16 +32,12 @@ static int devices_of(const Lowering *l, const GraphBody *body)
     return body->first < body->end ? plan_devices(l->plan, body->first) : 0;
 }
 
-/* The slot of a value that is replicated on the devices of the body, so that all of them take the
- * same path. */
-static int32_t read_whole(Lowering *l, const GraphBody *body, int32_t tensor, Error *err)
+/* The slot of a value that decides on the devices of the body, so that all of them take the same
+ * path. */
+static int32_t read_deciding(Lowering *l, const GraphBody *body, int32_t tensor, Error *err)
 {
-    const Shape *shape = inferred_shape(l->plan->inferred, tensor);
-    ProgramSlot wanted = {tensor, -1, devices_of(l, body), 0};
-    if (shape) {
-        Sharding whole = sharding_whole(shape);
-        wanted.sharding = shardings_put(l->plan->shardings, &whole);
-    }
+    int devices = devices_of(l, body);
+    ProgramSlot wanted = {tensor, control_sharding(l->plan, tensor, devices), devices, 0};
     return lower_read(l, wanted, err);
 }
 
@@ -110,7 +106,7 @@ static bool lower_branch(Lowering *l, int b, Error *err)
         return lower_range(l, body->first, body->end, b + 1, err);
     Instr branch = flow_instr(INSTR_BRANCH, b);
     branch.when = body->kind == BODY_THEN;
-    branch.from = read_whole(l, body, body->of, err);
+    branch.from = read_deciding(l, body, body->of, err);
     if (branch.from < 0 || !hoist(l, body, err))
         return false;
     open_region(l);
@@ -157,11 +153,12 @@ static int32_t read_next(Lowering *l, const GraphBody *body, const GraphCarry *c
                    tensor_name(l->graph, carry->in));
         return -1;
     }
+    bool empty = inferred_is_list(plan->inferred, carry->next);
     if (made < 0 || !inferred_shape(plan->inferred, carry->next)) {
-        const Shape *shape = made < 0 ? NULL : inferred_shape(plan->inferred, carry->in);
+        const Shape *shape = made < 0 || empty ? NULL : inferred_shape(plan->inferred, carry->in);
         Sharding whole = shape ? sharding_whole(shape) : (Sharding){0};
         if (!shape || shardings_put(plan->shardings, &whole) == made)
-            return read_whole(l, body, carry->next, err);
+            return read_deciding(l, body, carry->next, err);
         error_kind(err, ERROR_USAGE,
                    "'%s' cannot be run: its shape is not known, and '%s' is sharded", name,
                    tensor_name(l->graph, carry->in));
@@ -212,7 +209,7 @@ static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
     loop->most = -1;
     loop->scans = body->kind == BODY_SCAN;
     loop->dim = (int)body->dim;
-    loop->counted = read_whole(l, body, body->of, err);
+    loop->counted = read_deciding(l, body, body->of, err);
     return loop->counted >= 0;
 }
 
@@ -222,7 +219,7 @@ static bool read_condition(Lowering *l, int b, ProgramLoop *loop, Error *err)
     const GraphBody *body = &l->graph->bodies[b];
     if (!control_reads_condition(l->plan->inferred, b))
         return true;
-    loop->goes_on = read_whole(l, body, carry_at(l, body, 0)->next, err);
+    loop->goes_on = read_deciding(l, body, carry_at(l, body, 0)->next, err);
     return loop->goes_on >= 0;
 }
 

@@ -160,7 +160,7 @@ static bool check_tensor(const Lowering *l, int32_t tensor, int32_t sharding, Er
 
 static bool is_listed(const Lowering *l, int32_t tensor)
 {
-    return tensor >= 0 && l->plan->inferred->listed && l->plan->inferred->listed[tensor];
+    return tensor >= 0 && inferred_is_list(l->plan->inferred, tensor);
 }
 
 /* One more than the largest Names id of an operator. */
@@ -254,7 +254,7 @@ bool lower_reads(const Lowering *l, int32_t op, int input)
 
 static void note_late(Lowering *l, int32_t op, int32_t tensor)
 {
-    if (l->out->copying_op < 0 && !inferred_shape(l->plan->inferred, tensor))
+    if (l->out->copying_op < 0 && !inferred_tensor_shape(l->plan->inferred, tensor))
         l->out->copying_op = op;
 }
 

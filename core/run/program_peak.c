@@ -44,6 +44,7 @@ static void fill(Filling *f, int32_t slot)
         n = shape_elements(shape);
     else
         f->at_least = true;
+    n *= inferred_items(plan->inferred, at->tensor);
     hold(f, slot, n * element_bytes((Dtype)plan->inferred->dtype[at->tensor]));
 }
 

@@ -214,7 +214,7 @@ static bool make_outputs(Rank *rank, const KernelCall *call, MakeSlot *make, Loc
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t slot = program->operand[op_output_place(at) + i];
         bool decided = slot >= 0 && call->kernel->first_value < 0 &&
-                       !inferred_shape(call->inferred, program->slots[slot].tensor);
+                       !inferred_tensor_shape(call->inferred, program->slots[slot].tensor);
         output[i] = slot < 0 || decided ? NULL : make(rank, slot);
         if (slot >= 0 && !decided && !output[i])
             return false;
@@ -265,17 +265,41 @@ bool rank_kernel_call(Rank *rank, const Instr *instr, MakeSlot *make, Arena *scr
     return store_shapes(rank, out) && make_outputs(rank, out, make, output);
 }
 
-void rank_keep_made(Rank *rank, const KernelCall *call)
+/* Checks that elements have the shape that was inferred, or that the user gave. */
+static bool check_elements(Rank *rank, const KernelCall *call, int output)
+{
+    int32_t tensor = op_outputs(call->inferred->graph, call->op)[output];
+    const Shape *known = inferred_shape(call->inferred, tensor);
+    const Local *made = call->made[output];
+    Error err = {0};
+    for (int i = 0; known && i < made->items.n; i++) {
+        if (shape_equal(known, &made->items.at[i]->whole))
+            continue;
+        Buf want = buf_new(call->scratch), have = buf_new(call->scratch);
+        shape_format(known, &want);
+        shape_format(&made->items.at[i]->whole, &have);
+        error_kind(&err, ERROR_RUN, "element %d of '%s' is %s, but was planned as %s", i,
+                   tensor_name(call->inferred->graph, tensor), have.s, want.s);
+        return rank_failed(rank, &err);
+    }
+    return true;
+}
+
+bool rank_keep_made(Rank *rank, const KernelCall *call)
 {
     const Program *program = rank->team->program;
     const GraphOp *at = &call->inferred->graph->ops[call->op];
+    bool ok = true;
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t slot = program->operand[op_output_place(at) + i];
-        if (call->made[i] && slot >= 0)
+        if (call->made[i] && slot >= 0) {
             rank_put(rank, slot, call->made[i]);
-        else
+            ok = check_elements(rank, call, i) && ok;
+        } else {
             local_free(call->made[i]);
+        }
     }
+    return ok;
 }
 
 /* ---- times ---- */

@@ -111,11 +111,12 @@ void rank_unmake(Rank *rank, int32_t slot);
 
 /* The kernel call of an op: inputs from slots, outputs made by `make`. False when `make` fails or
  * the op's rule refuses the shapes found at run time. rank_keep_made() puts outputs that the kernel
- * made into their slots. */
+ * made into their slots; false when elements of a sequence are not of the shape that was planned.
+ */
 typedef Local *MakeSlot(Rank *rank, int32_t slot);
 bool rank_kernel_call(Rank *rank, const Instr *instr, MakeSlot *make, Arena *scratch,
                       KernelCall *out);
-void rank_keep_made(Rank *rank, const KernelCall *call);
+bool rank_keep_made(Rank *rank, const KernelCall *call);
 
 /* The duration of an instruction, or of a pass, by wall clock or device clock. */
 void rank_record_time(Rank *rank, const Instr *instr, int pass, TraceSpan span);

@@ -121,7 +121,7 @@ static bool check_carried(Rank *rank, const ProgramMove *move, const Local *loca
 {
     const Inferred *inferred = rank->team->plan->inferred;
     int32_t to = rank->team->program->slots[move->to].tensor;
-    const Shape *known = inferred_shape(inferred, to);
+    const Shape *known = inferred_tensor_shape(inferred, to);
     Error err = {0};
     if (!known || (!local->sequence && !local->nothing && shape_equal(known, &local->whole)))
         return true;

@@ -54,7 +54,8 @@ static const InstanceRead *reads_of(Making *m, int32_t tensor, int *n)
             m->to->node_of_op[use[u]] < 0)
             continue;
         for (int o = 0; o < graph->ops[use[u]].n_inputs; o++)
-            if (op_inputs(graph, use[u])[o] == tensor)
+            if (op_inputs(graph, use[u])[o] == tensor &&
+                !program_space(inferred, use[u])->operand[o].absent)
                 vec_push(m->scratch, &reads, read_of(m, use[u], o));
     }
     *n = reads.n;
@@ -91,7 +92,7 @@ static bool source_of(Making *m, int32_t tensor, Carried *out)
     out->how = next >= 0 && m->to->node_of_tensor[next] == out->node ? AS_STORED
                : next < 0 && graph->tensors[tensor].output           ? REDUCED
                                                                      : AS_MADE;
-    out->repeat = inferred_repeat(inferred, maker);
+    out->repeat = inferred_repeat(inferred, maker) * (double)inferred_items(inferred, tensor);
     return true;
 }
 

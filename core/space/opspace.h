@@ -112,7 +112,8 @@ typedef struct {
                                 coordinates on all axes that cut reduce dims are 0 (Gemm's C) */
     bool addend;             /* inputs of a sum: a rank may have zeros in place of it, if others add
                                 it (core/plan/edges.h) */
-    bool absent;             /* an optional operand that is not there */
+    bool absent;             /* an optional operand that is not there, or of which ranks read no
+                                element: how often a loop runs */
     bool ignored;            /* `?`: not analysed, always replicated */
     uint16_t no_grad_reduce; /* inputs: index dims whose cut leaves the gradient whole, `: /m`;
                                 all bits: `: /` */

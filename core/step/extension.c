@@ -200,8 +200,10 @@ static Inferred *grow_inferred(const Extension *more, const Graph *graph)
     out->on_parameters = more->on_parameters.at;
     if (base->given)
         out->given = GROWN(given, n_tensors, graph->n_tensors);
-    if (base->listed)
+    if (base->listed) {
         out->listed = GROWN(listed, n_tensors, graph->n_tensors);
+        out->items = GROWN(items, n_tensors, graph->n_tensors);
+    }
     if (base->repeat) {
         out->repeat = GROWN(repeat, n_ops, graph->n_ops);
         out->trips = GROWN(trips, base->graph->n_bodies, graph->n_bodies);

@@ -72,6 +72,17 @@ static bool is_refused(const Session *session, int32_t op)
     return false;
 }
 
+void label_put_list(const Inferred *inferred, int32_t tensor, Buf *out)
+{
+    if (tensor < 0 || !inferred_is_list(inferred, tensor))
+        return;
+    int64_t n = inferred_items(inferred, tensor);
+    if (n > 1)
+        buf_printf(out, "%lld of ", (long long)n);
+    else
+        buf_puts(out, "list of ");
+}
+
 const char *label_no_rule(const Session *session, int32_t op)
 {
     const Inferred *inferred = session->inferred;
@@ -82,10 +93,10 @@ const char *label_no_rule(const Session *session, int32_t op)
     for (int32_t i = 0; i < node->n_inputs + node->n_outputs; i++) {
         int32_t t = operands[node->input + i];
         shaped &= is_shaped(inferred, t);
-        listed |= t >= 0 && inferred->listed && inferred->listed[t];
+        listed |= t >= 0 && inferred_is_list(inferred, t);
     }
     if (listed)
-        return "reads or makes a sequence: replicated";
+        return "its elements have no shape in common: replicated";
     if (!inferred_operator(inferred, op))
         return "no rule: replicated";
     if (!shaped)

@@ -16,6 +16,9 @@ const char *label_tensor_kind(const Session *session, int32_t tensor);
 /* The known part of a shape, briefly: "NonZero.1,64" for pick/NonZero.1; "?" if nothing is known.
  */
 void label_put_shape(const Inferred *inferred, int32_t tensor, Buf *out);
+/* "6 of ", "list of " before the shape or sharding of the elements of a sequence; nothing for a
+ * tensor. */
+void label_put_list(const Inferred *inferred, int32_t tensor, Buf *out);
 /* Why an op without a rule of its own is replicated: "no rule". */
 const char *label_no_rule(const Session *session, int32_t op);
 /* What the plan's totals count: a "step", or a "micro-batch" if a step has several. */

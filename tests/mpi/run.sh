@@ -104,6 +104,21 @@ same "matmuls whose operands and sums go around a ring, and their gradients" \
 over 2 tests/mpi/collect.onnx -m dp=2 -p tests/mpi/collect.lua --verify
 same "values that a loop collects, each rank its part" "$code $(grep -c '^PASS' "$dir/out")" "0 1"
 
+while read -r name op dim; do
+    folder=tests/contributed/models/$name
+    over 4 $folder/model.onnx --inputs $folder/test_data_set_0 -m p=2,x=2 -p tests/mpi/sequences.lua \
+        --set op="$op" --set dim="$dim" --verify
+    same "elements of sequences, sharded and sent to another stage: $name" \
+        "$code $(grep -c '^PASS' "$dir/out")" "0 1"
+done <<END
+map_split ConcatFromSequence_4 1
+loop_insert_front SequenceErase_10 1
+loop_insert_front ConcatFromSequence_12 0
+loop_reads_last ConcatFromSequence_10 0
+if_sequences_1 SequenceInsert_5 0
+if_empty_0 SequenceInsert_4 0
+END
+
 over 4 tests/mpi/experts.json --dim batch=8,seq=6 -m dp=2,ep=2 -p expert --train sgd --verify
 same "rows that a router sends to experts, and their gradients" \
     "$code $(grep -c '^PASS' "$dir/out")" "0 1"

@@ -74,7 +74,8 @@ static Json *declared_json(const Session *session, int32_t tensor)
 }
 
 /* {"name","dtype","shape"}: in "shape" a size that is not known is its name, null where it has
- * none; of a sequence or an optional it is null, and "listed" says what that holds. */
+ * none; of a sequence or an optional it is that of each element, null if they have none in common,
+ * and "listed" says what that holds. */
 static Json *value_json(const Session *session, int32_t tensor)
 {
     Json *out = json_object();

@@ -49,11 +49,13 @@ static void us_cell(Table *table, Arena *scratch, double us)
 static void sharding_cell(const PlanPage *page, Table *table, int32_t tensor, int32_t sharding)
 {
     Buf text = buf_new(page->scratch);
-    if (sharding >= 0)
+    if (sharding >= 0) {
+        label_put_list(page->session->inferred, tensor, &text);
         sharding_format(shardings_at(page->plan->shardings, sharding), page->session->mesh,
                         VIEW_OURS, &text, NULL);
-    else if (tensor >= 0)
+    } else if (tensor >= 0) {
         label_put_shape(page->session->inferred, tensor, &text);
+    }
     table_cell(table, buf_str(&text));
 }
 

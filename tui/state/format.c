@@ -12,6 +12,8 @@ void label_put_sharding(const Ui *ui, int32_t sharding, Buf *out)
 void label_put_value(const Ui *ui, int32_t tensor, int32_t sharding, Buf *out)
 {
     if (sharding >= 0)
+        label_put_list(ui->session->inferred, tensor, out);
+    if (sharding >= 0)
         label_put_sharding(ui, sharding, out);
     else if (tensor >= 0)
         label_put_shape(ui->session->inferred, tensor, out);

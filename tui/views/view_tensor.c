@@ -378,9 +378,9 @@ static void draw_unknown(const Ui *ui, Pen *pen)
         pen_line(pen);
     pen_puts(pen, ROLE_NOTE, pen->x ? "   replicated: " : " replicated: ");
     pen_puts(pen, ROLE_NOTE,
-             inferred->listed && inferred->listed[ui->at.tensor] ? "sequences are not sharded"
-             : shape                                             ? "sizes are not known"
-                                                                 : "its shape is not known");
+             inferred_is_list(inferred, ui->at.tensor) ? "its elements have no shape in common"
+             : shape                                   ? "sizes are not known"
+                                                       : "its shape is not known");
     pen_line(pen);
     if (shape && shape->n_dims > 0) {
         draw_field(pen, " DIM        size  how to set it", 51);

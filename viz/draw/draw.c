@@ -118,11 +118,13 @@ int32_t draw_find_op(const Draw *draw, const char *name, Error *err)
 Text draw_value(const Draw *draw, int32_t tensor, int32_t sharding)
 {
     Buf text = buf_marked(draw->arena);
-    if (sharding >= 0)
+    if (sharding >= 0) {
+        label_put_list(draw->plan->inferred, tensor, &text);
         sharding_format(shardings_at(draw->plan->shardings, sharding), draw->plan->mesh, VIEW_OURS,
                         &text, NULL);
-    else if (tensor >= 0)
+    } else if (tensor >= 0) {
         inferred_put_shape(draw->plan->inferred, tensor, &text);
+    }
     return buf_text(&text);
 }
 

@@ -7,8 +7,14 @@
  *     LoopStack    d0 -> n^ d0            what iterations yield; n: how many there are
  *
  * The reader makes these ops of the control ops of a file (core/model/onnx.h). Sizes that differ
- * are known only at run time. Sequences have no dims: inference tracks their elements
- * (core/rules/infer_sequence.c), and an op on them is replicated.
+ * are known only at run time. The dims of a sequence are those of each of its elements, which
+ * inference tracks (core/rules/infer_sequence.c); an op on elements of several shapes is
+ * replicated.
+ *
+ *     SequenceInsert      d0 d1, d0 d1, at -> d0 d1   so all that return elements as they are
+ *     SequenceLength      d0 d1 -> ()                 each part has the length: the largest of all
+ *     SplitToSequence     n^ d0 -> d0
+ *     ConcatFromSequence  d0 -> n^ d0
  */
 
 #include "core/rules/args.h"
@@ -20,7 +26,7 @@ static bool tie(RuleCall *call, int first, Error *err)
     const Shape *shared = NULL;
     for (int i = first; i < call->n_inputs; i++) {
         const Shape *shape = call->shape[i];
-        if (!shape)
+        if (!shape || shape->n_dims < 0) /* an empty sequence */
             continue;
         if (!shared)
             call->out_shape[0] = *shape;
@@ -45,7 +51,7 @@ static bool tie(RuleCall *call, int first, Error *err)
             continue;
         int index = rule_index_at(call, 'd', d, size);
         for (int i = first; i < call->n_inputs; i++)
-            if (call->shape[i])
+            if (call->shape[i] && !space->operand[i].ignored)
                 rule_unit(&space->operand[i], d, index);
         rule_unit(rule_output(space, 0), d, index);
     }
@@ -113,6 +119,13 @@ static bool count(const RuleCall *call, int64_t *out, Error *err)
     return true;
 }
 
+/* The operands behind the first only say how often a loop runs, which the loop itself reads. */
+static void leave_counted(OpSpace *space)
+{
+    for (int i = 1; i < space->n_inputs; i++)
+        space->operand[i].absent = true;
+}
+
 static bool stack(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -132,6 +145,8 @@ static bool stack(RuleCall *call, Error *err)
     OpSpace *space = rule_space(call, err);
     if (space && n >= 0)
         share_but(call, rule_output(space, 0), &space->operand[0], axis);
+    if (space)
+        leave_counted(space);
     return space != NULL;
 }
 
@@ -143,10 +158,89 @@ static bool no_body(RuleCall *call, Error *err)
     return error_set(err, "it has no body that fits its operands");
 }
 
-static bool no_sequence(RuleCall *call, Error *err)
+/* ---- sequences: shapes are those of each element ---- */
+
+/* The op space of a call whose results inference knows; NULL for other calls, which have tensors in
+ * place of sequences. */
+static OpSpace *sequence_space(RuleCall *call, Error *err)
 {
-    (void)call;
-    return error_set(err, "its operands are no sequences");
+    if (call->out_dtype[0] != DT_NONE)
+        return rule_space(call, err);
+    error_set(err, "its operands are no sequences");
+    return NULL;
+}
+
+/* All operands that have the shape of the output's elements are elements, or hold them. */
+static bool elements(RuleCall *call, Error *err)
+{
+    OpSpace *space = sequence_space(call, err);
+    const Shape *element = &call->out_shape[0];
+    int n = 0;
+    for (int i = 0; space && i < call->n_inputs; i++)
+        n += call->shape[i] && shape_equal(call->shape[i], element);
+    for (int64_t d = 0; n > 0 && d < element->n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, element->dim[d]);
+        for (int i = 0; i < call->n_inputs; i++)
+            if (call->shape[i] && shape_equal(call->shape[i], element))
+                rule_unit(&space->operand[i], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return n > 0 || (space && error_set(err, "its operands have no element of that shape"));
+}
+
+static bool mapped(RuleCall *call, Error *err)
+{
+    bool done = elements(call, err);
+    if (done)
+        leave_counted(call->space);
+    return done;
+}
+
+/* Every rank knows how many elements there are, of each a part. */
+static bool counted(RuleCall *call, Error *err)
+{
+    OpSpace *space = sequence_space(call, err);
+    const Shape *element = call->n_inputs > 0 ? call->shape[0] : NULL;
+    for (int64_t d = 0; space && element && d < element->n_dims; d++) {
+        const char *name = arena_printf(call->arena, "d%d", (int)d);
+        rule_unit(&space->operand[0], d,
+                  rule_index(space, name, element->dim[d], ROLE_REDUCE, REDUCE_MAX));
+    }
+    return space != NULL;
+}
+
+/* The dims except `axis` of a tensor that is split into elements, or of which they are joined:
+ * elements have a dim for the axis too, or one dim less. */
+static bool along(RuleCall *call, Operand *tensor, Operand *element, Error *err)
+{
+    int64_t n = tensor->shape.n_dims, less = n - element->shape.n_dims;
+    int axis;
+    if (!args_axis(args_int(call, "axis", 0), n, &axis, err))
+        return false;
+    for (int64_t d = 0; d < n; d++) {
+        if (d == axis)
+            continue;
+        int index = rule_index_at(call, 'd', d, tensor->shape.dim[d]);
+        rule_unit(tensor, d, index);
+        rule_unit(element, d - (less && d > axis), index);
+    }
+    return true;
+}
+
+static bool taken_apart(RuleCall *call, Error *err)
+{
+    args_int(call, "keepdims", 1);
+    OpSpace *space = sequence_space(call, err);
+    return space && along(call, &space->operand[0], rule_output(space, 0), err);
+}
+
+static bool joined(RuleCall *call, Error *err)
+{
+    args_int(call, "new_axis", 0);
+    OpSpace *space = sequence_space(call, err);
+    if (space && space->operand[0].ignored)
+        return error_set(err, "its elements have no shape");
+    return space && along(call, rule_output(space, 0), &space->operand[0], err);
 }
 
 #define FAMILY "control"
@@ -155,8 +249,8 @@ static bool no_sequence(RuleCall *call, Error *err)
     GRADIENT("all: refused gradients pass a sequence only if its length and all positions are "    \
              "known before the run, and no branch or loop is left")
 
-#define LIST(name, sequence, min, max)                                                             \
-    OP(name, no_sequence, 0, min, max), SEQUENCE(sequence), .reads = OPERATOR_ANY, .kernel = name
+#define LIST(name, rule, sequence, min, max)                                                       \
+    OP(name, rule, 0, min, max), SEQUENCE(sequence), .reads = OPERATOR_ANY, .kernel = name
 
 const Operator operators_control[] = {
     {OP("If", branch, 0, 1, 3), GRADIENT("1 2: branch"), SEQUENCE(pass),
@@ -190,20 +284,20 @@ const Operator operators_control[] = {
               "the run and not too large"),
      EARLY, .reads = 1 << 1 | 1 << 2 | 1 << 4, OWN("axis count_axis reverse", ""),
      .kernel = "LoopStack", .examples = "5x4,-,-,3x6 axis=1 count_axis=1"},
-    {LIST("SequenceConstruct", construct, 0, OPERATOR_ANY), OF_SEQUENCE, ONNX("", "A+")},
-    {LIST("SequenceEmpty", empty, 0, 0), ONNX("dtype", "")},
-    {LIST("SequenceInsert", insert, 2, 3), OF_SEQUENCE, ONNX("", ". . .i")},
-    {LIST("SequenceErase", erase, 1, 2), OF_SEQUENCE, ONNX("", ". .i")},
-    {LIST("SequenceAt", at, 2, 2), OF_SEQUENCE, ONNX("", ". .i")},
-    {LIST("SequenceLength", length, 1, 1), ONNX("", "")},
-    {LIST("SequenceElement", element, 1, 1), OF_SEQUENCE, OWN("", "")},
-    {LIST("SequenceMap", map, 1, 2), OF_SEQUENCE, ONNX("body", "")},
-    {LIST("SplitToSequence", split, 1, 2), OF_SEQUENCE, ONNX("axis keepdims", ". .i")},
-    {LIST("ConcatFromSequence", concat, 1, 1), OF_SEQUENCE, ONNX("axis new_axis", "")},
-    {LIST("Optional", optional, 0, 1), GRADIENT("all: refused gradients do not pass optionals"),
-     ONNX("type", "")},
-    {LIST("OptionalHasElement", has_element, 0, 1), ONNX("", "")},
-    {LIST("OptionalGetElement", get_element, 1, 1),
+    {LIST("SequenceConstruct", elements, construct, 0, OPERATOR_ANY), OF_SEQUENCE, ONNX("", "A+")},
+    {LIST("SequenceEmpty", elements, empty, 0, 0), ONNX("dtype", "")},
+    {LIST("SequenceInsert", elements, insert, 2, 3), OF_SEQUENCE, ONNX("", ". . .i")},
+    {LIST("SequenceErase", elements, erase, 1, 2), OF_SEQUENCE, ONNX("", ". .i")},
+    {LIST("SequenceAt", elements, at, 2, 2), OF_SEQUENCE, ONNX("", ". .i")},
+    {LIST("SequenceLength", counted, length, 1, 1), ONNX("", "")},
+    {LIST("SequenceElement", elements, element, 1, 1), OF_SEQUENCE, OWN("", "")},
+    {LIST("SequenceMap", mapped, map, 1, 2), OF_SEQUENCE, ONNX("body", "")},
+    {LIST("SplitToSequence", taken_apart, split, 1, 2), OF_SEQUENCE, ONNX("axis keepdims", ". .i")},
+    {LIST("ConcatFromSequence", joined, concat, 1, 1), OF_SEQUENCE, ONNX("axis new_axis", "")},
+    {LIST("Optional", elements, optional, 0, 1),
+     GRADIENT("all: refused gradients do not pass optionals"), ONNX("type", "")},
+    {LIST("OptionalHasElement", counted, has_element, 0, 1), ONNX("", "")},
+    {LIST("OptionalGetElement", elements, get_element, 1, 1),
      GRADIENT("all: refused gradients do not pass optionals"), ONNX("", "")},
     {0},
 };

@@ -185,6 +185,25 @@ static bool find_parts(const KernelCall *call, int64_t size, DimSplit *parts, Er
     return true;
 }
 
+/* The rank's part of an element of that whole shape: sharded as the tensor is, whose dim `axis` is
+ * whole. keeps: elements have a dim for it. NULL: out of memory. */
+static Local *part_like(const Local *from, const Shape *shape, int64_t axis, bool keeps)
+{
+    Local *item = local_new_whole(from->dtype, &(Shape){0});
+    item->whole = item->shape = *shape;
+    for (int d = 0; d < shape->n_dims; d++) {
+        int e = d + (!keeps && d >= axis);
+        bool along = keeps && d == axis;
+        item->runs[d] =
+            along ? runs_whole(item->arena, shape->dim[d]) : runs_copy(item->arena, &from->runs[e]);
+        item->shape.dim[d] = along ? shape->dim[d] : from->shape.dim[e];
+    }
+    if (local_alloc(item))
+        return item;
+    local_free(item);
+    return NULL;
+}
+
 static bool split(const KernelCall *call, Error *err)
 {
     int64_t axis, stride[DIMS_MAX], start = 0;
@@ -194,6 +213,7 @@ static bool split(const KernelCall *call, Error *err)
     if (!from || from->sequence || from->nothing)
         return error_kind(err, ERROR_RUN, "input 0 is not a tensor");
     if (!kernel_axis(call, 0, from->shape.n_dims, &axis, err) ||
+        !kernel_whole(from, axis, axis + 1, err) ||
         !find_parts(call, from->shape.dim[axis], &parts, err))
         return false;
     make_sequence(call, from->dtype, &out);
@@ -203,15 +223,20 @@ static bool split(const KernelCall *call, Error *err)
         int64_t size = parts.each == 0 ? parts.sizes[i] : rest < parts.each ? rest : parts.each;
         Shape shape = {.n_dims = from->shape.n_dims - !parts.keeps};
         for (int64_t d = 0; d < shape.n_dims; d++)
-            shape.dim[d] = from->shape.dim[d + (!parts.keeps && d >= axis)];
+            shape.dim[d] = from->whole.dim[d + (!parts.keeps && d >= axis)];
         if (parts.keeps)
             shape.dim[axis] = size;
-        Local *item = local_new_whole(from->dtype, &shape);
-        Picks picks = picks_new(call->scratch, &shape);
-        for (int d = 0; d < picks.n_dims; d++)
-            picks_global(&picks, d, &item->runs[d], stride[d + (!parts.keeps && d >= axis)]);
+        Local *item = part_like(from, &shape, axis, parts.keeps);
+        if (!item)
+            return out_of_memory(err);
+        Picks picks = picks_new(call->scratch, &item->shape);
+        for (int d = 0; d < picks.n_dims; d++) {
+            int e = d + (!parts.keeps && d >= axis);
+            picks_match(&picks, d, &item->runs[d], e == axis ? start : 0, 1, &from->runs[e],
+                        stride[e]);
+        }
         Local part = *from;
-        part.data = local_at(from, start * stride[axis]);
+        part.data = local_at(from, parts.keeps ? 0 : start * stride[axis]);
         local_pick(item, &part, &picks);
         local_append(out, item);
         start += size;
@@ -258,11 +283,15 @@ static bool concat(const KernelCall *call, Error *err)
         return false;
     if (out && out->dtype != from->dtype)
         return error_kind(err, ERROR_RUN, "its elements are of another type than its output");
-    for (int64_t d = 0; d < rank; d++)
-        *(d < axis ? &n_outer : &n_inner) *= d == axis ? 1 : shape.dim[d];
+    if (out && !kernel_whole(out, axis, axis + 1, err))
+        return false;
+    for (int64_t d = 0; out && d < rank; d++)
+        *(d < axis ? &n_outer : &n_inner) *= d == axis ? 1 : out->shape.dim[d];
     for (int i = 0; out && i < from->items.n; i++) {
         const Local *item = from->items.at[i];
         int64_t size = stack ? 1 : item->whole.dim[axis], n = size * n_inner;
+        if (shape_elements(&item->shape) != n_outer * n)
+            return error_kind(err, ERROR_RUN, "its elements are sharded otherwise than its output");
         for (int64_t o = 0; o < n_outer && n > 0; o++)
             memcpy(local_at(out, (o * shape.dim[axis] + start) * n_inner), local_at(item, o * n),
                    (size_t)(n * element_bytes(out->dtype)));

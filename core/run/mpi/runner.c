@@ -153,14 +153,85 @@ static bool wait_for_group(const Team *team, const MpiStep *step, double *wait_u
     return ok;
 }
 
-static bool do_step(Rank *rank, const Instr *instr, Local *target, double *wait_us, Error *err)
+static bool do_step(Rank *rank, const Instr *instr, const Local *source, Local *target,
+                    double *wait_us, Error *err)
 {
     Own *own = rank->team->own;
     MpiStep **step = &own->step[instr - rank->team->program->instrs];
     if (!*step)
         *step = prepare(rank, instr, err);
     return *step && wait_for_group(rank->team, *step, wait_us, err) &&
-           mpi_step_do(&own->steps, *step, rank->slot[instr->from], target, err);
+           mpi_step_do(&own->steps, *step, source, target, err);
+}
+
+/* ---- steps of sequences ---- */
+
+/* What the source holds, local_length(), on all ranks of the step: those that have no part of it
+ * are told by the first that has one. */
+static bool tell_length(const Rank *rank, const Instr *instr, const Local *source, int64_t *n,
+                        Error *err)
+{
+    enum { LENGTH_TAG = 2 };
+    const Team *team = rank->team;
+    const Plan *plan = team->plan;
+    MPI_Comm comm = ((const Own *)team->own)->world->comm;
+    SubMesh makers = plan->decided->submeshes[team->program->slots[instr->from].devices];
+    SubMesh readers = plan->decided->submeshes[team->program->slots[instr->slot].devices];
+    if (!source)
+        return MPI_CALL(err, MPI_Recv, n, 1, MPI_INT64_T, (int)makers.first, LENGTH_TAG, comm,
+                        MPI_STATUS_IGNORE);
+    *n = local_length(source);
+    bool ok = true;
+    for (int64_t r = 0; ok && rank->position == makers.first && r < plan->mesh->n_devices; r++)
+        if (submesh_has(plan->mesh, readers, r) && !submesh_has(plan->mesh, makers, r))
+            ok = MPI_CALL(err, MPI_Send, n, 1, MPI_INT64_T, (int)r, LENGTH_TAG, comm);
+    return ok;
+}
+
+/* Fills the rank's part of a tensor in a list from an element of the source; NULL where the rank
+ * has no part of the one or the other. */
+static bool do_item(Rank *rank, const Instr *instr, const Local *source, Local **target,
+                    double *wait_us, Error *err)
+{
+    const Plan *plan = rank->team->plan;
+    int32_t tensor = rank->team->program->slots[instr->slot].tensor;
+    *target = NULL;
+    if (rank_has(rank, instr->slot)) {
+        *target = local_new_empty(
+            (Dtype)plan->inferred->dtype[tensor], program_shape(plan->inferred, tensor),
+            shardings_at(plan->shardings, instr->step->to), plan->mesh, rank->position);
+        if (!local_alloc(*target))
+            return error_kind(err, ERROR_RUN, "out of memory");
+    }
+    return do_step(rank, instr, source, *target, wait_us, err);
+}
+
+/* A step of a sequence, element by element, or of what an optional holds. */
+static bool do_list(Rank *rank, const Instr *instr, double *wait_us, Error *err)
+{
+    const Local *source = rank_has(rank, instr->from) ? rank->slot[instr->from] : NULL;
+    int32_t tensor = rank->team->program->slots[instr->slot].tensor;
+    Dtype dtype = (Dtype)rank->team->plan->inferred->dtype[tensor];
+    bool reads = rank_has(rank, instr->slot), ok = true;
+    int64_t n;
+    Local *made = NULL;
+    if (!tell_length(rank, instr, source, &n, err))
+        return false;
+    if (n == LIST_TENSOR)
+        ok = do_item(rank, instr, source, &made, wait_us, err);
+    else if (reads)
+        made = n == LIST_NOTHING ? local_new_nothing(dtype) : local_new_sequence(dtype);
+    for (int64_t i = 0; ok && i < n; i++) {
+        Local *item;
+        ok = do_item(rank, instr, source ? source->items.at[i] : NULL, &item, wait_us, err);
+        if (item)
+            local_append(made, item);
+    }
+    if (made && ok)
+        rank_put(rank, instr->slot, made);
+    else
+        local_free(made);
+    return ok;
 }
 
 static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
@@ -172,13 +243,16 @@ static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
         return host_step(rank, instr, wait_us);
     if (!reads && !rank_has(rank, instr->from))
         return true;
-    Local *target = reads ? host_make_slot(rank, instr->slot) : NULL;
-    if (reads && !target)
+    bool list = inferred_is_list(rank->team->plan->inferred,
+                                 rank->team->program->slots[instr->slot].tensor);
+    Local *target = reads && !list ? host_make_slot(rank, instr->slot) : NULL;
+    if (reads && !list && !target)
         return false;
     Error inner = {0};
     atomic_store(state, RANK_WAITING);
     watch_note(&own->watch);
-    bool ok = do_step(rank, instr, target, wait_us, &inner);
+    bool ok = list ? do_list(rank, instr, wait_us, &inner)
+                   : do_step(rank, instr, rank->slot[instr->from], target, wait_us, &inner);
     atomic_store(state, RANK_WORKING);
     return ok || rank_step_failed(rank, instr, &inner);
 }

@@ -378,6 +378,75 @@ static bool join_replicas(Joiner *joiner, int32_t slot, Joined *out, Error *err)
            join_items(joiner, slot, item, out->whole, err);
 }
 
+/* ---- sequences and optionals with a sharding ---- */
+
+enum { LIST_ABSENT = -3 }; /* a rank has no value, as of a branch that was not taken */
+
+/* The whole of what a rank holds n of: zeros, to which the parts are added. */
+static Local *new_list(Dtype dtype, const Shape *shape, int64_t n)
+{
+    if (n == LIST_TENSOR)
+        return local_new_whole(dtype, shape);
+    Local *list = n == LIST_NOTHING ? local_new_nothing(dtype) : local_new_sequence(dtype);
+    for (int64_t i = 0; i < n; i++)
+        local_append(list, local_new_whole(dtype, shape));
+    return list;
+}
+
+/* Adds the part that the rank at `position` has of one element; part NULL: it comes from the
+ * process of that rank. */
+static bool add_item(const Joiner *joiner, int32_t slot, int64_t position, const Local *part,
+                     Local *whole, Error *err)
+{
+    const Team *team = joiner->team;
+    World *world = team->world;
+    int process = (int)(position / team->n_local);
+    Local *received = part ? NULL
+                           : local_new(whole->dtype, &whole->whole, sharding_of(team, slot),
+                                       team->plan->mesh, position);
+    part = part ? part : received;
+    bool ok = world->n == 1 || world->share(world, part->data, local_bytes(part), process, err);
+    Joining joining = {.joined = &(Joined){.whole = whole}};
+    if (ok)
+        add_part(&joining, part);
+    local_free(received);
+    return ok;
+}
+
+/* Joins the parts of each element; in every process, also in one whose ranks have none. */
+static bool join_list(Joiner *joiner, int32_t slot, Joined *out, Error *err)
+{
+    const Team *team = joiner->team;
+    const Inferred *inferred = team->plan->inferred;
+    const ProgramSlot *at = &team->program->slots[slot];
+    SubMesh sub = team->plan->decided->submeshes[at->devices];
+    *out = (Joined){.n_addends = 1};
+    for (int64_t p = 0; p < team->n_ranks; p++) {
+        int process = (int)(p / team->n_local);
+        const Local *held =
+            process == team->world->me ? joiner->posted[p - team->first_rank] : NULL;
+        int64_t n = held ? local_length(held) : LIST_ABSENT;
+        if (!submesh_has(team->plan->mesh, sub, p))
+            continue;
+        if (team->world->n > 1 && !team->world->share(team->world, &n, sizeof n, process, err))
+            return false;
+        if (n == LIST_ABSENT)
+            continue;
+        if (!out->whole)
+            out->whole = new_list((Dtype)inferred->dtype[at->tensor],
+                                  program_shape(inferred, at->tensor), n);
+        if (local_length(out->whole) != n)
+            return error_kind(err, ERROR_RUN, "ranks have sequences of several lengths");
+        bool ok = n != LIST_TENSOR || add_item(joiner, slot, p, held, out->whole, err);
+        for (int64_t i = 0; ok && i < n; i++)
+            ok = add_item(joiner, slot, p, held ? held->items.at[i] : NULL, out->whole->items.at[i],
+                          err);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
 /* What this rank has of the slot, for the rank that joins. */
 static bool post(Rank *rank, int32_t slot, const Joiner *joiner)
 {
@@ -395,8 +464,11 @@ bool slot_join_replica(Rank *rank, int32_t slot, int64_t replica, Joiner *joiner
         return false;
     if (!rank_leads(rank))
         return rank_meet(rank);
-    bool joined = sharding ? join_parts(joiner, slot, sharding, replica, out, &err)
-                           : join_replicas(joiner, slot, out, &err);
+    bool list =
+        inferred_is_list(rank->team->plan->inferred, rank->team->program->slots[slot].tensor);
+    bool joined = sharding && list ? join_list(joiner, slot, out, &err)
+                  : sharding       ? join_parts(joiner, slot, sharding, replica, out, &err)
+                                   : join_replicas(joiner, slot, out, &err);
     if (joined ? rank_meet(rank) : rank_failed(rank, &err))
         return true;
     local_free(out->whole);

@@ -114,7 +114,7 @@ static bool share(Reference *reference, int32_t op, bool ok, Error *err)
         return false;
     for (int i = 0; ok && i < inferred->graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(inferred->graph, op)[i];
-        if (tensor < 0 || !inferred_shape(inferred, tensor))
+        if (tensor < 0 || !inferred_tensor_shape(inferred, tensor))
             continue;
         if (!reference->value[tensor])
             reference->value[tensor] =
@@ -130,7 +130,7 @@ static bool has_late_output(const Inferred *inferred, int32_t op)
 {
     for (int i = 0; i < inferred->graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(inferred->graph, op)[i];
-        if (tensor >= 0 && !inferred_shape(inferred, tensor))
+        if (tensor >= 0 && !inferred_tensor_shape(inferred, tensor))
             return true;
     }
     return false;
