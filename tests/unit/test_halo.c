@@ -315,6 +315,12 @@ static TrainRow train_rows[] = {
      "n <- Relu m; u <- ConvTranspose n f32[16,8,2,2]! strides=[2,2]; c <- Concat u d axis=1; "
      "e <- Conv c f32[8,16,3,3]! pads=[1,1,1,1]; z <- Conv e f32[4,8,1,1]!" LOSS,
      "a=2,b=2", "x 1,8,32/a,16/b", NULL, NULL, NULL},
+    {"a ViT",
+     "x <- Conv f32[1,3,32,16] f32[8,3,4,4]! strides=[4,4]; r <- Reshape x i64[3]{1,8,32}; "
+     "t <- Transpose r perm=[0,2,1]; q <- MatMul t f32[8,8]!; k <- MatMul t f32[8,8]!; "
+     "u <- Transpose k perm=[0,2,1]; s <- MatMul q u; p <- Softmax s axis=2; o <- MatMul p t; "
+     "z <- MatMul o f32[8,4]!" LOSS,
+     "a=2,b=2", "x 1,8,8/a,4/b", NULL, NULL, NULL},
     {"windows that overlap nowhere, stored otherwise",
      "x <- Mul f32[2,1,4,11] f32[2,1,4,11]!; y <- Conv x f32[5,1,2,3]! strides=[3,2] "
      "dilations=[2,1] pads=[1,1,1,2]; z <- Mul y y" LOSS,
