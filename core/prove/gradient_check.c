@@ -72,8 +72,9 @@ static void move_into(Local *local, double low, double high)
 static bool draw(GradientCheck *check, Error *err)
 {
     static const double ranges[][2] = {{-2, 2}, {-0.9, 0.9}, {0.1, 0.9}, {1.1, 3}};
+    const Graph *graph = check->inferred->graph;
     Simulated drawn;
-    int n = check->inferred->graph->n_tensors;
+    int n = graph->n_tensors;
     bool ok = simulated_open(check->arena, check->inferred, 0, inferred_space(check->inferred, 0),
                              check->seed, NULL, &drawn, err);
     for (int t = 0; ok && t < n; t++)
@@ -81,8 +82,10 @@ static bool draw(GradientCheck *check, Error *err)
     Local **first = drawn.value;
     for (size_t r = 1; ok && r < sizeof ranges / sizeof *ranges && !outputs_are_finite(check);
          r++) {
-        for (int i = 0; i < check->wanted.n; i++) {
-            int32_t t = check->wanted.at[i];
+        for (int i = 0; i < graph->ops[0].n_inputs; i++) {
+            int32_t t = op_inputs(graph, 0)[i];
+            if (t < 0 || !first[t] || !dtype_is_float(first[t]->dtype))
+                continue;
             local_free(check->value[t]);
             check->value[t] = local_copy(first[t]);
             move_into(check->value[t], ranges[r][0], ranges[r][1]);

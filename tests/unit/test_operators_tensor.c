@@ -177,6 +177,11 @@ static RuleCase matrices[] = {
      "d0 d1 4 4 -> d0 d1 8 8 | f32[2,3,8,8]", 0},
     {"unfold", "y <- Unfold f32[2,3,8,8] kernel_size=[3,3] stride=2 padding=1",
      "d0 d1 8 8 -> d0 (d1 k^) 16 | f32[2,27,16]", 0},
+    {"windows", "y <- Windows f32[2,9,4] axis=1 size=3 step=2",
+     "d0 {2*o+k} d2 -> d0 o d2 k | f32[2,4,4,3]", 0},
+    {"windows that tile", "y <- Windows i64[8] size=4 step=4", "(o k) -> o k | i64[2,4]", 0},
+    {"windows too long", "y <- Windows f32[4,6] axis=0 size=3 dilation=2",
+     "no window of 3 elements fits dim 0 of its input 0", 0},
     {"boxes", "y <- RoiAlignBoxes f32[2,4,16,16] f32[6,4] i32[2] pooled_height=3 pooled_width=5",
      "2 d1 16 16, 6 4, 2 -> 6 d1 3 5 | f32[6,4,3,5]", 0},
 };

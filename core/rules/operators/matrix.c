@@ -7,10 +7,12 @@
  *     FftN              d0 8 16 -> d0 8 16              axes 1 and 2
  *     UpsampleTo        d0 d1 4 4 -> d0 d1 8 8
  *     Unfold            d0 d1 8 8 -> d0 (d1 9) 36       kernels of 9, at 36 places
+ *     Windows           d0 {2*o+k} d2 -> d0 o d2 k      axis 1
  *
  * Leading dims are a batch; a matrix is factored as a whole.
  */
 #include "core/rules/operators/dims.h"
+#include "core/rules/window.h"
 
 #include <inttypes.h>
 
@@ -286,6 +288,49 @@ static bool unfold(RuleCall *call, Error *err)
     return true;
 }
 
+/* Windows of `size` elements, `dilation` apart, that begin every `step` places along the axis,
+ * whose dim becomes that of the windows; their elements are a new last dim. */
+static bool windows(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axis;
+    if (!args_rank(call, 0, 1, DIMS_MAX - 1, err) ||
+        !args_axis(args_int(call, "axis", -1), from->n_dims, &axis, err))
+        return false;
+    WindowDim dim = {.size = from->dim[axis],
+                     .kernel = args_int(call, "size", 1),
+                     .stride = args_int(call, "step", 1),
+                     .dilation = args_int(call, "dilation", 1)};
+    if (dim.kernel < 1 || dim.stride < 1 || dim.dilation < 1 || dim.dilation > INT32_MAX ||
+        dim.kernel > INT32_MAX || dim.stride > INT32_MAX ||
+        (dim.kernel - 1) * dim.dilation >= dim.size)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "no window of %" PRId64 " elements fits dim %d of its input 0",
+                          dim.kernel, axis);
+    dim.out = (dim.size - 1 - (dim.kernel - 1) * dim.dilation) / dim.stride + 1;
+    int last = (int)from->n_dims;
+    dims_answer(call, from, call->dtype[0]);
+    call->out_shape[0].n_dims = last + 1;
+    call->out_shape[0].dim[axis] = dim.out;
+    call->out_shape[0].dim[last] = dim.kernel;
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < last; d++) {
+        if (d == axis)
+            continue;
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    if (!space)
+        return false;
+    int place = rule_index(space, "o", dim.out, ROLE_MAP, REDUCE_NONE);
+    int element = rule_index(space, "k", dim.kernel, ROLE_MAP, REDUCE_NONE);
+    window_row(&dim, place, element, &space->operand[0].projection.row[axis]);
+    rule_unit(rule_output(space, 0), axis, place);
+    rule_unit(rule_output(space, 0), last, element);
+    return true;
+}
+
 /* Boxes [r, 4], each of any image of the batch -> [r, C, height, width]. */
 static bool align_boxes(RuleCall *call, Error *err)
 {
@@ -343,6 +388,10 @@ const Operator operators_matrix[] = {
      TORCH("im2col unfold"),
      PADDLE(
          "unfold(kernel_sizes=kernel_size, strides=stride, paddings=padding, dilations=dilation)")},
+    {OP("Windows", windows, 0, 1, 1), GRADIENT("0: move"), OWN("axis dilation size step", ""),
+     .kernel = "Windows",
+     .examples = "5x9x4 axis=1 size=3 step=2; 5x8 axis=1 size=4 step=4; 12x5 axis=0 size=3; "
+                 "3x9 size=2 dilation=3"},
     {OP("RoiAlignBoxes", align_boxes, 64, 2, 3),
      OWN("aligned pooled_height pooled_width sampling_ratio spatial_scale", ".f .f .i"),
      .examples = "3x5x7x6,8x4,3:i32 pooled_height=2 pooled_width=4", PADDLE("roi_align")},

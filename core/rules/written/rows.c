@@ -285,10 +285,7 @@ static const WrittenRow rows[] = {
      "x -> y: [!@signal_ndim|1=1] refuse a signal of more than one dim; "
      "m = Slice x [x.-2-2] [0] [-2] [-1]; m = Mul m (1.0 -1.0); c = Concat{axis=-2} x m; "
      "c = DFT{inverse=1} c; c = Slice c [0] [1] [-1]; y = Squeeze c [-1]"},
-    {"com.microsoft::UnfoldTensor",
-     "x -> y: [!@dim|-1=-1 !x.n=@dim+1] refuse another dim than the last; "
-     "a = Range 0 #x.-1-@size+1 #@step|1; a = Unsqueeze a [1]; b = Range 0 #@size 1; "
-     "b = Unsqueeze b [0]; a = Add a b; y = Gather{axis=-1} x a"},
+    {"com.microsoft::UnfoldTensor", "x -> y: y = Windows{axis=@dim|-1 size=@size step=@step|1} x"},
     {"com.microsoft::CropAndResize",
      "x rois batch size -> y: [@mode=nearest] refuse the nearest element; "
      "c = Gather{axis=0} x batch; h w = Split{axis=0 num_outputs=2} size; y1 x1 y2 x2 = "

@@ -200,5 +200,7 @@ bool is_pointwise(const KernelCall *call);
 /* The expression of a gradient op `local`, of d, a, b, c, p and q; NULL if there is none. */
 const char *derivative_text(const KernelCall *call);
 extern const char derivative_functions[]; /* that these expressions call */
+/* Those of special.h, if the expression (NULL: none) calls one, else "". */
+const char *special_functions(const char *expression);
 
 #endif

@@ -317,7 +317,8 @@ static bool sum_points(DeviceBuild *build, const KernelCall *call, const Points 
         if (!slope)
             return false;
         element_params_of(call, program_space(call->inferred, call->op)->gradient->of, fold.param);
-        fold.functions = arena_printf(build->arena, "%s%s", derivative_functions, slope);
+        fold.functions = arena_printf(build->arena, "%s%s%s", special_functions(slope),
+                                      derivative_functions, slope);
         fold.of = "slope(X_d, X_a, X_b, X_c, p, q)";
     }
     build_fold(build, &fold);

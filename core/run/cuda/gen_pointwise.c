@@ -45,6 +45,12 @@ static const PointRow derivatives[] = {
 #define TEXT_OF(...) #__VA_ARGS__
 const char derivative_functions[] = TEXT(DERIVATIVE_FUNCTIONS(DEVICE)) "\n";
 
+const char *special_functions(const char *expression)
+{
+    static const char text[] = TEXT(SPECIAL_FUNCTIONS(DEVICE)) "\n";
+    return expression && strstr(expression, "special_") ? text : "";
+}
+
 bool is_derivative(const PointRow *row)
 {
     return row >= derivatives && row < derivatives + sizeof derivatives / sizeof *derivatives;

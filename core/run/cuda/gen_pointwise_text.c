@@ -188,8 +188,13 @@ void put_chain(const Chain *chain, KernelText *k)
     buf_printf(text, "enum { V = %d };\n", chain->vector);
     put_vector_types(chain, text);
     bool differentiates = false;
-    for (int s = 0; s < chain->n_steps; s++)
-        differentiates |= is_derivative(chain->step[s].row);
+    const char *special = "";
+    for (int s = 0; s < chain->n_steps; s++) {
+        const PointRow *row = chain->step[s].row;
+        differentiates |= is_derivative(row);
+        special = *special ? special : special_functions(row->of_floats);
+    }
+    buf_puts(text, special);
     if (differentiates)
         buf_puts(text, derivative_functions);
     put_functions(chain, text);

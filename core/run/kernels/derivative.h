@@ -34,21 +34,6 @@ const Local *part_like(const KernelCall *call, const Local *from, const Local *l
         double t = tanh(fmax(x, 0) + log1p(exp(-fabs(x))));                                        \
         return t + x * (1 - t * t) / (1 + exp(-x));                                                \
     }                                                                                              \
-    INLINE double slope_of_lgamma(double x)                                                        \
-    {                                                                                              \
-        double sum = 0, y = x < 0.5 ? 1 - x : x;                                                   \
-        while (y < 8) {                                                                            \
-            sum -= 1 / y;                                                                          \
-            y += 1;                                                                                \
-        }                                                                                          \
-        double z = 1 / (y * y);                                                                    \
-        sum += log(y) - 0.5 / y -                                                                  \
-               z * (1. / 12 -                                                                      \
-                    z * (1. / 120 -                                                                \
-                         z * (1. / 252 -                                                           \
-                              z * (1. / 240 - z * (1. / 132 - z * (691. / 32760 - z / 12))))));    \
-        return x < 0.5 ? sum - 3.141592653589793 / tan(3.141592653589793 * x) : sum;               \
-    }                                                                                              \
     INLINE double slope_of_gelu(double x)                                                          \
     {                                                                                              \
         return (1 + erf(x * 0.7071067811865476)) / 2 + x * exp(-x * x / 2) * 0.3989422804014327;   \
@@ -102,7 +87,17 @@ const Local *part_like(const KernelCall *call, const Local *from, const Local *l
     D(ERFINV, "Erfinv", 0, d * 0.8862269254527580 * exp(a * a))                                    \
     D(EXPM1, "Expm1", 0, d *(a + 1))                                                               \
     D(LOG1P, "Log1p", 0, d / (1 + a))                                                              \
-    D(LGAMMA, "Lgamma", 0, d *slope_of_lgamma(a))                                                  \
+    D(LGAMMA, "Lgamma", 0, d *special_digamma(a))                                                  \
+    D(DIGAMMA, "Digamma", 0, d *special_zeta(2, a))                                                \
+    D(ZETA, "Zeta", 1, -d *a *special_zeta(a + 1, b))                                              \
+    D(BESSEL_I0, "BesselI0", 0, d *special_bessel_i(1, a))                                         \
+    D(BESSEL_I0E, "BesselI0e", 0, d *(special_bessel_ie(1, a) - ((a > 0) - (a < 0)) * b))          \
+    D(BESSEL_I1, "BesselI1", 0, d *(special_bessel_i(0, a) - (a == 0 ? 0.5 : b / a)))              \
+    D(BESSEL_I1E, "BesselI1e", 0,                                                                  \
+      d *(special_bessel_ie(0, a) - (a == 0 ? 0.5 : b * ((a > 0) - (a < 0) + 1 / a))))             \
+    D(ERFCX, "Erfcx", 0, d *(2 * a * b - 1.1283791670955126))                                      \
+    D(GAMMA_P, "GammaP", 1, d *exp((a - 1) * log(b) - b - lgamma(a)))                              \
+    D(GAMMA_Q, "GammaQ", 1, -d *exp((a - 1) * log(b) - b - lgamma(a)))                             \
     D(CBRT, "Cbrt", 0, d / (3 * a * a))                                                            \
     D(RSQRT, "Rsqrt", 0, -d *a *a *a / 2)                                                          \
     D(ATAN2_0, "Atan2", 0, d *b / (a * a + b * b))                                                 \

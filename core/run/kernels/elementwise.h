@@ -8,6 +8,7 @@
 #define CORE_RUN_KERNELS_ELEMENTWISE_H
 
 #include "core/run/kernel.h"
+#include "core/run/kernels/special.h"
 
 #include <math.h>
 
@@ -45,6 +46,20 @@
         if (!right)                                                                                \
             return WRAP(x, <<, y);                                                                 \
         return x < 0 ? ~(~x >> y) : x >> y;                                                        \
+    }                                                                                              \
+    INLINE int64_t int_gcd(int64_t x, int64_t y)                                                   \
+    {                                                                                              \
+        while (y != 0) {                                                                           \
+            int64_t rest = y == -1 ? 0 : x % y;                                                    \
+            x = y;                                                                                 \
+            y = rest;                                                                              \
+        }                                                                                          \
+        return x < 0 ? WRAP(0, -, x) : x;                                                          \
+    }                                                                                              \
+    INLINE int64_t int_lcm(int64_t x, int64_t y)                                                   \
+    {                                                                                              \
+        int64_t by = int_gcd(x, y), z = by == 0 ? 0 : WRAP(x / by, *, y);                          \
+        return z < 0 ? WRAP(0, -, z) : z;                                                          \
     }
 
 #define CLIPPED (x < y ? (y > z ? z : y) : x > z ? z : x)
@@ -131,6 +146,18 @@
     FF(IS_FINITE, EXACT, "IsFinite", 1, isfinite(x) != 0)                                          \
     BB(NOT_EQUAL, EXACT, "NotEqual", 2, x != y, x != y)                                            \
     II(SHIFT_RIGHT, "ShiftRight", 2, int_shift(x, y, 1))                                           \
+    II(GCD, "Gcd", 2, int_gcd(x, y))                                                               \
+    II(LCM, "Lcm", 2, int_lcm(x, y))                                                               \
+    FF(NEXT_AFTER, EXACT, "NextAfter", 2, nextafter(x, y))                                         \
+    FF(DIGAMMA, ULPS, "Digamma", 1, special_digamma(x))                                            \
+    FF(ZETA, ULPS, "Zeta", 2, special_zeta(x, y))                                                  \
+    FF(BESSEL_I0, ULPS, "BesselI0", 1, special_bessel_i(0, x))                                     \
+    FF(BESSEL_I0E, ULPS, "BesselI0e", 1, special_bessel_ie(0, x))                                  \
+    FF(BESSEL_I1, ULPS, "BesselI1", 1, special_bessel_i(1, x))                                     \
+    FF(BESSEL_I1E, ULPS, "BesselI1e", 1, special_bessel_ie(1, x))                                  \
+    FF(ERFCX, ULPS, "Erfcx", 1, special_erfcx(x))                                                  \
+    FF(GAMMA_P, ULPS, "GammaP", 2, special_gamma_part(x, y, 0))                                    \
+    FF(GAMMA_Q, ULPS, "GammaQ", 2, special_gamma_part(x, y, 1))                                    \
     FF(SINH, ULPS, "Sinh", 1, sinh(x))                                                             \
     FF(COSH, ULPS, "Cosh", 1, cosh(x))                                                             \
     FF(ASINH, ULPS, "Asinh", 1, asinh(x))                                                          \

@@ -289,10 +289,48 @@ static bool roll(const KernelCall *call, Error *err)
     return true;
 }
 
+/* Element k of every window at once, for one k after the other: along a dim in several runs places
+ * do not add up. */
+static bool windows(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !check_type(call->input[0], call->output[0], err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    RuleCall rule = kernel_rule_call(call);
+    int axis, last = (int)in->shape.n_dims;
+    int64_t step = args_int(&rule, "step", 1), dilation = args_int(&rule, "dilation", 1);
+    int64_t stride[DIMS_MAX], n_found = 0;
+    if (out->shape.n_dims != last + 1 || !args_axis(args_int(&rule, "axis", -1), last, &axis, err))
+        return error_kind(err, ERROR_RUN, "the output has not one dim more than the input");
+    row_major_strides(&in->shape, stride);
+    Picks picks = picks_new(call->scratch, &out->shape);
+    for (int d = 0; d < last; d++)
+        if (d != axis)
+            picks_match(&picks, d, &out->runs[d], 0, 1, &in->runs[d], stride[d]);
+    const int64_t *element = kernel_globals(call->scratch, &out->runs[last]);
+    for (int64_t k = 0; k < out->shape.dim[last]; k++) {
+        for (int64_t i = 0; i < out->shape.dim[last]; i++)
+            picks.from[last][i] = i == k ? 0 : PICK_NONE;
+        picks_match(&picks, axis, &out->runs[axis], element[k] * dilation, step, &in->runs[axis],
+                    stride[axis]);
+        n_found += kernel_pick(call, out, in, &picks);
+    }
+    int64_t n_missing = shape_elements(&out->shape) - n_found;
+    return n_missing == 0 ||
+           error_kind(err, ERROR_RUN, "%" PRId64 " elements are on other ranks", n_missing);
+}
+
 const Kernel kernels_move[] = {
-    {"Transpose", transpose, NULL, 0, ROUNDING_EXACT}, {"Expand", expand, NULL, 1, ROUNDING_EXACT},
-    {"Slice", slice, NULL, 1, ROUNDING_EXACT},         {"Split", split, NULL, 1, ROUNDING_EXACT},
-    {"Concat", concat, NULL, 0, ROUNDING_EXACT},       {"Tile", tile, NULL, 1, ROUNDING_EXACT},
-    {"Trilu", trilu, NULL, 0, ROUNDING_EXACT},         {"Roll", roll, NULL, 0, ROUNDING_EXACT},
-    {"view", copy, NULL, 1, ROUNDING_EXACT},           {0},
+    {"Transpose", transpose, NULL, 0, ROUNDING_EXACT},
+    {"Expand", expand, NULL, 1, ROUNDING_EXACT},
+    {"Slice", slice, NULL, 1, ROUNDING_EXACT},
+    {"Split", split, NULL, 1, ROUNDING_EXACT},
+    {"Concat", concat, NULL, 0, ROUNDING_EXACT},
+    {"Tile", tile, NULL, 1, ROUNDING_EXACT},
+    {"Trilu", trilu, NULL, 0, ROUNDING_EXACT},
+    {"Roll", roll, NULL, 0, ROUNDING_EXACT},
+    {"Windows", windows, NULL, 0, ROUNDING_EXACT},
+    {"view", copy, NULL, 1, ROUNDING_EXACT},
+    {0},
 };

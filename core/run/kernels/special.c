@@ -1,0 +1,3 @@
+#include "core/run/kernels/special.h"
+
+SPECIAL_FUNCTIONS()
