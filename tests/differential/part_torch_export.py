@@ -4,8 +4,10 @@
 
 Each case is a call with its arguments positional, by name or left out. torch.export writes it to
 FOLDER/NAME.pt2, with one run beside it, NAME.io; `dimscope run --vectors` computes the same, and
-`dimscope check` finds no operator without a rule. A line for each case: "ok NAME", "not ok NAME: why".
+`dimscope check` finds no operator without a rule. Draws are made again with every op sharded in
+every way; of cases in TRAINED the gradients are torch's too, under every such sharding. A line for each case: "ok NAME", "not ok NAME: why".
 """
+import json
 import os
 import subprocess
 import sys
@@ -356,6 +358,304 @@ CASES = {
 }
 
 
+# windows, borders, blocks
+CASES |= {
+    "unfold": (lambda x: x.unfold(1, 3, 2), [f(2, 8, 3)]),
+    "unfold_tiles": (lambda x: x.unfold(-1, 4, 4), [f(2, 3, 8)]),
+    "unfold_first": (lambda x: x.unfold(0, 2, 1).unfold(1, 3, 3), [i(9, 4, 7)]),
+    "im2col": (lambda x: F.unfold(x, 3, padding=1, stride=2), [f(2, 3, 7, 6)]),
+    "im2col_dilation": (lambda x: F.unfold(x, (2, 3), dilation=(2, 1)), [f(3, 7, 6)]),
+    "col2im": (lambda x: F.fold(x, (6, 5), (2, 3), padding=1, stride=(2, 1)), [f(2, 18, 20)]),
+    "col2im_unbatched": (lambda x: F.fold(x, 4, 2, dilation=2), [f(8, 4)]),
+    "pixel_unshuffle": (lambda x: F.pixel_unshuffle(x, 2), [f(2, 3, 4, 6)]),
+    "pixel_unshuffle_3d": (lambda x: F.pixel_unshuffle(x, 3), [f(2, 6, 9)]),
+    "channel_shuffle": (lambda x: F.channel_shuffle(x, 3), [f(2, 6, 3, 2)]),
+    **{f"{name}_pad{n}d": (lambda x, name=name, n=n: getattr(aten, f"{name}_pad{n}d")(
+        x, [1, 2, 0, 1, 2, 0][:2 * n]), [f(2, 3, *[4, 5, 3][:n])])
+       for name in ("reflection", "replication") for n in (1, 2, 3)},
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, (3, 2), True), [f(2, 3, 7, 6)]),
+    "adaptive_max_pool2d_3": (lambda x: F.adaptive_max_pool2d(x, (7, 4)), [f(3, 7, 5)]),
+    "adaptive_max_pool3d": (lambda x: F.adaptive_max_pool3d(x, (2, 3, 2)), [f(1, 2, 5, 4, 3)]),
+    "adaptive_avg_pool3d": (lambda x: F.adaptive_avg_pool3d(x, (2, 3, 2)), [f(1, 2, 5, 4, 3)]),
+    "max_pool2d_places": (lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), [f(2, 3, 8, 7)]),
+    "max_pool3d_places": (lambda x: F.max_pool3d(x, 2, return_indices=True), [f(2, 2, 4, 6, 5)]),
+    "max_unpool2d": (lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+                     [f(2, 3, 6, 4)]),
+    "max_unpool3d": (lambda x: F.max_unpool3d(*F.max_pool3d(x, 2, return_indices=True), 2),
+                     [f(3, 4, 6, 4)]),
+}
+# diagonals, matrices, parts
+CASES |= {
+    "diagonal": (torch.diagonal, [f(4, 5)]),
+    "diagonal_offset": (lambda x: x.diagonal(1, -1, 0), [f(5, 2, 4)]),
+    "diagonal_below": (lambda x: x.diagonal(-2), [i(9, 4, 4)]),
+    "diagonal_none": (lambda x: x.diagonal(5), [f(4, 4)]),
+    "diag_line": (torch.diag, [f(4)]), "diag_line_up": (lambda x: torch.diag(x, 2), [i(9, 3)]),
+    "diag_matrix": (lambda x: torch.diag(x, -1), [f(4, 5)]),
+    "diag_embed": (torch.diag_embed, [f(2, 3)]),
+    "diag_embed_dims": (lambda x: torch.diag_embed(x, -2, 0, 2), [f(2, 3)]),
+    "diagonal_scatter": (torch.diagonal_scatter, [f(3, 4), f(3)]),
+    "diagonal_scatter_dims": (lambda x, y: torch.diagonal_scatter(x, y, -1, 2, 0),
+                              [f(5, 2, 4), f(2, 3)]),
+    "trace": (torch.trace, [f(4, 5)]), "trace_int": (torch.trace, [i(9, 4, 3)]),
+    "block_diag": (torch.block_diag, [f(2, 3), f(4), i(9, 3, 1), f()]),
+    "tril_indices": (lambda x: torch.tril_indices(3, 4, -1) + x, [i(9, 1)]),
+    "triu_indices": (lambda x: torch.triu_indices(3, 4, 1) + x, [i(9, 1)]),
+    **{f"rot90_{k}": (lambda x, k=k: torch.rot90(x, k, (0, -1)), [f(3, 2, 4)])
+       for k in (-1, 1, 2, 4)},
+    "cross": (torch.linalg.cross, [f(4, 3), f(4, 3)]),
+    "cross_dim": (lambda x, y: torch.linalg.cross(x, y, dim=0), [f(3, 4), f(3, 1)]),
+    "addbmm": (lambda x, y, z: torch.addbmm(x, y, z, beta=0.5, alpha=2),
+               [f(3, 5), f(2, 3, 4), f(2, 4, 5)]),
+    "inv": (torch.linalg.inv, [f(2, 3, 3) + 3 * torch.eye(3)]),
+    "inv_ex": (lambda x: torch.linalg.inv_ex(x), [f(2, 3, 3) + 3 * torch.eye(3)]),
+    "det": (torch.linalg.det, [f(2, 3, 3)]), "matrix_power": (lambda x: x.matrix_power(5), [f(3, 3)]),
+    "multi_dot": (lambda *x: torch.linalg.multi_dot(x), [f(2, 3), f(3, 4), f(4, 2)]),
+    "kron": (torch.kron, [f(2, 3), f(4, 2)]), "kron_ranks": (torch.kron, [f(2), f(3, 2)]),
+    "tensor_split": (lambda x: x.tensor_split(3, 1), [f(2, 7)]),
+    "tensor_split_at": (lambda x: x.tensor_split((1, 4), 0), [f(6, 2)]),
+    "hsplit": (lambda x: x.hsplit(2), [f(3, 4)]), "vsplit": (lambda x: x.vsplit((1,)), [f(3, 4)]),
+    "dsplit": (lambda x: x.dsplit(2), [f(1, 2, 4)]),
+    "unsafe_chunk": (lambda x: x.unsafe_chunk(2, -1), [f(3, 5)]),
+    "vstack": (lambda *x: torch.vstack(x), [f(3), f(2, 3)]),
+    "hstack": (lambda *x: torch.hstack(x), [f(3), i(9, 2)]),
+    "dstack": (lambda *x: torch.dstack(x), [f(2, 3), f(2, 3)]),
+    "column_stack": (lambda *x: torch.column_stack(x), [f(3), f(3, 2)]),
+    "atleast_3d": (torch.atleast_3d, [f(3, 2)]),
+    "atleast_2d": (lambda *x: torch.atleast_2d(x), [f(3), f()]),
+    "cartesian_prod": (torch.cartesian_prod, [i(9, 3), i(9, 2)]),
+    "moveaxis": (lambda x: x.moveaxis(0, -1), [f(2, 3, 4)]),
+    "pad_sequence": (lambda *x: torch.nn.utils.rnn.pad_sequence(x, True, 2.0), [f(3, 2), f(5, 2)]),
+    "pad_sequence_left": (lambda *x: torch.nn.utils.rnn.pad_sequence(x, padding_side="left"),
+                          [i(9, 3), i(9, 1)]),
+}
+# folds, order, searches
+CASES |= {
+    "std_mean": (lambda x: torch.std_mean(x, 1, keepdim=True), [f(3, 4)]),
+    "aminmax": (lambda x: torch.aminmax(x, dim=-1), [f(3, 4)]),
+    "aminmax_all": (torch.aminmax, [i(9, 3, 4)]),
+    "count_nonzero": (torch.count_nonzero, [i(3, 3, 4)]),
+    "count_nonzero_dim": (lambda x: torch.count_nonzero(x, (0, -1)), [f(3, 4, 2).relu()]),
+    "nansum": (lambda x: torch.nansum(torch.where(x > 0, x, float("nan")), -1), [f(3, 4)]),
+    "nanmean": (lambda x: torch.nanmean(torch.where(x > -1, x, float("nan")), 1, True), [f(3, 9)]),
+    "norm_p": (lambda x: torch.norm(x, 3, -1), [f(3, 4)]), "norm_all": (torch.norm, [f(3, 4)]),
+    "norm_0": (lambda x: torch.linalg.vector_norm(x, 0, 1), [f(3, 4).relu()]),
+    "norm_inf": (lambda x: torch.linalg.norm(x, float("-inf"), 1), [f(3, 4)]),
+    "norm_fro": (lambda x: torch.linalg.matrix_norm(x, keepdim=True), [f(2, 3, 4)]),
+    "norm_numpy": (torch.linalg.norm, [f(2, 3, 4)]),
+    "dist": (lambda x, y: torch.dist(x, y, 3), [f(3, 4), f(4)]),
+    "pdist": (F.pdist, [f(5, 3)]), "pdist_1": (lambda x: F.pdist(x, 1), [f(4, 3)]),
+    "renorm": (lambda x: torch.renorm(x, 2, 0, 1.5), [f(4, 5)]),
+    "cummax": (lambda x: torch.cummax(x, 1), [f(3, 6, 2)]),
+    "cummax_ties": (lambda x: torch.cummax(x, -1), [i(3, 3, 9)]),
+    "cummin": (lambda x: torch.cummin(x, 0), [i(5, 7, 2)]),
+    "logcumsumexp": (lambda x: torch.logcumsumexp(x, 1), [f(3, 6) * 20]),
+    "kthvalue": (lambda x: torch.kthvalue(x, 3), [f(4, 6)]),
+    "kthvalue_dim": (lambda x: torch.kthvalue(x, 2, 0, True), [f(5, 3)]),
+    "median": (torch.median, [f(3, 4)]), "median_odd": (torch.median, [i(9, 5)]),
+    "median_dim": (lambda x: torch.median(x, -1), [f(4, 6)]),
+    "median_nan": (lambda x: torch.median(torch.where(x > 0, x, float("nan"))), [f(3, 4)]),
+    "nanmedian": (lambda x: torch.nanmedian(torch.where(x > 0, x, float("nan"))), [f(3, 5)]),
+    "nanmedian_dim": (lambda x: torch.nanmedian(torch.where(x > 0, x, float("nan")), 1, True)[0],
+                      [f(3, 5)]),
+    "mode": (lambda x: torch.mode(x, 1)[0], [i(4, 5, 9)]),
+    "mode_dim": (lambda x: torch.mode(x, 0, True), [i(2, 7, 3)]), "msort": (torch.msort, [f(4, 3)]),
+    "bucketize": (torch.bucketize, [f(3, 4), torch.tensor([-1., 0., 0.5])]),
+    "bucketize_right": (lambda x, y: torch.bucketize(x, y, right=True, out_int32=True),
+                        [i(6, 3, 4), torch.tensor([1, 3, 4])]),
+    "searchsorted": (torch.searchsorted, [f(3, 6).sort()[0], f(3, 2)]),
+    "searchsorted_right": (lambda x, y: torch.searchsorted(x, y, side="right"),
+                           [torch.tensor([1, 3, 3, 7]), i(9, 2, 3)]),
+    "searchsorted_sorter": (lambda x, y, z: torch.searchsorted(x, y, sorter=z),
+                            [torch.tensor([3., 1., 2.]), f(4), torch.tensor([1, 2, 0])]),
+    "isin": (torch.isin, [i(9, 3, 4), i(9, 2, 2)]),
+    "isin_not": (lambda x, y: torch.isin(x, y, invert=True), [i(9, 5), i(9, 2)]),
+    "isin_scalar": (lambda x: torch.isin(x, 3), [i(5, 7)]),
+    "bincount": (lambda x: torch.bincount(x, minlength=9), [i(7, 12)]),
+    "bincount_weights": (lambda x, y: torch.bincount(x, y), [i(7, 12), f(12)]),
+    "unique_consecutive": (lambda x: torch.unique_consecutive(x, True, True), [i(2, 12)]),
+    "nonzero_numpy": (lambda x: torch.nonzero(x, as_tuple=True), [i(2, 4, 5)]),
+    "masked_scatter": (lambda x, m, y: x.masked_scatter(m, y), [f(3, 4), b(3, 4), f(20)]),
+    "masked_scatter_wide": (lambda x, m, y: x.masked_scatter(m, y), [f(3, 4), b(4), f(3, 4)]),
+}
+# special functions
+ODD = torch.tensor([0., -0., float("inf"), float("-inf"), float("nan"), 1.5, -2.])
+CASES |= {
+    **{"special_" + name: (getattr(torch.special, name), [f(5, 4) * 3]) for name in
+       "i0 i0e i1 i1e erfcx erf erfc expm1 entr ndtr log_ndtr sinc digamma".split()},
+    "special_i0e_far": (torch.special.i0e, [f(9) * 100]), "special_i1_far": (torch.special.i1, [f(9) * 30]),
+    "special_entr_odd": (torch.special.entr, [torch.tensor([0., -1., 2.])]),
+    "special_ndtri": (torch.special.ndtri, [torch.rand(9, generator=g)]),
+    "special_log_ndtr_far": (torch.special.log_ndtr, [f(9) * 10]),
+    "special_gammaln": (torch.special.gammaln, [pos(9)]), "special_log1p": (torch.special.log1p, [pos(9)]),
+    **{f"polygamma_{n}": (lambda x, n=n: torch.polygamma(n, x), [pos(9) * 2]) for n in (0, 1, 2, 4)},
+    "digamma_below": (torch.digamma, [f(9) * 3]),
+    "mvlgamma": (lambda x: torch.mvlgamma(x, 3), [pos(9) + 2]),
+    "igamma": (torch.igamma, [pos(30) * 4, pos(30) * 4]),
+    "igammac": (torch.igammac, [pos(30) * 4, pos(30) * 4]),
+    "zeta": (torch.special.zeta, [pos(9) + 1, pos(9)]),
+    "xlog1py": (torch.special.xlog1py, [f(9).relu(), pos(9)]),
+    "xlog1py_odd": (torch.special.xlog1py, [torch.tensor([0., 0., 1.]), torch.tensor([-1., 2., -1.])]),
+    "xlogy_zeros": (torch.xlogy, [f(9).relu(), pos(9)]),
+    "nextafter": (torch.nextafter, [f(9), f(9)]), "gcd": (torch.gcd, [i(40, 9) - 20, i(40, 9) - 20]),
+    "lcm": (torch.lcm, [i(40, 9) - 20, i(40, 9) - 20]),
+    "shift_right": (lambda x, y: x >> y, [i(99, 9) - 50, i(4, 9)]),
+    "shift_right_scalar": (lambda x: torch.bitwise_right_shift(x, 2), [i(99, 9) - 50]),
+    "logaddexp2": (torch.logaddexp2, [f(9), f(9) * 5]), "absolute": (torch.absolute, [f(4)]),
+    "nan_to_num": (torch.nan_to_num, [ODD]),
+    "nan_to_num_given": (lambda x: torch.nan_to_num(x, 1.0, 2.0, -3.0), [ODD]),
+    "signbit": (torch.signbit, [ODD[:4]]), "signbit_int": (torch.signbit, [i(9, 5) - 4]),
+    "isposinf": (torch.isposinf, [ODD]), "isneginf": (torch.isneginf, [ODD]),
+    "frexp": (torch.frexp, [torch.cat((f(9) * 30, torch.tensor([0., 1., 8., 0.125, 7.9999995])))]),
+    **{f"{name}_{n}": (lambda x, name=name, n=n: getattr(torch.special, name)(x, n), [f(9)])
+       for name in ("chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v "
+                    "chebyshev_polynomial_w shifted_chebyshev_polynomial_t hermite_polynomial_h "
+                    "hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p").split()
+       for n in (0, 1, 4)},
+    "shifted_chebyshev_w": (lambda x: torch.special.shifted_chebyshev_polynomial_w(x, 3), [f(9)]),
+}
+
+
+# matrices, losses and other names
+SQUARE = f(2, 3, 3) + 3 * torch.eye(3)
+CASES |= {
+    "solve": (torch.linalg.solve, [SQUARE, f(2, 3, 4)]),
+    "solve_line": (torch.linalg.solve, [SQUARE[0], f(3)]),
+    "solve_right": (lambda a, y: torch.linalg.solve(a, y, left=False), [SQUARE[0], f(2, 3)]),
+    "solve_triangular": (lambda a, y: torch.linalg.solve_triangular(a, y, upper=True),
+                         [SQUARE, f(2, 3, 4)]),
+    "solve_triangular_unit": (lambda a, y: torch.linalg.solve_triangular(
+        a, y, upper=False, left=False, unitriangular=True), [SQUARE[0], f(4, 3)]),
+    "triangular_solve": (lambda y, a: torch.triangular_solve(y, a, False, True), [f(3, 2), SQUARE[0]]),
+    "cholesky_inverse": (torch.cholesky_inverse, [SQUARE[0].tril()]),
+    "cholesky_solve": (lambda y, a: torch.cholesky_solve(y, a, upper=True), [f(3, 2), SQUARE[1].triu()]),
+    "matrix_exp": (torch.linalg.matrix_exp, [f(2, 3, 3)]),
+    "logdet": (torch.logdet, [SQUARE]), "slogdet": (torch.linalg.slogdet, [f(2, 3, 3)]),
+    "rnn_relu": (lambda x, h, *w: aten.rnn_relu.input(x, h, list(w), True, 1, 0.0, False, True, True),
+                 [f(2, 5, 4), f(2, 2, 3), *gates(1, 2)]),
+    "poisson_loss": (F.poisson_nll_loss, [f(4, 3), pos(4, 3)]),
+    "poisson_loss_full": (lambda x, y: F.poisson_nll_loss(x, y, False, True), [pos(9), pos(9) * 3]),
+    "cosine_loss": (lambda x, y, t: F.cosine_embedding_loss(x, y, t, 0.1), [f(4, 6), f(4, 6), i(2, 4) * 2 - 1]),
+    "multi_margin_loss": (F.multi_margin_loss, [f(4, 5), i(5, 4)]),
+    "multi_margin_loss_2": (lambda x, t, w: F.multi_margin_loss(x, t, 2, 0.5, w, reduction="none"),
+                            [f(4, 5), i(5, 4), pos(5)]),
+    "round_decimals": (lambda x: torch.round(x, decimals=2), [f(9) * 9]),
+    "round_tens": (lambda x: torch.round(x, decimals=-1), [f(9) * 90]),
+    "special_round": (torch.special.round, [f(9) * 9]),
+    "special_softmax": (lambda x: torch.special.softmax(x, 1), [f(3, 4)]),
+    "ravel": (torch.ravel, [f(2, 3)]), "fliplr": (torch.fliplr, [f(2, 3)]), "flipud": (torch.flipud, [f(3, 2)]),
+    "as_strided_scatter": (lambda x, y: torch.as_strided_scatter(x, y, (2, 2), (1, 2), 1), [f(3, 3), f(2, 2)]),
+    "index_reduce": (lambda x, k, s: x.index_reduce(0, k, s, "amax"), [f(3, 5), i(3, 4), f(4, 5)]),
+    "index_reduce_prod": (lambda x, k, s: x.index_reduce(1, k, s, "prod"), [f(3, 5), i(5, 4), f(3, 4)]),
+    "logspace": (lambda x: x * torch.logspace(-1, 2, 4), [f(4)]),
+    "logspace_base": (lambda x: x * torch.logspace(0, 3, 7, base=2.0), [f(7)]),
+    "item": (lambda x, y: x * y.item(), [f(3), f()]),
+    "adaptive_max_pool1d": (lambda x: F.adaptive_max_pool1d(x, 3), [f(2, 3, 7)]),
+}
+
+# draws: the numbers are not torch's, so each case says what is true of any of them
+def _mean(x, want, spread=0.05):
+    return (x.float().mean() - want).abs() < spread
+
+
+def _bounds(x, low, high):
+    return ((x >= low) & (x < high)).all()
+
+
+N = 40000
+DRAWS = {
+    "randn": (lambda x: (_mean(y := torch.randn(8, N // 8) + x, 0), _mean(y * y, 1)), [f(1) * 0]),
+    "rand": (lambda x: (_mean(y := torch.rand(8, N // 8) * x, 0.5), _bounds(y, 0, 1)), [f(1) * 0 + 1]),
+    "randn_like": (lambda x: (_mean(y := torch.randn_like(x), 0), _mean(y.abs(), 0.798)), [f(8, N // 8)]),
+    "rand_like": (lambda x: (_mean(y := torch.rand_like(x), 0.5), _bounds(y, 0, 1)), [f(8, N // 8)]),
+    "randint": (lambda x: (_mean(y := torch.randint(9, (N,)) + x, 4), _bounds(y, 0, 9)), [i(1, 1)]),
+    "randint_low": (lambda x: (_mean(y := torch.randint(-3, 4, (N,)) + x, 0), _bounds(y, -3, 4)), [i(1, 1)]),
+    "randint_like": (lambda x: (_mean(y := torch.randint_like(x, 2, 5), 3), _bounds(y, 2, 5)), [f(N)]),
+    "randperm": (lambda x: ((y := torch.randperm(50) + x).sort()[0] == torch.arange(50),
+                            (y == torch.arange(50)).all()), [i(1, 1)]),
+    "bernoulli": (lambda x: (_mean(y := torch.bernoulli(x), 0.5), (y * y == y).all()),
+                  [torch.rand(N, generator=g)]),
+    "bernoulli_p": (lambda x: (_mean(y := torch.bernoulli(x, 0.2), 0.2), (y * y == y).all()), [f(N)]),
+    "bernoulli_": (lambda x: _mean((x + 0).bernoulli_(0.7), 0.7), [f(N)]),
+    "multinomial": (lambda x: _mean(torch.multinomial(x, 1, True), 1.6, 0.2),
+                    [torch.tensor([[1., 2., 7.]]).expand(3000, 3)]),
+    "multinomial_once": (lambda x: torch.multinomial(x, 4).sort()[0], [pos(3, 4)]),
+    "multinomial_line": (lambda x: torch.multinomial(x, 2).sort()[0], [torch.tensor([0., 2., 0., 3.])]),
+    "normal": (lambda x: (_mean(y := torch.normal(x, 2.0), 3), _mean((y - 3) ** 2, 4, 0.2)), [f(N) * 0 + 3]),
+    "normal_std": (lambda x: _mean(torch.normal(1.0, x).abs(), 1, 0.1), [f(N) * 0 + 1e-6]),
+    "normal_": (lambda x: _mean((x + 0).normal_(2.0, 0.5), 2), [f(N)]),
+    "uniform_": (lambda x: (_mean(y := (x + 0).uniform_(-1, 3), 1), _bounds(y, -1, 3)), [f(N)]),
+    "exponential_": (lambda x: _mean((x + 0).exponential_(2.0), 0.5), [f(N)]),
+    "log_normal_": (lambda x: _mean((x + 0).log_normal_(1.0, 0.5).log(), 1), [f(N)]),
+    "cauchy_": (lambda x: _mean(((x + 0).cauchy_(2.0, 3.0) > 2.0), 0.5), [f(N)]),
+    "geometric_": (lambda x: _mean((x + 0).geometric_(0.25), 4, 0.2), [f(N)]),
+    "native_dropout": (lambda x: (_mean((y := aten.native_dropout.default(x, 0.25, True))[0], 1),
+                                  _mean(y[1], 0.75), (y[0] * 0.75 == y[1].float()).all()), [f(N) * 0 + 1]),
+    "native_dropout_off": (lambda x: aten.native_dropout.default(x, 0.25, False), [f(9)]),
+}
+CASES |= {"draw_" + name: case for name, case in DRAWS.items()}
+# gradients of layers, as a joint graph has them
+BOTH = [True, True, True]
+CASES |= {
+    **{f"convolution_backward_{name}": (lambda d, x, w, a=a: aten.convolution_backward.default(
+        d, x, w, [w.shape[1 if a[3] else 0] * (a[5] if a[3] else 1)], *a, BOTH), shapes)
+       for name, a, shapes in (
+           ("plain", ([1, 1], [0, 0], [1, 1], False, [0, 0], 1), [f(2, 4, 5, 4), f(2, 3, 7, 6), f(4, 3, 3, 3)]),
+           ("stride", ([2, 3], [1, 0], [1, 2], False, [0, 0], 1), [f(2, 4, 4, 1), f(2, 3, 8, 7), f(4, 3, 3, 3)]),
+           ("groups", ([2, 1], [1, 1], [1, 1], False, [0, 0], 2), [f(2, 4, 4, 6), f(2, 6, 8, 6), f(4, 3, 3, 3)]),
+           ("depthwise", ([1, 1], [1, 1], [1, 1], False, [0, 0], 6), [f(2, 6, 5, 5), f(2, 6, 5, 5), f(6, 1, 3, 3)]),
+           ("line", ([2], [1], [1], False, [0], 1), [f(2, 4, 5), f(2, 3, 9), f(4, 3, 3)]),
+           ("volume", ([1, 2, 1], [0, 0, 1], [1, 1, 1], False, [0, 0, 0], 1),
+            [f(1, 3, 3, 2, 4), f(1, 2, 4, 5, 4), f(3, 2, 2, 2, 3)]),
+           ("transposed", ([2, 2], [1, 1], [1, 1], True, [1, 0], 1), [f(2, 5, 8, 9), f(2, 3, 4, 5), f(3, 5, 3, 3)]),
+           ("transposed_groups", ([2, 2], [0, 0], [1, 1], True, [0, 0], 2),
+            [f(2, 4, 8, 8), f(2, 6, 4, 4), f(6, 2, 2, 2)]))},
+    "convolution_backward_some": (lambda d, x, w: aten.convolution_backward.default(
+        d, x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, False])[1],
+        [f(2, 4, 5, 5), f(2, 3, 5, 5), f(4, 3, 3, 3)]),
+    **{f"avg_pool2d_backward_{n}": (lambda d, x, a=a: aten.avg_pool2d_backward.default(d, x, *a), shapes)
+       for n, (a, shapes) in enumerate((
+           (([2, 2], [2, 2], [0, 0], False, True, None), [f(2, 3, 3, 4), f(2, 3, 6, 8)]),
+           (([3, 2], [2, 1], [1, 1], False, False, None), [f(2, 3, 4, 8), f(2, 3, 8, 7)]),
+           (([3, 3], [2, 2], [1, 1], True, True, None), [f(2, 3, 5, 5), f(2, 3, 8, 8)]),
+           (([2, 2], [], [0, 0], False, True, 3), [f(3, 3, 3), f(3, 7, 6)])))},
+    "adaptive_backward": (aten._adaptive_avg_pool2d_backward.default, [f(2, 3, 3, 2), f(2, 3, 7, 6)]),
+    "adaptive_backward_1": (aten._adaptive_avg_pool2d_backward.default, [f(2, 3, 1, 1), f(2, 3, 4, 6)]),
+    "max_pool2d_backward": (lambda d, x: aten.max_pool2d_with_indices_backward.default(
+        d, x, [3, 3], [2, 2], [1, 1], [1, 1], False,
+        aten.max_pool2d_with_indices.default(x, [3, 3], [2, 2], [1, 1])[1]), [f(2, 3, 4, 4), f(2, 3, 8, 7)]),
+    "group_norm_backward": (lambda d, x, m, r, w: aten.native_group_norm_backward.default(
+        d, x, m, r, w, 2, 6, 20, 3, BOTH), [f(2, 6, 4, 5), f(2, 6, 4, 5), f(2, 3), pos(2, 3), f(6)]),
+    "batch_norm_backward": (lambda d, x, w, m, r: aten.native_batch_norm_backward.default(
+        d, x, w, None, None, m, r, True, 1e-5, BOTH), [f(3, 4, 5), f(3, 4, 5), f(4), f(4), pos(4)]),
+    "batch_norm_backward_fixed": (lambda d, x, w, m, v: aten.native_batch_norm_backward.default(
+        d, x, w, m, v, None, None, False, 1e-5, BOTH), [f(3, 4, 5), f(3, 4, 5), f(4), f(4), pos(4)]),
+    "native_dropout_backward": (lambda d, m: aten.native_dropout_backward.default(d, m, 2.0), [f(3, 4), b(3, 4)]),
+    "mse_backward": (lambda d, x, y: aten.mse_loss_backward.default(d, x, y, 1), [f(), f(3, 4), f(3, 4)]),
+    "mse_backward_none": (lambda d, x, y: aten.mse_loss_backward.default(d, x, y, 0), [f(3), f(3), f(3)]),
+    "gelu_backward": (aten.gelu_backward.default, [f(9), f(9)]),
+    "gelu_backward_tanh": (lambda d, x: aten.gelu_backward.default(d, x, approximate="tanh"), [f(9), f(9)]),
+    "leaky_relu_backward": (lambda d, x: aten.leaky_relu_backward.default(d, x, 0.1, False), [f(9), f(9)]),
+    "hardtanh_backward": (lambda d, x: aten.hardtanh_backward.default(d, x, -1, 1), [f(9), f(9)]),
+    "hardsigmoid_backward": (aten.hardsigmoid_backward.default, [f(9), f(9) * 4]),
+    "hardswish_backward": (aten.hardswish_backward.default, [f(9), f(9) * 4]),
+    "softplus_backward": (lambda d, x: aten.softplus_backward.default(d, x, 2.0, 20.0), [f(9), f(9) * 9]),
+    "log_sigmoid_backward": (lambda d, x: aten.log_sigmoid_backward.default(d, x, x.exp()), [f(9), f(9)]),
+}
+
+# differentiated: gradients are compared with torch's, also with every op sharded in every way
+TRAINED = set("""
+unfold unfold_tiles im2col col2im pixel_unshuffle channel_shuffle reflection_pad2d replication_pad3d
+adaptive_max_pool2d_3 adaptive_avg_pool3d max_unpool2d diagonal_offset diag_line diag_matrix
+diag_embed_dims diagonal_scatter_dims trace block_diag rot90_1 cross addbmm inv det matrix_power kron
+multi_dot tensor_split hstack pad_sequence std_mean nansum norm_p norm_fro dist pdist renorm cummax
+logcumsumexp kthvalue median median_dim masked_scatter special_i0 special_i0e special_i1 special_i1e
+rnn_relu solve solve_triangular cholesky_solve matrix_exp logdet poisson_loss cosine_loss
+multi_margin_loss index_reduce special_erfcx special_ndtr special_log_ndtr digamma_below polygamma_1 mvlgamma xlog1py
+xlogy_zeros logaddexp2
+""".split())
+
+
 def _in_place_view(x):
     y = x * 2
     y.view(-1).add_(1)
@@ -420,10 +720,40 @@ def save(name, function, inputs, folder):
             np.save(os.path.join(data, f"{stem}_{at}.npy"), tensor.detach().resolve_conj().numpy())
 
 
+def save_gradients(name, function, inputs, folder):
+    """The gradients of inputs of floats, for a sum of outputs times random numbers."""
+    data = os.path.join(folder, name + ".grad")
+    os.makedirs(data, exist_ok=True)
+    signature = torch.export.load(os.path.join(folder, name + ".pt2")).graph_signature
+    leaves = [x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
+    out = function(*leaves)
+    out = [out] if isinstance(out, torch.Tensor) else list(out)
+    index = {"model": name + ".pt2", "inputs": [], "outputs": [], "grads": []}
+    loss = 0
+
+    def add(rows, key, label, file, tensor):
+        index[rows].append({"name": label, key: file + ".npy"})
+        np.save(os.path.join(data, file + ".npy"), tensor.detach().numpy())
+
+    for at, (label, tensor) in enumerate(zip(signature.user_outputs, out)):
+        if tensor.is_floating_point() and tensor.requires_grad:
+            weight = f(*tensor.shape)
+            loss = loss + (weight * tensor).sum()
+            add("outputs", "cotangent", label, f"cotangent_{at}", weight)
+    loss.backward()
+    for at, (label, x) in enumerate(zip(signature.user_inputs, leaves)):
+        add("inputs", "file", label, f"in_{at}", x)
+        if x.requires_grad:
+            add("grads", "file", label, f"grad_{at}", x.grad)
+    with open(os.path.join(data, "index.json"), "w", encoding="utf-8") as file:
+        json.dump(index, file)
+
+
 def main():
     dimscope, folder = sys.argv[1:3]
     only = sys.argv[3] if len(sys.argv) > 3 else ""
     failed = 0
+    drawn = {"draw_" + name for name in DRAWS}
     for name, (function, inputs) in CASES.items():
         if only not in name:
             continue
@@ -437,6 +767,14 @@ def main():
                               capture_output=True, text=True, check=False)
         found = subprocess.run([dimscope, "check", path + ".pt2", "-m", "x=2"],
                                capture_output=True, text=True, check=False)
+        if name in drawn and done.returncode == 0:  # the same numbers, however ops are sharded
+            done = subprocess.run([dimscope, "run", path + ".pt2", "--vectors", path + ".io", "-m",
+                                   "x=2", "--cuts", "all"], capture_output=True, text=True, check=False)
+        if name in TRAINED and done.returncode == 0:
+            save_gradients(name, function, inputs, folder)
+            done = subprocess.run([dimscope, "run", path + ".pt2", "--grad-vectors", path + ".grad",
+                                   "-m", "x=2", "--cuts", "all"], capture_output=True, text=True,
+                                  check=False)
         odd = [line for line in found.stdout.splitlines() + found.stderr.splitlines()
                if "[no-rule]" in line or "[declared-shape]" in line or "[rule-refused]" in line]
         ok = done.returncode == 0 and not odd

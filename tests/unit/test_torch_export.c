@@ -214,7 +214,7 @@ static void check_recipe(const TorchRow *row)
             n++;
         Str word = {s + i, n};
         bool attribute = s[i + n] == '=';
-        if (n > 0 && s[i] >= 'A' && s[i] <= 'Z')
+        if (n > 0 && s[i] >= 'A' && s[i] <= 'Z' && !is_argument(row, word))
             assert_true(is_ours(word));
         else if (n > 0 && !is_digit(s[i]) && !attribute && !is_argument(row, word) &&
                  !str_has_word(str_from(words), word))

@@ -252,11 +252,21 @@ static void make_sym_ite(Call *c)
     call_results(c, &out, 1);
 }
 
-/* A scalar's value: as an i64[1]. */
+static void make_sym_numel(Call *c)
+{
+    call_bind(c, "self");
+    ExportTerm out = emit1(c, "Size", call_tensor(c, "self"));
+    out = emit2(c, "Reshape", out, emit_ints(c->e, (int64_t[]){1}, 1));
+    out.rank = 1;
+    call_results(c, &out, 1);
+}
+
+/* A scalar's value: as an i64[1], of a float as one of its type. */
 static void make_item(Call *c)
 {
     call_bind(c, "self");
-    ExportTerm out = emit_cast(c, call_tensor(c, "self"), DT_I64);
+    ExportTerm x = call_tensor(c, "self");
+    ExportTerm out = dtype_is_float((Dtype)x.dtype) ? x : emit_cast(c, x, DT_I64);
     out = emit2(c, "Reshape", out, emit_ints(c->e, (int64_t[]){1}, 1));
     out.rank = 1;
     call_results(c, &out, 1);
@@ -284,6 +294,10 @@ static bool read_sizes(Call *c)
     Str op = c->op;
     if (str_eq(op, STR("sym_size")) && str_eq(c->overload, STR("int"))) {
         make_sym_size(c);
+        return true;
+    }
+    if (str_eq(op, STR("sym_numel")) || str_eq(op, STR("numel"))) {
+        make_sym_numel(c);
         return true;
     }
     if (str_eq(op, STR("item")) || str_eq(op, STR("_local_scalar_dense"))) {

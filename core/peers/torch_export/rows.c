@@ -1,8 +1,9 @@
 #include "core/peers/torch_export/rows.h"
 
-static const TorchRow *const tables[] = {rows_pointwise, rows_reduce, rows_shape,    rows_make,
-                                         rows_index,     rows_layer,  rows_backward, rows_recurrent,
-                                         rows_resample,  rows_complex};
+static const TorchRow *const tables[] = {
+    rows_pointwise, rows_reduce,    rows_shape,    rows_make,    rows_index,  rows_layer,
+    rows_backward,  rows_recurrent, rows_resample, rows_complex, rows_window, rows_matrix,
+    rows_order,     rows_special,   rows_join,     rows_random};
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
 const TorchRow *torch_row_at(int i)

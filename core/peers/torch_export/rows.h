@@ -54,6 +54,7 @@ int recipe_run(Call *c, const char *recipe, ExportTerm *out, int most);
 
 /* Tables, ended by a row without names. */
 extern const TorchRow rows_pointwise[], rows_reduce[], rows_shape[], rows_make[], rows_index[],
-    rows_layer[], rows_backward[], rows_recurrent[], rows_resample[], rows_complex[];
+    rows_layer[], rows_backward[], rows_recurrent[], rows_resample[], rows_complex[], rows_window[],
+    rows_matrix[], rows_order[], rows_special[], rows_join[], rows_random[];
 
 #endif

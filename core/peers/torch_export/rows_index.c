@@ -251,6 +251,27 @@ static void make_index_rows(Call *c, bool add)
     call_results(c, &out, 1);
 }
 
+/* Rows are combined with those where a list says. */
+static void make_index_reduce(Call *c)
+{
+    ExportTerm x = call_tensor(c, "self"), source = call_tensor(c, "source");
+    int64_t dim = call_axis(c, "dim", x.rank);
+    Str reduce = call_text(c, "reduce");
+    const char *ours = str_eq(reduce, STR("prod"))   ? "mul"
+                       : str_eq(reduce, STR("amax")) ? "max"
+                       : str_eq(reduce, STR("amin")) ? "min"
+                                                     : NULL;
+    if (!call_bool(c, "include_self") || !ours) {
+        call_fail(c, "it leaves out what was there, or takes the mean");
+        return;
+    }
+    ExportTerm line = reshape_along(c, emit_cast(c, call_tensor(c, "index"), DT_I64), dim, x.rank);
+    Attr attrs[] = {attr_int(c->e, "axis", dim), attr_text(c->e, "reduction", str_from(ours))};
+    ExportTerm in[] = {x, expand(c, line, emit1(c, "Shape", source), x.rank), source};
+    ExportTerm out = emit(c, "ScatterElements", in, 3, attrs, 2);
+    call_results(c, &out, 1);
+}
+
 static void make_index_add(Call *c)
 {
     make_index_rows(c, true);
@@ -336,6 +357,7 @@ const TorchRow rows_index[] = {
     {"scatter", "self dim index src reduce=", NULL, make_scatter},
     {"scatter_add", "self dim index src", NULL, make_scatter_add},
     {"index_add", "self dim index source alpha=1", NULL, make_index_add},
+    {"index_reduce", "self dim index source reduce include_self=True", NULL, make_index_reduce},
     {"index_copy", "self dim index source", NULL, make_index_copy},
     {"embedding", "weight indices padding_idx=-1 scale_grad_by_freq=False sparse=False",
      "Gather(weight, indices; axis=0, padding_idx=padding_idx)", NULL},

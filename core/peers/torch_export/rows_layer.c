@@ -92,6 +92,16 @@ static void make_conv_transposed(Call *c)
 
 typedef enum { POOL_MAX, POOL_MAX_PLACES, POOL_AVERAGE } PoolKind;
 
+/* Places in a whole tensor as places in the plane of their channel. */
+static ExportTerm places_in_plane(Call *c, ExportTerm image, ExportTerm places, int n)
+{
+    Attr start = attr_int(c->e, "start", -n);
+    ExportTerm sizes = emit(c, "Shape", &image, 1, &start, 1),
+               plane = emit1(c, "ReduceProd", sizes);
+    places.dtype = DT_I64;
+    return emit2(c, "Mod", places, plane);
+}
+
 static void make_pool(Call *c, PoolKind kind)
 {
     Export *e = c->e;
@@ -127,7 +137,8 @@ static void make_pool(Call *c, PoolKind kind)
     int n_out = kind == POOL_MAX_PLACES ? 2 : 1;
     emit_many(c, kind == POOL_AVERAGE ? "AveragePool" : "MaxPool", &in, 1, attrs, n_attrs, out,
               n_out);
-    out[1].dtype = DT_I64;
+    if (n_out > 1)
+        out[1] = places_in_plane(c, in, out[1], n);
     for (int i = 0; i < n_out && !batched; i++)
         out[i] = squeeze(c, out[i], 0);
     call_results(c, out, n_out);
@@ -146,66 +157,6 @@ static void make_max_pool_places(Call *c)
 static void make_average_pool(Call *c)
 {
     make_pool(c, POOL_AVERAGE);
-}
-
-/* Output element i averages elements floor(i * in / out) to ceil((i + 1) * in / out): a matrix that
- * is zero outside, if the parts are not alike. */
-static ExportTerm adaptive_weights(Call *c, int64_t in, int64_t out, Dtype dtype)
-{
-    Export *e = c->e;
-    Shape shape = {.n_dims = 2, .dim = {in, out}};
-    float *weights = arena_array(e->arena, float, in *out);
-    for (int64_t o = 0; o < out; o++) {
-        int64_t start = o * in / out, end = ((o + 1) * in + out - 1) / out;
-        for (int64_t i = start; i < end; i++)
-            weights[i * out + o] = 1.0F / (float)(end - start);
-    }
-    int32_t tensor = graph_new_tensor(e->builder, STR("constant"));
-    graph_add_initializer(
-        e->builder, tensor, DT_F32, &shape,
-        (TensorData){.form = DATA_RAW,
-                     .bytes = {(const char *)weights, (size_t)(in * out) * sizeof *weights}});
-    return emit_cast(c, term_tensor(tensor, DT_F32, 2), dtype);
-}
-
-static ExportTerm adapt_dim(Call *c, ExportTerm x, int64_t dim, int64_t in, int64_t out)
-{
-    ExportTerm weights = adaptive_weights(c, in, out, (Dtype)x.dtype);
-    bool last = dim == x.rank - 1;
-    ExportTerm moved = last ? x : swap_dims(c, x, dim, x.rank - 1);
-    ExportTerm made = emit2(c, "MatMul", moved, weights);
-    made.rank = x.rank;
-    return last ? made : swap_dims(c, made, dim, x.rank - 1);
-}
-
-static void make_adaptive_average(Call *c)
-{
-    enum { ELEMENTS_MAX = 1 << 20 };
-    int64_t out[DIMS_MAX], axes[DIMS_MAX];
-    ExportTerm x = call_tensor(c, "self");
-    int n = call_ints(c, "output_size", out, DIMS_MAX);
-    bool ones = true;
-    for (int i = 0; i < n; i++) {
-        axes[i] = x.rank - n + i;
-        ones &= out[i] == 1;
-    }
-    if (ones && n > 0) {
-        ExportTerm in[] = {x, emit_ints(c->e, axes, n)},
-                   mean = emit(c, "ReduceMean", in, 2, NULL, 0);
-        call_results(c, &mean, 1);
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        int64_t size = x.meta < 0 ? -1 : meta_dim(c->e, call_tensor(c, "self").meta, (int)axes[i]);
-        if (size <= 0 || out[i] <= 0 || size > ELEMENTS_MAX / out[i]) {
-            call_fail(c, "it averages a dim of unknown size");
-            return;
-        }
-        int32_t meta = x.meta;
-        x = size == out[i] ? x : adapt_dim(c, x, axes[i], size, out[i]);
-        x.meta = meta;
-    }
-    call_results(c, &x, 1);
 }
 
 /* ---- norms ---- */
@@ -559,6 +510,68 @@ static void make_cross_entropy(Call *c)
     call_results(c, &out, 1);
 }
 
+/* exp(x) - t x, or x - t log x, and Stirling's approximation of log t! where t is above 1. */
+static void make_poisson_loss(Call *c)
+{
+    ExportTerm each, more, out;
+    if (call_bool(c, "log_input"))
+        recipe_run(c, "Sub(Exp(input), Mul(target, input))", &each, 1);
+    else
+        recipe_run(c, "Sub(input, Mul(target, Log(Add(input, eps))))", &each, 1);
+    if (call_bool(c, "full")) {
+        recipe_run(c,
+                   "Where(Greater(target, 1), Add(Sub(Mul(target, Log(Max(target, 1))), target), "
+                   "Mul(0.5, Log(Mul(6.283185307179586, Max(target, 1))))), 0)",
+                   &more, 1);
+        each = emit2(c, "Add", each, more);
+    }
+    out = reduced_loss(c, each, no_term());
+    call_results(c, &out, 1);
+}
+
+/* 1 - cos for pairs that belong together, else what cos is above the margin. */
+static void make_cosine_loss(Call *c)
+{
+    ExportTerm each, out;
+    recipe_run(c,
+               "Where(Equal(target, 1), Sub(1, Div(ReduceSum(Mul(input1, input2), ints(-1); "
+               "keepdims=0), Sqrt(Mul(Add(ReduceSumSquare(input1, ints(-1); keepdims=0), 1e-12), "
+               "Add(ReduceSumSquare(input2, ints(-1); keepdims=0), 1e-12))))), "
+               "Relu(Sub(Div(ReduceSum(Mul(input1, input2), ints(-1); keepdims=0), "
+               "Sqrt(Mul(Add(ReduceSumSquare(input1, ints(-1); keepdims=0), 1e-12), "
+               "Add(ReduceSumSquare(input2, ints(-1); keepdims=0), 1e-12)))), margin)))",
+               &each, 1);
+    out = reduced_loss(c, each, no_term());
+    call_results(c, &out, 1);
+}
+
+/* By how much other classes come within the margin of the label's, over the number of classes. */
+static void make_margin_loss(Call *c)
+{
+    ExportTerm x = call_tensor(c, "self"), target = call_tensor(c, "target"), weight;
+    int64_t dim = x.rank - 1, p = call_int(c, "p");
+    Attr axis = attr_int(c->e, "axis", dim);
+    ExportTerm label = unsqueeze(c, target, target.rank);
+    label = x.rank == 1 && target.rank == 1 ? target : label;
+    ExportTerm picks[] = {x, label}, own = emit(c, "GatherElements", picks, 2, &axis, 1);
+    ExportTerm off = emit2(c, "Add", emit2(c, "Sub", x, own), call_term(c, "margin"));
+    ExportTerm each = emit1(c, "Relu", off);
+    each = p == 2 ? emit2(c, "Mul", each, each) : each;
+    weight = call_term(c, "weight");
+    if (term_is(weight)) {
+        ExportTerm of[] = {weight, label};
+        each = emit2(c, "Mul", each, emit(c, "Gather", of, 2, NULL, 0));
+    }
+    ExportTerm line = range(c, term_int(0), size_of(c, x, dim), term_int(1), DT_I64);
+    ExportTerm in[] = {emit2(c, "Equal", label, line), term_number(0), each};
+    each = emit(c, "Where", in, 3, NULL, 0);
+    each.rank = x.rank;
+    Attr drop = attr_int(c->e, "keepdims", 0);
+    ExportTerm mean[] = {each, emit_ints(c->e, &dim, 1)};
+    ExportTerm out = reduced_loss(c, emit(c, "ReduceMean", mean, 2, &drop, 1), no_term());
+    call_results(c, &out, 1);
+}
+
 #define CONV "input weight bias= stride=1 padding=0 dilation=1 groups=1"
 #define CONV_TRANSPOSED "input weight bias= stride=1 padding=0 output_padding=0 groups=1 dilation=1"
 #define POOL "self kernel_size stride= padding=0 dilation=1 ceil_mode=False"
@@ -573,7 +586,7 @@ static void make_cross_entropy(Call *c)
 
 const TorchRow rows_layer[] = {
     {"mm bmm", "self mat2", "MatMul(self, mat2)", NULL},
-    {"matmul", "self other", "MatMul(self, other)", NULL},
+    {"matmul linalg_matmul", "self other", "MatMul(self, other)", NULL},
     {"dot", "self tensor", "MatMul(self, tensor)", NULL},
     {"vdot", "self other", "MatMul(self, other)", NULL},
     {"mv", "self vec", "MatMul(self, vec)", NULL},
@@ -617,10 +630,9 @@ const TorchRow rows_layer[] = {
     {"conv_transpose1d conv_transpose2d conv_transpose3d", CONV_TRANSPOSED, NULL,
      make_conv_transposed},
     {"max_pool1d max_pool2d max_pool3d", POOL, NULL, make_max_pool},
-    {"max_pool2d_with_indices max_pool3d_with_indices", POOL, NULL, make_max_pool_places},
+    {"max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices", POOL, NULL,
+     make_max_pool_places},
     {"avg_pool1d avg_pool2d avg_pool3d", AVERAGE, NULL, make_average_pool},
-    {"adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool2d",
-     "self output_size", NULL, make_adaptive_average},
 
     {"layer_norm", "input normalized_shape weight= bias= eps=1e-05 cudnn_enable=True", NULL,
      make_layer_norm},
@@ -645,7 +657,8 @@ const TorchRow rows_layer[] = {
      "query key value attn_mask= dropout_p=0 is_causal=False scale= enable_gqa=False", NULL,
      make_attention},
 
-    {"nll_loss nll_loss_nd nll_loss_forward nll_loss2d_forward", NLL, NULL, make_nll_loss},
+    {"nll_loss nll_loss2d nll_loss_nd nll_loss_forward nll_loss2d_forward", NLL, NULL,
+     make_nll_loss},
     {"cross_entropy_loss", NLL " label_smoothing=0", NULL, make_cross_entropy},
     LOSS("mse_loss", "", "Mul(Sub(self, target), Sub(self, target))"),
     LOSS("l1_loss", "", "Abs(Sub(self, target))"),
@@ -667,6 +680,9 @@ const TorchRow rows_layer[] = {
     LOSS("kl_div", " log_target=False",
          "yes(log_target, Mul(Exp(target), Sub(target, self)), Sub(Where(Greater(target, 0), "
          "Mul(target, Log(target)), 0), Mul(target, self)))"),
+    {"poisson_nll_loss", "input target log_input full eps reduction", NULL, make_poisson_loss},
+    {"cosine_embedding_loss", "input1 input2 target margin=0 reduction=1", NULL, make_cosine_loss},
+    {"multi_margin_loss", "self target p=1 margin=1 weight= reduction=1", NULL, make_margin_loss},
     LOSS("soft_margin_loss", "", "Log(Add(1, Exp(Mul(Neg(target), self))))"),
     {"hinge_embedding_loss", "self target margin=1 reduction=1",
      "reduced(Where(Greater(target, 0), self, Relu(Sub(margin, self))))", NULL},

@@ -88,6 +88,20 @@ static void make_linspace(Call *c)
     call_results(c, &out, 1);
 }
 
+/* A base to the powers of a line. */
+static void make_logspace(Call *c)
+{
+    Dtype dtype = call_result_dtype(c), real = dtype_is_float(dtype) ? dtype : DT_F32;
+    int64_t steps = call_int(c, "steps");
+    double start = call_float(c, "start"), end = call_float(c, "end");
+    double step = steps > 1 ? (end - start) / (double)(steps - 1) : 0;
+    ExportTerm line = range(c, term_int(0), term_int(steps), term_int(1), real);
+    ExportTerm power =
+        emit2(c, "Add", emit2(c, "Mul", line, term_number(step)), term_number(start));
+    ExportTerm out = emit2(c, "Pow", emit_constant(c, call_term(c, "base"), real), power);
+    call_results(c, &out, 1);
+}
+
 static void make_eye(Call *c)
 {
     Terms sizes = {0};
@@ -118,6 +132,7 @@ const TorchRow rows_make[] = {
     {"arange.start", "start end dtype=", NULL, make_arange},
     {"arange", "end dtype=", NULL, make_arange},
     {"linspace", "start end steps dtype=", NULL, make_linspace},
+    {"logspace", "start end steps base=10 dtype=", NULL, make_logspace},
     {"eye.m", "n m dtype=", NULL, make_eye},
     {"eye", "n dtype=", NULL, make_eye},
     {0},

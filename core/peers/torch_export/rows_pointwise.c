@@ -2,6 +2,8 @@
  * row of the others: the reader gives the changed tensor its new value. */
 #include "core/peers/torch_export/shapes.h"
 
+#include <math.h>
+
 #define UNARY(name, ours)                                                                          \
     {                                                                                              \
         name, "self", ours "(self)", NULL                                                          \
@@ -86,6 +88,19 @@ static void make_pow(Call *c)
     call_results(c, &out, 1);
 }
 
+/* To so many digits behind the point. */
+static void make_round(Call *c)
+{
+    ExportTerm x = call_tensor(c, "self"), out;
+    int64_t digits = call_int(c, "decimals");
+    double power = pow(10, (double)(digits < 0 ? -digits : digits));
+    const char *up = digits < 0 ? "Div" : "Mul", *down = digits < 0 ? "Mul" : "Div";
+    out = digits == 0 ? x : emit2(c, up, x, term_number(power));
+    out = emit1(c, "Round", out);
+    out = digits == 0 ? out : emit2(c, down, out, term_number(power));
+    call_results(c, &out, 1);
+}
+
 static void make_clamp(Call *c)
 {
     ExportTerm x = call_tensor(c, "self"), low = call_term(c, "min"), high = call_term(c, "max");
@@ -139,12 +154,13 @@ static void make_dropout(Call *c)
 /* Bits of bools are bools. */
 const TorchRow rows_pointwise[] = {
     UNARY("neg negative", "Neg"),
-    UNARY("abs", "Abs"),
+    UNARY("abs absolute", "Abs"),
     UNARY("sign sgn", "Sign"),
     UNARY("relu", "Relu"),
     UNARY("bitwise_not", "BitwiseNot"),
     UNARY("floor", "Floor"),
     UNARY("ceil", "Ceil"),
+    {"round.decimals special_round", "self decimals=0", NULL, make_round},
     UNARY("round", "Round"),
     {"trunc fix", "self", "Mul(Sign(self), Floor(Abs(self)))", NULL},
     {"frac", "self", "Sub(self, Mul(Sign(self), Floor(Abs(self))))", NULL},
@@ -183,7 +199,7 @@ const TorchRow rows_pointwise[] = {
      "Where(Equal(self, 0), 1.0, Div(Sin(Mul(self, 3.141592653589793)), Mul(self, "
      "3.141592653589793)))",
      NULL},
-    {"logit", "self eps=",
+    {"logit special_logit", "self eps=",
      "Log(Div(given(eps, Clip(self, eps, Sub(1, eps)), self), Sub(1, "
      "given(eps, Clip(self, eps, Sub(1, eps)), self))))",
      NULL},
@@ -257,8 +273,8 @@ const TorchRow rows_pointwise[] = {
     {"hypot", "self other", "Sqrt(Add(Mul(self, self), Mul(other, other)))", NULL},
     {"logaddexp", "self other",
      "Add(Max(self, other), Log(Add(1, Exp(Neg(Abs(Sub(self, other)))))))", NULL},
-    {"xlogy special_xlogy", "self other", "Where(Equal(self, 0), 0, Mul(self, Log(float(other))))",
-     NULL},
+    {"xlogy special_xlogy", "self other",
+     "Where(And(Equal(self, 0), LessOrEqual(other, 0)), 0, Mul(self, Log(float(other))))", NULL},
     {"ldexp", "self other", "Mul(self, Pow(2.0, float(other)))", NULL},
     {"fmax", "self other",
      "Where(IsNaN(float(self)), other, Where(IsNaN(float(other)), self, Max(self, other)))", NULL},
@@ -273,7 +289,8 @@ const TorchRow rows_pointwise[] = {
      "Mul(self, cast(Pow(2.0, float(other)), i64))", NULL},
     {"lerp", "self end weight", "Add(self, Mul(weight, Sub(end, self)))", NULL},
 
-    SAME("clone contiguous alias detach lift_fresh lift_fresh_copy resolve_conj resolve_neg"),
+    SAME("clone contiguous alias detach lift lift_fresh lift_fresh_copy pin_memory resolve_conj "
+         "resolve_neg"),
     {"to.other type_as", "self other", "like(self, other)", NULL},
     {"copy", "self src non_blocking=False", "Expand(like(src, self), Shape(self))", NULL},
     {"to.device", "self device dtype", "cast(self, dtype)", NULL},

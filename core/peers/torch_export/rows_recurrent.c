@@ -7,12 +7,14 @@ enum { GATES_MAX = 4, LIST_MAX = 4 * 2 * 64 };
 typedef struct {
     const char *op; /* of ONNX */
     int n_gates, gate[GATES_MAX];
-    bool cell; /* a second state */
+    bool cell;              /* a second state */
+    const char *activation; /* of ONNX, if it is another one */
 } Recurrent;
 
-static const Recurrent lstm = {"LSTM", 4, {0, 3, 1, 2}, true};
-static const Recurrent gru = {"GRU", 3, {1, 0, 2}, false};
-static const Recurrent rnn_tanh = {"RNN", 1, {0}, false};
+static const Recurrent lstm = {"LSTM", 4, {0, 3, 1, 2}, true, NULL};
+static const Recurrent gru = {"GRU", 3, {1, 0, 2}, false, NULL};
+static const Recurrent rnn_tanh = {"RNN", 1, {0}, false, NULL};
+static const Recurrent rnn_relu = {"RNN", 1, {0}, false, "Relu"};
 
 typedef struct {
     Call *c;
@@ -61,13 +63,22 @@ static ExportTerm run_layer(const Layers *l, int layer, ExportTerm x, const Term
     int64_t first = (int64_t)layer * l->n_directions;
     for (int s = 0; s < states->n; s++)
         in[5 + s] = part(c, states->at[s], first, first + l->n_directions);
-    Attr attrs[3];
+    Attr attrs[4];
+    Str name = str_from(l->kind->activation ? l->kind->activation : ""),
+        activations[] = {name, name};
     int n_attrs = 0;
     attrs[n_attrs++] = attr_int(e, "hidden_size", l->hidden);
     if (l->n_directions == 2)
         attrs[n_attrs++] = attr_text(e, "direction", STR("bidirectional"));
     if (l->kind == &gru)
         attrs[n_attrs++] = attr_int(e, "linear_before_reset", 1);
+    if (l->kind->activation) {
+        Attr attr = attr_text(e, "activations", activations[0]);
+        attr.type = ATTR_STRINGS;
+        attr.n = l->n_directions;
+        attr.strings = activations;
+        attrs[n_attrs++] = attr;
+    }
     ExportTerm out[3];
     int n_out = l->kind->cell ? 3 : 2;
     emit_many(c, l->kind->op, in, l->kind->cell ? 7 : 6, attrs, n_attrs, out, n_out);
@@ -144,6 +155,11 @@ static void make_gru(Call *c)
     make_recurrent(c, &gru);
 }
 
+static void make_rnn_relu(Call *c)
+{
+    make_recurrent(c, &rnn_relu);
+}
+
 static void make_rnn_tanh(Call *c)
 {
     make_recurrent(c, &rnn_tanh);
@@ -154,6 +170,7 @@ static void make_rnn_tanh(Call *c)
 const TorchRow rows_recurrent[] = {
     {"lstm.input", RECURRENT, NULL, make_lstm},
     {"gru.input", RECURRENT, NULL, make_gru},
+    {"rnn_relu.input", RECURRENT, NULL, make_rnn_relu},
     {"rnn_tanh.input", RECURRENT, NULL, make_rnn_tanh},
     {0},
 };

@@ -71,22 +71,118 @@ static void make_var_mean(Call *c)
 }
 
 /* The p-norm of a vector: 1, 2 and infinity have operators. */
+static ExportTerm norm_of(Call *c, ExportTerm x, double p, ExportTerm axes, bool keep)
+{
+    Attr attr = attr_int(c->e, "keepdims", keep);
+    ExportTerm in[] = {x, axes}, size[] = {emit1(c, "Abs", x), axes};
+    if (p > 1e300 || p < -1e300)
+        return emit(c, p > 0 ? "ReduceMax" : "ReduceMin", size, 2, &attr, 1);
+    if (!(p < 1) && !(p > 1))
+        return emit(c, "ReduceL1", in, 2, &attr, 1);
+    if (!(p < 2) && !(p > 2))
+        return emit(c, "ReduceL2", in, 2, &attr, 1);
+    bool counts = !(p < 0) && !(p > 0);
+    ExportTerm power[] = {
+        counts ? emit_cast(c, emit2(c, "Greater", size[0], term_int(0)), (Dtype)x.dtype)
+               : emit2(c, "Pow", size[0], term_number(p)),
+        axes};
+    ExportTerm sum = emit(c, "ReduceSum", power, 2, &attr, 1);
+    return counts ? sum : emit2(c, "Pow", sum, term_number(1 / p));
+}
+
+static ExportTerm float_of(Call *c, ExportTerm x)
+{
+    return dtype_is_float((Dtype)x.dtype) ? x : emit_cast(c, x, DT_F32);
+}
+
 static void make_norm(Call *c)
 {
-    double p = call_given(c, "ord") ? call_float(c, "ord") : 2;
-    ExportTerm out;
-    if (p > 1e300)
-        recipe_run(c, "ReduceMax(Abs(float(self)), ints(dim); keepdims=keepdim)", &out, 1);
-    else if (!(p < 1) && !(p > 1))
-        recipe_run(c, "ReduceL1(float(self), ints(dim); keepdims=keepdim)", &out, 1);
-    else if (!(p < 2) && !(p > 2))
-        recipe_run(c, "ReduceL2(float(self), ints(dim); keepdims=keepdim)", &out, 1);
-    else
-        recipe_run(c,
-                   "Pow(ReduceSum(Pow(Abs(float(self)), ord), ints(dim); keepdims=keepdim), "
-                   "Div(float(1), ord))",
-                   &out, 1);
+    int64_t dims[DIMS_MAX];
+    const char *ord = call_given(c, "ord") ? "ord" : "p";
+    ExportTerm order = call_term(c, ord); /* a word stands for 2 */
+    double p = order.kind == TERM_NUMBER ? order.f : 2;
+    int n = call_ints(c, "dim", dims, DIMS_MAX);
+    if (n <= 0 && str_starts(c->op, STR("linalg_matrix"))) {
+        dims[0] = -2;
+        dims[1] = -1;
+        n = 2;
+    }
+    ExportTerm x = float_of(c, emit_cast(c, call_tensor(c, "self"), call_dtype(c, "dtype")));
+    ExportTerm axes = n > 0 ? emit_ints(c->e, dims, n) : no_term();
+    ExportTerm out = norm_of(c, x, p, axes, call_bool(c, "keepdim"));
     call_results(c, &out, 1);
+}
+
+/* Of a matrix, or of a vector with an order; all elements are one vector if neither is said. */
+static void make_any_norm(Call *c)
+{
+    int64_t dims[DIMS_MAX];
+    int n = call_ints(c, "dim", dims, DIMS_MAX);
+    ExportTerm x = call_tensor(c, "self");
+    Str word = call_text(c, "ord");
+    bool matrix = str_starts(c->op, STR("linalg_matrix")) || n == 2 || (n <= 0 && x.rank == 2);
+    bool ordered = call_given(c, "ord") && word.n == 0;
+    if ((ordered && matrix) || (word.n > 0 && !str_eq(word, STR("fro"))) ||
+        (ordered && n != 1 && x.rank != 1))
+        call_fail(c, "it is a norm of matrices by their columns or singular values");
+    else
+        make_norm(c);
+}
+
+static void make_distance(Call *c)
+{
+    ExportTerm x = call_tensor(c, "self"), y = call_tensor(c, "other");
+    ExportTerm out =
+        norm_of(c, float_of(c, emit2(c, "Sub", x, y)), call_float(c, "p"), no_term(), false);
+    call_results(c, &out, 1);
+}
+
+/* The distance of each pair of rows, of the first row to all behind it first. */
+static void make_pair_distances(Call *c)
+{
+    Export *e = c->e;
+    ExportTerm x = call_tensor(c, "self"), rows[2];
+    int64_t n = x.meta >= 0 && x.rank == 2 ? meta_dim(e, x.meta, 0) : -1, k = 0;
+    if (n < 0 || n > 2048) {
+        call_fail(c, "the number of its rows is not known, or too large");
+        return;
+    }
+    int64_t pairs = n * (n - 1) / 2, *at = arena_array(e->scratch, int64_t, 2 * pairs + 1);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++, k++) {
+            at[k] = i;
+            at[pairs + k] = j;
+        }
+    for (int i = 0; i < 2; i++)
+        rows[i] = emit2(c, "Gather", x, emit_ints(e, at + i * pairs, (int)pairs));
+    ExportTerm out = norm_of(c, emit2(c, "Sub", rows[0], rows[1]), call_float(c, "p"),
+                             emit_ints(e, (int64_t[]){1}, 1), false);
+    call_results(c, &out, 1);
+}
+
+/* Parts along a dim whose norm is larger than the limit are scaled down to it. */
+static void make_renorm(Call *c)
+{
+    ExportTerm x = call_tensor(c, "self"), limit = call_term(c, "maxnorm");
+    int64_t dim = call_axis(c, "dim", x.rank), rest[DIMS_MAX];
+    int n = 0;
+    for (int d = 0; d < x.rank; d++)
+        if (d != dim)
+            rest[n++] = d;
+    ExportTerm norm = norm_of(c, x, call_float(c, "p"), emit_ints(c->e, rest, n), true);
+    ExportTerm by = emit2(c, "Div", limit, emit2(c, "Add", norm, term_number(1e-7)));
+    ExportTerm in[] = {emit2(c, "Greater", norm, limit), by,
+                       emit_constant(c, term_int(1), (Dtype)x.dtype)};
+    ExportTerm out = emit2(c, "Mul", x, emit(c, "Where", in, 3, NULL, 0));
+    call_results(c, &out, 1);
+}
+
+static void make_std_mean(Call *c)
+{
+    ExportTerm mean, out[2];
+    out[0] = fold_away(c, emit1(c, "Sqrt", divergence(c, &mean)));
+    out[1] = fold_away(c, mean);
+    call_results(c, out, 2);
 }
 
 /* The k-th differences along a dim, between what is put before and after. */
@@ -120,8 +216,11 @@ static void make_diff(Call *c)
 }
 
 const TorchRow rows_reduce[] = {
-    {"sum nansum", "self dim= keepdim=False dtype=",
+    {"sum", "self dim= keepdim=False dtype=",
      "ReduceSum(whole(cast(self, dtype)), ints(dim); keepdims=keepdim)", NULL},
+    {"nansum", "self dim= keepdim=False dtype=",
+     "ReduceSum(Where(IsNaN(float(self)), 0, cast(self, dtype)), ints(dim); keepdims=keepdim)",
+     NULL},
     {"mean", "self dim= keepdim=False dtype=",
      "ReduceMean(cast(self, dtype), ints(dim); keepdims=keepdim)", NULL},
     {"prod", "self dim= keepdim=False dtype=",
@@ -134,7 +233,7 @@ const TorchRow rows_reduce[] = {
      NULL},
     FOLD("amax max", "ReduceMax"),
     FOLD("amin min", "ReduceMin"),
-    FOLD("logsumexp", "ReduceLogSumExp"),
+    FOLD("logsumexp special_logsumexp", "ReduceLogSumExp"),
     {"any _is_any_true", "self dim= keepdim=False", TRUTHS("ReduceMax"), NULL},
     {"all _is_all_true", "self dim= keepdim=False", TRUTHS("ReduceMin"), NULL},
     {"argmax", "self dim= keepdim=False",
@@ -148,12 +247,31 @@ const TorchRow rows_reduce[] = {
     CORRECTED("var", make_var),
     CORRECTED("std", make_std),
     CORRECTED("var_mean", make_var_mean),
+    CORRECTED("std_mean", make_std_mean),
+    {"aminmax", "self dim= keepdim=False",
+     "ReduceMin(self, ints(dim); keepdims=keepdim) | ReduceMax(self, ints(dim); keepdims=keepdim)",
+     NULL},
+    {"count_nonzero", "self dim=", "ReduceSum(cast(cast(self, bool), i64), ints(dim); keepdims=0)",
+     NULL},
+    {"nanmean", "self dim= keepdim=False dtype=",
+     "Div(ReduceSum(Where(IsNaN(cast(self, dtype)), 0, cast(self, dtype)), ints(dim); "
+     "keepdims=keepdim), ReduceSum(like(Not(IsNaN(cast(self, dtype))), cast(self, dtype)), "
+     "ints(dim); keepdims=keepdim))",
+     NULL},
     {"linalg_vector_norm", "self ord=2 dim= keepdim=False dtype=", NULL, make_norm},
+    {"norm", "self p=2 dim= keepdim=False dtype=", NULL, make_norm},
+    {"frobenius_norm", "self dim= keepdim=False", NULL, make_norm},
+    {"linalg_norm", "self ord= dim= keepdim=False dtype=", NULL, make_any_norm},
+    {"linalg_matrix_norm", "self ord= dim= keepdim=False dtype=", NULL, make_any_norm},
+    {"dist", "self other p=2", NULL, make_distance},
+    {"pdist _pdist_forward", "self p=2", NULL, make_pair_distances},
+    {"renorm", "self p dim maxnorm", NULL, make_renorm},
     {"cumsum", "self dim dtype=", "CumSum(whole(cast(self, dtype)), scalar(dim))", NULL},
     {"cumprod", "self dim dtype=", "CumProd(whole(cast(self, dtype)), scalar(dim))", NULL},
-    {"softmax _safe_softmax", "self dim dtype=", "Softmax(float(cast(self, dtype)); axis=dim)",
-     NULL},
-    {"log_softmax", "self dim dtype=", "LogSoftmax(float(cast(self, dtype)); axis=dim)", NULL},
+    {"softmax _safe_softmax special_softmax",
+     "self dim dtype=", "Softmax(float(cast(self, dtype)); axis=dim)", NULL},
+    {"log_softmax special_log_softmax",
+     "self dim dtype=", "LogSoftmax(float(cast(self, dtype)); axis=dim)", NULL},
     {"_softmax", "self dim half_to_float",
      "Softmax(yes(half_to_float, cast(self, f32), self); axis=dim)", NULL},
     {"_log_softmax", "self dim half_to_float",

@@ -150,17 +150,17 @@ static bool is_contiguous(const Export *e, ExportTerm x)
     return offset == 0 && n == x.rank;
 }
 
-/* The elements by their places in the storage, which are known. */
-static void make_as_strided(Call *c)
+/* The places in the storage of x of the elements of a view, which are known; its sizes are added to
+ * `sizes`. NULL with an error if x does not lie in one piece. */
+static int64_t *strided_places(Call *c, ExportTerm x, Terms *sizes, int64_t *n_places)
 {
     Export *e = c->e;
-    ExportTerm x = call_tensor(c, "self");
     int64_t size[DIMS_MAX], stride[DIMS_MAX], count = 1, most = 1;
     int n = call_ints(c, "size", size, DIMS_MAX);
     int64_t offset = call_given(c, "storage_offset") ? call_int(c, "storage_offset") : 0;
     if (n < 0 || call_ints(c, "stride", stride, DIMS_MAX) != n || !is_contiguous(e, x)) {
         call_fail(c, "what it is a view of does not lie in one piece");
-        return;
+        return NULL;
     }
     int64_t last = offset;
     for (int d = 0; d < x.rank; d++)
@@ -169,14 +169,15 @@ static void make_as_strided(Call *c)
         if (size[d] < 1 || stride[d] < 0 || stride[d] >= STRIDED_MAX ||
             count > STRIDED_MAX / size[d]) {
             call_fail(c, "it has too many elements, or none");
-            return;
+            return NULL;
         }
         count *= size[d];
         last += (size[d] - 1) * stride[d];
+        add_size(c, sizes, term_int(size[d]));
     }
     if (offset < 0 || last >= most) {
         call_fail(c, "it reads behind its storage");
-        return;
+        return NULL;
     }
     int64_t *places = arena_array(e->scratch, int64_t, count);
     for (int64_t i = 0; i < count; i++) {
@@ -187,13 +188,38 @@ static void make_as_strided(Call *c)
             rest /= size[d];
         }
     }
+    *n_places = count;
+    return places;
+}
+
+static void make_as_strided(Call *c)
+{
+    ExportTerm x = call_tensor(c, "self");
     Terms flat = {0}, sizes = {0};
+    int64_t n, *places = strided_places(c, x, &sizes, &n);
+    if (!places)
+        return;
     add_size(c, &flat, term_int(-1));
-    for (int d = 0; d < n; d++)
-        add_size(c, &sizes, term_int(size[d]));
-    ExportTerm picked = emit2(c, "Gather", reshape(c, x, &flat), emit_ints(e, places, (int)count));
+    ExportTerm picked = emit2(c, "Gather", reshape(c, x, &flat), emit_ints(c->e, places, (int)n));
     picked.rank = 1;
     ExportTerm out = reshape(c, picked, &sizes);
+    call_results(c, &out, 1);
+}
+
+/* Elements put at the places that a view of them would have. */
+static void make_as_strided_scatter(Call *c)
+{
+    ExportTerm x = call_tensor(c, "self");
+    Terms flat = {0}, sizes = {0};
+    int64_t n, *places = strided_places(c, x, &sizes, &n);
+    if (!places)
+        return;
+    add_size(c, &flat, term_int(-1));
+    Attr axis = attr_int(c->e, "axis", 0);
+    ExportTerm in[] = {reshape(c, x, &flat), emit_ints(c->e, places, (int)n),
+                       reshape(c, emit_cast(c, call_tensor(c, "src"), (Dtype)x.dtype), &flat)};
+    ExportTerm out = emit(c, "ScatterElements", in, 3, &axis, 1);
+    out = emit2(c, "Reshape", out, emit1(c, "Shape", x));
     call_results(c, &out, 1);
 }
 
@@ -273,6 +299,7 @@ const TorchRow rows_resample[] = {
     {"affine_grid_generator", "theta size align_corners",
      "AffineGrid(theta, sizes(size); align_corners=align_corners)", NULL},
     {"as_strided", "self size stride storage_offset=", NULL, make_as_strided},
+    {"as_strided_scatter", "self src size stride storage_offset=", NULL, make_as_strided_scatter},
     {"take_along_dim", "self indices dim", NULL, make_take_along},
     {"tensordot", "self other dims_self dims_other", NULL, make_tensordot},
     {"pixel_shuffle", "self upscale_factor",
