@@ -5,7 +5,9 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/reshard/cluster.h"
+#include "scripts/data_dirs.h"
 #include "scripts/lua_api.h"
+#include "scripts/lua_builder.h"
 #include "scripts/lua_console.h"
 #include "scripts/lua_machine.h"
 #include "scripts/lua_model.h"
@@ -14,7 +16,6 @@
 #include "scripts/register/lua_register.h"
 #include "scripts/register/lua_registered.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,146 +27,46 @@ typedef struct {
     bool needed;        /* operators of the session call into it */
 } Loaded;
 
-/* Where scripts/ may be, seen from the executable: beside it, installed, above build/debug. */
-static const char *const places[] = {"", "../share/dimscope", "../.."};
-
-enum { N_PLACES = sizeof places / sizeof *places, DATA_DIRS_MAX = N_PLACES + 2 };
-
 struct Scripts {
-    Arena *arena;                        /* its own: hooks are called on the threads of jobs */
-    const char *data_dir[DATA_DIRS_MAX]; /* ended by NULL */
-    Chunks *chunks;                      /* of the files in them; or NULL */
+    Arena *arena; /* its own: hooks are called on the threads of jobs */
+    DataDirs dirs;
+    Chunks *chunks; /* of the files in them; or NULL */
     Vec(Loaded) loaded;
 };
-
-/* ---- finding files ---- */
-
-/* The folder of the running program; NULL when the system does not say. */
-static const char *executable_dir(Arena *arena)
-{
-    enum { PATH_ROOM = 4096 };
-    char *path = arena_alloc(arena, PATH_ROOM);
-    ssize_t n = readlink("/proc/self/exe", path, PATH_ROOM - 1);
-    return n > 0 ? path_dir(arena, path) : NULL;
-}
 
 Scripts *scripts_new(Arena *arena, const char *data_dir)
 {
     Scripts *scripts = arena_make(arena, Scripts);
     Arena *own = arena_new();
     *scripts = (Scripts){.arena = own, .chunks = chunks_new()};
-    int n = 0;
-    if (data_dir) {
-        scripts->data_dir[n++] = arena_str(own, str_from(data_dir));
-        return scripts;
-    }
-    const char *beside = executable_dir(arena);
-    for (size_t i = 0; beside && i < N_PLACES; i++)
-        scripts->data_dir[n++] = path_join(own, beside, places[i]);
-#ifdef DIMSCOPE_DATADIR
-    scripts->data_dir[n++] = DIMSCOPE_DATADIR;
-#endif
+    scripts->dirs = data_dirs_make(own, data_dir);
     return scripts;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-typedef Vec(const char *) FileNames;
-
-/* The names of the files NAME.lua in a folder, without the ending, sorted. */
-static FileNames read_folder(Arena *arena, const char *folder)
-{
-    FileNames names = {0};
-    DIR *dir = opendir(folder);
-    for (struct dirent *it; dir && (it = readdir(dir));) {
-        Str name = str_from(it->d_name);
-        if (str_ends(name, STR(".lua")))
-            vec_push(arena, &names, arena_str(arena, (Str){name.s, name.n - 4}));
-    }
-    if (dir)
-        closedir(dir);
-    if (names.n > 0)
-        qsort(names.at, (size_t)names.n, sizeof *names.at, compare_texts);
-    return names;
-}
-
-/* "a, b, c", with `between` between; "" when there are none. */
-static const char *list_names(Arena *arena, const char *folder, const char *between)
-{
-    FileNames names = read_folder(arena, folder);
-    Buf text = buf_new(arena);
-    for (int i = 0; i < names.n; i++)
-        buf_printf(&text, "%s%s", i > 0 ? between : "", names.at[i]);
-    return text.n > 0 ? text.s : "";
-}
-
-static const char *find_shipped(Scripts *scripts, const char *kind, const char *name, Error *err)
-{
-    const char *listed = "";
-    for (const char **dir = scripts->data_dir; *dir; dir++) {
-        const char *folder =
-            path_join(scripts->arena, *dir, arena_printf(scripts->arena, "scripts/%s", kind));
-        const char *path =
-            path_join(scripts->arena, folder, arena_printf(scripts->arena, "%s.lua", name));
-        if (file_exists(path))
-            return path;
-        if (listed[0] == '\0')
-            listed = list_names(scripts->arena, folder, ", ");
-    }
-    error_kind(err, ERROR_UNREADABLE, "there is no '%s' among the %s", name, kind);
-    if (listed[0] != '\0')
-        error_hint(err, "shipped: %s; or give the path of a file", listed);
-    return NULL;
-}
+/* ---- finding files ---- */
 
 static const char *shipped_hook(void *context, Arena *arena, const char *kind)
 {
     const Scripts *scripts = context;
-    const char *names = "";
-    for (const char *const *dir = scripts->data_dir; *dir && *names == '\0'; dir++)
-        names =
-            list_names(arena, path_join(arena, *dir, arena_printf(arena, "scripts/%s", kind)), " ");
-    return names;
+    return data_dirs_names(&scripts->dirs, arena, kind);
+}
+
+static const char *shipped_file_hook(void *context, const char *kind, const char *name)
+{
+    const Scripts *scripts = context;
+    return data_dirs_find(&scripts->dirs, kind, name, NULL);
 }
 
 static const char *data_file_hook(void *context, Arena *arena, const char *name)
 {
     const Scripts *scripts = context;
-    for (const char *const *dir = scripts->data_dir; *dir; dir++) {
-        const char *path = path_join(arena, *dir, name);
-        if (file_exists(path))
-            return path;
-    }
-    return NULL;
+    return data_dirs_file(&scripts->dirs, arena, name);
 }
 
-/* The file that a machine or policy of that name is: kind is "machines" or "policies".
- * ERROR_UNREADABLE lists what is shipped. */
-static const char *scripts_find(Scripts *scripts, const char *kind, const char *name, Error *err)
+static const char *find_included(const Scripts *scripts, const char *kind, const char *name,
+                                 Error *err)
 {
-    if (strchr(name, '/') || file_is_script(str_from(name)))
-        return arena_str(scripts->arena, str_from(name));
-    return find_shipped(scripts, kind, name, err);
-}
-
-/* An include that is not there: what could be, below the folder. */
-static const char *find_included(Scripts *scripts, const char *kind, const char *name, Error *err)
-{
-    const char *path = find_shipped(scripts, kind, name, NULL), *listed = "";
-    if (path)
-        return path;
-    for (const char **dir = scripts->data_dir; *dir && *listed == '\0'; dir++)
-        listed = list_names(
-            scripts->arena,
-            path_join(scripts->arena, *dir, arena_printf(scripts->arena, "scripts/%s/lib", kind)),
-            ", lib/");
-    error_kind(err, ERROR_UNREADABLE, "there is no '%s' among the %s", name, kind);
-    if (*listed)
-        error_hint(err, "there are: lib/%s", listed);
-    return NULL;
+    return data_dirs_find_included(&scripts->dirs, kind, name, err);
 }
 
 /* ---- machines ---- */
@@ -182,7 +83,8 @@ static bool machine_hook(void *context, Arena *arena, const char *name, Machine 
     Includes includes = {find_machine, scripts, scripts->chunks};
     const char *slash = strrchr(name, '/'), *kind = strchr(slash ? slash : name, ':');
     Str file = {name, kind ? (size_t)(kind - name) : strlen(name)}; /* "mixed.lua:a100x8" */
-    const char *path = scripts_find(scripts, "machines", arena_str(scripts->arena, file), err);
+    const char *path =
+        data_dirs_find_or_path(&scripts->dirs, "machines", arena_str(scripts->arena, file), err);
     return path && machine_read(arena, path, &includes, out, err) &&
            (!kind || !kind[1] || cluster_choose(out, str_from(kind + 1), err));
 }
@@ -289,7 +191,7 @@ static Sandbox *new_state(Scripts *scripts, const char *name)
 static Loaded *load(Scripts *scripts, Session *session, const char *policy, const RuleBook *rules,
                     Error *err)
 {
-    const char *path = scripts_find(scripts, "policies", policy, err);
+    const char *path = data_dirs_find_or_path(&scripts->dirs, "policies", policy, err);
     Sandbox *sandbox = path ? new_state(scripts, path) : NULL;
     if (path && !sandbox)
         error_set(err, "no memory for Lua");
@@ -318,63 +220,6 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
 
 enum { CONFIG_BYTES_MAX = 4 << 20 };
 
-static bool is_type_name(Str type)
-{
-    bool good = type.n > 0 && type.n < 64;
-    for (size_t i = 0; i < type.n; i++)
-        good &= strchr("abcdefghijklmnopqrstuvwxyz0123456789_-", type.s[i]) != NULL;
-    return good;
-}
-
-/* A builder of the user, NAME.lua beside the config or in the user's folder; NULL if there is none.
- */
-static const char *find_own_builder(Scripts *scripts, const char *config, const char *name)
-{
-    const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    const char *file = arena_printf(scripts->arena, "%s.lua", name), *own = NULL;
-    if (folder && folder[0] == '/')
-        own = path_join(scripts->arena, folder, "dimscope/models");
-    else if (home && *home)
-        own = path_join(scripts->arena, home, ".config/dimscope/models");
-    const char *folders[] = {path_dir(scripts->arena, config), own};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        const char *path = folders[i] ? path_join(scripts->arena, folders[i], file) : NULL;
-        if (path && file_exists(path))
-            return path;
-    }
-    return NULL;
-}
-
-/* The file that builds the models of a config. */
-static const char *find_builder(Scripts *scripts, const Source *config, const Json *values,
-                                Error *err)
-{
-    const Json *given = json_get(values, "model_type");
-    Str type = json_str(given, "");
-    Error why = {0};
-    if (!json_is_string(given)) {
-        error_kind(err, ERROR_UNREADABLE,
-                   "not the config of a model: \"model_type\" is not a string");
-        error_in_file(err, config->name);
-        return NULL;
-    }
-    const char *name = arena_printf(scripts->arena, "%.*s", STR_ARG(type)), *path = NULL;
-    if (is_type_name(type)) {
-        path = find_own_builder(scripts, config->name, name);
-        path = path ? path : find_shipped(scripts, "models", name, &why);
-    }
-    if (path)
-        return path;
-    error_kind(err, ERROR_UNREADABLE, "there is no builder for models of type '%s'", name);
-    error_hint(err,
-               "'dimscope help models' lists the builders; %s.lua beside the config, or in "
-               "~/.config/dimscope/models, would add one",
-               is_type_name(type) ? name : "NAME");
-    int64_t at = str_find(config->text, STR("\"model_type\""));
-    error_at(err, config, at < 0 ? 0 : (size_t)at);
-    return NULL;
-}
-
 /* Reads and runs a model file; request->config is set where a config asks for it. */
 static Graph *run_model(Scripts *scripts, Session *session, const char *script,
                         ModelRequest *request, DimBindings *defaults, Error *err)
@@ -401,6 +246,7 @@ static Graph *run_model(Scripts *scripts, Session *session, const char *script,
 static Graph *model_hook(void *context, Session *session, const char *path, const DimBindings *dims,
                          DimBindings *defaults, Error *err)
 {
+    Scripts *scripts = context;
     ModelRequest request = {.file = path, .dims = dims, .asked = &session->built_with};
     const char *script = str_ends(str_from(path), STR(".json")) ? NULL : path;
     const char *given = session->options.config;
@@ -419,7 +265,7 @@ static Graph *model_hook(void *context, Session *session, const char *path, cons
         return NULL;
     }
     if (script && !given)
-        return run_model(context, session, script, &request, defaults, err);
+        return run_model(scripts, session, script, &request, defaults, err);
     Arena *scratch = arena_new();
     Source config;
     Json *values = file_read(scratch, script ? given : path, CONFIG_BYTES_MAX, &config, err)
@@ -429,16 +275,21 @@ static Graph *model_hook(void *context, Session *session, const char *path, cons
         error_kind(err, ERROR_UNREADABLE, "a config must be a JSON object");
         error_in_file(err, config.name);
         script = NULL;
-    } else if (values && !script) {
-        script = find_builder(context, &config, values, err);
+    } else if (values && script) {
+        request.values = values;
+    } else if (values) {
+        script = builder_choose(&scripts->dirs, &config, values, &request, err);
     }
     request.config = &config;
-    request.values = values;
     Graph *graph = NULL;
     if (values && script) {
-        request.settings = model_settings_apply(settings, values);
-        graph = run_model(context, session, script, &request, defaults, err);
+        request.settings = model_settings_apply(settings, request.values);
+        graph = run_model(scripts, session, script, &request, defaults, err);
     }
+    if (graph && request.within)
+        add_note(session, path, 0, "printed",
+                 "this is the language model alone: what makes embeddings of images and sounds is "
+                 "left out");
     json_free(values);
     arena_free(scratch);
     return graph;
@@ -454,23 +305,17 @@ static bool load_operators(const char *path, const RuleBook *rules, Error *err)
     return ok || error_set(err, "no memory for Lua");
 }
 
-/* The templates of scripts/ops, from the first place that has them. Without Tapestry there are
- * none.
- */
+/* The templates of scripts/ops. Without Tapestry there are none. */
 static bool load_shipped_operators(Scripts *scripts, const RuleBook *rules, Error *err)
 {
     if (!lua_api_has("template"))
         return true;
-    for (const char **dir = scripts->data_dir; *dir; dir++) {
-        const char *folder = path_join(scripts->arena, *dir, "scripts/ops");
-        FileNames names = read_folder(scripts->arena, folder);
-        for (int i = 0; i < names.n; i++) {
-            const char *file = arena_printf(scripts->arena, "%s.lua", names.at[i]);
-            if (!load_operators(path_join(scripts->arena, folder, file), rules, err))
-                return false;
-        }
-        if (names.n > 0)
-            return true;
+    Str rest = str_from(data_dirs_names(&scripts->dirs, scripts->arena, "ops"));
+    while (rest.n > 0) {
+        const char *name = arena_str(scripts->arena, str_take(&rest, ' '));
+        const char *path = data_dirs_find(&scripts->dirs, "ops", name, err);
+        if (!path || !load_operators(path, rules, err))
+            return false;
     }
     return true;
 }
@@ -551,7 +396,7 @@ static Loaded *load_again(Scripts *scripts, Session *session, const char *policy
 /* The session's state of that file whose PAS has not run yet, or NULL. */
 static Loaded *find_unused(Scripts *scripts, const Session *session, const char *policy)
 {
-    const char *path = scripts_find(scripts, "policies", policy, NULL);
+    const char *path = data_dirs_find_or_path(&scripts->dirs, "policies", policy, NULL);
     for (int i = scripts->loaded.n - 1; path && i >= 0; i--) {
         Loaded *it = &scripts->loaded.at[i];
         if (it->model == session->model_arena && !it->used &&
@@ -631,7 +476,7 @@ static bool console_hook(void *context, Session *session, const char *text, Jour
 static Sandbox *read_policy(Scripts *scripts, Arena *arena, const char *policy,
                             const PolicySettings *settings, PolicyOptions *options, Error *err)
 {
-    const char *path = scripts_find(scripts, "policies", policy, err);
+    const char *path = data_dirs_find_or_path(&scripts->dirs, "policies", policy, err);
     Sandbox *sandbox = path ? new_state(scripts, path) : NULL;
     RuleBook rules = rule_book_new(arena);
     if (sandbox)
@@ -681,6 +526,7 @@ SessionHooks scripts_hooks(Scripts *scripts)
                           .sizes = sizes_hook,
                           .rows = rows_hook,
                           .shipped = shipped_hook,
+                          .shipped_file = shipped_file_hook,
                           .data_file = data_file_hook};
 }
 

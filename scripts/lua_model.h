@@ -1,6 +1,6 @@
 /* lua_model.h - model files: Lua whose MODEL(model, config) builds a graph.
  *
- * A config.json of Hugging Face names its builder by "model_type": scripts/models/MODEL_TYPE.lua
+ * A config.json of Hugging Face names its builder by "model_type": MODEL_TYPE.lua (lua_builder.h)
  * gets the JSON object as config. Other model files get the given sizes of free dims, {batch = 8}.
  * Parameters have shapes but no values. Errors are placed in the model file at the failing call, or
  * in config.json at a wrong size.
@@ -17,7 +17,9 @@
 typedef struct {
     const char *file;         /* what was opened: Graph.file */
     const Source *config;     /* text of a config.json, or NULL: */
-    const Json *values;       /* its object */
+    Json *values;             /* its object, or the part of it that is built: */
+    const char *within;       /* the path of that part; "": all of it, for a model that has more
+                                 than it says; NULL: values are all of the config */
     const DimBindings *dims;  /* sizes that free dims have been given */
     DimBindings *asked;       /* gets those that MODEL asks for; NULL: nobody wants to know */
     Dtype dtype;              /* of parameters; DT_NONE: the config's, else f32 */
@@ -41,7 +43,6 @@ typedef struct {
     DimBindings *dims; /* defaults */
     Dtype dtype;       /* of parameters without a type of their own */
     Buf path;          /* of the module being built */
-    Str within;        /* the field of the config whose fields are asked for; empty: the config */
     Intern *constants; /* by type and elements */
     Vec(int32_t) tensor_of_constant;
     Intern *bases; /* names before they are numbered */

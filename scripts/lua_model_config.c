@@ -110,6 +110,9 @@ static int refuse_config(lua_State *L, ModelBuild *build, Str path, const char *
                          const char *hint)
 {
     const Source *config = build->request->config;
+    const char *within = build->request->within;
+    if (within && *within)
+        path = str_from(arena_printf(build->scratch, "%s.%.*s", within, STR_ARG(path)));
     Error err = {0};
     error_kind(&err, ERROR_UNREADABLE, "\"%.*s\" %s", STR_ARG(path), what);
     error_hint(&err, "%s", hint);
@@ -181,21 +184,12 @@ static const char *value_words(lua_State *L, Arena *scratch)
     return arena_printf(scratch, "is '%.40s'", luaL_tolstring(L, -1, NULL));
 }
 
-/* The path from the root of the config. */
-static Str path_within(const ModelBuild *build, Str name)
-{
-    if (build->within.n == 0)
-        return name;
-    return str_from(
-        arena_printf(build->scratch, "%.*s.%.*s", STR_ARG(build->within), STR_ARG(name)));
-}
-
 /* model:size(name, default) and its kin. */
 static int get_field(lua_State *L, bool (*fits)(lua_State *), const char *what)
 {
     ModelBuild *build = model_of(L);
     lua_settop(L, 3);
-    Str path = path_within(build, model_check_name(L, 2, "a field of the config"));
+    Str path = model_check_name(L, 2, "a field of the config");
     push_field(L, path);
     if (!lua_isnil(L, -1) && !fits(L))
         return refuse_config(L, build, path, value_words(L, build->scratch), what);
@@ -237,22 +231,8 @@ static int model_refuse_field(lua_State *L)
 {
     ModelBuild *build = model_of(L);
     lua_settop(L, 4);
-    Str word = path_within(build, model_check_name(L, 2, "a field of the config"));
+    Str word = model_check_name(L, 2, "a field of the config");
     return refuse_config(L, build, word, luaL_checkstring(L, 3), luaL_optstring(L, 4, ""));
-}
-
-static bool is_object(lua_State *L)
-{
-    return lua_istable(L, -1) && lua_rawlen(L, -1) == 0;
-}
-
-static int model_within(lua_State *L)
-{
-    ModelBuild *build = model_of(L);
-    get_field(L, is_object, "it must be an object");
-    build->within = path_within(build, model_check_name(L, 2, "a field of the config"));
-    build->within = str_from(arena_str(build->scratch, build->within));
-    return 0;
 }
 
 const LuaEntry config_methods[] = {
@@ -268,9 +248,6 @@ const LuaEntry config_methods[] = {
      "A boolean in the config, like model:size."},
     {"text", model_text, "(name: string, default?: string|false): string",
      "A string in the config, like model:size."},
-    {"within", model_within, "(name: string)",
-     "From now on the fields asked for are those of this field of the config, which holds the "
-     "config of a model in another: model:within(\"text_config\")."},
     {"refuse", model_refuse_field, "(word: string, what: string, hint?: string)",
      "Fails with what is wrong with a field of the config, or with a string in it, at its place in "
      "the file: model:refuse(\"hidden_act\", \"is not a known activation\")."},

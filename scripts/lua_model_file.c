@@ -10,12 +10,24 @@ static int open_api(lua_State *L)
     return 0;
 }
 
+/* The module that the parameters of a language model are below in checkpoints of the model that it
+ * is a part of: what the file says, as a global PART, else "language_model". */
+static void enter_part(lua_State *L, ModelBuild *build)
+{
+    if (!build->request->within)
+        return;
+    bool given = lua_getglobal(L, "PART") == LUA_TSTRING;
+    buf_puts(&build->path, given ? lua_tostring(L, -1) : "language_model");
+    lua_pop(L, 1);
+}
+
 static int call_model(lua_State *L)
 {
-    const ModelBuild *build = model_of(L);
+    ModelBuild *build = model_of(L);
     if (lua_getglobal(L, "MODEL") != LUA_TFUNCTION)
         return model_refuse(L, "function MODEL(model, config) .. end",
                             "a model file must define a function MODEL");
+    enter_part(L, build);
     push_model(L);
     config_push(L, build->request);
     lua_pushvalue(L, -1);

@@ -52,8 +52,11 @@ typedef struct {
      * function SIZES. None if it has no such function. May be NULL. */
     bool (*sizes)(void *context, Arena *arena, const char *policy, const PolicySettings *settings,
                   const Mesh *mesh, DimBindings *out, Error *err);
-    /* Names of shipped files, separated by blanks: kind is "policies" or "machines". */
+    /* Names of shipped files, separated by blanks: kind is "policies", "machines" or
+     * "models". */
     const char *(*shipped)(void *context, Arena *arena, const char *kind);
+    /* Path of the shipped file of that kind and name; NULL if it does not exist. */
+    const char *(*shipped_file)(void *context, const char *kind, const char *name);
     /* Path of a shipped file, such as "samples/models/gpt2.onnx"; NULL if it does not exist. */
     const char *(*data_file)(void *context, Arena *arena, const char *name);
 } SessionHooks;

@@ -4,19 +4,12 @@
 -- config.capacity_factor (1, or dropless) and expert_load: lib/moe.lua, --set capacity and load.
 
 local decoder = include "lib/decoder"
-local layers = include "lib/layers"
 local moe = include "lib/moe"
 local qwen = include "lib/qwen"
 
 function MODEL(model, config)
     local options = moe.options(model, config, "num_experts")
-    -- An expert that every token uses, weighted by a sigmoid of its own.
-    function options.shared(x)
-        local y = layers.gated_mlp(model, "shared_expert", x, options.width,
-            model:size("shared_expert_intermediate_size"), {act = options.act})
-        local gate = layers.linear(model, "shared_expert_gate", x, options.width, 1)
-        return model:op("Mul", {model:op("Sigmoid", {gate}), y})
-    end
+    options.shared = qwen.shared_expert(model, options)
     decoder.build(model, config, {heads = {bias = model:flag("qkv_bias", true)},
         window = qwen.window(model, config), mlp = qwen.experts_or_mlp(model, config, options)})
 end

@@ -3,13 +3,9 @@
 -- stacked: 30,532,122,624 in Qwen3-30B-A3B.
 -- config.capacity_factor (1, or dropless) and expert_load: lib/moe.lua, --set capacity and load.
 
-local decoder = include "lib/decoder"
-local moe = include "lib/moe"
 local qwen = include "lib/qwen"
 
 function MODEL(model, config)
-    local options = moe.options(model, config,
-        config.num_local_experts and "num_local_experts" or "num_experts")
-    decoder.build(model, config, {heads = qwen.heads_with_norms(model),
-        window = qwen.window(model, config), mlp = qwen.experts_or_mlp(model, config, options)})
+    local options = qwen.expert_options(model, config)
+    qwen.third(model, config, nil, qwen.experts_or_mlp(model, config, options))
 end

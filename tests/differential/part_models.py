@@ -29,10 +29,26 @@ MOE = dict(GROUPED, num_experts_per_tok=2, moe_intermediate_size=48, n_routed_ex
 LATENT = dict(MOE, num_key_value_heads=4, kv_lora_rank=16, q_lora_rank=24, qk_rope_head_dim=8,
               qk_nope_head_dim=12, v_head_dim=16)
 GROUPS = dict(n_routed_experts=8, n_group=2, topk_group=1)
-ENCODER = dict(BASE, max_position_embeddings=66, pad_token_id=1)
 ROPE = dict(rope_theta=10000.0)
+ENCODER = dict(BASE, max_position_embeddings=66, pad_token_id=1)
 YARN = dict(ROPE, rope_type="yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0)
 BIASES = dict(attention_bias=True, mlp_bias=True, tie_word_embeddings=True)
+SECTIONS = dict(GROUPED, rope_parameters=dict(ROPE, rope_type="default", mrope_section=[2, 3, 3]))
+LLAMA4 = dict(GROUPED, head_dim=16, num_hidden_layers=4, num_local_experts=4, num_experts_per_tok=1,
+              intermediate_size_mlp=80, attention_chunk_size=32)
+
+DELTA = dict(GROUPED, head_dim=24, num_hidden_layers=4, linear_key_head_dim=8, linear_value_head_dim=12,
+             linear_num_key_heads=2, linear_num_value_heads=4, num_experts=4, num_experts_per_tok=2,
+             moe_intermediate_size=48, shared_expert_intermediate_size=40,
+             rope_parameters=dict(ROPE, rope_type="default", partial_rotary_factor=0.5, mrope_section=[2, 2, 2]))
+
+# Models of images whose language model is built, and its type.
+PARTS = {"llava": "llama", "mistral3": "mistral", "internvl": "qwen2", "gemma3": "gemma3_text",
+         "qwen2_vl": "qwen2_vl_text", "qwen2_5_vl": "qwen2_5_vl_text", "qwen3_vl": "qwen3_vl_text",
+         "glm4v": "glm4v_text", "llama4": "llama4_text",
+         "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"}
+VISION = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=1, depth=1, num_heads=2, num_attention_heads=2,
+              out_hidden_size=64, embed_dim=32)
 
 
 def long_rope(length):
@@ -117,6 +133,27 @@ TYPES = {
               dict(use_bias=True, use_conv_bias=False), dict(tie_word_embeddings=False, expand=3)],
     "mamba2": [dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, state_size=8, num_heads=8, head_dim=16,
                     n_groups=2, chunk_size=8, expand=2), dict(n_groups=1, time_step_limit=[0.01, 0.5])],
+    "llama4_text": [LLAMA4, dict(attention_chunk_size=3), dict(attention_chunk_size=4, use_qk_norm=False),
+                    dict(interleave_moe_layer_step=2, floor_scale=2, attn_scale=0.5),
+                    dict(no_rope_layers=[1, 0, 0, 1], attn_temperature_tuning=False,
+                         rope_parameters=dict(ROPE, rope_type="llama3", factor=8.0, low_freq_factor=1.0,
+                                              high_freq_factor=4.0, original_max_position_embeddings=32))],
+    "qwen3_next": [DELTA, dict(norm_topk_prob=False, mlp_only_layers=[1], attention_bias=True),
+                   dict(linear_num_value_heads=2, linear_conv_kernel_dim=3),
+                   dict(layer_types=["full_attention", "linear_attention"], num_hidden_layers=2)],
+    "qwen3_5": [DELTA, dict(tie_word_embeddings=True, linear_num_value_heads=2)],
+    "qwen3_5_moe": [DELTA, dict(linear_num_value_heads=2)],
+    "llava": [GROUPED, dict(head_dim=24)],
+    "mistral3": [WIDE, dict(sliding_window=5), dict(tie_word_embeddings=True)],
+    "internvl": [GROUPED, dict(tie_word_embeddings=True)],
+    "gemma3": [dict(FOUR, head_dim=16, num_hidden_layers=7, query_pre_attn_scalar=16, tie_word_embeddings=True)],
+    "qwen2_vl": [SECTIONS, dict(sliding_window=None)],
+    "qwen2_5_vl": [SECTIONS, dict(use_sliding_window=True, sliding_window=4, max_window_layers=1)],
+    "qwen3_vl": [dict(WIDE, rope_parameters=dict(ROPE, rope_type="default", mrope_section=[4, 4, 4])),
+                 dict(attention_bias=True, tie_word_embeddings=True)],
+    "glm4v": [SECTIONS, dict(rope_parameters=dict(ROPE, rope_type="default", partial_rotary_factor=0.5,
+                                                  mrope_section=[1, 1, 2]))],
+    "llama4": [LLAMA4, dict(interleave_moe_layer_step=2, attention_chunk_size=4)],
     "bert": [BASE],
     "roberta": [ENCODER],
     "xlm-roberta": [ENCODER],
@@ -124,11 +161,21 @@ TYPES = {
 }
 
 
+def around(kind, values):
+    """The fields of a model of images, a small one, whose text_config has these."""
+    vision = transformers.AutoConfig.for_model(kind).vision_config.to_dict()
+    small = {name: value for name, value in VISION.items() if name in vision}
+    tied = values.get("tie_word_embeddings", False)
+    return dict(text_config=dict(values, model_type=PARTS[kind]), tie_word_embeddings=tied,
+                vision_config=dict(small, model_type=vision["model_type"]))
+
+
 def made(kind, values):
     """The model, every parameter moved from where it is initialized, so that no norm is 1 and no bias 0."""
-    config = transformers.AutoConfig.for_model(kind, **values)
+    config = transformers.AutoConfig.for_model(kind, **(around(kind, values) if kind in PARTS else values))
     config._attn_implementation = "eager"
-    auto = transformers.AutoModelForSequenceClassification if kind in NO_CAUSAL else transformers.AutoModelForCausalLM
+    auto = (transformers.AutoModelForSequenceClassification if kind in NO_CAUSAL
+            else transformers.AutoModelForImageTextToText if kind in PARTS else transformers.AutoModelForCausalLM)
     torch.manual_seed(1)
     model = auto.from_config(config).float().eval()
     with torch.no_grad():
@@ -150,8 +197,10 @@ def save(model, kind, place):
     with open(path, "w") as file:
         json.dump(config, file)
     ids = torch.randint(2, 90, SHAPE)
+    # transformers 5.24 cannot run a Llama 4 with images on ids alone.
+    compared = model.base_model if kind in NO_CAUSAL else model.language_model if kind == "llama4" else model
     with torch.no_grad():
-        out = (model.base_model if kind in NO_CAUSAL else model)(ids)
+        out = compared(ids)
     numpy.save(os.path.join(place, "in_0.npy"), ids.numpy())
     if kind in NO_CAUSAL and kind != "distilbert":
         numpy.save(os.path.join(place, "in_1.npy"), numpy.zeros(SHAPE, numpy.int64))
@@ -162,6 +211,7 @@ def save(model, kind, place):
 def main():
     dimscope, folder, *kinds = sys.argv[1:]
     transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
     for kind in kinds or TYPES:
         base, *others = TYPES[kind]
         for i, change in enumerate([{}] + others):

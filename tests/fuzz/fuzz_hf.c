@@ -13,16 +13,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char *const families[] = {
-    "bert",        "bloom",    "clip",         "cohere",      "cohere2",    "deepseek_v2",
-    "deepseek_v3", "falcon",   "gemma",        "gemma2",      "gemma3",     "gemma3_text",
-    "glm4",        "glm4_moe", "gpt2",         "gpt_neox",    "gpt_oss",    "gptj",
-    "granite",     "kimi_k2",  "llama",        "mamba",       "mamba2",     "megatron_gpt",
-    "minimax_m2",  "mistral",  "mixtral",      "mpt",         "nemotron",   "olmo",
-    "olmo2",       "olmoe",    "opt",          "phi",         "phi3",       "qwen2",
-    "qwen2_moe",   "qwen3",    "qwen3_moe",    "smollm3",     "stablelm",   "starcoder2",
-    "swin",        "t5",       "vit",          "whisper",     "arcee",      "distilbert",
-    "dots1",       "ernie4_5", "ernie4_5_moe", "exaone4",     "granitemoe", "helium",
-    "olmo3",       "roberta",  "seed_oss",     "xlm-roberta", "none such"};
+    "bert",         "bloom",         "clip",        "cohere",       "cohere2",
+    "deepseek_v2",  "deepseek_v3",   "falcon",      "gemma",        "gemma2",
+    "gemma3",       "gemma3_text",   "glm4",        "glm4_moe",     "gpt2",
+    "gpt_neox",     "gpt_oss",       "gptj",        "granite",      "kimi_k2",
+    "llama",        "mamba",         "mamba2",      "megatron_gpt", "minimax_m2",
+    "mistral",      "mixtral",       "mpt",         "nemotron",     "olmo",
+    "olmo2",        "olmoe",         "opt",         "phi",          "phi3",
+    "qwen2",        "qwen2_moe",     "qwen3",       "qwen3_moe",    "smollm3",
+    "stablelm",     "starcoder2",    "swin",        "t5",           "vit",
+    "whisper",      "arcee",         "distilbert",  "dots1",        "ernie4_5",
+    "ernie4_5_moe", "exaone4",       "granitemoe",  "helium",       "olmo3",
+    "roberta",      "seed_oss",      "xlm-roberta", "llama4_text",  "qwen3_next",
+    "qwen3_5_text", "qwen3_vl_text", "none such"};
 
 /* Small models: fields of all families, each of which reads its own. */
 static const struct {

@@ -165,6 +165,15 @@ static ModelRow refusals[] = {
      "2:1: script: calls or brackets nest too deep"},
     {"a type of model that nobody builds", "{\"model_type\": \"gpt5\"}",
      "1:2: unreadable: there is no builder for models of type 'gpt5' ["},
+    {"a language model that nobody builds",
+     "{\"model_type\": \"seeing\", \"text_config\": {\"model_type\": \"gpt5\"}}",
+     "1:2: unreadable: there is no builder for models of type 'seeing', nor for their text_config, "
+     "of type 'gpt5' ["},
+    {"a size that the language model lacks",
+     "{\"model_type\": \"seeing\",\n\"text_config\": {\"model_type\": \"llama\"}}",
+     "2:1: unreadable: \"text_config.num_attention_heads\" is not in the config, but the model "
+     "needs "
+     "it"},
     {"a type of model that is a path", "{\"model_type\": \"../policies/dp\"}",
      "1:2: unreadable: there is no builder for models of type '../policies/dp'"},
     {"a type of model that is no text", "{\"model_type\": 5}",

@@ -186,6 +186,13 @@ static NumbersRow rows[] = {
     {"deepseek v3, as saved", "megatron"},
     {"roberta", "megatron"},
     {"distilbert", "megatron"},
+    {"llama4", "megatron"},
+    {"llama4_text, uneven chunks", "megatron"},
+    {"mistral3", "megatron"},
+    {"qwen2_5_vl, flat", "megatron"},
+    {"qwen3_vl_moe", "megatron"},
+    {"qwen3_next", "megatron"},
+    {"qwen3_5_moe", "megatron"},
 };
 
 static void numbers_are_those_of_transformers(void **state)

@@ -301,6 +301,44 @@ static void stages_have_as_many_layers_or_as_many_flops(void **state)
     close_world(&world);
 }
 
+/* Settings, the type of parameters and the flag of the head reach the text_config. */
+static void settings_are_of_the_language_model(void **state)
+{
+    (void)state;
+    static const char config[] =
+        "{\"model_type\": \"seeing\", \"tie_word_embeddings\": true, \"torch_dtype\": \"bfloat16\","
+        " \"text_config\": {\"model_type\": \"llama\", \"hidden_size\": 8,"
+        " \"num_hidden_layers\": 4, \"num_attention_heads\": 2, \"intermediate_size\": 8,"
+        " \"vocab_size\": 5, \"tie_word_embeddings\": false}}";
+    char folder[] = "/tmp/dimscope_settings_XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    assert_true(file_write(path, str_from(config), NULL));
+    World world = {0};
+    static const struct {
+        const char *set;
+        int64_t parameters;
+    } rows[] = {{"attention=eager", 5 * 8 + 4 * (4 * 64 + 3 * 64 + 2 * 8) + 8},
+                {"layers=1", 5 * 8 + 4 * 64 + 3 * 64 + 2 * 8 + 8}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_world(&world, path, "dp=2", "dp", rows[i].set);
+        if (!world.session)
+            fail_msg("%s", world.err.text);
+        const Graph *graph = world.session->graph;
+        assert_int_equal(inferred_params(world.session->inferred), rows[i].parameters);
+        int32_t table = graph_find_tensor(graph, STR("language_model.model.embed_tokens.weight"));
+        assert_true(table >= 0);
+        assert_int_equal(world.session->inferred->dtype[table], DT_BF16);
+        bool softmax = false;
+        for (int32_t op = 0; op < graph->n_ops; op++)
+            softmax |= strcmp(op_operator(graph, op), "Softmax") == 0;
+        assert_int_equal(softmax, i == 0);
+    }
+    unlink(path);
+    rmdir(folder);
+    close_world(&world);
+}
+
 static void what_cannot_be_set_is_refused(void **state)
 {
     (void)state;
@@ -370,6 +408,7 @@ int main(void)
         cmocka_unit_test(a_builder_takes_precision_and_dropout),
         cmocka_unit_test(a_step_takes_precision_and_the_type_of_gradients),
         cmocka_unit_test(stages_have_as_many_layers_or_as_many_flops),
+        cmocka_unit_test(settings_are_of_the_language_model),
         cmocka_unit_test(what_cannot_be_set_is_refused),
         cmocka_unit_test(sizes_are_whole_numbers_by_name),
     };

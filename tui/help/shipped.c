@@ -16,8 +16,7 @@ static size_t sentence_end(Str text)
 const char *shipped_about(const SessionHooks *hooks, Arena *arena, const char *kind, Str name)
 {
     enum { SCRIPT_BYTES_MAX = 4 << 20 };
-    const char *file = arena_printf(arena, "scripts/%s/%.*s.lua", kind, STR_ARG(name));
-    const char *path = hooks->data_file(hooks->context, arena, file);
+    const char *path = hooks->shipped_file(hooks->context, kind, arena_str(arena, name));
     Source source;
     if (!path || !file_read(arena, path, SCRIPT_BYTES_MAX, &source, NULL))
         return "";

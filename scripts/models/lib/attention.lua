@@ -79,6 +79,24 @@ function attention.remember(model, window, values)
     return past
 end
 
+-- An op whose input 3 is the state before the first token and whose output 1 is that behind the last:
+-- in a step of inference the one is an input of the graph and the other an output. sizes: of the state,
+-- behind the batch.
+function attention.carry(model, op, inputs, attrs, name, sizes)
+    if not places_known then return (model:op(op, inputs, attrs)) end
+    if model:dim("context") > 0 then
+        inputs[4] = model:input(("past_key_values.%d.%s"):format(n_cached, name), model.dtype,
+            {"batch", table.unpack(sizes)})
+        inputs[3] = inputs[3] or false
+    end
+    local y, state = model:op(op, inputs, attrs, 2)
+    model:output(state, ("present.%d.%s"):format(n_cached, name))
+    return y
+end
+
+-- The layer has all of its states: the next one counts on.
+function attention.carried() n_cached = n_cached + 1 end
+
 local function transposed(model, x) return model:op("Transpose", {x}, {perm = {0, 1, 3, 2}}) end
 
 -- What queries make of past and of new keys, by plain ops. Scores are summed in parts, as flash
@@ -127,10 +145,38 @@ local function mask_values(model, positions, window, keys)
     return model:op("Where", {seen, 0.0, -1e30})
 end
 
--- A mask for attention.attend: each query sees the keys up to its own, of which at most `window`;
--- bias, if given, is added to scores too. positions: [s].
-function attention.causal_mask(model, positions, window, bias)
-    local mask = {window = window, bias = bias, cached = places_known}
+-- Where a query sees the keys of its own chunk of so many tokens alone, gives the window and the chunk
+-- for causal_mask: none where the sequence is one chunk.
+function attention.chunked(model, chunk)
+    local context, seq = places_known and model:dim("context") or 0, model:dim("seq")
+    if context + seq <= chunk then return nil, nil end
+    if context == 0 then return nil, chunk end
+    if seq == 1 then return context % chunk + 1, nil end
+    return model:refuse("attention_chunk_size", ("is %d: a step of inference reads one token, or "
+        .. "stays in the first chunk"):format(chunk))
+end
+
+-- 0 for keys of the query's own chunk, a large negative number for others: [s, t].
+local function chunk_values(model, positions, chunk)
+    local part = model:op("Div", {positions, model:constant("chunk", "i64", {}, {chunk})})
+    local same = model:op("Equal",
+        {model:op("Unsqueeze", {part, {1}}), model:op("Unsqueeze", {part, {0}})})
+    return model:op("Where", {same, 0.0, -1e30})
+end
+
+-- A mask for attention.attend: each query sees the keys up to its own, of which at most `window`, or
+-- those of its own `chunk`; bias, if given, is added to scores too. positions: [s].
+function attention.causal_mask(model, positions, window, bias, chunk)
+    local whole = chunk and model:dim("seq") % chunk == 0
+    if chunk and not whole then
+        bias = chunk_values(model, positions, chunk)
+    end
+    local mask = {window = window, bias = bias, cached = places_known, chunk = whole and chunk}
+    if whole then
+        local first = model:op("Slice", {positions, {0}, {chunk}, {0}})
+        mask.inner = attention.causal_mask(model, first)
+        return mask
+    end
     local values, parts = nil, {}
     -- Of the keys in the cache (1), of new ones (2).
     function mask.part(i)
@@ -296,6 +342,23 @@ local function plain_with_past(model, q, k, v, options)
     return one and g < h and model:op("Reshape", {y, {0, h, 1, -1}}) or y
 end
 
+-- Each chunk of the sequence by itself, as one of more sequences of the batch.
+local function attend_chunks(model, q, k, v, options)
+    local o = setmetatable({mask = options.mask.inner, uncached = true}, {__index = options})
+    local chunk = options.mask.chunk
+    local function apart(x, n) -- [b, n, s, d] -> [b s / c, n, c, d]
+        x = model:op("Reshape", {x, {0, n, -1, chunk, options.head_dim}})
+        x = model:op("Transpose", {x}, {perm = {0, 2, 1, 3, 4}})
+        return model:op("Reshape", {x, {-1, n, chunk, options.head_dim}})
+    end
+    local g = options.kv_heads or options.heads
+    local y = attention.attend(model, apart(q, options.heads), apart(k, g), apart(v, g), o)
+    y = model:op("Reshape",
+        {y, {-1, model:dim("seq") // chunk, options.heads, chunk, options.head_dim}})
+    y = model:op("Transpose", {y}, {perm = {0, 2, 1, 3, 4}})
+    return model:op("Reshape", {y, {0, options.heads, -1, options.head_dim}})
+end
+
 -- softmax(q k^T scale + mask) v; softmax of 16 bits computes in f32 inside, as fused kernels do: q [b, h, s, d], k [b, g, t, d],
 -- v [b, g, t, e] -> [b, h, s, e]. options:
 --     scale
@@ -316,6 +379,7 @@ function attention.attend(model, q, k, v, options)
             return plain_with_past(model, q, k, v, options)
         end
     end
+    if type(mask) == "table" and mask.chunk then return attend_chunks(model, q, k, v, options) end
     if not (attention.is_eager(model) or options.sinks or (options.dropout or 0) > 0) then
         return flash(model, q, k, v, options)
     end
@@ -361,10 +425,16 @@ local function projections(model, x, o)
     local function project(i, from, n, bias)
         return layers.linear(model, o.names[i], from, o.width, n * o.head_dim, {bias = bias})
     end
-    local k_bias = o.k_bias
+    local k_bias, q, gate = o.k_bias, nil, nil
     if k_bias == nil then k_bias = o.bias end
-    return project(1, x, o.heads, o.bias), project(2, keys, o.kv_heads, k_bias),
-        project(3, keys, o.kv_heads, o.bias)
+    if o.gated then
+        q = model:op("Reshape", {project(1, x, 2 * o.heads, o.bias), {0, 0, o.heads, -1}})
+        q, gate = model:op("Split", {q}, {axis = 3, num_outputs = 2}, 2)
+        gate = model:op("Reshape", {gate, {0, 0, o.heads * o.head_dim}})
+    else
+        q = project(1, x, o.heads, o.bias)
+    end
+    return q, project(2, keys, o.kv_heads, k_bias), project(3, keys, o.kv_heads, o.bias), gate
 end
 
 -- Attention in which groups of heads share keys and values (Ainslie et al. 2023).
@@ -379,7 +449,10 @@ end
 --     sinks                               whether each head has a sink
 --     norm                                norm(part, x, n) of each head of q and k, parts "q", "k"
 --     norm_all                            the same of all heads together
+--     query_scale                         a value that q is multiplied by, [s, 1]
 --     clip                                the largest number of q, k and v
+--     gated                               q's projection gives a gate of what attention gives, too:
+--                                         behind the numbers of each head
 function attention.grouped(model, name, x, options)
     local o = setmetatable({}, {__index = options})
     o.names = options.names or {"q_proj", "k_proj", "v_proj", "o_proj"}
@@ -394,8 +467,9 @@ function attention.grouped(model, name, x, options)
         return o.rope and attention.rope(model, y, o.rope, d) or y
     end
     return model:module(name, function()
-        local q, k, v = projections(model, x, o)
+        local q, k, v, gate = projections(model, x, o)
         q, k = split("q", q, h), split("k", k, g)
+        if o.query_scale then q = model:op("Mul", {q, o.query_scale}) end
         if not o.packed then v = clipped(model, v, o) end
         v = attention.split_heads(model, v, g, d)
         local y = attention.attend(model, q, k, v, {
@@ -403,6 +477,7 @@ function attention.grouped(model, name, x, options)
             sinks = o.sinks and model:param("sinks", {h}), heads = h, kv_heads = g,
             head_dim = d})
         y = attention.merge_heads(model, y, h, d)
+        if gate then y = model:op("Mul", {y, model:op("Sigmoid", {gate})}) end
         return layers.linear(model, o.names[#o.names], y, h * d, o.width, {bias = o.out_bias})
     end)
 end

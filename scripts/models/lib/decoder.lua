@@ -71,14 +71,14 @@ local function masks_of(model, n, positions, family)
         return attention.alibi(model, keys, n.heads, family.alibi)
     end
     for i = 0, n.n_layers - 1 do
-        local window = family.window
+        local window, chunk = family.window, family.chunk and family.chunk(i)
         if type(window) == "function" then window = window(i) end
-        local mask = of_window[window or 0]
-        if not mask then
-            mask = attention.causal_mask(model, positions, window, alibi(window))
-            of_window[window or 0] = mask
+        if chunk then window, chunk = attention.chunked(model, chunk) end
+        local kind = chunk and "chunk" or window or 0
+        if not of_window[kind] then
+            of_window[kind] = attention.causal_mask(model, positions, window, alibi(window), chunk)
         end
-        masks[i] = mask
+        masks[i] = of_window[kind]
     end
     return masks
 end
@@ -101,8 +101,9 @@ local function tables_of(model, config, n, positions, family)
     return tables
 end
 
--- "local" or "global" where a family has layers of both kinds of attention.
+-- "local" or "global" where a family has layers of both kinds of attention, or what it says.
 local function kind_of(family, i)
+    if family.kind then return family.kind(i) end
     if type(family.window) ~= "function" then return nil end
     return family.window(i) and "local" or "global"
 end
@@ -118,10 +119,14 @@ local function block(model, n, family, x, i, tables, mask)
     end
     local function attend(y)
         if family.attention then return family.attention(y, tables, mask, i) end
+        local mixed = family.mixer and family.mixer(y, i)
+        if mixed then return dropped(mixed) end
         local options = {width = n.width, heads = n.heads, kv_heads = n.kv_heads,
                          head_dim = n.head_dim, rope = tables, mask = mask,
                          dropout = family.weight_dropout}
-        for key, value in pairs(family.heads or {}) do options[key] = value end
+        local heads = family.heads or {}
+        if type(heads) == "function" then heads = heads(i) end
+        for key, value in pairs(heads) do options[key] = value end
         return dropped(attention.grouped(model, family.names.attention, y, options))
     end
     local function mlp(y)
@@ -148,11 +153,14 @@ local names = {__index = {root = "model", embed = "embed_tokens", layers = "laye
 --     norm        layers.rms_norm or another
 --     norms       of attention and MLP, {before, after, last} each: layers.residual
 --     parallel    attention and MLP are added to one x; one norm serves both if there is one
---     heads       more options of attention.grouped
+--     heads       more options of attention.grouped, or heads(i)
 --     attention   attention(x, rope, mask, i), in place of attention.grouped
+--     mixer       mixer(x, i), in place of attention; nil where layer i has attention
 --     act, mlp_bias    of the gated MLP
 --     mlp         mlp(x, i), in place of the gated MLP of layer i
 --     window      of keys that are seen, or window(i)
+--     chunk       chunk(i): layer i sees the keys of the same chunk of so many tokens; nil: all
+--     kind        kind(i): the kind of layer i in outlines, where layers of several kinds repeat
 --     rotated     numbers of a head that rotate; 0: none. theta: their base, if the config has no
 --                 rope_theta
 --     rotates     whether heads of layer i rotate; all do

@@ -8,14 +8,18 @@ local attention = include "lib/attention"
 
 local mamba = {}
 
--- A kernel of k positions for each channel, then Silu. x: [b, s, channels] -> the same.
-function mamba.conv1d(model, x, channels)
-    local k = model:size("conv_kernel", 4)
+-- A kernel of k positions for each channel, then Silu. x: [b, s, channels] -> the same. options, if
+-- the config has other fields: kernel, bias.
+function mamba.conv1d(model, x, channels, options)
+    options = options or {kernel = model:size("conv_kernel", 4),
+                          bias = model:flag("use_conv_bias", true)}
+    local k = options.kernel
     return model:module("conv1d", function()
         local weight = model:param("weight", {channels, 1, k})
-        local bias = model:flag("use_conv_bias", true) and model:param("bias", {channels})
+        local bias = options.bias and model:param("bias", {channels})
         local y = model:op("Transpose", {x}, {perm = {0, 2, 1}})
-        y = model:op("CausalConvWithState", {y, weight, bias}, {activation = "silu"})
+        y = attention.carry(model, "CausalConvWithState", {y, weight, bias},
+            {activation = "silu"}, "conv_state", {channels, k - 1})
         return model:op("Transpose", {y}, {perm = {0, 2, 1}})
     end)
 end
@@ -27,12 +31,18 @@ function mamba.rates(model, sizes)
     return model:op("Neg", {model:op("Exp", {x})})
 end
 
--- q, k: [b, s, heads d], v: [b, s, heads e], decay: [b, s, heads] or [b, s, heads d], in f32.
-function mamba.scan(model, q, k, v, decay, heads)
+-- q, k: [b, s, heads d], v: [b, s, heads e], decay: [b, s, heads] or [b, s, heads d], in f32. options:
+-- beta: [b, s, heads], for the delta rule, with d and e; scale of y, 1.
+function mamba.scan(model, q, k, v, decay, heads, options)
+    options = options or {}
     if model.dtype ~= "f32" then decay = attention.cast(model, decay, model.dtype) end
     return model:module("scan", function()
-        return model:op("LinearAttention", {q, k, v, false, decay},
-            {q_num_heads = heads, kv_num_heads = heads, update_rule = "gated", scale = 1.0})
+        return attention.carry(model, "LinearAttention",
+            {q, k, v, false, decay, options.beta},
+            {q_num_heads = heads, kv_num_heads = heads,
+             update_rule = options.beta and "gated_delta" or "gated",
+             scale = options.scale or 1.0},
+            "recurrent_state", {heads, options.d, options.e})
     end)
 end
 

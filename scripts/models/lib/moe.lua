@@ -198,6 +198,22 @@ function moe.gated_experts(model, name, x, names, options)
     end)
 end
 
+-- The same from weights that checkpoints stack too, gate and up in one, the gate first:
+-- gate_up_proj [e, width, 2 hidden] and down_proj [e, hidden, width], as torch.bmm takes them.
+function moe.packed_experts(model, name, x, options)
+    local e, width, hidden = options.experts, options.width, options.hidden
+    local function linear(name, x, n_in, n_out)
+        local weight = model:param(name, {e, n_in, n_out})
+        return model:op("Einsum", {x, weight}, {equation = "beck,ekn->becn"})
+    end
+    return model:module(name, function()
+        local y = linear("gate_up_proj", x, width, 2 * hidden)
+        local gate, up = model:op("Split", {y}, {axis = -1, num_outputs = 2}, 2)
+        y = model:op("Mul", {layers.activation(model, options.act or "silu", gate), up})
+        return linear("down_proj", y, hidden, width)
+    end)
+end
+
 -- Scores of all experts in f32, [b, s, e]: x W^T, with W [e, width]. options: router: the name of
 -- the layer, "gate"; router_bias.
 function moe.scores(model, x, options)
@@ -243,11 +259,22 @@ function moe.choose_by(model, by, scores, options)
 end
 
 -- What stands in place of a gated MLP. options: as above; choose(model, x, options); names: of gate,
--- up and down; shared(x), added to what experts compute, or nil.
+-- up and down; shared(x), added to what experts compute, or nil; weighs_input: of the one expert that
+-- a token chooses, the input is multiplied by the weight.
 function moe.mixture(model, name, x, options)
+    if options.weighs_input and options.top_k ~= 1 then
+        model:refuse("num_experts_per_tok", "is " .. options.top_k
+            .. ": where the input of an expert is weighted, a token has one")
+    end
     return model:module(name, function()
         local weights, chosen = options.choose(model, x, options)
-        local y = moe.exchange(model, x, weights, chosen, options, options.expert or function(sent)
+        local sent = x
+        if options.weighs_input then
+            sent = model:op("Mul", {x, weights})
+            weights = model:op("Expand",
+                {model:constant("one", model.dtype, {1}, {1}), model:op("Shape", {chosen})})
+        end
+        local y = moe.exchange(model, sent, weights, chosen, options, options.expert or function(sent)
             return moe.gated_experts(model, "experts", sent,
                 options.names or {"gate_proj", "up_proj", "down_proj"}, options)
         end)

@@ -74,7 +74,10 @@ local function linear(frequencies, field)
     return 1.0
 end
 
-local kinds = {default = function() return 1.0 end, llama3 = llama3, yarn = yarn, linear = linear,
+-- mrope (Wang et al. 2024) gives images positions of three numbers; those of text are equal.
+local function default() return 1.0 end
+
+local kinds = {default = default, mrope = default, llama3 = llama3, yarn = yarn, linear = linear,
                longrope = longrope, su = longrope}
 
 -- Tables of cosines and sines for heads of which d numbers rotate; the config says how.

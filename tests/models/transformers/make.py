@@ -1,6 +1,6 @@
 """What transformers computes for small configs, for tests/unit/test_model_numbers.c.
 
-    python make.py > numbers.jsonl             needs torch and transformers (5.23)
+    python make.py > numbers.jsonl             needs torch and transformers (5.24)
     python make.py gemma opt >> numbers.jsonl  some of them
 
 A line a model: its config, its free dims, and the elements of each output. Parameters and inputs
@@ -84,6 +84,13 @@ def granite(name):
     return name
 
 
+def packed(name):
+    """Experts are stacked with the dims of their weights exchanged."""
+    if name.endswith("experts.gate_up_proj") or name.endswith("experts.down_proj"):
+        return lambda s: numbers(name, (s[0], s[2], s[1])).transpose(0, 2, 1)
+    return name
+
+
 def t5(name):
     shared = name.endswith("embed_tokens.weight") or name == "lm_head.weight"
     return "shared.weight" if shared else name
@@ -115,6 +122,11 @@ def tied(table):
 def inside(module, rename):
     """The model is a part of another."""
     return lambda name: module + "." + rename(name)
+
+
+def below(rename):
+    """The body of the model is a part of that of another, the head is beside it."""
+    return lambda name: rename(name.replace("model.", "model.language_model.", 1))
 
 
 def neox(name):
@@ -162,6 +174,14 @@ EMBED = tied("model.embed_tokens.weight")
 BY_KIND = {"sliding_attention": {"rope_type": "default", "rope_theta": 20.0},
            "full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 100.0}}
 
+LLAMA4 = dict(GROUPED, head_dim=8, num_hidden_layers=4, num_local_experts=4, num_experts_per_tok=1,
+              intermediate_size_mlp=20, interleave_moe_layer_step=2, attention_chunk_size=3,
+              floor_scale=2, attn_scale=0.5, attn_temperature_tuning=True)
+DELTA = dict(EXPERTS, head_dim=8, num_hidden_layers=4, linear_key_head_dim=4, linear_value_head_dim=6,
+             linear_num_key_heads=2, linear_num_value_heads=4, shared_expert_intermediate_size=12,
+             rope_parameters={"rope_type": "default", "rope_theta": 100.0,
+                              "partial_rotary_factor": 0.5, "mrope_section": [1, 1, 0]})
+
 # Name: config, architecture, renaming; then free dims and, of ours for another's, its config.
 CONFIGS = {
     "gemma": (dict(GEMMA, model_type="gemma"), "GemmaForCausalLM", EMBED),
@@ -181,6 +201,28 @@ CONFIGS = {
                "Gemma3ForCausalLM", inside("language_model", EMBED), None,
                dict(GEMMA, num_hidden_layers=3, sliding_window=3, rope_parameters=BY_KIND,
                     layer_types=["full_attention", "sliding_attention", "full_attention"])),
+    "llama4": ({"model_type": "llama4", "capacity_factor": 4,
+                "text_config": dict(LLAMA4, model_type="llama4_text")},
+               "Llama4ForCausalLM", inside("language_model", str), None, LLAMA4),
+    "llama4_text, uneven chunks": (dict(LLAMA4, model_type="llama4_text", capacity_factor=4,
+                                        attention_chunk_size=4, use_qk_norm=False),
+                                   "Llama4ForCausalLM", str),
+    "mistral3": ({"model_type": "mistral3", "tie_word_embeddings": True,
+                  "text_config": dict(GROUPED, model_type="mistral", head_dim=8,
+                                      sliding_window=None)},
+                 "MistralForCausalLM", inside("language_model", EMBED), None,
+                 dict(GROUPED, head_dim=8, sliding_window=None, tie_word_embeddings=True)),
+    "qwen2_5_vl, flat": (dict(GROUPED, model_type="qwen2_5_vl",
+                              rope_scaling={"type": "mrope", "mrope_section": [1, 1, 0]}),
+                         "Qwen2ForCausalLM", str, None, dict(GROUPED)),
+    "qwen3_vl_moe": ({"model_type": "qwen3_vl_moe", "capacity_factor": 2,
+                      "text_config": dict(EXPERTS, model_type="qwen3_vl_moe_text", head_dim=8)},
+                     "Qwen3MoeForCausalLM", below(packed), None,
+                     dict(EXPERTS, head_dim=8, norm_topk_prob=True)),
+    "qwen3_next": (dict(DELTA, model_type="qwen3_next"), "Qwen3NextForCausalLM", deepseek),
+    "qwen3_5_moe": ({"model_type": "qwen3_5_moe", "capacity_factor": 2,
+                     "text_config": dict(DELTA, model_type="qwen3_5_moe_text")},
+                    "Qwen3_5MoeForCausalLM", below(deepseek), None, DELTA),
     "phi": (dict(SMALL, model_type="phi", partial_rotary_factor=0.5, hidden_act="gelu_new"),
             "PhiForCausalLM", str),
     "phi, norms of heads": (dict(SMALL, model_type="phi", partial_rotary_factor=0.5,
