@@ -132,7 +132,15 @@ static void write_ids(Arena *arena, const char *folder, int i, int64_t first, in
                   (Str){(const char *)ids, (size_t)(BATCH * s) * sizeof *ids});
 }
 
-/* "past_key_values.3.key" is made of "present.3.key": its last t tokens before the new ones. */
+/* Of a state that is carried along the sequence there is one, behind the last token that was read;
+ * keys and values are those of each token. */
+static bool is_state(const char *name)
+{
+    return str_ends(str_from(name), STR("_state"));
+}
+
+/* "past_key_values.3.key" is made of "present.3.key": its last t tokens before the new ones.
+ * all: what a prefill of so many tokens gives. */
 static void write_inputs(Arena *arena, const Session *session, const char *folder, int64_t context,
                          int64_t s, int64_t vocabulary, const HeldList *all)
 {
@@ -145,8 +153,10 @@ static void write_inputs(Arena *arena, const Session *session, const char *folde
         }
         assert_non_null(dot);
         int64_t t = inferred_shape(session->inferred, graph->inputs[i])->dim[2];
-        Held past = part_of(arena, held(all, arena_printf(arena, "present%s", dot)), name,
-                            context - t, context);
+        const char *present = arena_printf(arena, "present%s", dot);
+        Held past = is_state(name)
+                        ? *held(&all[context], present)
+                        : part_of(arena, held(&all[TOKENS], present), name, context - t, context);
         write_held(arena, folder, "input", i, &past);
     }
 }
@@ -160,7 +170,9 @@ static void write_outputs(Arena *arena, const Session *session, const char *fold
     for (int i = 0; i < graph->n_outputs; i++) {
         const char *name = tensor_name(graph, graph->outputs[i]);
         if (strcmp(name, "logits") != 0) {
-            Held new = part_of(arena, held(all, name), name, context, context + s);
+            Held new = is_state(name)
+                           ? *held(&all[context + s], name)
+                           : part_of(arena, held(&all[TOKENS], name), name, context, context + s);
             write_held(arena, folder, "output", i, &new);
             continue;
         }
@@ -201,12 +213,12 @@ static int64_t vocabulary_of(const Json *row)
     return json_int(json_get(text ? text : config, "vocab_size"), 0);
 }
 
-/* Keys and values of all tokens, from one prefill. */
-static void prefill(Arena *arena, const Json *row, HeldList *out)
+/* Keys, values and states of the first tokens, from one prefill. */
+static void prefill(Arena *arena, const Json *row, int64_t n_tokens, HeldList *out)
 {
-    OpenedText o = open_step(row, 0, TOKENS, false, "x=1", NULL);
+    OpenedText o = open_step(row, 0, n_tokens, false, "x=1", NULL);
     const char *folder = vectors_folder(o.arena);
-    write_inputs(o.arena, o.session, folder, 0, TOKENS, vocabulary_of(row), out);
+    write_inputs(o.arena, o.session, folder, 0, n_tokens, vocabulary_of(row), out);
     outputs_of(arena, o.session, folder, out);
     vectors_remove(o.arena, folder);
     model_text_close(&o);
@@ -292,6 +304,12 @@ static FamilyRow rows[] = {
     {"ernie4_5_moe", "megatron"},
     {"dots1", "megatron"},
     {"granitemoe", "megatron"},
+    {"llama4", "megatron"},
+    {"llama4_text, uneven chunks", "megatron"},
+    {"mistral3", "megatron"},
+    {"qwen3_next", "megatron"},
+    {"qwen3_5_moe", "megatron"},
+    {"granitemoehybrid", "megatron"},
 };
 
 static void steps_compute_what_a_pass_does(void **state)
@@ -311,7 +329,7 @@ static void steps_compute_what_a_pass_does(void **state)
     };
     Arena *arena = arena_new();
     Source source;
-    HeldList all = {0};
+    HeldList all[TOKENS + 1] = {{0}};
     assert_true(
         file_read(arena, "tests/models/transformers/numbers.jsonl", 1 << 20, &source, NULL));
     Json *found = NULL;
@@ -324,9 +342,10 @@ static void steps_compute_what_a_pass_does(void **state)
         }
     }
     assert_non_null(found);
-    prefill(arena, found, &all);
+    for (int64_t n = 4; n <= TOKENS; n++)
+        prefill(arena, found, n, &all[n]);
     for (size_t i = 0; i < COUNT_OF(steps); i++)
-        compute(row->name, found, &steps[i], &all);
+        compute(row->name, found, &steps[i], all);
     json_free(found);
     arena_free(arena);
 }

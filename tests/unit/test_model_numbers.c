@@ -193,6 +193,7 @@ static NumbersRow rows[] = {
     {"qwen3_vl_moe", "megatron"},
     {"qwen3_next", "megatron"},
     {"qwen3_5_moe", "megatron"},
+    {"granitemoehybrid", "megatron"},
 };
 
 static void numbers_are_those_of_transformers(void **state)

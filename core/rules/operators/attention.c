@@ -368,7 +368,9 @@ static bool linear_attention(RuleCall *call, Error *err)
         if (there)
             rule_align(kept, (int[]){index.b, index.h, index.d, index.e}, 4);
     }
-    space->flops = 4.0 * (double)(n.q.b * n.q.s) * (double)n.q.h * (double)(n.q.d * n.v.d);
+    /* S' q of each query head; k v' of each key head, and S' k where the rule corrects. */
+    double products = (double)n.q.h + (double)n.k.h * (args_has(call, 5) ? 2.0 : 1.0);
+    space->flops = 2.0 * (double)(n.q.b * n.q.s) * products * (double)(n.q.d * n.v.d);
     return gate_row(call, 4, &n, &index, err) && gate_row(call, 5, &n, &index, err);
 }
 

@@ -145,15 +145,15 @@ local function mask_values(model, positions, window, keys)
     return model:op("Where", {seen, 0.0, -1e30})
 end
 
--- Where a query sees the keys of its own chunk of so many tokens alone, gives the window and the chunk
--- for causal_mask: none where the sequence is one chunk.
+-- Where a query sees the keys of its own chunk of so many tokens alone, gives that size for
+-- causal_mask, nil where all tokens are of one chunk; and how many of the keys before them are of it.
 function attention.chunked(model, chunk)
     local context, seq = places_known and model:dim("context") or 0, model:dim("seq")
     if context + seq <= chunk then return nil, nil end
-    if context == 0 then return nil, chunk end
-    if seq == 1 then return context % chunk + 1, nil end
-    return model:refuse("attention_chunk_size", ("is %d: a step of inference reads one token, or "
-        .. "stays in the first chunk"):format(chunk))
+    if context == 0 then return chunk, nil end
+    if context // chunk == (context + seq - 1) // chunk then return nil, context % chunk end
+    return model:refuse("attention_chunk_size", ("is %d: the tokens of a step of inference are of "
+        .. "one chunk, and these are of two"):format(chunk))
 end
 
 -- 0 for keys of the query's own chunk, a large negative number for others: [s, t].
@@ -165,13 +165,15 @@ local function chunk_values(model, positions, chunk)
 end
 
 -- A mask for attention.attend: each query sees the keys up to its own, of which at most `window`, or
--- those of its own `chunk`; bias, if given, is added to scores too. positions: [s].
-function attention.causal_mask(model, positions, window, bias, chunk)
+-- those of its own `chunk`, or of the cache the last `kept`; bias, if given, is added to scores too.
+-- positions: [s].
+function attention.causal_mask(model, positions, window, bias, chunk, kept)
     local whole = chunk and model:dim("seq") % chunk == 0
     if chunk and not whole then
         bias = chunk_values(model, positions, chunk)
     end
-    local mask = {window = window, bias = bias, cached = places_known, chunk = whole and chunk}
+    local mask = {window = window, bias = bias, cached = places_known, chunk = whole and chunk,
+                  reach = kept and kept + 1 or window}
     if whole then
         local first = model:op("Slice", {positions, {0}, {chunk}, {0}})
         mask.inner = attention.causal_mask(model, first)
@@ -181,7 +183,7 @@ function attention.causal_mask(model, positions, window, bias, chunk)
     -- Of the keys in the cache (1), of new ones (2).
     function mask.part(i)
         if not parts[i] then
-            local keys = i == 1 and attention.remembered_places(model, window) or nil
+            local keys = i == 1 and attention.remembered_places(model, mask.reach) or nil
             parts[i] = mask_values(model, positions, window, keys)
         end
         return parts[i]
@@ -319,7 +321,7 @@ local function plain_with_past(model, q, k, v, options)
     local keys, values, one = {options.past[1], k}, {options.past[2], v}, model:dim("seq") == 1
     local bias = {}
     if mask.bias then
-        local t = remembered(model, mask.window)
+        local t = remembered(model, mask.reach)
         bias = {model:op("Split", {mask.bias, {t, model:dim("seq")}}, {axis = -1}, 2)}
     end
     local function grouped(x) -- [.., h, 1, n] -> [.., g, h / g, n]
@@ -374,7 +376,7 @@ function attention.attend(model, q, k, v, options)
     if options.kv_heads then check_groups(model, options.heads, options.kv_heads) end
     if type(mask) == "table" and mask.cached and not options.uncached then
         local g, d = options.kv_heads or options.heads, options.head_dim
-        options.past = attention.remember(model, mask.window, {{"key", k, g, d}, {"value", v, g, d}})
+        options.past = attention.remember(model, mask.reach, {{"key", k, g, d}, {"value", v, g, d}})
         if options.past and (attention.is_eager(model) or options.sinks) then
             return plain_with_past(model, q, k, v, options)
         end

@@ -71,12 +71,13 @@ local function masks_of(model, n, positions, family)
         return attention.alibi(model, keys, n.heads, family.alibi)
     end
     for i = 0, n.n_layers - 1 do
-        local window, chunk = family.window, family.chunk and family.chunk(i)
+        local window, chunk, kept = family.window, family.chunk and family.chunk(i), nil
         if type(window) == "function" then window = window(i) end
-        if chunk then window, chunk = attention.chunked(model, chunk) end
-        local kind = chunk and "chunk" or window or 0
+        if chunk then chunk, kept = attention.chunked(model, chunk) end
+        local kind = (chunk or kept) and "chunk" or window or 0
         if not of_window[kind] then
-            of_window[kind] = attention.causal_mask(model, positions, window, alibi(window), chunk)
+            of_window[kind] = attention.causal_mask(model, positions, window, alibi(window), chunk,
+                kept)
         end
         masks[i] = of_window[kind]
     end
