@@ -100,7 +100,7 @@ void search_price_choices(Arena *arena, SearchResult *result, Progress *progress
         bool op = at->kind == NODE_OP || at->kind == NODE_SUM;
         SearchDecision priced = {op ? at->place : -1, op ? -1 : at->place,
                                  at->n_ops > 0 ? at->n_ops : 1,
-                                 price_of_other(pricing, n, result->model_us, progress)};
+                                 price_of_other(pricing, n, result->parts.model_us, progress)};
         vec_push(arena, &found, priced);
         asked[n] = 1 + found.n;
         if (progress)

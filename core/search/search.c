@@ -8,7 +8,6 @@
 #include "core/search/decide.h"
 #include "core/search/lift.h"
 #include "core/search/memory.h"
-#include "core/search/path_parts.h"
 #include "core/search/relax.h"
 #include "core/search/settle.h"
 #include "core/search/start.h"
@@ -209,11 +208,9 @@ static void offer(Rounds *s, const Plan *plan, const Decision *decisions, int n,
     result->n_decisions = n;
     result->cost_us = us;
     result->sum_us = plan->priced->totals.step_us;
-    PathParts parts = path_parts(plan);
-    result->model_us = plan_schedule(plan) ? parts.model_us : model_us;
-    result->sends_us = parts.sends_us;
-    result->beside_us = parts.beside_us;
-    result->joined_us = parts.joined_us;
+    result->parts = path_parts(plan);
+    if (!plan_schedule(plan))
+        result->parts.model_us = model_us;
     result->peak_bytes = peak;
     s->choice = choice;
     if (choice)
@@ -446,7 +443,7 @@ static void add_up_plan(Rounds *s)
         instance_settle(s->instance, s->choice);
     instance_weigh(s->instance, COST_OF_PLAN);
     if (s->choice && !s->paths)
-        s->result->model_us = instance_cost_us(s->instance, s->choice);
+        s->result->parts.model_us = instance_cost_us(s->instance, s->choice);
 }
 
 /* What no plan within the limit is below: the limit counts only what every plan holds, under a

@@ -25,6 +25,7 @@
 
 #include "core/base/progress.h"
 #include "core/search/memo.h"
+#include "core/search/path_parts.h"
 #include "core/session/session.h"
 
 /* Called whenever the best plan or the bound changed; costs in microseconds. */
@@ -72,10 +73,8 @@ typedef struct {
     int n_decisions, n_lifted; /* n_lifted: those that take an earlier search away, the first */
     double cost_us;            /* of the plan, its totals.step_us */
     double sum_us;             /* of the plan, its ops and moves one behind the other, all stages */
-    double model_us; /* of the same plan as the search adds it up (core/search/instance.h):
-                        sum_us, but under a schedule the time of its longest path */
-    double sends_us, beside_us, joined_us; /* under a schedule what separates it from cost_us:
-                                              path_parts.h */
+    PathParts parts; /* of cost_us. Of a plan without a schedule model_us is what the search adds
+                        up (core/search/instance.h), sum_us if it models all of the plan */
     double bound_us; /* no plan in the search's space has a smaller cost_us, as far as
                         core/search/instance.h models it */
     bool proven;     /* cost_us meets the bound: not where the plan has moves that the model prices

@@ -53,7 +53,7 @@ static void put_search(const char *name, int n_layers, const SearchResult *resul
         {"", 1e3 * result->seconds, "ms"},
         {".build", 1e3 * result->build_seconds, "ms"},
         {".solve", 1e3 * result->solve_seconds, "ms"},
-        {".gap", found ? 100 * fmax(0, 1 - result->bound_us / result->model_us) : 100, "%"}};
+        {".gap", found ? 100 * fmax(0, 1 - result->bound_us / result->parts.model_us) : 100, "%"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[80];
         snprintf(text, sizeof text, "search.gpt%d.%s%s", n_layers, name, rows[i].what);

@@ -110,7 +110,7 @@ static void proves_on_meshes_of_many_parts(void **state)
         Session *session = open_session(&f, GPT, meshes[i], NULL, "adamw");
         SearchResult result = search(&f, &(SearchRequest){.session = session});
         assert_true(result.proven);
-        assert_near(result.model_us, result.cost_us);
+        assert_near(result.parts.model_us, result.cost_us);
         session_close(session);
         hooked_free(&f);
     }
@@ -124,7 +124,7 @@ static void pins_hold_for_what_runs_again(void **state)
     Session *session = open_session(&f, LLAMA, "dp=2,tp=4", "megatron", "adamw");
     SearchResult result = search(&f, &(SearchRequest){.session = session});
     assert_true(result.proven);
-    assert_near(result.model_us, result.cost_us);
+    assert_near(result.parts.model_us, result.cost_us);
     session_close(session);
     hooked_free(&f);
 }
@@ -141,7 +141,7 @@ static void beats_the_policies(void **state)
         SearchResult result = search(&f, &(SearchRequest){.session = session});
         assert_int_equal(result.outcome, SEARCH_PLAN);
         assert_true(result.proven);
-        assert_near(result.model_us, result.cost_us);
+        assert_near(result.parts.model_us, result.cost_us);
         assert_near(result.bound_us, result.cost_us);
         assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
         assert_near(plan_step_us(session->plan), result.cost_us);
@@ -208,7 +208,7 @@ static void is_proven_where_moves_split_axes(void **state)
         if (!result.proven)
             print_message("%s %s\n", others[i].model, others[i].mesh);
         assert_true(result.proven);
-        assert_near(result.model_us, result.cost_us);
+        assert_near(result.parts.model_us, result.cost_us);
         assert_near(result.bound_us, result.cost_us);
         assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
         assert_near(plan_step_us(session->plan), result.cost_us);
@@ -236,7 +236,7 @@ static void adds_up_the_plan_it_finds(void **state)
         Session *session =
             open_session(&f, hidden[i].model, hidden[i].mesh, hidden[i].policy, hidden[i].train);
         SearchResult result = search(&f, &(SearchRequest){.session = session});
-        assert_near(result.model_us, result.sum_us);
+        assert_near(result.parts.model_us, result.sum_us);
         assert_true(result.bound_us <= result.cost_us * (1 + 1e-6));
         assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
         assert_near(plan_step_us(session->plan), result.cost_us);
@@ -455,7 +455,7 @@ static void gradients_alike_may_cost_differently(void **state)
     Session *session = open_session(&f, path, "dp=2,tp=2", NULL, "sgd");
     SearchResult result = search(&f, &(SearchRequest){.session = session});
     assert_true(result.proven);
-    assert_near(result.model_us, result.cost_us);
+    assert_near(result.parts.model_us, result.cost_us);
     session_close(session);
     unlink(path);
     hooked_free(&f);
@@ -565,7 +565,7 @@ static void pays_for_pinned_outputs(void **state)
     assert_true(session_apply(session, pin, 3, NULL));
     SearchResult result = search(&f, &(SearchRequest){.session = session});
     assert_int_equal(result.outcome, SEARCH_PLAN);
-    assert_near(result.model_us, result.cost_us);
+    assert_near(result.parts.model_us, result.cost_us);
     assert_true(result.proven);
     session_close(session);
     hooked_free(&f);

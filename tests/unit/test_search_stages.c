@@ -22,9 +22,9 @@ enum { SETS_MAX = 3 };
 /* Plans on the same stages. */
 typedef struct {
     const char *policy, *set[SETS_MAX];
-} Way;
+} PlannedWay;
 
-static const Way ways[] = {
+static const PlannedWay ways[] = {
     {"pipeline", {"stage_layers=1x2"}},
     {"hybrid3d", {"stage_layers=1x2"}},
     {"hybrid3d", {"stage_layers=1x2", "sequence_parallel=true"}},
@@ -42,7 +42,8 @@ static StagedRow rows[] = {
     {"backwards split", "pp=2,dp=2", "schedule=zb1p"},
 };
 
-static Session *open_way(const Hooked *f, const Way *way, const char *train, const StagedRow *row)
+static Session *open_way(const Hooked *f, const PlannedWay *way, const char *train,
+                         const StagedRow *row)
 {
     SessionOptions options = {
         .model = LLAMA, .mesh = row->mesh, .policy = way->policy, .train = train};
@@ -214,9 +215,7 @@ static void says_what_separates_them(void **state)
             if (limited && found.outcome != SEARCH_PLAN)
                 break;
             assert_int_equal(found.outcome, SEARCH_PLAN);
-            assert_true(parts_sum_up(
-                &(PathParts){found.model_us, found.sends_us, found.beside_us, found.joined_us},
-                found.cost_us));
+            assert_true(parts_sum_up(&found.parts, found.cost_us));
             assert_true(found.bound_us <= found.cost_us * (1 + 1e-9));
             if (!limited)
                 assert_true(found.bound_us <= own_us * (1 + 1e-9));

@@ -43,9 +43,9 @@ static void put_parts(const SearchResult *result, Buf *out)
         double us;
         const char *is;
     } part[] = {
-        {result->sends_us, " sends between stages"},
-        {result->beside_us, " moves beside sends, in the stage where they are made"},
-        {-result->joined_us, " traffic of parameters, joined in buckets"},
+        {result->parts.sends_us, " sends between stages"},
+        {result->parts.beside_us, " moves beside sends, in the stage where they are made"},
+        {-result->parts.joined_us, " traffic of parameters, joined in buckets"},
     };
     enum { N = sizeof part / sizeof *part };
     bool any = false;
@@ -54,7 +54,7 @@ static void put_parts(const SearchResult *result, Buf *out)
     if (!any)
         return;
     buf_puts(out, "parts    ");
-    units_format_us(result->model_us, out);
+    units_format_us(result->parts.model_us, out);
     buf_puts(out, " ops and moves on the longest path of blocks, one by one");
     for (int i = 0; i < N; i++) {
         if (fabs(part[i].us) <= 1e-9 * result->cost_us)
@@ -186,10 +186,10 @@ static Json *result_json(const Session *session, const SearchResult *result)
     json_set(root, "outcome", json_from_str(str_from(outcomes[result->outcome])));
     json_set(root, "step_us", found ? json_from_real(result->cost_us) : json_null());
     json_set(root, "sum_us", found ? json_from_real(result->sum_us) : json_null());
-    json_set(root, "model_us", found ? json_from_real(result->model_us) : json_null());
-    json_set(root, "sends_us", found ? json_from_real(result->sends_us) : json_null());
-    json_set(root, "beside_us", found ? json_from_real(result->beside_us) : json_null());
-    json_set(root, "joined_us", found ? json_from_real(result->joined_us) : json_null());
+    json_set(root, "model_us", found ? json_from_real(result->parts.model_us) : json_null());
+    json_set(root, "sends_us", found ? json_from_real(result->parts.sends_us) : json_null());
+    json_set(root, "beside_us", found ? json_from_real(result->parts.beside_us) : json_null());
+    json_set(root, "joined_us", found ? json_from_real(result->parts.joined_us) : json_null());
     json_set(root, "bound_us", json_from_real(result->bound_us));
     json_set(root, "proven", json_from_bool(result->proven));
     json_set(root, "gap", found ? json_from_real(gap_of(result)) : json_null());
