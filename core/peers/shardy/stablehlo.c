@@ -211,10 +211,6 @@ static bool manual_border(RuleCall *call, Error *err)
 #define HLO(name, rule, flops, attrs)                                                              \
     OP("stablehlo." name, rule, flops, 0, OPERATOR_ANY), .outputs_max = OPERATOR_ANY, OWN(attrs, "")
 
-#define SCATTERED                                                                                  \
-    "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1 "     \
-    "scatter_dims_to_operand_dims=[0] reducers=[\""
-
 const Operator operators_stablehlo[] = {
     {HLO("all_gather", by_factors, 0,
          "all_gather_dim channel_handle replica_groups use_global_device_ids"),
@@ -282,8 +278,9 @@ const Operator operators_stablehlo[] = {
          "scatter_dims_to_operand_dims scatter_indices_batching_dims unique_indices "
          "update_window_dims"),
      .kernel = "stablehlo.scatter", GRADIENT("0: move(x1); 2: move(x1)"),
-     .examples = SCATTERED "stablehlo.add\"]; " SCATTERED "stablehlo.maximum\"]; " SCATTERED
-                           "stablehlo.multiply\"]"},
+     .examples =
+         "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1 "
+         "scatter_dims_to_operand_dims=[0] reducers=[\"stablehlo.add\"]"},
     {HLO("select_and_scatter", by_factors, 1,
          "padding reducers region window_dimensions window_strides"),
      .kernel = "stablehlo.select_and_scatter", GRADIENT("0: zero; 1: move(x0); 2: move(x0)"),
