@@ -55,8 +55,9 @@ static size_t case_key(const InferState *state, int32_t op, const InferKind *kin
         *key++ = result->shape[t];
         *key++ = result->dtype[t];
         bool reads = infer_reads_value(kind, i);
-        if (infer_is_list(state, t))
-            *key++ = -2 - inferred_value(result, t)->id;
+        const Value *list = infer_is_list(state, t) ? inferred_value(result, t) : NULL;
+        if (list)
+            *key++ = -2 - list->id;
         else if (wanted == CASE_HOST || reads) {
             const Value *value = value_read(state, reads, t);
             *key++ = value ? value->id : -1;

@@ -174,17 +174,18 @@ static bool find_difference(InferState *state, const Sequence *sequence, int64_t
 
 const char *infer_put_varying(InferState *state, int32_t tensor, Buf *out)
 {
-    const Sequence *sequence = inferred_value(state->result, tensor)->sequence;
+    const Value *value = inferred_value(state->result, tensor);
+    const Sequence *sequence = value ? value->sequence : NULL;
     int32_t maker = state->graph->tensors[tensor].maker;
     int64_t dim;
-    if (find_difference(state, sequence, &dim)) {
+    if (sequence && find_difference(state, sequence, &dim)) {
         if (dim < 0)
             buf_puts(out, "differ in their number of dims");
         else
             buf_printf(out, "differ in dim %" PRId64, dim);
         return NULL;
     }
-    const Shape *shape = code_shape(state, element_code(state, sequence));
+    const Shape *shape = sequence ? code_shape(state, element_code(state, sequence)) : NULL;
     for (int64_t d = 0; shape && d < shape->n_dims; d++) {
         if (shape->dim[d] >= 0)
             continue;
