@@ -437,20 +437,20 @@ void infer_add_findings(InferState *state)
         bool whole = space >= 0 && state->spaces.at[space]->no_rule;
         if (found->sequence && (!whole || op->n_inputs == 0))
             continue;
-        if (found->late) {
+        bool has_row = state->kinds[op->op_type].row != NULL;
+        bool unsized = !found->sequence && has_row && !found->unknown_input &&
+                       found->unknown_size && space == found->space;
+        if (found->late || unsized) {
             first_size = n_sizes == 0 ? found->op : first_size;
             n_sizes += found->n_ops;
         } else if (found->sequence) {
             first_sequence = n_sequences == 0 ? found->op : first_sequence;
             n_sequences += found->n_ops;
-        } else if (!state->kinds[op->op_type].row) {
+        } else if (!has_row) {
             n_without[op->op_type] += found->n_ops;
         } else if (found->unknown_input) {
             first_unknown = n_unknown == 0 ? found->op : first_unknown;
             n_unknown += found->n_ops;
-        } else if (found->unknown_size && state->result->space[found->op] == found->space) {
-            first_size = n_sizes == 0 ? found->op : first_size;
-            n_sizes += found->n_ops;
         }
     }
     for (int i = 0; i < state->cases.n; i++) {

@@ -247,6 +247,9 @@ bool lower_reads(const Lowering *l, int32_t op, int input)
     if (op_inputs(l->graph, op)[input] < 0 || l->out->operand[at->input + input] >= 0 ||
         kernel_knows(l->plan->inferred, op, l->out->kernel[op], input))
         return false;
+    const OpSpace *space = inferred_space(l->plan->inferred, op);
+    if (space && space->operand[input].absent) /* how often a loop runs */
+        return false;
     if (lower_is(l, op, "If"))
         return is_taken(l, op, input);
     return l->goes_with[op] < 0 || (input == 0 && lower_is(l, op, "LoopResult"));

@@ -377,7 +377,8 @@ static bool merged_tokens(RuleCall *call, Error *err)
     for (int i = 0; i < call->n_inputs; i++)
         if (call->shape[i] && !args_rank(call, i, i == 2 ? 0 : 1, 1, err))
             return false;
-    call->out_shape[0] = args_has(call, 3) ? (Shape){.n_dims = 1, .dim = {-1}} : *call->shape[1];
+    bool known = !args_has(call, 3) && call->shape[1];
+    call->out_shape[0] = known ? *call->shape[1] : (Shape){.n_dims = 1, .dim = {-1}};
     call->out_dtype[0] = call->dtype[1];
     if (call->n_outputs > 1) {
         call->out_shape[1] = (Shape){0};
