@@ -28,6 +28,7 @@ typedef struct PickSink PickSink;
  * Only operands that decide on moves and weights (indices, or the elements of a maximum) are read.
  */
 struct PickSink {
+    /* `picks` is kept: it stays as it is, in the call's scratch arena. */
     void (*pick)(PickSink *sink, const Local *to, const Local *from, const Picks *picks);
     /* The derivative of element `at` of `to` with respect to element `place` of `from` is
      * `weight`; several terms for one pair are added. NULL: the sink takes whole elements only. */

@@ -304,12 +304,12 @@ static bool windows(const KernelCall *call, Error *err)
     if (out->shape.n_dims != last + 1 || !args_axis(args_int(&rule, "axis", -1), last, &axis, err))
         return error_kind(err, ERROR_RUN, "the output has not one dim more than the input");
     row_major_strides(&in->shape, stride);
-    Picks picks = picks_new(call->scratch, &out->shape);
-    for (int d = 0; d < last; d++)
-        if (d != axis)
-            picks_match(&picks, d, &out->runs[d], 0, 1, &in->runs[d], stride[d]);
     const int64_t *element = kernel_globals(call->scratch, &out->runs[last]);
     for (int64_t k = 0; k < out->shape.dim[last]; k++) {
+        Picks picks = picks_new(call->scratch, &out->shape); /* a sink keeps it */
+        for (int d = 0; d < last; d++)
+            if (d != axis)
+                picks_match(&picks, d, &out->runs[d], 0, 1, &in->runs[d], stride[d]);
         for (int64_t i = 0; i < out->shape.dim[last]; i++)
             picks.from[last][i] = i == k ? 0 : PICK_NONE;
         picks_match(&picks, axis, &out->runs[axis], element[k] * dilation, step, &in->runs[axis],
