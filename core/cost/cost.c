@@ -213,8 +213,7 @@ static int64_t known_bytes(const KnownWork *known, int32_t tensor, int32_t shard
                 *elements *= mesh_atoms_size(plan->mesh, cut_atoms(&held->dim[d]));
     }
     return routed_bytes(plan->routed, tensor, shardings_at(plan->shardings, sharding), plan->mesh,
-                        dtype_bytes((Dtype)plan->inferred->dtype[tensor],
-                                    *elements * inferred_items(plan->inferred, tensor)));
+                        inferred_part_bytes(plan->inferred, tensor, *elements));
 }
 
 /* The bytes that rank 0 reads or writes of a value that is `bytes` long. */

@@ -48,9 +48,7 @@ static int64_t part_bytes(const PartSizes *parts, const LiveSpan *span)
     if (span->kernel == OPERATOR_KEEPS_ROWS)
         return row > 0 ? *elements / row * dtype_bytes(DT_F32, 1) : 0;
     return routed_bytes(plan->routed, span->tensor, shardings_at(plan->shardings, span->sharding),
-                        plan->mesh,
-                        dtype_bytes((Dtype)plan->inferred->dtype[span->tensor],
-                                    *elements * inferred_items(plan->inferred, span->tensor)));
+                        plan->mesh, inferred_part_bytes(plan->inferred, span->tensor, *elements));
 }
 
 static bool has_span(const PartSizes *parts, const LiveSpan *span)

@@ -114,7 +114,7 @@ int64_t plan_local_bytes(const Plan *plan, int32_t tensor, int32_t sharding)
     if (sharding < 0)
         return 0;
     const Sharding *held = shardings_at(plan->shardings, sharding);
-    int64_t n = sharding_most_elements(held, plan->mesh) * inferred_items(plan->inferred, tensor);
+    int64_t n = sharding_most_elements(held, plan->mesh);
     return routed_bytes(plan->routed, tensor, held, plan->mesh,
-                        dtype_bytes((Dtype)plan->inferred->dtype[tensor], n));
+                        inferred_part_bytes(plan->inferred, tensor, n));
 }

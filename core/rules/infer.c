@@ -630,8 +630,7 @@ bool *inferred_in_program(Arena *arena, const Inferred *inferred)
 int64_t inferred_bytes(const Inferred *inferred, int32_t tensor)
 {
     const Shape *shape = inferred_shape(inferred, tensor);
-    int64_t n = shape ? shape_elements(shape) * inferred_items(inferred, tensor) : 0;
-    return dtype_bytes((Dtype)inferred->dtype[tensor], n);
+    return inferred_part_bytes(inferred, tensor, shape ? shape_elements(shape) : 0);
 }
 
 int64_t inferred_params(const Inferred *inferred)

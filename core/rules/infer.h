@@ -160,6 +160,12 @@ static inline int64_t inferred_items(const Inferred *inferred, int32_t tensor)
     return inferred_is_list(inferred, tensor) ? inferred->items[tensor] : 1;
 }
 
+/* The bytes of n elements of each of those. */
+static inline int64_t inferred_part_bytes(const Inferred *inferred, int32_t tensor, int64_t n)
+{
+    return dtype_bytes((Dtype)inferred->dtype[tensor], n * inferred_items(inferred, tensor));
+}
+
 static inline double inferred_repeat(const Inferred *inferred, int32_t op)
 {
     return inferred->repeat ? inferred->repeat[op] : 1;

@@ -40,10 +40,9 @@ static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, cons
 
 static double bytes_as(const Instance *instance, int32_t tensor, const Sharding *sharding)
 {
-    int64_t n = sharding_most_elements(sharding, instance->as->mesh) *
-                inferred_items(instance->inferred, tensor);
+    int64_t n = sharding_most_elements(sharding, instance->as->mesh);
     return (double)routed_bytes(instance->as->routed, tensor, sharding, instance->as->mesh,
-                                dtype_bytes((Dtype)instance->inferred->dtype[tensor], n));
+                                inferred_part_bytes(instance->inferred, tensor, n));
 }
 
 static void add_live(Arena *arena, Instance *instance, const Plan *plan, const LiveValue *live,
