@@ -52,9 +52,10 @@ ExportTerm complex_of(Call *c, ExportTerm real, ExportTerm imag)
 
 ExportTerm complex_conj(Call *c, ExportTerm x)
 {
-    return term_is_complex(x)
-               ? complex_of(c, complex_part(c, x, 0), emit1(c, "Neg", complex_part(c, x, 1)))
-               : x;
+    if (!term_is_complex(x))
+        return x;
+    ExportTerm turned = complex_parts(emit_pair(c, 1, -1, (Dtype)x.dtype));
+    return complex_of_parts(emit2(c, "Mul", complex_parts(x), turned));
 }
 
 /* A real tensor or number with zeros as imaginary parts. */
@@ -107,12 +108,8 @@ static ExportTerm part_of(const ComplexOp *o, int input, int which)
 
 static ExportTerm length_of(Call *c, ExportTerm x)
 {
-    Attr attr = attr_int(c->e, "keepdims", 0);
     int64_t last = x.rank;
-    ExportTerm in[] = {complex_parts(x), emit_ints(c->e, &last, 1)};
-    ExportTerm out = emit(c, "ReduceL2", in, 2, &attr, 1);
-    out.rank = x.rank;
-    return out;
+    return fold_dims(c, "ReduceL2", complex_parts(x), &last, 1, false);
 }
 
 /* re * re - im * im and re * im + im * re, of products or of matrix products. */
@@ -156,10 +153,8 @@ static ExportTerm make_div(const ComplexOp *o)
     if (!term_is_complex(b))
         return complex_of_parts(emit2(c, "Div", complex_parts(a), beside_parts(o, b)));
     ExportTerm squares = emit2(c, "Mul", complex_parts(b), complex_parts(b));
-    Attr attr = attr_int(c->e, "keepdims", 1);
     int64_t last = b.rank;
-    ExportTerm in[] = {squares, emit_ints(c->e, &last, 1)};
-    ExportTerm square = emit(c, "ReduceSum", in, 2, &attr, 1);
+    ExportTerm square = fold_dims(c, "ReduceSum", squares, &last, 1, true);
     ExportTerm top = emit2(c, "Mul", a, complex_conj(c, b));
     return complex_of_parts(emit2(c, "Div", complex_parts(top), square));
 }
@@ -218,11 +213,8 @@ static ExportTerm make_equal(const ComplexOp *o)
     Call *c = o->c;
     ExportTerm both = emit2(c, "Equal", complex_parts(emit_cast(c, o->in[0], o->dtype)),
                             complex_parts(emit_cast(c, o->in[1], o->dtype)));
-    Attr attr = attr_int(c->e, "keepdims", 0);
     int64_t last = both.rank - 1;
-    ExportTerm in[] = {emit_cast(c, both, DT_I32), emit_ints(c->e, &last, 1)};
-    ExportTerm out = emit(c, "ReduceMin", in, 2, &attr, 1);
-    out.rank = (uint8_t)last;
+    ExportTerm out = fold_dims(c, "ReduceMin", emit_cast(c, both, DT_I32), &last, 1, false);
     return emit_cast(c, out, DT_BOOL);
 }
 

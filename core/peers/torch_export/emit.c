@@ -332,6 +332,12 @@ ExportTerm emit_cast(Call *c, ExportTerm x, Dtype to)
     return out;
 }
 
+ExportTerm emit_float(Call *c, ExportTerm x)
+{
+    bool is = dtype_is_float(dtype_of_parts((Dtype)x.dtype));
+    return is ? x : emit_cast(c, x, DT_F32);
+}
+
 /* ---- sizes ---- */
 
 ExportTerm emit_sizes(Call *c, const Terms *sizes)

@@ -155,7 +155,8 @@ static inline ExportTerm emit2(Call *c, const char *op, ExportTerm a, ExportTerm
     return emit(c, op, (ExportTerm[]){a, b}, 2, NULL, 0);
 }
 ExportTerm emit_cast(Call *c, ExportTerm x,
-                     Dtype to); /* itself if it has the type, or to is DT_NONE */
+                     Dtype to);               /* itself if it has the type, or to is DT_NONE */
+ExportTerm emit_float(Call *c, ExportTerm x); /* f32; itself if it has floats or complex numbers */
 ExportTerm emit_constant(Call *c, ExportTerm number, Dtype dtype);    /* a scalar */
 ExportTerm emit_pair(Call *c, double real, double imag, Dtype dtype); /* a complex scalar */
 ExportTerm emit_ints(Export *e, const int64_t *values, int n);        /* i64[n] */

@@ -87,9 +87,7 @@ static ExportTerm make_cast(Recipe *r)
 
 static ExportTerm make_float(Recipe *r)
 {
-    ExportTerm x = eval(r);
-    bool is = dtype_is_float((Dtype)x.dtype) || x.dtype == DT_C64 || x.dtype == DT_C128;
-    return is ? x : emit_cast(r->c, x, DT_F32);
+    return emit_float(r->c, eval(r));
 }
 
 static ExportTerm make_whole(Recipe *r)

@@ -247,10 +247,8 @@ static void make_convolution_backward(Call *c)
                                : grouped_gradient(c, full, behind, &s);
     for (int d = 0; d <= s.n; d++)
         axes[d] = d == 0 ? 0 : 1 + d;
-    Attr drop = attr_int(c->e, "keepdims", 0);
-    ExportTerm sum[] = {dy, emit_ints(c->e, axes, s.n + 1)};
     if (wanted[2])
-        out[2] = emit(c, "ReduceSum", sum, 2, &drop, 1);
+        out[2] = fold_dims(c, "ReduceSum", dy, axes, s.n + 1, false);
     call_results(c, out, 3);
 }
 
@@ -293,8 +291,7 @@ static void make_average_backward(Call *c)
     add_size(c, &one, term_int(1));
     add_size(c, &weight, term_int(1));
     add_size(c, &weight, term_int(1));
-    for (int d = 0; d < x.rank; d++)
-        add_size(c, &shape, size_of(c, x, d));
+    add_sizes(c, &shape, x, 0, x.rank);
     for (int d = 0; d < s.n; d++) {
         s.dilation[d] = 1;
         add_size(c, &one, term_int(out[d]));
@@ -320,12 +317,8 @@ static void make_adaptive_average_backward(Call *c)
             call_fail(c, "it averages too many elements");
             return;
         }
-        int64_t dim = x.rank - n + d, last = x.rank - 1;
         ExportTerm back = swap_dims(c, adaptive_weights(c, size[d], out[d], (Dtype)dx.dtype), 0, 1);
-        ExportTerm moved = dim == last ? dx : swap_dims(c, dx, dim, last);
-        moved = emit2(c, "MatMul", moved, back);
-        moved.rank = x.rank;
-        dx = dim == last ? moved : swap_dims(c, moved, dim, last);
+        dx = multiply_dim(c, dx, x.rank - n + d, back);
     }
     call_results(c, &dx, 1);
 }
@@ -342,13 +335,9 @@ static void make_max_backward(Call *c)
         return;
     for (int d = 0; d < n; d++)
         all *= size[d];
-    for (int d = 0; d < x.rank; d++) {
-        add_size(c, &shape, size_of(c, x, d));
-        if (d < lead) {
-            add_size(c, &flat, size_of(c, x, d));
-            add_size(c, &plane, size_of(c, x, d));
-        }
-    }
+    add_sizes(c, &shape, x, 0, x.rank);
+    add_sizes(c, &flat, x, 0, lead);
+    add_sizes(c, &plane, x, 0, lead);
     add_size(c, &flat, term_int(-1));
     add_size(c, &plane, term_int(all));
     Attr attrs[] = {attr_int(e, "axis", lead), attr_text(e, "reduction", STR("add"))};
@@ -361,20 +350,12 @@ static void make_max_backward(Call *c)
 
 /* ---- norms ---- */
 
-static ExportTerm fold(Call *c, const char *op, ExportTerm x, const int64_t *axes, int n, bool keep)
-{
-    Attr attr = attr_int(c->e, "keepdims", keep);
-    ExportTerm in[] = {x, emit_ints(c->e, axes, n)}, out = emit(c, op, in, 2, &attr, 1);
-    out.rank = legal_rank(c, keep ? x.rank : x.rank - n);
-    return out;
-}
-
 /* dx = rstd * (g - mean(g) - x^ * mean(g x^)), means over those axes. */
 static ExportTerm normalized_gradient(Call *c, ExportTerm g, ExportTerm normal, ExportTerm rstd,
                                       const int64_t *axes, int n)
 {
-    ExportTerm mean = fold(c, "ReduceMean", g, axes, n, true);
-    ExportTerm along = fold(c, "ReduceMean", emit2(c, "Mul", g, normal), axes, n, true);
+    ExportTerm mean = fold_dims(c, "ReduceMean", g, axes, n, true);
+    ExportTerm along = fold_dims(c, "ReduceMean", emit2(c, "Mul", g, normal), axes, n, true);
     ExportTerm inside = emit2(c, "Sub", emit2(c, "Sub", g, mean), emit2(c, "Mul", normal, along));
     return emit2(c, "Mul", rstd, inside);
 }
@@ -396,8 +377,7 @@ static void make_group_norm_backward(Call *c)
         add_size(c, &one, d < 2 ? sizes[d] : term_int(1));
         add_size(c, &line, d == 0 || d == 3 ? term_int(1) : sizes[d]);
     }
-    for (int d = 0; d < x.rank; d++)
-        add_size(c, &shape, size_of(c, x, d));
+    add_sizes(c, &shape, x, 0, x.rank);
     ExportTerm mean = reshape(c, call_tensor(c, "mean"), &one);
     ExportTerm rstd = reshape(c, call_tensor(c, "rstd"), &one);
     ExportTerm grad = reshape(c, dy, &apart);
@@ -410,7 +390,7 @@ static void make_group_norm_backward(Call *c)
     for (int i = 0; i < 2; i++) {
         ExportTerm sum = i == 0 ? emit2(c, "Mul", grad, normal) : grad;
         sum.rank = 4;
-        out[1 + i] = reshape(c, fold(c, "ReduceSum", sum, (int64_t[]){0, 3}, 2, false), &all);
+        out[1 + i] = reshape(c, fold_dims(c, "ReduceSum", sum, (int64_t[]){0, 3}, 2, false), &all);
     }
     call_results(c, out, 3);
 }
@@ -439,8 +419,8 @@ static void make_batch_norm_backward(Call *c)
         emit2(c, "Mul", emit2(c, "Sub", x, reshape_along(c, mean, 1, x.rank)), rstd);
     ExportTerm g = term_is(weight) ? emit2(c, "Mul", dy, reshape_along(c, weight, 1, x.rank)) : dy;
     out[0] = trains ? normalized_gradient(c, g, normal, rstd, axes, n) : emit2(c, "Mul", g, rstd);
-    out[1] = fold(c, "ReduceSum", emit2(c, "Mul", dy, normal), axes, n, false);
-    out[2] = fold(c, "ReduceSum", dy, axes, n, false);
+    out[1] = fold_dims(c, "ReduceSum", emit2(c, "Mul", dy, normal), axes, n, false);
+    out[2] = fold_dims(c, "ReduceSum", dy, axes, n, false);
     call_results(c, out, 3);
 }
 

@@ -184,17 +184,10 @@ static ExportTerm transform(Call *c, ExportTerm x, FourierDims *dims, Fourier f,
     return scaled(c, x, norm, f.back, n);
 }
 
-/* Whole numbers and bools are transformed as f32. */
-static ExportTerm signal_of(Call *c)
-{
-    ExportTerm x = call_tensor(c, "self");
-    return term_is_complex(x) || dtype_is_float((Dtype)x.dtype) ? x : emit_cast(c, x, DT_F32);
-}
-
 static void make_fourier(Call *c, Fourier f)
 {
     FourierDims dims;
-    ExportTerm x = signal_of(c);
+    ExportTerm x = emit_float(c, call_tensor(c, "self"));
     if (!read_dims(c, x, &dims))
         return;
     if (f.swapped && f.back)
@@ -221,7 +214,7 @@ FOURIER(make_ihfft, false, true, true)
 static void make_core(Call *c, Fourier f, int64_t last_size)
 {
     FourierDims dims;
-    ExportTerm x = signal_of(c);
+    ExportTerm x = emit_float(c, call_tensor(c, "self"));
     int64_t norm = call_int(c, "normalization");
     if (!read_dims(c, x, &dims))
         return;

@@ -550,10 +550,9 @@ static void make_margin_loss(Call *c)
 {
     ExportTerm x = call_tensor(c, "self"), target = call_tensor(c, "target"), weight;
     int64_t dim = x.rank - 1, p = call_int(c, "p");
-    Attr axis = attr_int(c->e, "axis", dim);
     ExportTerm label = unsqueeze(c, target, target.rank);
     label = x.rank == 1 && target.rank == 1 ? target : label;
-    ExportTerm picks[] = {x, label}, own = emit(c, "GatherElements", picks, 2, &axis, 1);
+    ExportTerm own = elements_at(c, x, label, dim);
     ExportTerm off = emit2(c, "Add", emit2(c, "Sub", x, own), call_term(c, "margin"));
     ExportTerm each = emit1(c, "Relu", off);
     each = p == 2 ? emit2(c, "Mul", each, each) : each;
@@ -566,9 +565,8 @@ static void make_margin_loss(Call *c)
     ExportTerm in[] = {emit2(c, "Equal", label, line), term_number(0), each};
     each = emit(c, "Where", in, 3, NULL, 0);
     each.rank = x.rank;
-    Attr drop = attr_int(c->e, "keepdims", 0);
-    ExportTerm mean[] = {each, emit_ints(c->e, &dim, 1)};
-    ExportTerm out = reduced_loss(c, emit(c, "ReduceMean", mean, 2, &drop, 1), no_term());
+    each = fold_dims(c, "ReduceMean", each, &dim, 1, false);
+    ExportTerm out = reduced_loss(c, each, no_term());
     call_results(c, &out, 1);
 }
 

@@ -52,16 +52,18 @@ static bool read_matrix(Call *c, ExportTerm x, Matrix *m)
 
 /* ---- diagonals ---- */
 
-/* Elements of the last two dims by their places in them, which are known. */
-static ExportTerm pick_places(Call *c, ExportTerm x, const Terms *lead, const int64_t *places,
-                              int64_t n)
+/* The diagonal of the last two dims of x; `lead`: the sizes of the others. */
+static ExportTerm pick_diagonal(Call *c, ExportTerm x, const Terms *lead, const Matrix *m)
 {
+    int64_t *places = arena_array(c->e->scratch, int64_t, m->length + 1);
     Terms flat = {0};
+    for (int64_t i = 0; i < m->length; i++)
+        places[i] = (m->row + i) * m->columns + m->column + i;
     for (int i = 0; i < lead->n; i++)
         add_size(c, &flat, lead->at[i]);
     add_size(c, &flat, term_int(-1));
     Attr last = attr_int(c->e, "axis", -1);
-    ExportTerm in[] = {reshape(c, x, &flat), emit_ints(c->e, places, (int)n)};
+    ExportTerm in[] = {reshape(c, x, &flat), emit_ints(c->e, places, (int)m->length)};
     return emit(c, "Gather", in, 2, &last, 1);
 }
 
@@ -73,10 +75,7 @@ static bool diagonal_of(Call *c, ExportTerm x, ExportTerm *out)
         return false;
     for (int d = 0; d < x.rank - 2; d++)
         add_size(c, &lead, size_of(c, x, m.perm[d]));
-    int64_t *places = arena_array(c->e->scratch, int64_t, m.length + 1);
-    for (int64_t i = 0; i < m.length; i++)
-        places[i] = (m.row + i) * m.columns + m.column + i;
-    *out = pick_places(c, m.x, &lead, places, m.length);
+    *out = pick_diagonal(c, m.x, &lead, &m);
     return true;
 }
 
@@ -171,10 +170,7 @@ static void make_diag(Call *c)
     }
     m = (Matrix){.rows = rows.i, .columns = columns.i};
     set_diagonal(&m, offset);
-    int64_t *places = arena_array(c->e->scratch, int64_t, m.length + 1);
-    for (int64_t i = 0; i < m.length; i++)
-        places[i] = (m.row + i) * m.columns + m.column + i;
-    out = pick_places(c, x, &lead, places, m.length);
+    out = pick_diagonal(c, x, &lead, &m);
     call_results(c, &out, 1);
 }
 
@@ -300,8 +296,7 @@ static void make_inverse_checked(Call *c)
 {
     ExportTerm x = call_tensor(c, "A");
     Terms lead = {0};
-    for (int d = 0; d < x.rank - 2; d++)
-        add_size(c, &lead, size_of(c, x, d));
+    add_sizes(c, &lead, x, 0, x.rank - 2);
     ExportTerm out[] = {emit1(c, "Inverse", x),
                         emit_filled(c, emit_sizes(c, &lead), term_int(0), DT_I32, lead.n)};
     call_results(c, out, 2);
@@ -367,6 +362,14 @@ static void make_kron(Call *c)
     call_results(c, &out, 1);
 }
 
+/* [n, n], as many columns as x has. */
+static ExportTerm identity_like(Call *c, ExportTerm x)
+{
+    ExportTerm size = size_of(c, x, x.rank - 1);
+    ExportTerm line = range(c, term_int(0), size, term_int(1), DT_I64);
+    return emit_cast(c, emit2(c, "Equal", unsqueeze(c, line, 1), line), (Dtype)x.dtype);
+}
+
 /* X of A X = B, or of X A = B; of a triangle of A. */
 static void make_solve(Call *c)
 {
@@ -379,11 +382,7 @@ static void make_solve(Call *c)
         int64_t diagonal = unit ? (call_bool(c, "upper") ? 1 : -1) : 0;
         ExportTerm in[] = {a, emit_scalar_int(c->e, diagonal)};
         a = emit(c, "Trilu", in, 2, &upper, 1);
-        ExportTerm size = size_of(c, whole, whole.rank - 1);
-        ExportTerm place = range(c, term_int(0), size, term_int(1), DT_I64);
-        ExportTerm one =
-            emit_cast(c, emit2(c, "Equal", unsqueeze(c, place, 1), place), (Dtype)a.dtype);
-        a = unit ? emit2(c, "Add", a, one) : a;
+        a = unit ? emit2(c, "Add", a, identity_like(c, whole)) : a;
     }
     a = call_bool(c, "transpose") ? swap_dims(c, a, a.rank - 2, a.rank - 1) : a;
     ExportTerm inverse = emit1(c, "Inverse", a);
@@ -414,9 +413,7 @@ static void make_matrix_exp(Call *c)
 {
     enum { SQUARES = 6, TERMS = 12 };
     ExportTerm x = call_tensor(c, "self"), sum, term;
-    ExportTerm size = size_of(c, x, x.rank - 1);
-    ExportTerm line = range(c, term_int(0), size, term_int(1), DT_I64);
-    sum = emit_cast(c, emit2(c, "Equal", unsqueeze(c, line, 1), line), (Dtype)x.dtype);
+    sum = identity_like(c, x);
     x = emit2(c, "Div", x, term_number(1 << SQUARES));
     term = x;
     for (int k = 2; k <= TERMS; k++) {

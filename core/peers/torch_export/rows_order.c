@@ -8,19 +8,9 @@ static ExportTerm keep_or_drop(Call *c, ExportTerm x, int64_t dim)
     return call_bool(c, "keepdim") || x.rank == 0 ? x : squeeze(c, x, dim);
 }
 
-static ExportTerm elements_at(Call *c, ExportTerm x, ExportTerm at, int64_t dim)
-{
-    Attr attr = attr_int(c->e, "axis", dim);
-    ExportTerm in[] = {x, at};
-    return emit(c, "GatherElements", in, 2, &attr, 1);
-}
-
 static ExportTerm folded(Call *c, const char *op, ExportTerm x, int64_t dim, bool keep)
 {
-    Attr attr = attr_int(c->e, "keepdims", keep);
-    ExportTerm in[] = {x, emit_ints(c->e, &dim, 1)}, out = emit(c, op, in, 2, &attr, 1);
-    out.rank = legal_rank(c, keep ? x.rank : x.rank - 1);
-    return out;
+    return fold_dims(c, op, x, &dim, 1, keep);
 }
 
 static ExportTerm flat_of(Call *c, ExportTerm x)

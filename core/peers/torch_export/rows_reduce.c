@@ -90,11 +90,6 @@ static ExportTerm norm_of(Call *c, ExportTerm x, double p, ExportTerm axes, bool
     return counts ? sum : emit2(c, "Pow", sum, term_number(1 / p));
 }
 
-static ExportTerm float_of(Call *c, ExportTerm x)
-{
-    return dtype_is_float((Dtype)x.dtype) ? x : emit_cast(c, x, DT_F32);
-}
-
 static void make_norm(Call *c)
 {
     int64_t dims[DIMS_MAX];
@@ -107,7 +102,7 @@ static void make_norm(Call *c)
         dims[1] = -1;
         n = 2;
     }
-    ExportTerm x = float_of(c, emit_cast(c, call_tensor(c, "self"), call_dtype(c, "dtype")));
+    ExportTerm x = emit_float(c, emit_cast(c, call_tensor(c, "self"), call_dtype(c, "dtype")));
     ExportTerm axes = n > 0 ? emit_ints(c->e, dims, n) : no_term();
     ExportTerm out = norm_of(c, x, p, axes, call_bool(c, "keepdim"));
     call_results(c, &out, 1);
@@ -133,7 +128,7 @@ static void make_distance(Call *c)
 {
     ExportTerm x = call_tensor(c, "self"), y = call_tensor(c, "other");
     ExportTerm out =
-        norm_of(c, float_of(c, emit2(c, "Sub", x, y)), call_float(c, "p"), no_term(), false);
+        norm_of(c, emit_float(c, emit2(c, "Sub", x, y)), call_float(c, "p"), no_term(), false);
     call_results(c, &out, 1);
 }
 

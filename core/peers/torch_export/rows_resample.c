@@ -243,8 +243,7 @@ static void make_take_along(Call *c)
         x = expand(c, x, emit_sizes(c, &sizes[0]), x.rank);
     if (wider[1])
         index = expand(c, index, emit_sizes(c, &sizes[1]), x.rank);
-    Attr attr = attr_int(c->e, "axis", dim);
-    ExportTerm out = emit(c, "GatherElements", (ExportTerm[]){x, index}, 2, &attr, 1);
+    ExportTerm out = elements_at(c, x, index, dim);
     call_results(c, &out, 1);
 }
 

@@ -66,8 +66,7 @@ static void make_polynomial(Call *c)
         call_fail(c, "its degree is no number up to %d", DEGREE_MAX);
         return;
     }
-    bool real = dtype_is_float((Dtype)x.dtype);
-    ExportTerm out = polynomial_of(c, p, real ? x : emit_cast(c, x, DT_F32), n.i);
+    ExportTerm out = polynomial_of(c, p, emit_float(c, x), n.i);
     call_results(c, &out, 1);
 }
 
@@ -82,7 +81,7 @@ static void make_multigamma(Call *c)
         call_fail(c, "it has %d terms", (int)p);
         return;
     }
-    x = dtype_is_float((Dtype)x.dtype) ? x : emit_cast(c, x, DT_F32);
+    x = emit_float(c, x);
     double front = (double)(p * (p - 1)) / 4 * log(3.14159265358979323846);
     out = emit1(c, "Lgamma", x);
     for (int64_t k = 1; k < p; k++) {
@@ -98,7 +97,7 @@ static void make_polygamma(Call *c)
 {
     ExportTerm x = call_tensor(c, "self"), out;
     int64_t n = call_int(c, "n");
-    x = dtype_is_float((Dtype)x.dtype) ? x : emit_cast(c, x, DT_F32);
+    x = emit_float(c, x);
     if (n < 0) {
         call_fail(c, "its order is negative");
         return;
@@ -145,7 +144,7 @@ static void make_nan_to_num(Call *c)
 static void make_entropy(Call *c)
 {
     ExportTerm x = call_tensor(c, "self"), product;
-    x = dtype_is_float((Dtype)x.dtype) ? x : emit_cast(c, x, DT_F32);
+    x = emit_float(c, x);
     product = emit2(c, "Mul", x, emit1(c, "Log", emit2(c, "Max", x, term_number(1e-38))));
     ExportTerm in[] = {emit2(c, "Less", x, term_int(0)), term_number(-INFINITY),
                        emit1(c, "Neg", product)};
@@ -171,7 +170,7 @@ static void make_infinite(Call *c)
     bool positive = str_eq(c->op, STR("isposinf"));
     Attr attrs[] = {attr_int(c->e, "detect_positive", positive),
                     attr_int(c->e, "detect_negative", !positive)};
-    x = dtype_is_float((Dtype)x.dtype) ? x : emit_cast(c, x, DT_F32);
+    x = emit_float(c, x);
     ExportTerm out = emit(c, "IsInf", &x, 1, attrs, 2);
     call_results(c, &out, 1);
 }
@@ -218,15 +217,9 @@ const TorchRow rows_special[] = {
     ONE("special_i1 special_modified_bessel_i1", "BesselI1(float(self))"),
     ONE("special_i1e", "BesselI1e(float(self))"),
     ONE("special_erfcx", "Erfcx(float(self))"),
-    ONE("special_erf", "Erf(float(self))"),
     ONE("special_erfc", "Erfc(float(self))"),
-    ONE("special_erfinv", "Erfinv(float(self))"),
-    ONE("special_exp2", "Pow(2.0, float(self))"),
     ONE("special_expm1", "Expm1(float(self))"),
     ONE("special_log1p", "Log1p(float(self))"),
-    ONE("special_gammaln", "Lgamma(float(self))"),
-    ONE("special_sinc", "Where(Equal(self, 0), 1.0, Div(Sin(Mul(self, 3.141592653589793)), "
-                        "Mul(self, 3.141592653589793)))"),
     {"special_entr", "self", NULL, make_entropy},
     ONE("special_ndtr", "Mul(0.5, Erfc(Mul(float(self), -" ROOT_HALF ")))"),
     ONE("special_ndtri", "Mul(1.4142135623730951, Erfinv(Sub(Mul(2, float(self)), 1)))"),

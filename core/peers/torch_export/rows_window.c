@@ -156,11 +156,10 @@ static void make_pixel_unshuffle(Call *c)
         }
     }
     Terms apart = {0}, together = {0};
-    for (int d = 0; d < lead; d++) {
+    add_sizes(c, &apart, x, 0, lead);
+    add_sizes(c, &together, x, 0, lead);
+    for (int d = 0; d < lead; d++)
         perm[d] = d;
-        add_size(c, &apart, size_of(c, x, d));
-        add_size(c, &together, size_of(c, x, d));
-    }
     int64_t parts[] = {size[0], size[1] / r, r, size[2] / r, r};
     int64_t whole[] = {size[0] * r * r, size[1] / r, size[2] / r};
     static const int order[] = {0, 2, 4, 1, 3};
@@ -205,14 +204,15 @@ typedef struct {
     int64_t places, elements;       /* windows, and elements of each */
 } Adaptive;
 
-static int64_t window_start(const Adaptive *a, int d, int64_t o)
+/* The window of element o of `out` over `in` elements. */
+static int64_t window_start(int64_t in, int64_t out, int64_t o)
 {
-    return o * a->in[d] / a->out[d];
+    return o * in / out;
 }
 
-static int64_t window_end(const Adaptive *a, int d, int64_t o)
+static int64_t window_end(int64_t in, int64_t out, int64_t o)
 {
-    return ((o + 1) * a->in[d] + a->out[d] - 1) / a->out[d];
+    return ((o + 1) * in + out - 1) / out;
 }
 
 static bool read_adaptive(Call *c, ExportTerm x, Adaptive *a)
@@ -225,7 +225,7 @@ static bool read_adaptive(Call *c, ExportTerm x, Adaptive *a)
             return call_fail(c, "the size of its image is not known");
         a->in[d] = size.i;
         for (int64_t o = 0; o < a->out[d]; o++) {
-            int64_t n = window_end(a, d, o) - window_start(a, d, o);
+            int64_t n = window_end(size.i, a->out[d], o) - window_start(size.i, a->out[d], o);
             a->most[d] = n > a->most[d] ? n : a->most[d];
         }
         a->places *= a->out[d];
@@ -240,8 +240,9 @@ static int64_t adaptive_place(const Adaptive *a, int64_t o, int64_t k)
 {
     int64_t place = 0, step = 1;
     for (int d = a->n - 1; d >= 0; d--) {
-        int64_t window = o % a->out[d], at = window_start(a, d, window) + k % a->most[d];
-        int64_t last = window_end(a, d, window) - 1;
+        int64_t window = o % a->out[d];
+        int64_t at = window_start(a->in[d], a->out[d], window) + k % a->most[d];
+        int64_t last = window_end(a->in[d], a->out[d], window) - 1;
         place += (at < last ? at : last) * step;
         step *= a->in[d];
         o /= a->out[d];
@@ -261,10 +262,8 @@ static void make_adaptive_max(Call *c)
         return;
     }
     int lead = x.rank - a.n;
-    for (int d = 0; d < lead; d++) {
-        add_size(c, &plane, size_of(c, x, d));
-        add_size(c, &sizes, size_of(c, x, d));
-    }
+    add_sizes(c, &plane, x, 0, lead);
+    add_sizes(c, &sizes, x, 0, lead);
     add_size(c, &plane, term_int(-1));
     for (int d = 0; d < a.n; d++)
         add_size(c, &sizes, term_int(a.out[d]));
@@ -280,12 +279,10 @@ static void make_adaptive_max(Call *c)
     windows.rank = legal_rank(c, lead + 2);
     ExportTerm first = emit(c, "ArgMax", &windows, 1, &last, 1); /* [.., places, 1] */
     ExportTerm lines = expand(c, at, emit1(c, "Shape", windows), lead + 2);
-    ExportTerm chosen[] = {lines, first};
-    ExportTerm found = emit(c, "GatherElements", chosen, 2, &last, 1);
+    ExportTerm found = elements_at(c, lines, first, -1);
     found.rank = windows.rank;
     found = squeeze(c, found, lead + 1);
-    ExportTerm picked[] = {flat, found};
-    ExportTerm value = emit(c, "GatherElements", picked, 2, &axis, 1);
+    ExportTerm value = elements_at(c, flat, found, lead);
     ExportTerm out[] = {reshape(c, value, &sizes), reshape(c, found, &sizes)};
     call_results(c, out, 2);
 }
@@ -302,12 +299,9 @@ static void make_max_unpool(Call *c)
         call_fail(c, "its output has %d sizes", n);
         return;
     }
-    for (int d = 0; d < lead; d++) {
-        ExportTerm of = size_of(c, x, d);
-        add_size(c, &lines, of);
-        add_size(c, &zeros, of);
-        add_size(c, &sizes, of);
-    }
+    add_sizes(c, &lines, x, 0, lead);
+    add_sizes(c, &zeros, x, 0, lead);
+    add_sizes(c, &sizes, x, 0, lead);
     for (int d = 0; d < n; d++) {
         plane *= size[d];
         add_size(c, &sizes, term_int(size[d]));
@@ -329,7 +323,7 @@ ExportTerm adaptive_weights(Call *c, int64_t in, int64_t out, Dtype dtype)
     Shape shape = {.n_dims = 2, .dim = {in, out}};
     float *weights = arena_array(e->arena, float, in *out);
     for (int64_t o = 0; o < out; o++) {
-        int64_t start = o * in / out, end = ((o + 1) * in + out - 1) / out;
+        int64_t start = window_start(in, out, o), end = window_end(in, out, o);
         for (int64_t i = start; i < end; i++)
             weights[i * out + o] = 1.0F / (float)(end - start);
     }
@@ -341,14 +335,12 @@ ExportTerm adaptive_weights(Call *c, int64_t in, int64_t out, Dtype dtype)
     return emit_cast(c, term_tensor(tensor, DT_F32, 2), dtype);
 }
 
-static ExportTerm adapt_dim(Call *c, ExportTerm x, int64_t dim, int64_t in, int64_t out)
+ExportTerm multiply_dim(Call *c, ExportTerm x, int64_t dim, ExportTerm matrix)
 {
-    ExportTerm weights = adaptive_weights(c, in, out, (Dtype)x.dtype);
-    bool last = dim == x.rank - 1;
-    ExportTerm moved = last ? x : swap_dims(c, x, dim, x.rank - 1);
-    ExportTerm made = emit2(c, "MatMul", moved, weights);
+    int64_t last = x.rank - 1;
+    ExportTerm made = emit2(c, "MatMul", dim == last ? x : swap_dims(c, x, dim, last), matrix);
     made.rank = x.rank;
-    return last ? made : swap_dims(c, made, dim, x.rank - 1);
+    return dim == last ? made : swap_dims(c, made, dim, last);
 }
 
 static void make_adaptive_average(Call *c)
@@ -375,7 +367,8 @@ static void make_adaptive_average(Call *c)
             return;
         }
         int32_t meta = x.meta;
-        x = size == out[i] ? x : adapt_dim(c, x, axes[i], size, out[i]);
+        if (size != out[i])
+            x = multiply_dim(c, x, axes[i], adaptive_weights(c, size, out[i], (Dtype)x.dtype));
         x.meta = meta;
     }
     call_results(c, &x, 1);

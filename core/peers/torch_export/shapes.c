@@ -25,6 +25,12 @@ void add_size(Call *c, Terms *sizes, ExportTerm size)
     vec_push(c->e->scratch, sizes, size);
 }
 
+void add_sizes(Call *c, Terms *sizes, ExportTerm x, int first, int end)
+{
+    for (int d = first; d < end; d++)
+        add_size(c, sizes, size_of(c, x, d));
+}
+
 ExportTerm reshape(Call *c, ExportTerm x, const Terms *sizes)
 {
     Export *e = c->e;
@@ -84,6 +90,21 @@ ExportTerm concat(Call *c, const ExportTerm *parts, int n, int64_t dim)
 {
     Attr attr = attr_int(c->e, "axis", dim);
     return emit(c, "Concat", parts, n, &attr, 1);
+}
+
+ExportTerm fold_dims(Call *c, const char *op, ExportTerm x, const int64_t *dims, int n, bool keep)
+{
+    Attr attr = attr_int(c->e, "keepdims", keep);
+    ExportTerm in[] = {x, emit_ints(c->e, dims, n)}, out = emit(c, op, in, 2, &attr, 1);
+    out.rank = legal_rank(c, keep ? x.rank : x.rank - n);
+    return out;
+}
+
+ExportTerm elements_at(Call *c, ExportTerm x, ExportTerm places, int64_t dim)
+{
+    Attr attr = attr_int(c->e, "axis", dim);
+    ExportTerm in[] = {x, places};
+    return emit(c, "GatherElements", in, 2, &attr, 1);
 }
 
 static ExportTerm as_size(Call *c, ExportTerm bound, int64_t fallback)
