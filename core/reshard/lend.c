@@ -44,8 +44,10 @@ static bool same_mesh(const Mesh *a, const Mesh *b)
     return same_devices(a, b);
 }
 
-bool lend_fits(const Mesh *mesh, const Machine *machine, const Mesh *other,
-               const Machine *other_machine)
+/* Whether paths found on one mesh and machine are valid on the other: everything that steps and
+ * prices depend on is equal. Names may differ. */
+static bool lend_fits(const Mesh *mesh, const Machine *machine, const Mesh *other,
+                      const Machine *other_machine)
 {
     if (mesh == other && machine == other_machine)
         return true;

@@ -5,11 +5,6 @@
 
 #include "core/reshard/reshard.h"
 
-/* Whether paths found on one mesh and machine are valid on the other: everything that steps and
- * prices depend on is equal. Names may differ. */
-bool lend_fits(const Mesh *mesh, const Machine *machine, const Mesh *other,
-               const Machine *other_machine);
-
 /* From now on, paths that `lender` has already searched are taken from it, with the same results as
  * a search, if its mesh and machine fit; NULL ends this. The lender must live until then, and be
  * used by nobody else meanwhile: it is only read. */

@@ -19,10 +19,9 @@
  *
  * So model_us of a plan (search.h) equals its totals.step_us, sums of compute and communication
  * without overlap and without buckets (core/cost/streams.h). Under a schedule of stages each term
- * counts as often as stage_weights.h has it, and path_parts.h says what separates the sum from the
- * plan's step. Where a graph has what is not
- * modelled, it says so by differing: costs that operators declare, loops' carries, clipping of
- * gradients by their norm, marks of policies.
+ * counts as often as stage_weights.h has it, and schedule_parts.h says what separates the sum from
+ * the plan's step. Where a graph has what is not modelled, it says so by differing: costs that
+ * operators declare, loops' carries, clipping of gradients by their norm, marks of policies.
  */
 #ifndef CORE_SEARCH_INSTANCE_H
 #define CORE_SEARCH_INSTANCE_H

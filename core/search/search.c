@@ -208,7 +208,7 @@ static void offer(Rounds *s, const Plan *plan, const Decision *decisions, int n,
     result->n_decisions = n;
     result->cost_us = us;
     result->sum_us = plan->priced->totals.step_us;
-    result->parts = path_parts(plan);
+    result->parts = schedule_parts(plan);
     if (!plan_schedule(plan))
         result->parts.model_us = model_us;
     result->peak_bytes = peak;

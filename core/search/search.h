@@ -16,8 +16,8 @@
  * What is minimised is plan_step_us() of core/cost/pipeline.h. Without a schedule that is the sum
  * of ops and collectives, one behind the other. Under a schedule the stages and the order of their
  * blocks are given, and each stage's time counts as often as the longest path of blocks has it
- * (stage_weights.h). That sum differs from the step by what path_parts.h says, so each answer is
- * planned, and the best is the one whose plan takes least. The bound is one for plans' steps: it
+ * (stage_weights.h). That sum differs from the step by what schedule_parts.h says, so each answer
+ * is planned, and the best is the one whose plan takes least. The bound is one for plans' steps: it
  * counts sends and traffic of parameters at the least that they take, so that a gap may remain.
  */
 #ifndef CORE_SEARCH_SEARCH_H
@@ -25,7 +25,7 @@
 
 #include "core/base/progress.h"
 #include "core/search/memo.h"
-#include "core/search/path_parts.h"
+#include "core/search/schedule_parts.h"
 #include "core/session/session.h"
 
 /* Called whenever the best plan or the bound changed; costs in microseconds. */
@@ -73,12 +73,12 @@ typedef struct {
     int n_decisions, n_lifted; /* n_lifted: those that take an earlier search away, the first */
     double cost_us;            /* of the plan, its totals.step_us */
     double sum_us;             /* of the plan, its ops and moves one behind the other, all stages */
-    PathParts parts; /* of cost_us. Of a plan without a schedule model_us is what the search adds
-                        up (core/search/instance.h), sum_us if it models all of the plan */
-    double bound_us; /* no plan in the search's space has a smaller cost_us, as far as
-                        core/search/instance.h models it */
-    bool proven;     /* cost_us meets the bound: not where the plan has moves that the model prices
-                        higher */
+    ScheduleParts parts; /* of cost_us. Of a plan without a schedule model_us is what the search
+                        adds up (core/search/instance.h), sum_us if it models all of the plan */
+    double bound_us;     /* no plan in the search's space has a smaller cost_us, as far as
+                            core/search/instance.h models it */
+    bool proven; /* cost_us meets the bound: not where the plan has moves that the model prices
+                    higher */
     int64_t peak_bytes; /* of the plan, on the device that needs most */
     double before_us;   /* of the plan of the decisions that hold alone */
     int64_t before_bytes;

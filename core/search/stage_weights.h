@@ -9,8 +9,8 @@
  * The order of the blocks is the schedule's, so that the paths are the same for all plans on these
  * stages. Hence the numbers of blocks on any path are weights with which no plan costs more than
  * its step takes, and one whose longest path it is costs just that, but for sends and for what
- * traffic of parameters the ops hide (core/cost/streams.h): path_parts.h. The same holds for a mean
- * of several paths, which bounds better where several are equally long.
+ * traffic of parameters the ops hide (core/cost/streams.h): schedule_parts.h. The same holds for a
+ * mean of several paths, which bounds better where several are equally long.
  */
 #ifndef CORE_SEARCH_STAGE_WEIGHTS_H
 #define CORE_SEARCH_STAGE_WEIGHTS_H

@@ -1,5 +1,5 @@
 /* The search of plans under a schedule: what it adds up is the plan's own step but for what
- * path_parts.h names, its bound is never more than a step of any plan takes, whichever plan's
+ * schedule_parts.h names, its bound is never more than a step of any plan takes, whichever plan's
  * longest path weighs the stages, and what it finds is within its own bound. */
 #include "tests/unit/hooked.h"
 
@@ -7,7 +7,7 @@
 #include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
 #include "core/search/decide.h"
-#include "core/search/path_parts.h"
+#include "core/search/schedule_parts.h"
 #include "core/search/search.h"
 #include "core/solve/solve.h"
 
@@ -171,7 +171,7 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-6 * fabs(b);
 }
 
-static bool parts_sum_up(const PathParts *parts, double step_us)
+static bool parts_sum_up(const ScheduleParts *parts, double step_us)
 {
     return near(parts->model_us + parts->sends_us + parts->beside_us - parts->joined_us, step_us);
 }
@@ -184,7 +184,7 @@ static void agrees_with_the_plan(void **state)
         Hooked f = hooked_new();
         Session *session = open_staged(&f, i);
         StageWeights *weights = weights_of(&f, session);
-        PathParts parts = path_parts(session->plan);
+        ScheduleParts parts = schedule_parts(session->plan);
         double us = added_up(&f, session, weights, false), step_us = plan_step_us(session->plan);
         double least_us = added_up(&f, session, weights, true) + stage_weights_sends_us(weights);
         if (!near(us, parts.model_us) || !parts_sum_up(&parts, step_us))

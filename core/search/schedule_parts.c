@@ -1,4 +1,4 @@
-#include "core/search/path_parts.h"
+#include "core/search/schedule_parts.h"
 
 #include "core/cost/cost.h"
 #include "core/cost/op_declared.h"
@@ -112,10 +112,10 @@ static double waits_us(const Schedule *table)
     return us;
 }
 
-PathParts path_parts(const Plan *plan)
+ScheduleParts schedule_parts(const Plan *plan)
 {
     Arena *scratch = arena_new();
-    PathParts out = {.model_us = plan_step_us(plan)};
+    ScheduleParts out = {.model_us = plan_step_us(plan)};
     StageWeights *weights = stage_weights_new(scratch, plan);
     if (weights) {
         stage_weights_add(weights, plan);

@@ -1,5 +1,5 @@
-/* path_parts.h - the step of a plan under a schedule, as the search adds it up, and what separates
- * the two.
+/* schedule_parts.h - the step of a plan under a schedule, as the search adds it up, and what
+ * separates the two.
  *
  * The search adds up what each choice costs by itself. What a step takes depends on choices
  * together, in three ways:
@@ -17,17 +17,17 @@
  *
  * The parts are computed from the plan, each by itself, and sum up to plan_step_us().
  */
-#ifndef CORE_SEARCH_PATH_PARTS_H
-#define CORE_SEARCH_PATH_PARTS_H
+#ifndef CORE_SEARCH_SCHEDULE_PARTS_H
+#define CORE_SEARCH_SCHEDULE_PARTS_H
 
 #include "core/plan/plan.h"
 
 /* Microseconds; the last two may be negative. */
 typedef struct {
     double model_us, sends_us, beside_us, joined_us;
-} PathParts;
+} ScheduleParts;
 
 /* Without a schedule all of the plan's time is model_us. */
-PathParts path_parts(const Plan *plan);
+ScheduleParts schedule_parts(const Plan *plan);
 
 #endif
