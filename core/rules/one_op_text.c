@@ -134,6 +134,23 @@ static void put_word(Str word, Buf *out)
     buf_putc(out, '\'');
 }
 
+static bool is_written(const Inferred *inferred, int32_t tensor)
+{
+    return tensor < 0 || inferred_tensor_shape(inferred, tensor) != NULL;
+}
+
+bool one_op_is_written(const Inferred *inferred, int32_t op)
+{
+    const GraphOp *node = &inferred->graph->ops[op];
+    bool written = true;
+
+    for (int i = 0; written && i < node->n_inputs; i++)
+        written = is_written(inferred, op_inputs(inferred->graph, op)[i]);
+    for (int o = 0; written && node->n_outputs > 1 && o < node->n_outputs; o++)
+        written = is_written(inferred, op_outputs(inferred->graph, op)[o]);
+    return written;
+}
+
 bool one_op_put_command(const Inferred *inferred, int32_t op, Buf *out)
 {
     const Graph *graph = inferred->graph;

@@ -19,7 +19,12 @@ bool one_op_put_operands(const Inferred *inferred, int32_t op, Buf *out);
  */
 bool one_op_put_attr(const Graph *graph, const Attr *attr, Buf *out);
 
-/* "Gemm --shapes 8x4,4x6 --attr transB=1", quoted for a shell where that is needed. As above. */
+/* Whether the op has that form: all of its operands are tensors of known shapes. A sequence has no
+ * form as an operand. */
+bool one_op_is_written(const Inferred *inferred, int32_t op);
+
+/* "Gemm --shapes 8x4,4x6 --attr transB=1", quoted for a shell where that is needed, of an op that
+ * has that form. Returns as above. */
 bool one_op_put_command(const Inferred *inferred, int32_t op, Buf *out);
 
 #endif

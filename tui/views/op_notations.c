@@ -149,11 +149,13 @@ static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
     pen_line(pen);
 }
 
-/* "all of it: dimscope rule Reshape --shapes .." */
+/* "all of it: dimscope rule Reshape --shapes .."; nothing of an op that has no such form. */
 static void draw_command(const Ui *ui, int32_t op, Pen *pen)
 {
     Buf command = buf_new(ui->frame);
 
+    if (!one_op_is_written(ui->session->inferred, op))
+        return;
     buf_puts(&command, "dimscope rule ");
     bool whole = one_op_put_command(ui->session->inferred, op, &command);
     buf_puts(&command, whole ? "" : "  (without the values of its constant operands)");
