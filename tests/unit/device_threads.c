@@ -1,7 +1,11 @@
 /* device_threads.c - the threads of a block, one stack each: linked to every kernel text that
- * on_device.h compiles for the CPU. */
+ * on_device.h compiles for the CPU.
+ *
+ * A stack is begun once, by a context, and runs its thread of one block after the other. It is left
+ * and entered by _longjmp(): unlike swapcontext() it asks the system for nothing. */
 #include "tests/fakecuda/device_prelude.h"
 
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -13,9 +17,9 @@ _Thread_local DeviceIndex threadIdx, blockIdx, blockDim, gridDim;
 _Thread_local void *device_shared;
 
 static _Thread_local struct {
-    ucontext_t context[THREADS_MAX], scheduler;
+    jmp_buf thread[THREADS_MAX], scheduler;
     char *stacks;
-    int state[THREADS_MAX], n, now;
+    int state[THREADS_MAX], n, now, n_begun;
     double real[THREADS_MAX];
     int64_t integer[THREADS_MAX];
     void (*entry)(void **args);
@@ -25,7 +29,8 @@ static _Thread_local struct {
 static void wait_at(int state)
 {
     block.state[block.now] = state;
-    swapcontext(&block.context[block.now], &block.scheduler);
+    if (_setjmp(block.thread[block.now]) == 0)
+        _longjmp(block.scheduler, 1);
 }
 
 void __syncthreads(void)
@@ -51,10 +56,30 @@ int64_t device_shuffle_xor_i64(int64_t value, int mask)
     return other;
 }
 
-static void run_thread(void)
+static void run_threads(void)
 {
-    block.entry(block.args);
-    block.state[block.now] = ENDED;
+    for (;;) {
+        block.entry(block.args);
+        wait_at(ENDED);
+    }
+}
+
+/* Until the thread waits or ends. */
+static void go_on(int t)
+{
+    block.now = t;
+    threadIdx = (DeviceIndex){(unsigned)t, 0, 0};
+    if (_setjmp(block.scheduler) != 0)
+        return;
+    if (t < block.n_begun)
+        _longjmp(block.thread[t], 1);
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = block.stacks + (size_t)t * STACK_BYTES;
+    context.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&context, run_threads, 0);
+    block.n_begun = t + 1;
+    setcontext(&context);
 }
 
 /* Lets those go on of whom all have come; false: nobody can. */
@@ -85,23 +110,14 @@ static int release(void)
 
 static void run_block(void)
 {
-    for (int t = 0; t < block.n; t++) {
-        getcontext(&block.context[t]);
-        block.context[t].uc_stack.ss_sp = block.stacks + (size_t)t * STACK_BYTES;
-        block.context[t].uc_stack.ss_size = STACK_BYTES;
-        block.context[t].uc_link = &block.scheduler;
+    for (int t = 0; t < block.n; t++)
         block.state[t] = RUNS;
-        makecontext(&block.context[t], run_thread, 0);
-    }
     int live = 1;
     while (live) {
         live = 0;
         for (int t = 0; t < block.n; t++) {
-            if (block.state[t] == RUNS) {
-                block.now = t;
-                threadIdx = (DeviceIndex){(unsigned)t, 0, 0};
-                swapcontext(&block.scheduler, &block.context[t]);
-            }
+            if (block.state[t] == RUNS)
+                go_on(t);
             live |= block.state[t] != ENDED;
         }
         if (!release()) {

@@ -76,14 +76,16 @@ static inline uint64_t hash_on(uint64_t h, Str bytes)
     return h;
 }
 
-/* device-cache/HASH.so beside the tests: a text that was compiled before is not again. */
+/* build/device-cache/HASH.so, above the folder of this build: a text that was compiled before, by
+ * whichever build, is not again. */
 static inline void open_cache(void)
 {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     assert_true(n > 0);
     path[n] = '\0';
-    *strrchr(path, '/') = '\0';
+    for (int up = 0; up < 3; up++) /* MODE/tests/test_name */
+        *strrchr(path, '/') = '\0';
     device.cache = arena_printf(device.arena, "%s/device-cache", path);
     mkdir(device.cache, 0777);
     device.hash = hash_on(UINT64_C(0xcbf29ce484222325), str_from(text_flags));
