@@ -9,9 +9,12 @@
 #   the rest  tests/PART/run.sh, which prints what failed, and "skipped: why" for what cannot run
 #             here, and closes with "N passed, N failed"
 # The program under test is $DIMSCOPE (empty: not built). BUILT=no says that something did not
-# build, so that what was built before does not pass in its place. TEST_SECONDS ends a test (600).
+# build, so that what was built before does not pass in its place. TEST_SECONDS ends a test (1200;
+# with sanitizers 6000, which take five times as long).
 cd "$(dirname "$0")/.." || exit 1
-export DIMSCOPE
+case $1 in */debug | */tsan) at_most=6000 ;; *) at_most=1200 ;; esac
+TEST_SECONDS=${TEST_SECONDS:-$at_most}
+export DIMSCOPE TEST_SECONDS
 export ASAN_OPTIONS="${ASAN_OPTIONS:-handle_segv=2}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 
@@ -22,7 +25,7 @@ PARTS="golden docs seeds shell faults open exports python families training brok
 # A crash hides the tests behind it: those planned ("1..N") that did not pass have failed.
 run_unit()
 {
-    CMOCKA_MESSAGE_OUTPUT=TAP timeout "${TEST_SECONDS:-600}" "$build/tests/$name" >"$log" 2>&1
+    CMOCKA_MESSAGE_OUTPUT=TAP timeout "$TEST_SECONDS" "$build/tests/$name" >"$log" 2>&1
     status=$?
     ok=$(grep -c '^ok ' "$log")
     skipped=$(grep -c '^not ok [0-9]* # SKIP' "$log") # cmocka's word for a test that does not apply
@@ -33,7 +36,7 @@ run_unit()
 
 run_part()
 {
-    timeout "${TEST_SECONDS:-600}" "tests/$name/run.sh" $only >"$log" 2>&1
+    timeout "$TEST_SECONDS" "tests/$name/run.sh" $only >"$log" 2>&1
     status=$?
     summary=$(grep -aE '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
     said=$(grep -a '^skipped: ' "$log")
