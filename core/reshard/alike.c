@@ -49,7 +49,7 @@ int reshard_alike(const Sharding *from, const Sharding *to, const Mesh *mesh, At
     Space space;
     if (mesh->n_atoms > LIST_MAX || !is_searched(from, to))
         return 0;
-    space_of(from, to, mesh, without, element_bytes, &space);
+    space_of(from, to, mesh, without, element_bytes, true, &space);
     int two_forms = dim_of_two_forms(&space);
     if (two_forms == SEVERAL)
         return 0;

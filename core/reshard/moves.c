@@ -66,6 +66,16 @@ static bool one_form(const Leaving *l, int s)
     return true;
 }
 
+/* Of spare slots that are empty the first one takes atoms: they are all the same. */
+static bool is_first(const Leaving *l, int s)
+{
+    const Slot *slot = l->space->slot;
+    for (int i = 0; slot[s].spare && l->lists.n[s] == 0 && i < s; i++)
+        if (slot[i].spare && l->lists.n[i] == 0 && !l->gave[i] && l->n[i] == 0)
+            return false;
+    return true;
+}
+
 /* The slot's list was only extended. */
 static bool refines(const Leaving *l, int s)
 {
@@ -84,7 +94,7 @@ static void give(Leaving *l)
 static void slice_onto(Leaving *l, int s, int a)
 {
     begin(l, STEP_SLICE);
-    if (!one_form(l, s))
+    if (!one_form(l, s) || !is_first(l, s))
         return;
     for (int b = a; b < l->space->n_atoms && has(l->unused, b); b++) {
         if (b > a && !l->space->runs_on[b])
@@ -135,7 +145,7 @@ static void arrange(Leaving *l, int s)
     }
     if (s == l->space->n_slots)
         return;
-    if (l->gave[s] || !one_form(l, s))
+    if (l->gave[s] || !one_form(l, s) || !is_first(l, s))
         arrange(l, s + 1);
     else
         arrange_at(l, s);

@@ -1,18 +1,13 @@
 #include "core/reshard/reshard.h"
 
 #include "core/reshard/bound.h"
-#include "core/reshard/relaxed.h"
 #include "core/reshard/resharder.h"
+#include "core/reshard/route.h"
 
 #include <assert.h>
 #include <math.h>
 
 enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20 };
-
-/* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: the same for the search that
- * splits axes as far as both ends do; SOME_OFFERS: for those that split them less far, which prove
- * nothing. */
-enum { OFFERS = 100000, PART_OFFERS = 60000, SOME_OFFERS = 4000 };
 
 ReshardOptions reshard_defaults(void)
 {
@@ -167,80 +162,47 @@ static const ReshardPath *make_path(Resharder *resharder, const ReshardKey *aske
     return path;
 }
 
-/* The space with so many atoms, or a few more if both ends tell more apart; NULL if that is too
- * many to look at. It is `space` itself if that has no more. */
-static Space *parted_space(Arena *scratch, Space *space, int n_atoms, bool greedy)
-{
-    if (n_atoms > RELAXED_ATOMS_MAX)
-        return NULL;
-    Space *parted = arena_make(scratch, Space);
-    if (!space_join(space, n_atoms, parted))
-        return space;
-    space_price(parted, &space->pricing);
-    parted->most_offers = SOME_OFFERS;
-    parted->greedy = greedy;
-    return parted;
-}
-
-/* Searches with whole axes first, then for better paths that split them into ever more parts: the
- * time of one is the limit of the next, which then has little to look at, or nothing if a bound
- * says that no path takes less. Where one is too much to look at, those with more parts only try to
- * find a better path. NULL if there is none within the limit. */
-static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *asked, Space *space,
-                                     const Hop *avoid, int n_avoid)
-{
-    Arena *scratch = arena_new();
-    Space *at = parted_space(scratch, space, 0, false), *of = NULL;
-    Route best = {0};
-    double most = INFINITY;
-    at->most_offers = OFFERS;
-    for (bool proven = true, gave_up = false; at;) {
-        Route route;
-        bool better = search_route(resharder->searcher, scratch, at, most, avoid, n_avoid, &route);
-        proven = better || at == space ? route.proven : proven;
-        gave_up |= route.gave_up;
-        if (better) {
-            best = route;
-            of = at;
-            most = best.us * (1 - 1e-6);
-        }
-        bool done = of && (best.bound_us >= most || resharder->options.whole_axes);
-        best.proven = proven && (at == space || done);
-        if (better && !done && at != space && n_avoid == 0)
-            done = best.proven = search_least_us(resharder->searcher, space, most) >= most;
-        if (at == space || done)
-            break;
-        space->most_offers = of ? PART_OFFERS : OFFERS;
-        at = of ? parted_space(scratch, space, at->n_atoms + 1, gave_up) : space;
-    }
-    const ReshardPath *path = of ? make_path(resharder, asked, of, &best) : NULL;
-    arena_free(scratch);
-    return path;
-}
-
 /* Without a limit. */
-static void make_space(Resharder *resharder, const ReshardKey *asked, Space *out)
+static void make_space(Resharder *resharder, const ReshardKey *asked, bool wide, Space *out)
 {
     prepare(resharder);
     space_of(shardings_at(resharder->shardings, asked->from),
              shardings_at(resharder->shardings, asked->to), resharder->mesh, asked->fixed,
-             (double)dtype_bytes((Dtype)asked->dtype, 8) / 8 * resharder->fill, out);
+             (double)dtype_bytes((Dtype)asked->dtype, 8) / 8 * resharder->fill, wide, out);
     Pricing pricing = pricing_of(resharder);
     space_price(out, &pricing);
-    out->most_offers = OFFERS;
     out->limit = INFINITY;
 }
 
-static Space *space_asked(Resharder *resharder, Arena *scratch, const ReshardKey *asked)
+static Space *space_asked(Resharder *resharder, Arena *scratch, const ReshardKey *asked, bool wide)
 {
     Dtype dtype = (Dtype)asked->dtype;
     const Shardings *shardings = resharder->shardings;
     int64_t before = resharder_local_bytes(resharder, dtype, shardings_at(shardings, asked->from));
     int64_t after = resharder_local_bytes(resharder, dtype, shardings_at(shardings, asked->to));
     Space *space = arena_make(scratch, Space);
-    make_space(resharder, asked, space);
+    make_space(resharder, asked, wide, space);
     space->limit = limit_of(resharder, before > after ? before : after);
     return space;
+}
+
+/* In a narrow space, then in a wide one if that may have a better path. NULL if there is no path
+ * within the limit. */
+static const ReshardPath *route_path(Resharder *resharder, const ReshardKey *asked,
+                                     const Hop *avoid, int n_avoid, bool limited)
+{
+    Arena *scratch = arena_new();
+    prepare(resharder);
+    RouteSearch search = {resharder->searcher, resharder->options.whole_axes, avoid, n_avoid};
+    BestRoute best = {.of = NULL};
+    for (int wide = 0; wide < 2 && (!wide || route_may_improve(&search, &best)); wide++) {
+        best.asked = space_asked(resharder, scratch, asked, wide);
+        best.asked->limit = limited ? best.asked->limit : INFINITY;
+        route_search(&search, scratch, &best);
+    }
+    const ReshardPath *path = best.of ? make_path(resharder, asked, best.of, &best.route) : NULL;
+    arena_free(scratch);
+    return path;
 }
 
 /* avoid: a path that the result must differ from, or NULL. */
@@ -248,17 +210,14 @@ static const ReshardPath *search_path(Resharder *resharder, const ReshardKey *as
                                       const ReshardPath *avoid)
 {
     Arena *scratch = arena_new();
-    Space *space = space_asked(resharder, scratch, asked);
     Hop *hop = arena_array(scratch, Hop, avoid ? avoid->n_steps : 0);
     int n = 0;
     for (int i = 0; avoid && i < avoid->n_steps; i++)
         if (avoid->step[i].kind != STEP_SLICE)
             hop[n++] = (Hop){.kind = avoid->step[i].kind, .atoms = avoid->step[i].atoms};
-    const ReshardPath *path = route_path(resharder, asked, space, hop, n);
-    if (!path && !avoid) {
-        space->limit = INFINITY;
-        path = route_path(resharder, asked, space, NULL, 0);
-    }
+    const ReshardPath *path = route_path(resharder, asked, hop, n, true);
+    if (!path && !avoid)
+        path = route_path(resharder, asked, NULL, 0, false);
     arena_free(scratch);
     assert(path || avoid); /* gathering everything and slicing is always possible */
     return path;
@@ -650,7 +609,7 @@ double reshard_bound_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t
     ReshardKey asked = {(int32_t)dtype, from, to, fixed, (float)fill};
     Space space;
     resharder->fill = (double)asked.fill;
-    make_space(resharder, &asked, &space);
+    make_space(resharder, &asked, false, &space);
     resharder->fill = 1;
     return resharder->floor->exact ? layout_measure(&space, &space.from).bound : 0;
 }
@@ -661,7 +620,7 @@ double reshard_least_us(Resharder *resharder, Dtype dtype, int32_t from, int32_t
     ReshardKey asked = {(int32_t)dtype, from, to, fixed, (float)fill};
     Arena *scratch = arena_new();
     resharder->fill = (double)asked.fill;
-    const Space *space = space_asked(resharder, scratch, &asked);
+    const Space *space = space_asked(resharder, scratch, &asked, false);
     resharder->fill = 1;
     double us = resharder->floor->exact ? search_least_us(resharder->searcher, space, most) : 0;
     arena_free(scratch);

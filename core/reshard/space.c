@@ -120,21 +120,21 @@ static void add_atoms(Space *space, const Sharding *from, const Sharding *to, co
     }
 }
 
-/* Among the dims that neither end shards, the one that most atoms divide, then the largest; -1 if
- * there is none. */
+/* Neither end shards it, but a layout may. */
+static bool may_park(const Cut *from, const Cut *to)
+{
+    return cut_size(from) > 1 && cut_is_whole(from) && cut_is_whole(to);
+}
+
+/* The largest of the spare dims; -1 if there is none. */
 static int spare_dim(const Sharding *from, const Sharding *to, const Mesh *mesh)
 {
     int best = -1;
-    int64_t most = 0, largest = 1;
     for (int d = 0; d < from->n_dims; d++) {
-        int64_t size = cut_size(&from->dim[d]), divides = common_divisor(size, mesh->n_devices);
-        if (size <= 1 || !cut_is_whole(&from->dim[d]) || !cut_is_whole(&to->dim[d]))
-            continue;
-        if (divides > most || (divides == most && size > largest)) {
+        int64_t size = cut_size(&from->dim[d]);
+        if (may_park(&from->dim[d], &to->dim[d]) && size % mesh->n_devices == 0 &&
+            (best < 0 || size > cut_size(&from->dim[best])))
             best = d;
-            most = divides;
-            largest = size;
-        }
     }
     return best;
 }
@@ -187,18 +187,21 @@ static void leave_out(Space *space, AtomSet without)
 }
 
 void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSet without,
-              double element_bytes, Space *out)
+              double element_bytes, bool wide, Space *out)
 {
     *out = (Space){.n_dims = (int)from->n_dims, .unit = element_bytes};
     add_atoms(out, from, to, mesh);
-    int spare = spare_dim(from, to, mesh);
-    bool alike = spare < 0 || cut_size(&from->dim[spare]) % mesh->n_devices == 0;
+    int largest = spare_dim(from, to, mesh);
     for (int d = 0; d < from->n_dims; d++) {
         const Cut *a = &from->dim[d], *b = &to->dim[d];
-        if (cut_is_whole(a) && cut_is_whole(b) && (cut_size(a) <= 1 || (alike && d != spare)))
+        bool parks = may_park(a, b), left_out = parks && !wide && largest >= 0 && d != largest;
+        out->narrow |= left_out;
+        if (left_out || (!parks && cut_is_whole(a) && cut_is_whole(b))) {
             out->unit *= (double)cut_size(a);
-        else
-            add_dim(out, d, a, b, mesh);
+            continue;
+        }
+        add_dim(out, d, a, b, mesh);
+        out->slot[out->n_slots - 1].spare = parks && cut_size(a) % mesh->n_devices == 0;
     }
     if (without)
         leave_out(out, without);

@@ -3,8 +3,10 @@
  * A *slot* is a digit of a dim: source and target are split at each other's borders, so that a
  * layout is one ordered list of atoms per slot, major first, and a set of partial atoms. A dim
  * whose two ends share no digits, 2304/tp and (3)(768/tp), has slots of both forms, and a layout
- * uses the slots of one form. Dims that neither end shards are equivalent if all atoms divide them:
- * then one of them gets a slot, so that an atom may be parked there, else all.
+ * uses the slots of one form. In dims that neither end shards atoms may be parked. If all atoms
+ * divide such a dim, it is *spare*: which one of the empty ones takes an atom makes no difference.
+ * Most reshards need no more than one of them: a narrow space has a slot for that one alone, a wide
+ * one for all. Without a spare dim, both have slots for all dims.
  *
  * Steps between layouts (n: ranks of a group; a list's tail is its minor end):
  *     slice           unused atoms are added to tails                        free
@@ -74,6 +76,7 @@ static inline bool place_held(uint16_t place)
 typedef struct {
     int64_t size, goal_parts;
     uint8_t dim, form, n_goal, goal[ATOMS_MAX]; /* goal: the target's list */
+    bool spare;
 } Slot;
 
 typedef struct {
@@ -129,6 +132,7 @@ typedef struct {
                                        before it in its list */
     bool padded;                    /* chunks are ceil(size / parts), whatever the order of atoms */
     bool two_forms;
+    bool narrow;     /* a wide space has more layouts */
     bool even;       /* no slot has chunks of two sizes, however it is sharded */
     double unit;     /* bytes of one element of all slots, that is of all dims without a slot */
     double limit;    /* limit of what a rank may hold, in bytes */
@@ -143,7 +147,7 @@ typedef struct {
 /* limit, most_offers, greedy and pricing are left to the caller. Leaves out the atoms of `without`
  * that neither end uses. */
 void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSet without,
-              double element_bytes, Space *out);
+              double element_bytes, bool wide, Space *out);
 
 /* The same space with fewer layouts: joined atoms become one. As many as `most` allows stay apart,
  * first where far atoms begin, then in the middle of the longest row. Returns false if no atoms are

@@ -446,6 +446,10 @@ int main(int argc, char **argv)
         bench_readers();
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--reshard") == 0) {
+        bench_reshard();
+        return 0;
+    }
     if (argc == 2 && strcmp(argv[1], "--solve") == 0) {
         bench_solve();
         return 0;

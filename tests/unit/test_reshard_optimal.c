@@ -332,35 +332,51 @@ static bool same_steps(const ReshardPath *a, const ReshardPath *b)
     }
 }
 
-static void compare(const World *w, PeakCap cap, int n_pairs, int n_runners_up)
+static const ReshardPath *compare_pair(const World *w, Resharder *resharder, PeakCap cap, int from,
+                                       int to)
+{
+    int32_t a = put(w, &w->layout[from]), b = put(w, &w->layout[to]);
+    const ReshardPath *path = reshard(resharder, DT_F32, a, b);
+    double limit = fmax(w->layout[from].bytes, w->layout[to].bytes);
+    limit = cap == PEAK_FREE ? INFINITY : limit;
+    double best = cheapest(w, from, to, limit, NULL);
+    assert_true(best == INFINITY ||
+                reshard_least_us(resharder, DT_F32, a, b, 0, 1, INFINITY) <= best * (1 + 1e-9));
+    if (best == INFINITY) /* uneven, and not within the cap */
+        best = cheapest(w, from, to, INFINITY, NULL);
+    else
+        assert_true((double)path->peak_bytes <= limit);
+    if (fabs(path->us - best) > 1e-9 * best)
+        fail_msg("%d to %d: %g us, the cheapest is %g us", from, to, path->us, best);
+    assert_true(path->bound_us <= best * (1 + 1e-9));
+    assert_true(path->proven);
+    return path;
+}
+
+static Resharder *resharder_under(const World *w, PeakCap cap)
 {
     ReshardOptions options = {.cap = cap};
     Resharder *resharder = resharder_new(w->arena, w->mesh, &w->machine, w->shardings);
     resharder_options(resharder, &options);
+    return resharder;
+}
+
+static void compare(const World *w, PeakCap cap, int n_pairs, int n_runners_up)
+{
+    Resharder *resharder = resharder_under(w, cap);
     for (int i = 0; i < n_pairs; i++) {
         int from, to;
         pick_pair(w, &from, &to);
-        int32_t a = put(w, &w->layout[from]), b = put(w, &w->layout[to]);
-        const ReshardPath *path = reshard(resharder, DT_F32, a, b);
-        double limit = fmax(w->layout[from].bytes, w->layout[to].bytes);
-        limit = cap == PEAK_FREE ? INFINITY : limit;
-        double best = cheapest(w, from, to, limit, NULL);
-        assert_true(best == INFINITY ||
-                    reshard_least_us(resharder, DT_F32, a, b, 0, 1, INFINITY) <= best * (1 + 1e-9));
-        if (best == INFINITY) /* uneven, and not within the cap */
-            best = cheapest(w, from, to, INFINITY, NULL);
-        else
-            assert_true((double)path->peak_bytes <= limit);
-        if (fabs(path->us - best) > 1e-9 * best)
-            fail_msg("%d to %d: %g us, the cheapest is %g us", from, to, path->us, best);
-        assert_true(path->bound_us <= best * (1 + 1e-9));
-        assert_true(path->proven);
+        const ReshardPath *path = compare_pair(w, resharder, cap, from, to);
         if (i >= n_runners_up)
             continue;
+        int32_t a = put(w, &w->layout[from]), b = put(w, &w->layout[to]);
         const ReshardPath *other = reshard_runner_up(resharder, DT_F32, a, b, 1);
         if (!other)
             continue;
         assert_false(same_steps(path, other));
+        double limit = fmax(w->layout[from].bytes, w->layout[to].bytes);
+        limit = cap == PEAK_FREE ? INFINITY : limit;
         double next = cheapest(w, from, to, limit, path);
         if (fabs(other->us - next) > 1e-9 * next)
             fail_msg("%d to %d: the next is %g us, not %g us", from, to, next, other->us);
@@ -436,6 +452,35 @@ static void is_the_cheapest_of_all(void **state)
     arena_free(w->arena);
 }
 
+static bool cuts_nothing(const World *w, const Plain *plain)
+{
+    bool cuts = false;
+    for (int d = 0; d < w->shape.n_dims; d++)
+        cuts |= plain->n[d] > 0;
+    return !cuts;
+}
+
+/* All sums of a tensor that neither end cuts: the best ways may need each of its dims, to leave
+ * atoms there that are gathered one after the other. */
+static void sums_use_all_dims(void **state)
+{
+    (void)state;
+    Machine machine = NODES(4);
+    World *w = world("a=2,b=2,c=2,d=2", (Shape)SHAPE(2, 4096, 4096), &machine);
+    Resharder *resharder = resharder_under(w, PEAK_FREE);
+    int n = 0;
+    for (int from = 0; from < w->n_layouts; from++)
+        for (int to = 0; to < w->n_layouts; to++) {
+            const Plain *a = &w->layout[from], *b = &w->layout[to];
+            if (!cuts_nothing(w, a) || !cuts_nothing(w, b) || partials(w, b) & ~partials(w, a))
+                continue;
+            compare_pair(w, resharder, PEAK_FREE, from, to);
+            n++;
+        }
+    assert_int_equal(n, 81);
+    arena_free(w->arena);
+}
+
 /* NCCL's own numbers, of a shipped machine. */
 static void is_the_cheapest_on_h100(void **state)
 {
@@ -496,6 +541,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_the_cheapest_on_h100),
+        cmocka_unit_test(sums_use_all_dims),
         cmocka_unit_test(bounds_prove_paths_that_split_no_axis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
