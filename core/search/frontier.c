@@ -32,6 +32,7 @@ bool search_frontier(Arena *arena, const SearchRequest *request, SearchFrontier 
         else
             out->n++;
     }
-    out->stopped |= progress_stopped(request->progress);
+    out->cancelled = progress_stopped(request->progress);
+    out->stopped |= out->cancelled;
     return true;
 }

@@ -11,7 +11,8 @@ typedef struct {
     SearchResult *point; /* [n]: each is the best with a thirtieth less memory than the one before,
                             as far as its own bound says */
     bool smallest;       /* it is proven that no plan needs a thirtieth less than the last */
-    bool stopped;        /* the time was over before a smaller plan was found */
+    bool stopped;        /* it ended before a smaller plan was found, when its time was over or: */
+    bool cancelled;      /* the progress was stopped */
 } SearchFrontier;
 
 /* From the request's limit down, each point as by search_plan(). All of it takes request->seconds

@@ -208,11 +208,16 @@ static void the_frontier_ends_with_its_time(void **state)
     SearchRequest request = {.session = f.session, .seconds = 1e-6};
     SearchFrontier frontier;
     assert_true(search_frontier(f.arena, &request, &frontier, NULL));
-    assert_true(frontier.stopped && !frontier.smallest);
+    assert_true(frontier.stopped && !frontier.smallest && !frontier.cancelled);
     assert_true(frontier.n <= 1);
     request.seconds = 600;
     assert_true(search_frontier(f.arena, &request, &frontier, NULL));
-    assert_true(!frontier.stopped && frontier.n > 3);
+    assert_true(!frontier.stopped && !frontier.cancelled && frontier.n > 3);
+    Progress stopped = {.stage = NULL};
+    progress_stop(&stopped);
+    request.progress = &stopped;
+    assert_true(search_frontier(f.arena, &request, &frontier, NULL));
+    assert_true(frontier.cancelled && frontier.stopped && !frontier.smallest);
     fixture_free(&f);
 }
 

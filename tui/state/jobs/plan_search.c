@@ -128,10 +128,13 @@ static bool work(void *context, Progress *progress, Error *err)
     return ok;
 }
 
-static void say_result(Ui *ui, const SearchResult *result)
+static void say_result(Ui *ui, const SearchResult *result, bool cancelled)
 {
     if (result->outcome == SEARCH_PLAN && result->bound_us <= 0)
-        ui_say(ui, "stopped before a better plan was found");
+        ui_say(ui, cancelled ? "the search was cancelled before a better plan was found"
+                             : "no better plan was found, and no bound");
+    else if (result->outcome == SEARCH_UNKNOWN && cancelled)
+        ui_say(ui, "the search was cancelled before a plan within the memory limit was found");
     else if (result->outcome == SEARCH_PLAN)
         ui_say(ui, "no better plan was found: the present one stays%s",
                result->proven ? ", proven" : "");
@@ -166,12 +169,14 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
     search->about = about_now(ui);
     search->taken = -1;
     search->shows_devices = false;
-    search->stopped = job->stopped || (search->n > 0 && search->point[0].bound_us <= 0);
+    search->cancelled = job->stopped;
+    search->stopped =
+        job->stopped || job->found.stopped || (search->n > 0 && search->point[0].bound_us <= 0);
     ui->list[SHOW_SEARCH].at = 0;
     if (search->n > 0 && search->point[0].outcome == SEARCH_PLAN)
         plan_search_take(ui, 0);
     else if (search->n > 0 || job->found.point)
-        say_result(ui, job->found.point);
+        say_result(ui, job->found.point, search->cancelled);
 }
 
 /* ---- what is asked for ---- */
@@ -318,7 +323,7 @@ void plan_search_take(Ui *ui, int point)
     search->taken = point;
     lift_searched(ui->frame, ui->session, &all);
     if (all.n == 0 && result->n_decisions == result->n_lifted) {
-        say_result(ui, result);
+        say_result(ui, result, search->cancelled);
         return;
     }
     for (int i = result->n_lifted; i < result->n_decisions; i++)

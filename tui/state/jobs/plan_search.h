@@ -52,7 +52,8 @@ typedef struct PlanSearch {
     int taken;             /* the point that is the current plan; -1: none */
     uint64_t about;        /* hash of the model, mesh and pins for which it holds */
     SearchWatch watch;     /* of the last search */
-    bool running, stopped; /* stopped: it ended early, by C-c or by its time limit */
+    bool running;
+    bool stopped, cancelled; /* it ended early: by its time limit or, cancelled, by C-c */
     Arena *pins_arena;     /* of: */
     PinPrices pins;        /* n 0: not requested; for an infeasible search the pins that conflict */
     SearchRequest asked;   /* the request whose pins these are */

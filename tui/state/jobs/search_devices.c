@@ -148,11 +148,13 @@ static void say_found(Ui *ui, const DevicesFound *found)
     const ConfigPlan *best = found->found.answer.best;
     if (best)
         ui_say(ui, "%.*s on %s: Enter opens it", STR_ARG(label_us(ui, best->step_us)), best->mesh);
-    else if (found->found.answer.outcome == SEARCH_INFEASIBLE || found->asked.frontier)
+    else if (found->found.answer.outcome == SEARCH_INFEASIBLE ||
+             (found->asked.frontier && !found->stopped))
         ui_fail(ui, "no configuration fits into %.*s",
                 STR_ARG(label_bytes(ui, found->asked.question.max_peak_bytes)));
     else
-        ui_fail(ui, "stopped before a configuration that fits was found");
+        ui_fail(ui, "%s before a configuration that fits was found",
+                found->stopped ? "the search was cancelled" : "its time was over");
 }
 
 static void done(Ui *ui, void *context, bool ok, const Error *err)

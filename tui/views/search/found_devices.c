@@ -65,13 +65,13 @@ static void draw_head(const Ui *ui, const DevicesFound *found, Pen *pen)
     else if (!found->stopped)
         pen_puts(pen, ROLE_NOTE, ", each PROVEN");
     if (found->stopped && found->asked.frontier)
-        pen_puts(pen, ROLE_ERROR, "; stopped early");
+        pen_puts(pen, ROLE_ERROR, "; cancelled");
     pen_line(pen);
     if (found->asked.frontier)
         return;
     pen_printf(pen, ROLE_DIM, " %.1f s", answer->seconds);
     if (found->stopped)
-        pen_puts(pen, ROLE_ERROR, ", stopped early");
+        pen_puts(pen, ROLE_ERROR, ", cancelled");
     put_count(ui, counts->all, "configurations", pen);
     put_count(ui, counts->guessed, "planned as a first guess", pen);
     put_count(ui, counts->planned, "planned", pen);
@@ -248,7 +248,8 @@ static void draw_none(const Ui *ui, const DevicesFound *found, Pen *pen)
 {
     (void)ui;
     pen_puts(pen, ROLE_ERROR,
-             found->found.answer.outcome == SEARCH_INFEASIBLE || found->asked.frontier
+             found->found.answer.outcome == SEARCH_INFEASIBLE ||
+                     (found->asked.frontier && !found->stopped)
                  ? " no configuration fits"
                  : " none that fits was found before it stopped");
     pen_line(pen);

@@ -91,7 +91,10 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
     if (at->n_folded > 1)
         pen_printf(pen, ROLE_DIM, "; equal layers tied, up to %d", at->n_folded);
     if (search->stopped)
-        pen_puts(pen, ROLE_ERROR, "; stopped early");
+        pen_puts(pen, ROLE_ERROR,
+                 search->cancelled   ? "; cancelled"
+                 : at->bound_us <= 0 ? "; without a bound"
+                                     : "; its time was over");
     if (!plan_search_holds(ui))
         pen_printf(pen, ROLE_ERROR, "; pins changed since: %.*s",
                    STR_ARG(ui_key(ui, ACT_PLAN_SEARCH)));
