@@ -3,11 +3,35 @@
 #include "core/cost/memory.h"
 #include "core/plan/routed.h"
 
-static int32_t updating_node(const Instance *instance, int32_t tensor)
+/* The node of the parameter that a value is stored beside: a state or a gradient; else -1. */
+static int32_t updating_node(const Instance *instance, int32_t tensor, Stored *value)
 {
     int32_t parameter;
-    Stored value = stored_value(instance->inferred->graph, tensor, &parameter);
-    return value == STORED_STATES ? instance->node_of_tensor[parameter] : -1;
+    *value = stored_value(instance->inferred->graph, tensor, &parameter);
+    int32_t node = *value == STORED_STATES || *value == STORED_GRADIENT
+                       ? instance->node_of_tensor[parameter]
+                       : -1;
+    return node >= 0 && instance->nodes.at[node].kind == NODE_PARAMETER ? node : -1;
+}
+
+static int64_t elements(const Instance *instance, int32_t sharding)
+{
+    return sharding_most_elements(shardings_at(instance->as->shardings, sharding),
+                                  instance->as->mesh);
+}
+
+/* How a gradient lies by choice of its parameter's node: as it is stored, else as the parameter is
+ * used. Where readers do not agree on that, it takes at least what any of their uses does. */
+static int32_t gradient_as(const Instance *instance, const SearchNode *node, int32_t choice)
+{
+    const ParameterChoice *at = &node->stored[choice];
+    int32_t least = at->used;
+    if (at->each)
+        return at->updated;
+    for (int32_t c = 0; !at->agreed && c < node->n; c++)
+        if (elements(instance, node->stored[c].used) < elements(instance, least))
+            least = node->stored[c].used;
+    return least;
 }
 
 /* The node that decides how a tensor lies, and its Shardings ids by choice; -1: none. */
@@ -15,14 +39,15 @@ static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, cons
 {
     const Inferred *inferred = instance->inferred;
     int32_t maker = inferred->graph->tensors[tensor].maker;
-    int32_t states = updating_node(instance, tensor);
-    int32_t node = maker >= 0    ? instance->node_of_op[maker]
-                   : states >= 0 ? states
-                                 : instance->node_of_tensor[tensor];
+    Stored value;
+    int32_t beside = updating_node(instance, tensor, &value);
+    int32_t node = beside >= 0  ? beside
+                   : maker >= 0 ? instance->node_of_op[maker]
+                                : instance->node_of_tensor[tensor];
     const SearchNode *at = node < 0 ? NULL : &instance->nodes.at[node];
     if (!at || at->kind == NODE_SHARED || at->kind == NODE_FIXED)
         return -1;
-    if (maker >= 0) {
+    if (maker >= 0 && beside < 0) {
         const GraphOp *op = &inferred->graph->ops[maker];
         for (int o = op->n_inputs; o < op->n_inputs + op->n_outputs; o++)
             if (inferred->graph->operands[op->input + o] == tensor)
@@ -31,9 +56,10 @@ static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, cons
     }
     int32_t *out = arena_array(arena, int32_t, at->n);
     for (int32_t c = 0; c < at->n; c++)
-        out[c] = at->kind == NODE_INPUT ? at->sharding[c]
-                 : states >= 0          ? at->stored[c].updated
-                                        : at->stored[c].stored;
+        out[c] = at->kind == NODE_INPUT     ? at->sharding[c]
+                 : value == STORED_GRADIENT ? gradient_as(instance, at, c)
+                 : beside >= 0              ? at->stored[c].updated
+                                            : at->stored[c].stored;
     *ids = out;
     return node;
 }

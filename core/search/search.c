@@ -60,6 +60,7 @@ typedef struct {
     SolveRivals rivals;     /* of it */
     double gap;             /* to which answers are found whose moves are to be settled */
     StageWeights *paths;    /* of the plans so far; NULL: no schedule */
+    bool cut_short; /* the solver's part of the time was over before it had proven anything */
 } Rounds;
 
 static bool search_is_over(const Rounds *s)
@@ -186,6 +187,7 @@ static bool solve_now(Rounds *s, bool rest, SolveAnswer *answer, Error *err)
         relax(s, rest, &how);
     bool ok = solve(s->arena, &problem, &how, answer, err);
     s->result->solve_seconds += clock_s() - before;
+    s->cut_short |= ok && answer->outcome == SOLVE_UNKNOWN;
     if (ok && answer->outcome == SOLVE_CHOICE)
         answer->choice = choice_of(s, answer->choice);
     return ok;
@@ -266,7 +268,10 @@ static bool try_answer(Rounds *s, const SolveAnswer *answer, bool *fits, Error *
     offer(s, plan, all.decisions.at, all.n_done, answer->objective, answer->choice);
     if (s->paths && plan_is_legal(plan))
         stage_weights_add(s->paths, plan);
-    *fits = most <= 0 || plan->priced->totals.peak_bytes <= most;
+    int64_t peak = plan->priced->totals.peak_bytes;
+    *fits = most <= 0 || peak <= most;
+    if (s->result->smallest_bytes == 0 || peak < s->result->smallest_bytes)
+        s->result->smallest_bytes = peak;
     if (!*fits && s->n_points < POINTS_MAX) {
         feel(s, plan);
         return true;
@@ -580,6 +585,45 @@ static bool unfold_choices(Rounds *s, SolveAnswer *answer, bool *over, Error *er
     return is_near(s) || find_mixed(s, &sides, answer, err);
 }
 
+/* Tries the plan to which one price of memory at all points leads. */
+static bool try_price(Rounds *s, double price_us, bool *fits, Error *err)
+{
+    double price[POINTS_MAX];
+    SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
+    RelaxedInstance relaxed = {s->instance, s->point, s->n_points, limits_of(s, true), &how, NULL};
+    for (int p = 0; p < s->n_points; p++)
+        price[p] = price_us;
+    SolveAnswer answer = {.outcome = SOLVE_CHOICE, .objective = INFINITY};
+    answer.choice = relaxed_choice(s->arena, &relaxed, price);
+    *fits = false;
+    return !answer.choice || try_answer(s, &answer, fits, err);
+}
+
+/* No plan within the limit was found in the time for that. Greater and greater prices of memory
+ * lead to plans that need less and less, whatever they cost; then to cheaper ones that fit. */
+static bool find_small(Rounds *s, Error *err)
+{
+    enum { TIMES = 4, TRIES = 12, NARROWER = 6 };
+    double low = 0, price = s->result->before_us / (double)s->request->max_peak_bytes / TIMES;
+    instance_weigh(s->instance, COST_OF_PLAN);
+    bool fits = false, less = true;
+    for (int i = 0; i < TRIES && !fits && less && !search_is_over(s); i++) {
+        int64_t before = s->result->smallest_bytes;
+        low = i > 0 ? price : 0;
+        price *= i > 0 ? TIMES : 1;
+        if (!try_price(s, price, &fits, err))
+            return false;
+        less = i < TRIES / 2 || s->result->smallest_bytes < before;
+    }
+    for (int i = 0; i < NARROWER && s->result->outcome == SEARCH_PLAN && !search_is_over(s); i++) {
+        double between = low > 0 ? sqrt(low * price) : price / TIMES;
+        if (!try_price(s, between, &fits, err))
+            return false;
+        *(fits ? &price : &low) = between;
+    }
+    return true;
+}
+
 /* Where layers are searched each by itself, the plan of equal ones comes first: it is a start from
  * which little is to be gained, and costs a fraction of the time. */
 static bool find_all(Rounds *s, Error *err)
@@ -587,6 +631,9 @@ static bool find_all(Rounds *s, Error *err)
     SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
     bool over;
     if (!lay_choices(s, false, &over, err) || (!over && !find_plan(s, &answer, err)))
+        return false;
+    if (!over && s->n_points > 0 && s->result->outcome != SEARCH_PLAN && !s->allowed &&
+        !find_small(s, err))
         return false;
     if (!over && s->request->unfold && s->instance->folded && answer.outcome != SOLVE_INFEASIBLE) {
         if (s->n_points > 0 && !s->paths)
@@ -641,6 +688,7 @@ static bool search_all(Rounds *s, Error *err)
     if (!find_on_paths(s, err))
         return false;
     result->n_lifted = s->lifted.n;
+    result->time_over = search_is_over(s) || (request->seconds > 0 && s->cut_short);
     result->proven = result->outcome == SEARCH_PLAN &&
                      fabs(result->cost_us - result->bound_us) <= 1e-6 * result->cost_us;
     if (result->proven && s->choice && s->n_points == 0 && !s->allowed && !s->paths) {

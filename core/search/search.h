@@ -88,7 +88,11 @@ typedef struct {
     int n_folded;                /* layers tied to the first of their fold; 0: none */
     const SearchDecision *by_op; /* [n_by_op]: in program order */
     int n_by_op;
-    const int32_t *price_of;       /* [n_decisions]: in by_op, or -1; NULL: nothing is priced */
+    const int32_t *price_of; /* [n_decisions]: in by_op, or -1; NULL: nothing is priced */
+    int64_t smallest_bytes;  /* the least peak of the plans tried; 0: none was */
+    bool time_over; /* of SEARCH_UNKNOWN: its time was over, or that of the solver; false: plans
+               need what the choices do not tell, buffers of moves, so that neither a plan
+               nor a proof was found */
     const char *conflict;          /* of SEARCH_INFEASIBLE: what cannot be met, in words */
     struct SearchPricing *pricing; /* private, of price_later; NULL: there is nothing to price */
 } SearchResult;

@@ -517,6 +517,60 @@ static void pays_for_memory(void **state)
     hooked_free(&f);
 }
 
+/* A limit that a plan of a policy keeps is never said to be kept by none, and a plan is found. */
+static void finds_a_plan_where_a_policy_has_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mesh, *policy, *set;
+    } known[] = {
+        {"dp=2,tp=2", "dp", "zero=2"},
+        {"dp=2,tp=2", "megatron", "zero=3"},
+        {"dp=4", "fsdp", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        Hooked f = hooked_new();
+        SessionOptions options = {
+            .model = GPT, .mesh = known[i].mesh, .policy = known[i].policy, .train = "adamw"};
+        if (known[i].set)
+            assert_true(policy_settings_with(f.arena, &options.settings, str_from(known[i].set),
+                                             &options.settings, NULL));
+        Session *of = session_open(&options, &f.hooks, NULL);
+        assert_non_null(of);
+        int64_t peak = of->plan->priced->totals.peak_bytes;
+        session_close(of);
+        Session *session = open_session(&f, GPT, known[i].mesh, NULL, "adamw");
+        assert_true(session->plan->priced->totals.peak_bytes > peak);
+        SearchRequest request = {.session = session, .max_peak_bytes = peak, .seconds = 5};
+        SearchResult result = search(&f, &request);
+        assert_int_equal(result.outcome, SEARCH_PLAN);
+        assert_true(result.peak_bytes <= peak);
+        session_close(session);
+        hooked_free(&f);
+    }
+}
+
+/* Between what is proven to be needed and what plans need, a search ends without a plan and without
+ * a proof; it says so, and how small the plans became. */
+static void says_what_is_open(void **state)
+{
+    (void)state;
+    Hooked f = hooked_new();
+    Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, "adamw");
+    SearchRequest request = {.session = session, .max_peak_bytes = 667 << 10, .seconds = 10};
+    SearchResult result = search(&f, &request);
+    if (result.outcome == SEARCH_UNKNOWN) {
+        assert_true(result.smallest_bytes > request.max_peak_bytes);
+        request.max_peak_bytes = result.smallest_bytes;
+        result = search(&f, &request);
+        assert_int_equal(result.outcome, SEARCH_PLAN);
+    }
+    request.max_peak_bytes = 600 << 10;
+    assert_int_equal(search(&f, &request).outcome, SEARCH_INFEASIBLE);
+    session_close(session);
+    hooked_free(&f);
+}
+
 /* Prices of memory that equal layers pay bound unfolded ones: the bound is at no more than what any
  * longer search finds, and with a gap that is allowed nothing else is asked. */
 static void prices_of_memory_bound_unfolded_layers(void **state)
@@ -641,6 +695,8 @@ int main(void)
         cmocka_unit_test(gradients_alike_may_cost_differently),
         cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
+        cmocka_unit_test(finds_a_plan_where_a_policy_has_one),
+        cmocka_unit_test(says_what_is_open),
         cmocka_unit_test(prices_of_memory_bound_unfolded_layers),
         cmocka_unit_test(pays_for_pinned_outputs),
         cmocka_unit_test(policy_replays),

@@ -91,15 +91,30 @@ static void put_plan(const SearchResult *result, Buf *out)
         buf_printf(out, ", gap %.2f%%\n", 100 * gap_of(result));
 }
 
+/* Why there is no plan, or what ended the search without one and without a proof. */
+static void put_none(const SearchResult *result, Buf *out)
+{
+    if (result->conflict) {
+        buf_printf(out, "%s\n", result->conflict);
+        return;
+    }
+    buf_puts(out, "no plan within the memory limit was found, nor a proof that there is none: ");
+    buf_puts(out, result->time_over ? "the time was over, --seconds gives more"
+                                    : "what moves hold is known of plans alone");
+    if (result->smallest_bytes > 0) {
+        buf_puts(out, "; the smallest plan tried needs ");
+        units_format_bytes(result->smallest_bytes, out);
+    }
+    buf_putc(out, '\n');
+}
+
 static void put_text(const Session *session, const SearchResult *result, Buf *out)
 {
     if (result->outcome == SEARCH_PLAN) {
         put_plan(result, out);
         put_parts(result, out);
     } else {
-        buf_printf(out, "%s\n",
-                   result->conflict ? result->conflict
-                                    : "no plan within the memory limit was found");
+        put_none(result, out);
     }
     put_times(result, out);
     if (result->n_decisions > result->n_lifted) {
@@ -194,6 +209,8 @@ static Json *result_json(const Session *session, const SearchResult *result)
     json_set(root, "proven", json_from_bool(result->proven));
     json_set(root, "gap", found ? json_from_real(gap_of(result)) : json_null());
     json_set(root, "peak_bytes", found ? json_from_int(result->peak_bytes) : json_null());
+    json_set_bool(root, "time_over", result->time_over);
+    json_set_int(root, "smallest_bytes", result->smallest_bytes);
     json_set(root, "seconds", json_from_real(result->seconds));
     json_set(root, "build_seconds", json_from_real(result->build_seconds));
     json_set(root, "solve_seconds", json_from_real(result->solve_seconds));
@@ -259,6 +276,8 @@ static void put_frontier(const SearchFrontier *frontier, bool csv, Arena *arena,
         table_format(table, "", out);
     if (!csv && frontier->n < FRONTIER_POINTS_MAX)
         buf_puts(out, frontier->smallest ? "no plan needs much less memory than the last\n"
+                      : frontier->cancelled
+                          ? "the search was cancelled before a smaller plan was found\n"
                       : frontier->stopped
                           ? "the time was over before a smaller plan was found; --seconds gives "
                             "more\n"
@@ -274,6 +293,7 @@ static Json *frontier_json(const Session *session, const SearchFrontier *frontie
     json_set(root, "frontier", points);
     json_set_bool(root, "smallest", frontier->smallest);
     json_set_bool(root, "stopped", frontier->stopped);
+    json_set_bool(root, "cancelled", frontier->cancelled);
     return root;
 }
 
