@@ -20,27 +20,37 @@ static int64_t elements(const Instance *instance, int32_t sharding)
                                   instance->as->mesh);
 }
 
-/* How a gradient lies by choice of its parameter's node: as it is stored, else as the parameter is
- * used. Where readers do not agree on that, it takes at least what any of their uses does. */
-static int32_t gradient_as(const Instance *instance, const SearchNode *node, int32_t choice)
+/* The smaller one, of two Shardings ids. */
+static int32_t smaller(const Instance *instance, int32_t a, int32_t b)
+{
+    return elements(instance, b) < elements(instance, a) ? b : a;
+}
+
+/* How a gradient lies at least by choice of its parameter's node: as it is stored for the update,
+ * or as the parameter is used; where readers do not agree on that, as any of them uses it. */
+static int32_t gradient_as(const Instance *instance, const SearchNode *node, int32_t choice,
+                           bool updating)
 {
     const ParameterChoice *at = &node->stored[choice];
     int32_t least = at->used;
     if (at->each)
         return at->updated;
     for (int32_t c = 0; !at->agreed && c < node->n; c++)
-        if (elements(instance, node->stored[c].used) < elements(instance, least))
-            least = node->stored[c].used;
-    return least;
+        least = smaller(instance, least, node->stored[c].used);
+    return updating ? smaller(instance, least, at->updated) : least;
 }
 
-/* The node that decides how a tensor lies, and its Shardings ids by choice; -1: none. */
-static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, const int32_t **ids)
+/* The node that decides how a tensor lies while the op at `place` runs, and its Shardings ids by
+ * choice; -1: none. least: no plan holds less of it. */
+static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, int place, bool least,
+                          const int32_t **ids)
 {
     const Inferred *inferred = instance->inferred;
     int32_t maker = inferred->graph->tensors[tensor].maker;
     Stored value;
     int32_t beside = updating_node(instance, tensor, &value);
+    if (value == STORED_GRADIENT && (!least || maker == place))
+        beside = -1; /* as it is made */
     int32_t node = beside >= 0  ? beside
                    : maker >= 0 ? instance->node_of_op[maker]
                                 : instance->node_of_tensor[tensor];
@@ -54,12 +64,13 @@ static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, cons
                 *ids = instance_layouts(instance, node, inferred->space[maker], o);
         return node;
     }
+    bool updating = op_phase(inferred->graph, place) == PHASE_UPDATE;
     int32_t *out = arena_array(arena, int32_t, at->n);
     for (int32_t c = 0; c < at->n; c++)
         out[c] = at->kind == NODE_INPUT     ? at->sharding[c]
-                 : value == STORED_GRADIENT ? gradient_as(instance, at, c)
-                 : beside >= 0              ? at->stored[c].updated
-                                            : at->stored[c].stored;
+                 : beside < 0               ? at->stored[c].stored
+                 : value == STORED_GRADIENT ? gradient_as(instance, at, c, updating)
+                                            : at->stored[c].updated;
     *ids = out;
     return node;
 }
@@ -71,24 +82,33 @@ static double bytes_as(const Instance *instance, int32_t tensor, const Sharding 
                                 inferred_part_bytes(instance->inferred, tensor, n));
 }
 
+/* Returns false if no choice decides how the value lies. */
+static bool add_amounts(Arena *arena, Instance *instance, const LiveValue *live, double times,
+                        int place, bool least, double **amount)
+{
+    const int32_t *ids = NULL;
+    int32_t node = decided_by(arena, instance, live->tensor, place, least, &ids);
+    if (node < 0 || !ids)
+        return false;
+    int32_t n = instance->nodes.at[node].n;
+    if (!amount[node])
+        amount[node] = arena_array(arena, double, n);
+    for (int32_t c = 0; c < n; c++)
+        amount[node][c] +=
+            times * bytes_as(instance, live->tensor, shardings_at(instance->as->shardings, ids[c]));
+    return true;
+}
+
 static void add_live(Arena *arena, Instance *instance, const Plan *plan, const LiveValue *live,
                      MemoryPoint *out)
 {
-    const int32_t *ids = NULL;
-    int32_t node = decided_by(arena, instance, live->tensor, &ids);
-    if (node < 0 || !ids)
-        return;
     double own = bytes_as(instance, live->tensor, shardings_at(plan->shardings, live->sharding));
     if (own <= 0)
         return;
     double times = (double)live->bytes / own; /* micro-batches in flight */
-    int32_t n = instance->nodes.at[node].n;
-    if (!out->amount[node])
-        out->amount[node] = arena_array(arena, double, n);
-    for (int32_t c = 0; c < n; c++)
-        out->amount[node][c] +=
-            times * bytes_as(instance, live->tensor, shardings_at(instance->as->shardings, ids[c]));
-    out->modelled += (double)live->bytes;
+    if (add_amounts(arena, instance, live, times, out->place, false, out->amount))
+        out->modelled += (double)live->bytes;
+    add_amounts(arena, instance, live, times, out->place, true, out->least);
 }
 
 MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan)
@@ -96,6 +116,7 @@ MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan)
     MemoryUse use = memory_use(arena, plan);
     MemoryPoint out = {.place = use.peak_place, .total = (double)use.peak_bytes};
     out.amount = arena_array(arena, double *, instance->nodes.n);
+    out.least = arena_array(arena, double *, instance->nodes.n);
     LiveSet live = memory_live_at(arena, plan, use.rank, use.peak_place);
     bool *seen = arena_array(arena, bool, instance->inferred->graph->n_tensors);
     for (int i = 0; i < live.n; i++) {

@@ -4,6 +4,10 @@
  * between maker and last reader, parameters and states as they are stored. How many bytes each has
  * follows from the choice of its node. What the choices do not tell, buffers of moves and copies,
  * is `rest`: what that plan has of it.
+ *
+ * A gradient lies as its maker's choice says until it is reduced, then as its parameter's says.
+ * Plans are looked for as if it lay as it is made, which most of them come near to; a proof may
+ * only count what it takes at least.
  */
 #ifndef CORE_SEARCH_MEMORY_H
 #define CORE_SEARCH_MEMORY_H
@@ -12,7 +16,8 @@
 
 typedef struct {
     int place;              /* an op of the program */
-    double **amount;        /* [nodes]: bytes by choice; NULL: none */
+    double **amount;        /* [nodes]: bytes by choice, about; NULL: none */
+    double **least;         /* likewise: no plan with these choices holds less */
     double modelled, total; /* bytes of the plan it was made from: by its choices; all */
 } MemoryPoint;
 

@@ -76,10 +76,26 @@ static double seconds_left(const Rounds *s)
 
 /* ---- solving ---- */
 
-/* Bytes of a node by choice of the problem. */
-static const double *amount_of(const Rounds *s, int point, int32_t node, int32_t n)
+/* rest: what choices do not tell counts too, and what they tell is about right; else it is a lower
+ * bound. */
+static double **amounts_of(const Rounds *s, int point, bool rest)
 {
-    const double *all = s->point[point].amount[node];
+    return rest ? s->point[point].amount : s->point[point].least;
+}
+
+static const MemoryPoint *points_of(const Rounds *s, bool rest)
+{
+    MemoryPoint *out = arena_array(s->arena, MemoryPoint, s->n_points);
+    for (int p = 0; p < s->n_points; p++) {
+        out[p] = s->point[p];
+        out[p].amount = amounts_of(s, p, rest);
+    }
+    return out;
+}
+
+/* Bytes of a node by choice of the problem. */
+static const double *amount_of(const Rounds *s, const double *all, int32_t node, int32_t n)
+{
     if (!s->allowed || !all)
         return all;
     double *out = arena_array(s->arena, double, n);
@@ -97,7 +113,7 @@ static const double *limits_of(const Rounds *s, bool rest)
     return rest ? s->limit : whole;
 }
 
-/* The instance under the limits at the points so far. rest: what choices do not tell counts too. */
+/* The instance under the limits at the points so far; rest: as of amounts_of(). */
 static SolveProblem problem_of(Rounds *s, bool rest)
 {
     SolveProblem problem = s->allowed
@@ -109,9 +125,11 @@ static SolveProblem problem_of(Rounds *s, bool rest)
     const double *most = limits_of(s, rest);
     for (int p = 0; p < s->n_points; p++) {
         limit[p] = (SolveLimit){p, p + 1, most[p]};
+        double **amount = amounts_of(s, p, rest);
         for (int32_t i = 0; i < problem.n_nodes; i++)
-            if (s->point[p].amount[i])
-                use[n++] = (SolveUse){i, p, p + 1, amount_of(s, p, i, problem.n_choices[i])};
+            if (amount[i])
+                use[n++] =
+                    (SolveUse){i, p, p + 1, amount_of(s, amount[i], i, problem.n_choices[i])};
     }
     problem.use = use;
     problem.n_uses = n;
@@ -150,8 +168,8 @@ static void relax(Rounds *s, bool rest, SolveOptions *how)
 {
     SolveOptions priced = {.progress = how->progress, .seconds = how->seconds / 8, .gap = GAP_LAST};
     RelaxedChoice found = {.arena = s->arena};
-    RelaxedInstance relaxed = {s->instance,        s->point, s->n_points,
-                               limits_of(s, rest), &priced,  &found};
+    RelaxedInstance relaxed = {
+        s->instance, points_of(s, rest), s->n_points, limits_of(s, rest), &priced, &found};
     how->bound = fmax(how->bound, relaxed_prices(&relaxed, s->price));
     if (!found.choice)
         return; /* perhaps there is none */
@@ -289,7 +307,7 @@ static void say_conflict(Rounds *s, const char *why)
     for (int p = 0; p < s->n_points; p++) {
         double sum = 0;
         for (int32_t i = 0; i < s->instance->nodes.n; i++) {
-            const double *amount = s->point[p].amount[i];
+            const double *amount = s->point[p].least[i];
             double low = amount ? INFINITY : 0;
             for (int32_t c = 0; amount && c < s->instance->nodes.at[i].n; c++)
                 low = fmin(low, amount[c]);
@@ -563,7 +581,8 @@ static bool unfold_choices(Rounds *s, SolveAnswer *answer, bool *over, Error *er
     double price[POINTS_MAX] = {0};
     int n = s->n_points;
     SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
-    RelaxedInstance relaxed = {s->instance, s->point, n, limits_of(s, false), &how, NULL};
+    RelaxedInstance relaxed = {s->instance, points_of(s, false), n, limits_of(s, false), &how,
+                               NULL};
     bool relax = n > 0 && !s->paths && !s->allowed;
     if (relax) {
         relaxed_prices(&relaxed, price);
@@ -581,6 +600,7 @@ static bool unfold_choices(Rounds *s, SolveAnswer *answer, bool *over, Error *er
         return ok;
     how.seconds = seconds_left(s);
     relaxed.instance = s->instance;
+    relaxed.point = points_of(s, false);
     s->relaxed_us = relaxed_bound(&relaxed, price);
     return is_near(s) || find_mixed(s, &sides, answer, err);
 }
@@ -590,7 +610,8 @@ static bool try_price(Rounds *s, double price_us, bool *fits, Error *err)
 {
     double price[POINTS_MAX];
     SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
-    RelaxedInstance relaxed = {s->instance, s->point, s->n_points, limits_of(s, true), &how, NULL};
+    RelaxedInstance relaxed = {
+        s->instance, points_of(s, true), s->n_points, limits_of(s, true), &how, NULL};
     for (int p = 0; p < s->n_points; p++)
         price[p] = price_us;
     SolveAnswer answer = {.outcome = SOLVE_CHOICE, .objective = INFINITY};

@@ -541,7 +541,7 @@ static void finds_a_plan_where_a_policy_has_one(void **state)
         session_close(of);
         Session *session = open_session(&f, GPT, known[i].mesh, NULL, "adamw");
         assert_true(session->plan->priced->totals.peak_bytes > peak);
-        SearchRequest request = {.session = session, .max_peak_bytes = peak, .seconds = 5};
+        SearchRequest request = {.session = session, .max_peak_bytes = peak};
         SearchResult result = search(&f, &request);
         assert_int_equal(result.outcome, SEARCH_PLAN);
         assert_true(result.peak_bytes <= peak);
@@ -550,21 +550,20 @@ static void finds_a_plan_where_a_policy_has_one(void **state)
     }
 }
 
-/* Between what is proven to be needed and what plans need, a search ends without a plan and without
- * a proof; it says so, and how small the plans became. */
+/* Between what is proven to be needed and what plans need, a search may end without a plan and
+ * without a proof: it says why, and how small the plans became. */
 static void says_what_is_open(void **state)
 {
     (void)state;
     Hooked f = hooked_new();
     Session *session = open_session(&f, GPT, "dp=2,tp=2", NULL, "adamw");
-    SearchRequest request = {.session = session, .max_peak_bytes = 667 << 10, .seconds = 10};
+    SearchRequest request = {.session = session, .max_peak_bytes = 667 << 10, .seconds = 1};
     SearchResult result = search(&f, &request);
-    if (result.outcome == SEARCH_UNKNOWN) {
-        assert_true(result.smallest_bytes > request.max_peak_bytes);
-        request.max_peak_bytes = result.smallest_bytes;
-        result = search(&f, &request);
+    if (result.outcome == SEARCH_UNKNOWN)
+        assert_true(result.time_over || result.smallest_bytes > request.max_peak_bytes);
+    else
         assert_int_equal(result.outcome, SEARCH_PLAN);
-    }
+    request.seconds = 0;
     request.max_peak_bytes = 600 << 10;
     assert_int_equal(search(&f, &request).outcome, SEARCH_INFEASIBLE);
     session_close(session);
