@@ -9,6 +9,7 @@
 #include "core/search/lift.h"
 #include "core/search/memory.h"
 #include "core/search/relax.h"
+#include "core/search/result.h"
 #include "core/search/settle.h"
 #include "core/search/start.h"
 #include "core/session/make.h"
@@ -261,14 +262,6 @@ static void forget_points(Rounds *s)
         plan_free(s->felt[--s->n_points]);
 }
 
-/* With copies of what it points to, which may be the memo's. */
-static void keep_decision(Arena *arena, Journal *kept, const Decision *decision)
-{
-    Decision own = *decision;
-    own.origin.text = own.origin.text ? arena_str(arena, str_from(own.origin.text)) : NULL;
-    journal_add(kept, arena, &own);
-}
-
 /* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
 static bool try_answer(Rounds *s, const SolveAnswer *answer, bool *fits, Error *err)
 {
@@ -279,9 +272,9 @@ static bool try_answer(Rounds *s, const SolveAnswer *answer, bool *fits, Error *
     if (!decide(s->arena, s->instance, answer->choice, &decisions, &plan, err))
         return false;
     for (int i = 0; i < s->lifted.n; i++)
-        keep_decision(s->arena, &all, &s->lifted.at[i]);
+        result_keep_decision(s->arena, &all, &s->lifted.at[i]);
     for (int i = 0; i < decisions.n; i++)
-        keep_decision(s->arena, &all, &decisions.at[i]);
+        result_keep_decision(s->arena, &all, &decisions.at[i]);
     prices_take(s->memo->prices, plan);
     offer(s, plan, all.decisions.at, all.n_done, answer->objective, answer->choice);
     if (s->paths && plan_is_legal(plan))
@@ -296,53 +289,6 @@ static bool try_answer(Rounds *s, const SolveAnswer *answer, bool *fits, Error *
     }
     plan_free(plan);
     return true;
-}
-
-/* ---- results ---- */
-
-static void say_conflict(Rounds *s, const char *why)
-{
-    Buf text = buf_new(s->arena);
-    int64_t least = INT64_MAX;
-    for (int p = 0; p < s->n_points; p++) {
-        double sum = 0;
-        for (int32_t i = 0; i < s->instance->nodes.n; i++) {
-            const double *amount = s->point[p].least[i];
-            double low = amount ? INFINITY : 0;
-            for (int32_t c = 0; amount && c < s->instance->nodes.at[i].n; c++)
-                low = fmin(low, amount[c]);
-            sum += low;
-        }
-        if (sum > (double)s->request->max_peak_bytes && (int64_t)sum < least)
-            least = (int64_t)sum;
-    }
-    if (s->n_points == 0) {
-        buf_printf(&text, "the pins together leave no plan: %s", why ? why : "");
-    } else {
-        buf_puts(&text, "no plan keeps the limit of ");
-        units_format_bytes(s->request->max_peak_bytes, &text);
-        if (least < INT64_MAX) {
-            buf_puts(&text, " a device: what is alive at its peak takes at least ");
-            units_format_bytes(least, &text);
-        }
-    }
-    s->result->conflict = text.s;
-    s->result->outcome = SEARCH_INFEASIBLE;
-}
-
-static void fill_counts(Rounds *s)
-{
-    const Instance *instance = s->instance;
-    s->result->n_choices = 0;
-    s->result->n_nodes = instance->nodes.n;
-    s->result->n_edges = instance->edges.n;
-    for (int i = 0; i < instance->nodes.n; i++) {
-        s->result->n_choices += instance->nodes.at[i].n;
-        s->result->n_folded = instance->nodes.at[i].n_ops > s->result->n_folded
-                                  ? instance->nodes.at[i].n_ops
-                                  : s->result->n_folded;
-    }
-    s->result->n_folded = instance->folded ? s->result->n_folded : 0;
 }
 
 /* ---- all of it ---- */
@@ -481,7 +427,8 @@ static bool find_bound(Rounds *s, SolveAnswer *answer, Error *err)
     if (answer->outcome != SOLVE_INFEASIBLE)
         tell_plan(s);
     else if (s->result->outcome != SEARCH_PLAN)
-        say_conflict(s, answer->why);
+        result_say_conflict(s->result, s->arena, s->instance, s->point, s->n_points,
+                            s->request->max_peak_bytes, answer->why);
     return true;
 }
 
@@ -664,7 +611,7 @@ static bool find_all(Rounds *s, Error *err)
             return false;
         if (!over && is_near(s)) {
             s->result->bound_us = s->relaxed_us;
-            fill_counts(s);
+            result_count(s->result, s->instance);
             return true;
         }
         if (!over && !find_plan(s, &answer, err))
@@ -672,7 +619,7 @@ static bool find_all(Rounds *s, Error *err)
     }
     if (over)
         return true;
-    fill_counts(s);
+    result_count(s->result, s->instance);
     return find_bound(s, &answer, err);
 }
 
@@ -723,27 +670,6 @@ static bool search_all(Rounds *s, Error *err)
     return true;
 }
 
-/* Copies what is returned out of the search's own arena. */
-static void hand_out(Arena *arena, SearchResult *result)
-{
-    Journal kept = {0};
-    SearchDecision *by_op = arena_array(arena, SearchDecision, result->n_by_op);
-    for (int i = 0; i < result->n_decisions; i++)
-        keep_decision(arena, &kept, &result->decisions[i]);
-    result->decisions = kept.decisions.at;
-    if (result->n_by_op > 0)
-        memcpy(by_op, result->by_op, sizeof *by_op * (size_t)result->n_by_op);
-    result->by_op = by_op;
-    if (result->price_of) {
-        int32_t *price_of = arena_array(arena, int32_t, result->n_decisions);
-        memcpy(price_of, result->price_of, sizeof *price_of * (size_t)result->n_decisions);
-        result->price_of = price_of;
-    }
-    if (result->conflict)
-        result->conflict = arena_str(arena, str_from(result->conflict));
-    result->pricing = NULL;
-}
-
 bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err)
 {
     Arena *own = request->price_later ? arena : arena_new();
@@ -762,7 +688,7 @@ bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *resul
         lift_end(request->session, &s.session);
     }
     if (own != arena) {
-        hand_out(arena, result);
+        result_hand_out(arena, result);
         arena_free(own);
     }
     return ok;

@@ -371,7 +371,10 @@ def check_surroundings():
 
 
 def check_memory():
-    """Too little memory is an error that says so, not a signal."""
+    """Too little memory is an error that says so, not a signal. A sanitizer needs more than any."""
+    with open(DIMSCOPE, "rb") as program:
+        if b"__asan_init" in program.read():
+            return
     path = save("deep.lua", b"""function MODEL(model)
         local x = model:input("x", "f32", {8, 8})
         for i = 1, 100000 do x = model:op("Relu", {model:op("Exp", {x})}) end

@@ -46,6 +46,7 @@ static RunReport timed(Arena *arena, const char *text)
     planning_infer(p, "", "x=1");
     planning_make(p);
     must(run_plan(arena, p->plan, &options, &report, &err), &err);
+    plan_free(p->plan);
     return report;
 }
 

@@ -30,7 +30,7 @@ static EmptyRow empty_rows[] = {
     {"no errors so far", ":errors<Enter>", true, {45, 17, 28}},
     {"decisions made here", ":journal<Enter>", true, {30, 11, 20}},
     {"a searched plan", "gs", false, {20, 24, 36}},
-    {"a frontier", ":search frontier<Enter>", false, {33, 27, 40}},
+    {"a frontier", ":search frontier seconds=600<Enter>", false, {33, 27, 40}},
     {"no second plan", "7", true, {12, 15, 16}},
     {"no second plan of a forward plan", "7", false, {6, 12, 31}},
     {"no stages", "gp", false, {9, 19, 25}},

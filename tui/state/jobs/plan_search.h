@@ -49,17 +49,17 @@ typedef struct PlanSearch {
     SearchResult *point;
     bool frontier, smallest;
     int64_t max_peak_bytes;
-    int taken;             /* the point that is the current plan; -1: none */
-    uint64_t about;        /* hash of the model, mesh and pins for which it holds */
-    SearchWatch watch;     /* of the last search */
+    int taken;         /* the point that is the current plan; -1: none */
+    uint64_t about;    /* hash of the model, mesh and pins for which it holds */
+    SearchWatch watch; /* of the last search */
     bool running;
     bool stopped, cancelled; /* it ended early: by its time limit or, cancelled, by C-c */
-    Arena *pins_arena;     /* of: */
-    PinPrices pins;        /* n 0: not requested; for an infeasible search the pins that conflict */
-    SearchRequest asked;   /* the request whose pins these are */
-    SearchMemo *memo;      /* reused by the next searches */
-    Arena *choices_arena;  /* of the prices of decisions */
-    Arena *live_arena;     /* what is alive at the peak of the plan that has this step and peak: */
+    Arena *pins_arena;       /* of: */
+    PinPrices pins;       /* n 0: not requested; for an infeasible search the pins that conflict */
+    SearchRequest asked;  /* the request whose pins these are */
+    SearchMemo *memo;     /* reused by the next searches */
+    Arena *choices_arena; /* of the prices of decisions */
+    Arena *live_arena;    /* what is alive at the peak of the plan that has this step and peak: */
     double live_step_us;
     int64_t live_peak_bytes;
     LiveSet live;
