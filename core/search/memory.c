@@ -1,6 +1,7 @@
 #include "core/search/memory.h"
 
 #include "core/cost/memory.h"
+#include "core/model/stated.h"
 #include "core/plan/routed.h"
 
 /* The node of the parameter that a value is stored beside: a state or a gradient; else -1. */
@@ -40,16 +41,16 @@ static int32_t gradient_as(const Instance *instance, const SearchNode *node, int
     return updating ? smaller(instance, least, at->updated) : least;
 }
 
-/* The node that decides how a tensor lies while the op at `place` runs, and its Shardings ids by
- * choice; -1: none. least: no plan holds less of it. */
-static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, int place, bool least,
-                          const int32_t **ids)
+/* The node that decides how a tensor lies while an op runs, and its Shardings ids by choice; -1:
+ * none. least: no plan holds less of it. */
+static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, int32_t running,
+                          bool least, const int32_t **ids)
 {
     const Inferred *inferred = instance->inferred;
     int32_t maker = inferred->graph->tensors[tensor].maker;
     Stored value;
     int32_t beside = updating_node(instance, tensor, &value);
-    if (value == STORED_GRADIENT && (!least || maker == place))
+    if (value == STORED_GRADIENT && (!least || maker == running))
         beside = -1; /* as it is made */
     int32_t node = beside >= 0  ? beside
                    : maker >= 0 ? instance->node_of_op[maker]
@@ -64,7 +65,7 @@ static int32_t decided_by(Arena *arena, Instance *instance, int32_t tensor, int 
                 *ids = instance_layouts(instance, node, inferred->space[maker], o);
         return node;
     }
-    bool updating = op_phase(inferred->graph, place) == PHASE_UPDATE;
+    bool updating = op_phase(inferred->graph, running) == PHASE_UPDATE;
     int32_t *out = arena_array(arena, int32_t, at->n);
     for (int32_t c = 0; c < at->n; c++)
         out[c] = at->kind == NODE_INPUT     ? at->sharding[c]
@@ -84,10 +85,10 @@ static double bytes_as(const Instance *instance, int32_t tensor, const Sharding 
 
 /* Returns false if no choice decides how the value lies. */
 static bool add_amounts(Arena *arena, Instance *instance, const LiveValue *live, double times,
-                        int place, bool least, double **amount)
+                        int32_t running, bool least, double **amount)
 {
     const int32_t *ids = NULL;
-    int32_t node = decided_by(arena, instance, live->tensor, place, least, &ids);
+    int32_t node = decided_by(arena, instance, live->tensor, running, least, &ids);
     if (node < 0 || !ids)
         return false;
     int32_t n = instance->nodes.at[node].n;
@@ -106,9 +107,10 @@ static void add_live(Arena *arena, Instance *instance, const Plan *plan, const L
     if (own <= 0)
         return;
     double times = (double)live->bytes / own; /* micro-batches in flight */
-    if (add_amounts(arena, instance, live, times, out->place, false, out->amount))
+    int32_t running = instance->inferred->program[out->place];
+    if (add_amounts(arena, instance, live, times, running, false, out->amount))
         out->modelled += (double)live->bytes;
-    add_amounts(arena, instance, live, times, out->place, true, out->least);
+    add_amounts(arena, instance, live, times, running, true, out->least);
 }
 
 MemoryPoint memory_point(Arena *arena, Instance *instance, const Plan *plan)

@@ -15,7 +15,7 @@
 #include "core/search/instance.h"
 
 typedef struct {
-    int place;              /* an op of the program */
+    int place;              /* in the program */
     double **amount;        /* [nodes]: bytes by choice, about; NULL: none */
     double **least;         /* likewise: no plan with these choices holds less */
     double modelled, total; /* bytes of the plan it was made from: by its choices; all */
