@@ -97,7 +97,7 @@ static const MemoryPoint *points_of(const Rounds *s, bool rest)
 /* Bytes of a node by choice of the problem. */
 static const double *amount_of(const Rounds *s, const double *all, int32_t node, int32_t n)
 {
-    if (!s->allowed || !all)
+    if (!s->allowed)
         return all;
     double *out = arena_array(s->arena, double, n);
     for (int32_t c = 0; c < n; c++)
