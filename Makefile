@@ -81,7 +81,8 @@ WITHOUT := $(filter-out $(PEERS),$(ALL_PEERS))
 
 DIALECT := -std=c11 -D_GNU_SOURCE -I. $(patsubst -I%,-isystem%,$(PACKAGE_CFLAGS)) $(WITHOUT:%=-DWITHOUT_%)
 DATADIR := -DDIMSCOPE_DATADIR='"$(PREFIX)/share/dimscope"'
-CFLAGS := $(FLAGS_$(MODE))
+# All of it can be in a library: the program calls its own functions directly all the same.
+CFLAGS := $(FLAGS_$(MODE)) -fPIC -fno-semantic-interposition
 COMPILE = $(CC) $(DIALECT) $(WARNINGS) $(CFLAGS) $(OWN_CFLAGS) $(COMPARISONS)
 LDFLAGS := -Wl,--as-needed
 
@@ -169,25 +170,31 @@ $(ARCHIVES): %.a: %.list
 	@rm -f $@
 	$(call quiet,ar $@)ar qcs $@ $(filter %.o,$^)
 
+# What the tests link, once for all of them: with copies of their own they took five times the disk. A
+# test is built again when a header that it includes changes, and not for what is behind the header.
+TESTED := $(BUILD)/libdimscope.so
+LINK_TESTED := $(TESTED) -Wl,-rpath,'$$ORIGIN/..'
+$(TESTED): $(ARCHIVES)
+	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--whole-archive $(ARCHIVES) \
+	    -Wl,--no-whole-archive $(LIBS) -o $@
+
 # Runners that are loaded call the functions of core by name.
 EXPORT_CORE = -rdynamic -Wl,--whole-archive $(BUILD)/core.a -Wl,--no-whole-archive
 dimscope $(BUILD)/dimscope: $(MAIN_OBJECT) $(ARCHIVES)
 	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJECT) $(BUILD)/faces.a $(EXPORT_CORE) $(LIBS) -o $@
 
-$(MPI_OBJECTS): OWN_CFLAGS := -fPIC
 dimscope_mpi.so $(BUILD)/dimscope_mpi.so: $(MPI_OBJECTS)
 	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ $(shell pkg-config --libs ompi-c) -o $@
-$(BUILD)/mpi/%: tests/mpi/%.c $(MPI_OBJECTS) $(ARCHIVES) $(BUILD)/flags
+$(BUILD)/mpi/%: tests/mpi/%.c $(MPI_OBJECTS) $(BUILD)/flags | $(TESTED)
 	@mkdir -p $(@D)
 	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< \
-	    $(filter-out %/runner.o,$(MPI_OBJECTS)) $(ARCHIVES) $(LIBS) $(shell pkg-config --libs ompi-c) -o $@
+	    $(filter-out %/runner.o,$(MPI_OBJECTS)) $(LINK_TESTED) $(LIBS) $(shell pkg-config --libs ompi-c) -o $@
 mpi: all
 	@$(if $(MPI_PLUGIN),,echo "Open MPI is not here: make deps, or apt install libopenmpi-dev openmpi-bin")
 
-TEST_ARCHIVES = $(ARCHIVES)
-$(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
+$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/flags | $(TESTED)
 	@mkdir -p $(@D)
-	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(TEST_ARCHIVES) $(OWN_LIBS) $(LIBS) $(TEST_LIBS) -o $@
+	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(LINK_TESTED) $(OWN_LIBS) $(LIBS) $(TEST_LIBS) -o $@
 
 # What is loaded, and the CUDA that is none, with the plugin that calls it in fake/.
 # A library's own functions are called by it, whatever else that is loaded has their names.
@@ -196,8 +203,7 @@ FAKE_SOURCES := $(wildcard tests/fakecuda/*.c)
 CUDA_SOURCES := $(filter core/run/cuda/%,$(PLUGIN_SOURCES))
 FAKES := $(BUILD)/libfakecuda.so $(if $(CUDA_SOURCES),$(addprefix $(BUILD)/fake/,dimscope_cuda.so bench_gpu))
 loaded_object = $(call object,$(1))
-$(call loaded_object,$(CUDA_SOURCES)): OWN_CFLAGS := -fPIC
-$(call loaded_object,$(FAKE_SOURCES)): OWN_CFLAGS := -fPIC -DFAKECUDA_ROOT='"$(CURDIR)"'
+$(call loaded_object,$(FAKE_SOURCES)): OWN_CFLAGS := -DFAKECUDA_ROOT='"$(CURDIR)"'
 fakes: $(FAKES)
 $(BUILD)/libfakecuda.so: $(call loaded_object,$(FAKE_SOURCES))
 	$(call quiet,ld $@)$(CC) $(CFLAGS) $(OWN_NAMES) -shared -Wl,-soname,$(@F) $^ -lm -ldl -lpthread -o $@
@@ -206,8 +212,6 @@ $(BUILD)/fake/dimscope_cuda.so: $(call loaded_object,$(CUDA_SOURCES)) $(BUILD)/l
 	$(call quiet,ld $@)$(CC) $(CFLAGS) $(OWN_NAMES) -shared $^ -Wl,-rpath,'$$ORIGIN/..' -o $@
 $(BUILD)/tests/test_fake%: OWN_LIBS := $(BUILD)/libfakecuda.so -Wl,-rpath,'$$ORIGIN/..'
 $(filter $(BUILD)/tests/test_fake%,$(UNIT_TESTS)): $(BUILD)/libfakecuda.so
-# Whoever loads the plugin has core's functions to be called.
-$(filter $(BUILD)/tests/test_cuda%,$(UNIT_TESTS)): TEST_ARCHIVES = $(BUILD)/faces.a $(EXPORT_CORE)
 $(filter $(BUILD)/tests/test_cuda%,$(UNIT_TESTS)): | $(FAKES)
 -include $(patsubst %.o,%.d,$(call loaded_object,$(FAKE_SOURCES) $(CUDA_SOURCES)))
 
