@@ -129,7 +129,7 @@ const char *names_nearest(Arena *arena, const Inferred *inferred, const Naming *
         nearest.n = 0;
         buf_add(&nearest, walk.name);
     }
-    return best < INT_MAX ? nearest.s : NULL;
+    return wanted.n == 0 || best < (int)(wanted.n - wanted.n / 4) ? nearest.s : NULL;
 }
 
 /* ---- one name ---- */

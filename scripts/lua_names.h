@@ -36,8 +36,8 @@ bool names_next(NameWalk *walk, Str tail);
 bool names_take(const NameWalk *walk, Names *kept, NamedTensor *out);
 int names_count_all(const Inferred *inferred, const Naming *naming); /* at most */
 
-/* The name nearest to a pattern's text after its last '*'; NULL when there are no names. Costs
- * NEAREST_INSTRUCTIONS of a script's budget. */
+/* The name nearest to a pattern's text after its last '*'; NULL when none has a quarter of
+ * it. Costs NEAREST_INSTRUCTIONS of a script's budget. */
 enum { NEAREST_LOOK_AT = 20000, NEAREST_INSTRUCTIONS = 20000 };
 const char *names_nearest(Arena *arena, const Inferred *inferred, const Naming *naming,
                           Str pattern);

@@ -71,18 +71,34 @@ Str target_pattern(lua_State *L, int at)
     return pattern;
 }
 
+/* The name nearest to the pattern; of a pattern that is like none, the names that the model is fed
+ * by, as in a policy for another model. */
+static const char *names_hint(Policy *policy, Str pattern)
+{
+    enum { SHOWN = 4 };
+    const Session *session = policy->session;
+    const Graph *graph = session->graph;
+    const char *nearest = names_nearest(policy->arena, session->inferred, session->naming, pattern);
+    if (nearest)
+        return arena_printf(policy->arena, "nearest: '%s'", nearest);
+    Buf hint = buf_new(policy->arena);
+    buf_puts(&hint, graph->n_inputs > 0 ? "the model's inputs are " : "");
+    for (int i = 0; i < graph->n_inputs && i < SHOWN; i++)
+        buf_printf(&hint, "%s'%s'", i > 0 ? ", " : "", tensor_name(graph, graph->inputs[i]));
+    buf_puts(&hint, graph->n_inputs > SHOWN ? ", .." : "");
+    return hint.s;
+}
+
 static void note_no_match(lua_State *L, Policy *policy, Str pattern)
 {
     enum { SHOWN_BYTES_MAX = 200 };
-    const Session *session = policy->session;
-    const char *nearest = names_nearest(policy->arena, session->inferred, session->naming, pattern);
     Buf text = buf_new(policy->arena);
     buf_puts(&text, "pattern '");
     text_printable((Str){pattern.s, pattern.n < SHOWN_BYTES_MAX ? pattern.n : SHOWN_BYTES_MAX},
                    &text);
     buf_puts(&text, pattern.n > SHOWN_BYTES_MAX ? "..' matches no tensor" : "' matches no tensor");
-    const char *hint = nearest ? arena_printf(policy->arena, "nearest: '%s'", nearest) : "";
-    policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing", text.s, hint);
+    policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing", text.s,
+                names_hint(policy, pattern));
 }
 
 bool target_read(lua_State *L, int at, Target *target)

@@ -10,6 +10,7 @@ which=$1
 most=${LINT_MOST:-120}
 passed=0
 failed=0
+unset MAKEFLAGS # its jobs are not shared with the make that began it
 make="${MAKE:-make} -s --no-print-directory"
 
 # check TITLE TOOL COMMAND...

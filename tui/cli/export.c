@@ -2,6 +2,7 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/peer.h"
+#include "tui/cli/plan_text.h"
 #include "viz/export.h"
 #include "viz/paper.h"
 
@@ -146,6 +147,16 @@ static void say_notes(const ExportNotes *notes)
     }
 }
 
+/* Beside the export, which may be printed. */
+static void say_unheeded(Cli *cli, const Plan *plan)
+{
+    Buf text = buf_new(cli->arena), shown = buf_new(cli->arena);
+    Findings findings = plan_text_unheeded(cli->arena, plan);
+    plan_text_findings(&findings, &text);
+    text_printable_lines(buf_str(&text), &shown);
+    fputs(shown.s, stderr);
+}
+
 static bool goes_out(Cli *cli, const ExportFormat *format)
 {
     if (cli->options.output || !format->binary || !isatty(STDOUT_FILENO))
@@ -176,6 +187,8 @@ int cli_export(Cli *cli)
     cli->raw = true;
     request.drawing.session = session;
     bool ok = session && read_request(cli, format, &request) && write_export(cli, format, &request);
+    if (session)
+        say_unheeded(cli, session->plan);
     if (request.drawing.other) {
         union {
             const Session *shown;

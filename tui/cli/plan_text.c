@@ -496,6 +496,17 @@ void plan_text_findings(const Findings *findings, Buf *out)
     }
 }
 
+Findings plan_text_unheeded(Arena *arena, const Plan *plan)
+{
+    Findings out = {0};
+    for (int i = 0; i < plan->findings.n; i++) {
+        const Finding *it = &plan->findings.at[i];
+        if (it->level == LEVEL_ERROR || (it->level == LEVEL_WARNING && it->file && *it->file))
+            vec_push(arena, &out, *it);
+    }
+    return out;
+}
+
 static void format_schedule(const Plan *plan, Buf *out)
 {
     if (!plan->decided->stages)

@@ -15,6 +15,10 @@ void plan_text_format(const Session *session, Buf *out);
 /* The part that other verbs print, too. */
 void plan_text_findings(const Findings *findings, Buf *out);
 
+/* For verbs that do not answer with all findings: errors, and warnings about a line of the policy,
+ * which says something without effect. In the arena. */
+Findings plan_text_unheeded(Arena *arena, const Plan *plan);
+
 /* Collectives of a plan: the number of steps of one kind over the same axes with the same bytes,
  * counting loop iterations. */
 typedef struct {

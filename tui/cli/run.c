@@ -1,9 +1,11 @@
 #include "tui/cli/run.h"
 
 #include "core/base/file.h"
+#include "core/plan/json_forms.h"
 #include "core/run/estimate.h"
 #include "core/run/plugin.h"
 #include "core/run/trace/trace_json.h"
+#include "tui/cli/plan_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,11 +172,14 @@ static int run_session(Cli *cli, const Session *session, const DataShapes *data_
         fputs("    \r", stderr);
     if (!ran || !write_trace(cli, session, &report) || !write_losses(cli, &report))
         return cli_fail(cli);
+    Findings findings = plan_text_unheeded(cli->arena, session->plan);
     if (!report.elsewhere && cli->options.json) {
         Json *json = run_report_json(session, &report);
         json_set(json, "found", data_shapes_json(data_shapes));
+        json_set(json, "findings", json_of_findings(&findings));
         cli_write_json(cli, json);
     } else if (!report.elsewhere) {
+        plan_text_findings(&findings, &cli->out);
         put_data_shapes(data_shapes, &cli->out);
         run_report_text(session, &report, &cli->out);
     }

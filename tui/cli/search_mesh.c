@@ -314,16 +314,6 @@ static bool answer_frontier(Cli *cli, const SearchRequest *request, SearchResult
 
 /* ---- the verb ---- */
 
-/* Decisions that no plan can keep, each with the op or tensor: the search goes on without them. */
-static Findings left_out(Arena *arena, const Plan *plan)
-{
-    Findings out = {0};
-    for (int i = 0; i < plan->findings.n; i++)
-        if (plan->findings.at[i].level == LEVEL_ERROR)
-            vec_push(arena, &out, plan->findings.at[i]);
-    return out;
-}
-
 static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *result)
 {
     PinPrices prices = {0};
@@ -338,7 +328,7 @@ static bool answer_plan(Cli *cli, const SearchRequest *request, SearchResult *re
     if (!conflict && priced && !search_price_pins(cli->arena, request, &prices, &cli->err))
         return false;
     double now_us = conflict ? 0 : result->cost_us;
-    Findings findings = left_out(cli->arena, request->session->plan);
+    Findings findings = plan_text_unheeded(cli->arena, request->session->plan);
     if (cli->options.json) {
         Json *root = result_json(request->session, result);
         json_set(root, "findings", json_of_findings(&findings));

@@ -457,7 +457,7 @@ const Topic cli_topics[] = {
      "         values_checked values_unchecked\n"
      "         verdict first_bad wrong overflow closest closest_at unproven ok\n"
      "         weights_drawn not_finite copied_ops copied_operators instead\n"
-     "         begin_us found;\n"
+     "         begin_us found findings;\n"
      "         outputs: name max_abs max_rel max_ulp bits ok;\n"
      "         wrong, overflow, closest_at: tensor op rank at got want bound rounding;\n"
      "         ops: name us predicted_us times;\n"
