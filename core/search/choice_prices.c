@@ -7,6 +7,9 @@
 
 #include <math.h>
 
+#define ONE_S 1.0 /* at most, for a decision: what it leaves unknown is not said */
+#define ALL_S 5.0 /* for all of them */
+
 /* Whether two choices of a node are about the same decision. */
 static bool same_choice(const SearchNode *node, int32_t a, int32_t b)
 {
@@ -18,9 +21,36 @@ static bool same_choice(const SearchNode *node, int32_t a, int32_t b)
     return x->stored == y->stored && x->updated == y->updated;
 }
 
-/* How much more a plan takes at least in which the node's choice is another. */
+/* The plan's choice with the best other one at the node beside it: a good plan is near, so that
+ * most choices are soon known to be worse. */
+static const int32_t *start_beside(Arena *arena, const struct SearchPricing *pricing,
+                                   const SolveProblem *problem, int32_t node)
+{
+    size_t n_nodes = (size_t)problem->n_nodes;
+    int32_t *start = arena_array(arena, int32_t, problem->n_nodes);
+    double *us = arena_array(arena, double, problem->n_choices[node]);
+    memcpy(start, pricing->choice, n_nodes * sizeof *start);
+    for (int32_t c = 0; c < problem->n_choices[node]; c++)
+        us[c] = problem->cost[node][c];
+    for (int32_t e = 0; e < problem->n_edges; e++) {
+        const SolveEdge *edge = &problem->edge[e];
+        int32_t n_b = problem->n_choices[edge->b];
+        for (int32_t c = 0; c < problem->n_choices[node]; c++)
+            if (edge->a == node)
+                us[c] += edge->cost[c * n_b + (edge->b == node ? c : start[edge->b])];
+            else if (edge->b == node)
+                us[c] += edge->cost[start[edge->a] * n_b + c];
+    }
+    start[node] = 0;
+    for (int32_t c = 1; c < problem->n_choices[node]; c++)
+        start[node] = us[c] < us[start[node]] ? c : start[node];
+    return start;
+}
+
+/* How much more a plan takes at least in which the node's choice is another; -1: the time ended
+ * before anything was known. */
 static double price_of_other(const struct SearchPricing *pricing, int32_t node, double model_us,
-                             Progress *progress)
+                             double seconds, Progress *progress)
 {
     Arena *scratch = arena_new();
     const SearchNode *at = &pricing->instance->nodes.at[node];
@@ -32,14 +62,18 @@ static double price_of_other(const struct SearchPricing *pricing, int32_t node, 
     SolveAnswer answer = {.bound = INFINITY};
     int32_t **kept;
     if (any) {
-        enum { SECONDS = 1 };
         SolveProblem problem = instance_restricted(scratch, pricing->instance, allowed, &kept);
-        SolveOptions how = {.seconds = SECONDS, .progress = progress};
+        SolveOptions how = {.seconds = seconds,
+                            .progress = progress,
+                            .bound = model_us,
+                            .start = start_beside(scratch, pricing, &problem, node)};
         solve(scratch, &problem, &how, &answer, NULL);
     }
     bool none = !any || answer.outcome == SOLVE_INFEASIBLE;
     arena_free(scratch);
-    return none ? INFINITY : fmax(0, answer.bound - model_us);
+    if (none)
+        return INFINITY;
+    return answer.proven || answer.bound > model_us ? fmax(0, answer.bound - model_us) : -1;
 }
 
 /* The node that a decision was made for; -1. */
@@ -93,14 +127,18 @@ void search_price_choices(Arena *arena, SearchResult *result, Progress *progress
             asked[node] = 1;
     }
     progress_stage(progress, "pricing decisions", n_asked);
+    double end_s = clock_s() + ALL_S;
     for (int32_t n = 0; n < instance->nodes.n && !progress_stopped(progress); n++) {
         const SearchNode *at = &instance->nodes.at[n];
-        if (!asked[n])
+        double seconds = fmin(ONE_S, end_s - clock_s());
+        if (!asked[n] || seconds <= 0)
+            continue;
+        double us = price_of_other(pricing, n, result->parts.model_us, seconds, progress);
+        if (us < 0)
             continue;
         bool op = at->kind == NODE_OP || at->kind == NODE_SUM;
         SearchDecision priced = {op ? at->place : -1, op ? -1 : at->place,
-                                 at->n_ops > 0 ? at->n_ops : 1,
-                                 price_of_other(pricing, n, result->parts.model_us, progress)};
+                                 at->n_ops > 0 ? at->n_ops : 1, us};
         vec_push(arena, &found, priced);
         asked[n] = 1 + found.n;
         if (progress)

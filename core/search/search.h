@@ -99,8 +99,9 @@ typedef struct {
 
 /* Fills by_op and price_of of a result of search_plan() whose arena still lives: each decision
  * about a cut, a parameter, an input or a sum against the best plan in which that is otherwise. In
- * the arena; ends early with what is priced so far if the progress is stopped. Nothing where a
- * limit of memory is felt, or the result is not proven. */
+ * the arena. It takes at most 5 s, and ends early if the progress is stopped: what is not known
+ * then, or within a second, has no price. Nothing where a limit of memory is felt, or the result is
+ * not proven. */
 void search_price_choices(Arena *arena, SearchResult *result, Progress *progress);
 
 /* "otherwise at least +14.6 ms", "otherwise no plan" */

@@ -184,6 +184,8 @@ static bool run(Solving *s, Arena *arena)
     bool windows = true;
     for (bool first = true; !solve_stopped(&s->clock); first = false, slice_s *= 1.5) {
         stop_if_near(s);
+        if (s->bound >= solve_worth(&s->search))
+            return true;
         bool near = s->search.best - s->bound <= NEAR * fabs(s->search.best);
         if ((first || !windows || near) && run_search(s, windows ? slice_s : 0))
             return true;
