@@ -230,7 +230,8 @@ static void keep_plan_cuts(const Finder *f, const Plan *plan, OpCuts *lists)
 }
 
 CutList *cuts_of_ops(Arena *arena, const Inferred *inferred, const Mesh *mesh,
-                     const int32_t *leader, AtomSet barred, const Plan *const *plans, int n_plans)
+                     const int32_t *leader, AtomSet barred, bool digits, const Plan *const *plans,
+                     int n_plans)
 {
     Arena *scratch = arena_new();
     const Graph *graph = inferred->graph;
@@ -242,7 +243,7 @@ CutList *cuts_of_ops(Arena *arena, const Inferred *inferred, const Mesh *mesh,
             begin_op(&f, inferred->program[i]);
     for (int i = 0; i < n_plans; i++)
         add_plan(&f, plans[i]);
-    while (f.n_done < f.found.n)
+    while (digits && f.n_done < f.found.n)
         hand_on_found(&f, f.found.at[f.n_done++]);
 
     OpCuts *lists = arena_array(scratch, OpCuts, graph->n_ops);

@@ -125,7 +125,9 @@ typedef struct {
 
 typedef struct {
     bool unfold;
-    bool store; /* parameters may be stored sharded further also in a plan of the forward pass */
+    bool coarse; /* of many choices: dims are sharded by whole axes without digits, and each reader
+                    pays for its moves, so that what is added up may be more than the plan's cost */
+    bool store;  /* parameters may be stored sharded further also in a plan of the forward pass */
     const Plan *const *plans; /* whose cuts are among the choices */
     int n_plans;
     const StageWeights *weights; /* under a schedule; NULL: none */

@@ -290,6 +290,12 @@ typedef struct {
     Vec(SharedChoice) shared;
 } AskedMoves;
 
+/* Tables are not whole then, and nobody reads them. */
+static bool is_over(AskedMoves *s)
+{
+    return solve_stopped(&s->m->clock);
+}
+
 static int32_t has_of(const AskedMoves *s, int32_t class)
 {
     int32_t made, has;
@@ -333,7 +339,7 @@ static double move_fill(const AskedMoves *s, int32_t from, int32_t to)
 static void put_move(AskedMoves *s, int32_t from, int32_t to, int time)
 {
     Prices *prices = s->m->to->memo->prices;
-    if (from == to || solve_stopped(&s->m->clock))
+    if (from == to || is_over(s))
         return;
     int32_t id = prices_ask(prices, s->value->machine, s->dtype, from, to, move_fill(s, from, to));
     if (prices_us(prices, id) > 0)
@@ -394,7 +400,7 @@ static void add_pair(AskedMoves *s, const MoveReader *reader, bool moves)
 {
     Making *m = s->m;
     tables_begin(s, ROLE_MAKER, &s->found, reader->role, &reader->classes);
-    for (int i = 0; i < s->found.n; i++) {
+    for (int i = 0; i < s->found.n && !is_over(s); i++) {
         int32_t has = has_of(s, i);
         for (int j = 0; j < reader->classes.n; j++) {
             int32_t choice = reader->classes.first[j];
@@ -477,17 +483,19 @@ static void add_shared(AskedMoves *s)
     }
     tables_end(s);
     tables_begin(s, ROLE_MAKER, &s->found, ROLE_SHARED, &own);
-    for (int i = 0; i < s->found.n; i++)
+    for (int i = 0; i < s->found.n && !is_over(s); i++) {
+        int32_t has = has_of(s, i);
         for (int j = 0; j < n; j++) {
-            if (has_of(s, i) != choice[j].made)
+            if (has != choice[j].made)
                 forbid(s);
             end_entry(s, (int64_t)i * n + j);
         }
+    }
     tables_end(s);
     for (int r = 0; r < s->n_readers; r++) {
         const MoveReader *reader = &s->readers[r];
         tables_begin(s, ROLE_SHARED, &own, reader->role, &reader->classes);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n && !is_over(s); i++)
             for (int j = 0; j < reader->classes.n; j++) {
                 Demands demands =
                     demands_of(m, s->value, reader, choice[i].made, reader->classes.first[j]);
@@ -506,7 +514,7 @@ static bool find_shared(AskedMoves *s)
 {
     Intern *seen = intern_new(s->m->scratch);
     bool some = false;
-    for (int i = 0; i < s->found.n && s->n_readers > 1; i++) {
+    for (int i = 0; i < s->found.n && s->n_readers > 1 && !is_over(s); i++) {
         int32_t has = has_of(s, i);
         int n = s->shared.n;
         if (intern_find(seen, &has, sizeof has) >= 0)
@@ -540,7 +548,7 @@ const ValueTables *making_tables(Making *m, const Carried *value, const int32_t 
     for (int r = 0; r < s.n_readers; r++)
         s.n_users += s.readers[r].node != value->node;
     add_own_moves(&s);
-    bool some = find_shared(&s);
+    bool some = !m->options->coarse && find_shared(&s);
     for (int r = 0; r < s.n_readers; r++)
         add_pair(&s, &s.readers[r], !some);
     if (some)

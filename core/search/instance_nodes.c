@@ -459,7 +459,7 @@ bool making_op_nodes(Making *m, Error *err)
     const Graph *graph = inferred->graph;
     to->leader = making_leaders(m);
     to->cuts = cuts_of_ops(to->arena, inferred, to->as->mesh, to->leader, m->barred,
-                           m->options->plans, m->options->n_plans);
+                           !m->options->coarse, m->options->plans, m->options->n_plans);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i], of = taken_from(graph, op);
         int32_t lead = of < 0 ? -1 : to->leader[of];

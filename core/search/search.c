@@ -3,13 +3,13 @@
 #include "core/base/units.h"
 #include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
-#include "core/propagate/propagators.h"
 #include "core/search/choice_prices.h"
 #include "core/search/decide.h"
 #include "core/search/lift.h"
 #include "core/search/memory.h"
 #include "core/search/relax.h"
 #include "core/search/result.h"
+#include "core/search/searchable.h"
 #include "core/search/settle.h"
 #include "core/search/start.h"
 #include "core/session/make.h"
@@ -33,7 +33,8 @@ enum { POINTS_MAX = 48 };
 #define HARD_S 2.0
 #define PART_OF_HARD 0.03 /* of the time left, if that is more */
 #define GAP_HARD 1e-4
-#define PART_OF_PLANS 0.6 /* of the time left: to find a plan, before the bound is sought */
+#define PART_OF_CHOICES 0.3 /* of the time: to lay out and price all of them; else coarse ones */
+#define PART_OF_PLANS 0.6   /* of the time left: to find a plan, before the bound is sought */
 
 typedef struct {
     Arena *arena;
@@ -293,33 +294,11 @@ static bool try_answer(Rounds *s, const SolveAnswer *answer, bool *fits, Error *
 
 /* ---- all of it ---- */
 
-/* Ops on parts of the mesh take a time that only a schedule tells. */
-static bool has_parts_alone(const Plan *plan)
-{
-    return plan->decided->devices && !plan_schedule(plan);
-}
-
-static bool check(const Session *session, Error *err)
-{
-    if (has_parts_alone(session->plan))
-        return error_kind(err, ERROR_UNSUPPORTED,
-                          "a plan with ops on parts of the mesh, and no schedule that fits its "
-                          "stages, is not searched") ||
-               error_hint(err, "-m pp=4,tp=8 --train without a policy searches stages, schedule "
-                               "and micro-batches; --devices N the mesh with them");
-    const char *name = propagator_or_default(session->options.propagator)->name;
-    if (strcmp(name, propagator_explain.name) != 0)
-        return error_kind(err, ERROR_UNSUPPORTED,
-                          "the search decides pins for the propagator %s, not for %s",
-                          propagator_explain.name, name);
-    return true;
-}
-
 /* What the problem's bounds hold for is what is asked for: not equal layers in place of others, nor
  * some choices in place of all. */
 static bool bounds_hold(const Rounds *s, bool rest, InstanceCost kind)
 {
-    bool all = !s->mixes && prices_have_bounds(s->memo->prices) &&
+    bool all = !s->mixes && !s->result->coarse && prices_have_bounds(s->memo->prices) &&
                (s->unfolded || !s->request->unfold || !s->instance->folded);
     return all && (!rest || s->n_points == 0) && (!s->paths || kind == COST_ON_PATHS);
 }
@@ -395,7 +374,7 @@ static bool find_plan(Rounds *s, SolveAnswer *answer, Error *err)
         if (!solve_settled(s, true, COST_OF_PLAN, answer, err))
             return false;
         if (answer->outcome != SOLVE_CHOICE ||
-            (!s->paths && answer->objective >= s->best_us * (1 - SAME)))
+            (!s->paths && !s->result->coarse && answer->objective >= s->best_us * (1 - SAME)))
             return true;
         if (!try_answer(s, answer, &fits, err))
             return false;
@@ -419,7 +398,7 @@ static void add_up_plan(Rounds *s)
  * schedule the cost too. */
 static bool find_bound(Rounds *s, SolveAnswer *answer, Error *err)
 {
-    if (is_proven(s))
+    if (is_proven(s) || s->result->coarse)
         return true;
     add_up_plan(s);
     if (!solve_settled(s, false, s->paths ? COST_ON_PATHS : COST_OF_PLAN, answer, err))
@@ -432,23 +411,43 @@ static bool find_bound(Rounds *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
-/* The choices of all nodes, and what they cost. *over: its time was over before. */
-static bool lay_choices(Rounds *s, bool unfold, bool *over, Error *err)
+/* False if that takes too long, or with *err. */
+static bool lay_within(Rounds *s, bool unfold, double deadline_s, Error *err)
 {
     const SearchRequest *request = s->request;
     const Plan *plans[2] = {s->session.plan, request->session->plan};
     InstanceOptions options = {.unfold = unfold,
+                               .coarse = s->result->coarse,
                                .store = request->max_peak_bytes > 0,
                                .plans = plans,
                                .n_plans = plans[0] == plans[1] ? 1 : 2,
                                .weights = s->paths,
                                .memo = s->memo,
-                               .deadline_s = s->deadline_s,
+                               .deadline_s = deadline_s,
                                .progress = request->progress};
-    Error why = {0};
     double began_s = clock_s();
-    s->instance = instance_make(s->arena, &s->session, &options, &why);
+    s->instance = instance_make(s->arena, &s->session, &options, err);
     s->result->build_seconds += clock_s() - began_s;
+    return s->instance != NULL;
+}
+
+/* The choices of all nodes, and what they cost; coarse ones if all take too long. *over: its time
+ * was over before. */
+static bool lay_choices(Rounds *s, bool unfold, bool *over, Error *err)
+{
+    const SearchRequest *request = s->request;
+    bool first = !s->instance;
+    double rest_s = first ? (1 - PART_OF_CHOICES) * request->seconds : 0;
+    Error why = {0};
+    if (!lay_within(s, unfold, s->deadline_s - rest_s, &why) && first &&
+        why.kind == ERROR_CANCELLED && !search_is_over(s)) {
+        s->result->coarse = true;
+        if (s->memo != request->memo)
+            search_memo_free(s->memo);
+        s->memo = search_memo_new(); /* what is told of all choices is not told of these */
+        why = (Error){0};
+        lay_within(s, unfold, s->deadline_s, &why);
+    }
     forget_points(s);
     s->choice = s->near = NULL;
     s->knows_all = false;
@@ -603,7 +602,8 @@ static bool find_all(Rounds *s, Error *err)
     if (!over && s->n_points > 0 && s->result->outcome != SEARCH_PLAN && !s->allowed &&
         !find_small(s, err))
         return false;
-    if (!over && s->request->unfold && s->instance->folded && answer.outcome != SOLVE_INFEASIBLE) {
+    if (!over && s->request->unfold && s->instance->folded && !s->result->coarse &&
+        answer.outcome != SOLVE_INFEASIBLE) {
         if (s->n_points > 0 && !s->paths)
             add_up_plan(s);
         answer = (SolveAnswer){.outcome = SOLVE_UNKNOWN};
@@ -648,7 +648,7 @@ static bool search_all(Rounds *s, Error *err)
 {
     const SearchRequest *request = s->request;
     SearchResult *result = s->result;
-    if (!check(&s->session, err))
+    if (!search_takes(&s->session, err))
         return false;
     result->before_us = plan_step_us(s->session.plan);
     result->before_bytes = s->session.plan->priced->totals.peak_bytes;
@@ -683,7 +683,7 @@ bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *resul
         s.memo = request->memo ? request->memo : search_memo_new();
         ok = search_all(&s, err);
         forget_points(&s);
-        if (!request->memo)
+        if (s.memo != request->memo)
             search_memo_free(s.memo);
         lift_end(request->session, &s.session);
     }

@@ -89,6 +89,8 @@ typedef struct {
     const SearchDecision *by_op; /* [n_by_op]: in program order */
     int n_by_op;
     const int32_t *price_of; /* [n_decisions]: in by_op, or -1; NULL: nothing is priced */
+    bool coarse;             /* so many choices that they were not all priced in time: those of
+                                whole axes alone, without moves that readers share; no bound */
     int64_t smallest_bytes;  /* the least peak of the plans tried; 0: none was */
     bool time_over; /* of SEARCH_UNKNOWN: its time was over, or that of the solver; false: plans
                need what the choices do not tell, buffers of moves, so that neither a plan

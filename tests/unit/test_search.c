@@ -64,38 +64,73 @@ static const struct {
     {LLAMA, "dp=4,tp=2", "tp", "adamw"},
 };
 
+/* What the choices of a plan add up to. */
+static double sum_of_plan(const Hooked *f, const Session *session, bool coarse)
+{
+    const Plan *own = session->plan;
+    SearchMemo *memo = search_memo_new();
+    InstanceOptions options = {.coarse = coarse, .plans = &own, .n_plans = 1, .memo = memo};
+    Instance *instance = instance_make(f->arena, session, &options, NULL);
+    assert_non_null(instance);
+    prices_take(memo->prices, own);
+    instance_weigh(instance, COST_OF_PLAN);
+    const bool **allowed = arena_array(f->arena, const bool *, instance->nodes.n);
+    assert_true(choices_of_plan(f->arena, instance, own, allowed));
+    int32_t **kept;
+    SolveProblem problem = instance_restricted(f->arena, instance, allowed, &kept);
+    SolveAnswer answer;
+    assert_true(solve(f->arena, &problem, &(SolveOptions){0}, &answer, NULL));
+    assert_int_equal(answer.outcome, SOLVE_CHOICE);
+    search_memo_free(memo);
+    return answer.objective;
+}
+
 /* What the search adds up for the choices of a plan is the plan's own time without overlap, and
- * without a schedule that is all of its time. */
+ * without a schedule that is all of its time. Coarse choices count what readers share for each. */
 static void adds_up_what_plans_cost(void **state)
 {
     (void)state;
+    int n_more = 0;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         Hooked f = hooked_new();
         Session *session =
             open_session(&f, plans[i].model, plans[i].mesh, plans[i].policy, plans[i].train);
         const Plan *own = session->plan;
-        SearchMemo *memo = search_memo_new();
-        InstanceOptions options = {.plans = &own, .n_plans = 1, .memo = memo};
-        Instance *instance = instance_make(f.arena, session, &options, NULL);
-        assert_non_null(instance);
-        prices_take(memo->prices, own);
-        instance_weigh(instance, COST_OF_PLAN);
-        const bool **allowed = arena_array(f.arena, const bool *, instance->nodes.n);
-        assert_true(choices_of_plan(f.arena, instance, own, allowed));
-        int32_t **kept;
-        SolveProblem problem = instance_restricted(f.arena, instance, allowed, &kept);
-        SolveAnswer answer;
-        assert_true(solve(f.arena, &problem, &(SolveOptions){0}, &answer, NULL));
-        assert_int_equal(answer.outcome, SOLVE_CHOICE);
-        assert_near(answer.objective, own->priced->totals.step_us);
+        double us = sum_of_plan(&f, session, false), coarse_us = sum_of_plan(&f, session, true);
+        assert_near(us, own->priced->totals.step_us);
         if (own->decided->stages)
             assert_true(plan_step_us(own) < own->priced->totals.step_us);
         else
-            assert_near(answer.objective, plan_step_us(own));
-        search_memo_free(memo);
+            assert_near(us, plan_step_us(own));
+        assert_true(coarse_us >= us * (1 - 1e-6));
+        n_more += coarse_us > us * (1 + 1e-6);
         session_close(session);
         hooked_free(&f);
     }
+    assert_true(n_more > 0);
+}
+
+/* Whatever of it the time allows is a plan no worse than the one before, and a bound of all choices
+ * is a bound. */
+static void ends_in_time(void **state)
+{
+    (void)state;
+    static const double seconds[] = {1e-6, .003, .01, .03, .1, 60};
+    Hooked f = hooked_new();
+    Session *session = open_session(&f, GPT, "a=2,b=2,c=2", NULL, "adamw");
+    SearchResult whole = search(&f, &(SearchRequest){.session = session});
+    assert_true(whole.proven && !whole.coarse);
+    for (size_t i = 0; i < COUNT_OF(seconds); i++) {
+        SearchResult result =
+            search(&f, &(SearchRequest){.session = session, .seconds = seconds[i]});
+        assert_int_equal(result.outcome, SEARCH_PLAN);
+        assert_true(result.cost_us <= result.before_us);
+        assert_true(result.cost_us >= whole.cost_us * (1 - 1e-6));
+        assert_true(result.bound_us <= whole.cost_us * (1 + 1e-6));
+        assert_true(!result.coarse || (!result.proven && result.bound_us <= 0));
+    }
+    session_close(session);
+    hooked_free(&f);
 }
 
 /* ---- answers ---- */
@@ -690,6 +725,7 @@ int main(void)
         cmocka_unit_test(pins_that_contradict_leave_a_choice),
         cmocka_unit_test(pins_of_frozen_dims_are_named),
         cmocka_unit_test(is_proven_where_moves_split_axes),
+        cmocka_unit_test(ends_in_time),
         cmocka_unit_test(adds_up_the_plan_it_finds),
         cmocka_unit_test(gradients_alike_may_cost_differently),
         cmocka_unit_test(prices_other_choices),
@@ -700,7 +736,6 @@ int main(void)
         cmocka_unit_test(pays_for_pinned_outputs),
         cmocka_unit_test(policy_replays),
         cmocka_unit_test(answers_on_one_device),
-
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

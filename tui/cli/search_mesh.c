@@ -79,9 +79,12 @@ static void put_plan(const SearchResult *result, Buf *out)
     if (result->proven)
         return;
     if (result->bound_us <= 0) {
-        buf_puts(out, result->n_nodes > 0 ? "none: the mesh has more than 14 prime factors\n"
-                                          : "none: the search was stopped while it priced the "
-                                            "choices\n");
+        buf_puts(out, result->n_nodes == 0
+                          ? "none: the search was stopped while it priced the choices\n"
+                      : result->coarse
+                          ? "none: the choices are too many for the time, and those of whole axes "
+                            "alone were searched\n"
+                          : "none: the mesh has more than 14 prime factors\n");
         return;
     }
     units_format_us(result->bound_us, out);
@@ -99,8 +102,10 @@ static void put_none(const SearchResult *result, Buf *out)
         return;
     }
     buf_puts(out, "no plan within the memory limit was found, nor a proof that there is none: ");
-    buf_puts(out, result->time_over ? "the time was over, --seconds gives more"
-                                    : "what moves hold is known of plans alone");
+    buf_puts(out, result->coarse      ? "the choices are too many for the time, and those of whole "
+                                        "axes alone were searched; --seconds gives more"
+                  : result->time_over ? "the time was over, --seconds gives more"
+                                      : "what moves hold is known of plans alone");
     if (result->smallest_bytes > 0) {
         buf_puts(out, "; the smallest plan tried needs ");
         units_format_bytes(result->smallest_bytes, out);
@@ -210,6 +215,7 @@ static Json *result_json(const Session *session, const SearchResult *result)
     json_set(root, "gap", found ? json_from_real(gap_of(result)) : json_null());
     json_set(root, "peak_bytes", found ? json_from_int(result->peak_bytes) : json_null());
     json_set_bool(root, "time_over", result->time_over);
+    json_set_bool(root, "coarse", result->coarse);
     json_set_int(root, "smallest_bytes", result->smallest_bytes);
     json_set(root, "seconds", json_from_real(result->seconds));
     json_set(root, "build_seconds", json_from_real(result->build_seconds));
