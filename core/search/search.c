@@ -398,7 +398,7 @@ static void add_up_plan(Rounds *s)
  * schedule the cost too. */
 static bool find_bound(Rounds *s, SolveAnswer *answer, Error *err)
 {
-    if (is_proven(s) || s->result->coarse)
+    if (is_proven(s) || s->result->coarse || progress_stopped(s->request->progress))
         return true;
     add_up_plan(s);
     if (!solve_settled(s, false, s->paths ? COST_ON_PATHS : COST_OF_PLAN, answer, err))

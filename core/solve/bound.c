@@ -347,30 +347,36 @@ static void keep_best(Bound *bound)
 
 enum { PASSES_BEFORE_CLASSES = 2 }; /* to find them takes as long as about two passes */
 
-static void find_classes(Bound *bound)
+/* Returns false if the clock stopped it. */
+static bool find_classes(Bound *bound, SolveClock *clock)
 {
     const Network *net = bound->net;
-    bound->classes = arena_array(bound->arena, EdgeClasses, net->edges.n);
-    for (int e = 0; e < net->edges.n; e++)
+    EdgeClasses *classes = arena_array(bound->arena, EdgeClasses, net->edges.n);
+    for (int e = 0; e < net->edges.n; e++) {
+        if (solve_stopped(clock))
+            return false;
         if (!net->edges.at[e].gone)
-            bound->classes[e] = edge_classes(bound->arena, net->edges.at[e].cost,
-                                             net->node[net->edges.at[e].a].n_values,
-                                             net->node[net->edges.at[e].b].n_values);
+            classes[e] = edge_classes(bound->arena, net->edges.at[e].cost,
+                                      net->node[net->edges.at[e].a].n_values,
+                                      net->node[net->edges.at[e].b].n_values);
+    }
+    bound->classes = classes;
+    return true;
 }
 
 bool bound_pass(Bound *bound, bool forward, double target, SolveClock *clock)
 {
     Network *net = bound->net;
     double sum = net->constant;
-    if (bound->n_passes++ == PASSES_BEFORE_CLASSES)
-        find_classes(bound);
+    if (bound->n_passes++ == PASSES_BEFORE_CLASSES && !find_classes(bound, clock))
+        return false;
     sum_prices(bound);
     for (int32_t p = 0; p <= net->n_points; p++)
         bound->load[p] = 0;
     if (net->n_points > 0)
         slack_set(&bound->left, bound->left_at_first);
     for (int32_t i = 0; i < bound->n; i++) {
-        if (i % 64 == 0 && solve_stopped(clock))
+        if (i % 8 == 0 && solve_stopped(clock))
             return false;
         sum += visit(bound, bound->order[forward ? i : bound->n - 1 - i], forward);
     }
