@@ -42,9 +42,14 @@ static void draw_against(const Ui *ui, const SearchResult *plan, const char *nam
 static void draw_bounds(const Ui *ui, const SearchResult *plan, int64_t limit_bytes, Pen *pen)
 {
     pen_fit(pen, ROLE_TEXT, STR(" the bound"), NAME_W + 1);
-    pen_right(pen, ROLE_TEXT, whatif_us(ui, plan->bound_us, plan->cost_us), STEP_W);
+    bool known = plan->bound_us > 0;
+    pen_right(pen, ROLE_TEXT, known ? whatif_us(ui, plan->bound_us, plan->cost_us) : STR("none"),
+              STEP_W);
     pen_fit(pen, ROLE_TEXT, STR(""), PEAK_W);
-    pen_puts(pen, ROLE_DIM, plan->proven ? "  no plan takes less" : "  at most so much to gain");
+    pen_puts(pen, ROLE_DIM,
+             plan->proven ? "  no plan takes less"
+             : known      ? "  at most so much to gain"
+                          : "");
     pen_line(pen);
     pen_fit(pen, ROLE_TEXT, STR(" the limit"), NAME_W + 1 + STEP_W);
     pen_right(pen, ROLE_TEXT, whatif_bytes(ui, limit_bytes, plan->peak_bytes), PEAK_W);

@@ -83,14 +83,17 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
     }
     pen_puts(pen, ROLE_TEXT, "; step ");
     pen_put(pen, ROLE_HEAD, label_us(ui, at->cost_us));
-    pen_printf(pen, ROLE_TEXT, " for %.*s, ", STR_ARG(label_us(ui, search->point[0].before_us)));
+    pen_printf(pen, ROLE_TEXT, " for %.*s%s", STR_ARG(label_us(ui, search->point[0].before_us)),
+               at->proven || at->bound_us > 0 ? ", " : "");
     put_gap(at->cost_us, at->bound_us, at->proven, pen);
     pen_line(pen);
     pen_printf(pen, ROLE_DIM, " %.3f s: %d nodes, %d edges, %lld choices", at->seconds, at->n_nodes,
                at->n_edges, (long long)at->n_choices);
     if (at->n_folded > 1)
         pen_printf(pen, ROLE_DIM, "; equal layers tied, up to %d", at->n_folded);
-    if (search->stopped)
+    if (at->coarse)
+        pen_puts(pen, ROLE_ERROR, "; whole axes alone, no bound");
+    else if (search->stopped)
         pen_puts(pen, ROLE_ERROR,
                  search->cancelled   ? "; cancelled"
                  : at->bound_us <= 0 ? "; without a bound"
