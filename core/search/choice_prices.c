@@ -34,7 +34,7 @@ static const int32_t *start_beside(Arena *arena, const struct SearchPricing *pri
         us[c] = problem->cost[node][c];
     for (int32_t e = 0; e < problem->n_edges; e++) {
         const SolveEdge *edge = &problem->edge[e];
-        int32_t n_b = problem->n_choices[edge->b];
+        int64_t n_b = problem->n_choices[edge->b];
         for (int32_t c = 0; c < problem->n_choices[node]; c++)
             if (edge->a == node)
                 us[c] += edge->cost[c * n_b + (edge->b == node ? c : start[edge->b])];
