@@ -11,11 +11,24 @@ static bool can_make(ReduceOp reduce)
     return reduce >= REDUCE_SUM && reduce <= REDUCE_MIN;
 }
 
+/* The atoms over which the target, and not the source, is a partial sum. */
+static AtomSet made_partial(const Collective *collective)
+{
+    AtomSet made = 0;
+    for (int a = 0; a < collective->mesh->n_atoms; a++)
+        if (collective->to->partial[a] == REDUCE_SUM && collective->from->partial[a] == REDUCE_NONE)
+            made |= (AtomSet)1 << a;
+    return made;
+}
+
 bool collective_roles(const Collective *collective, AtomRoles *out, Error *err)
 {
     const Sharding *from = collective->from, *to = collective->to;
     AtomSet partial = sharding_partials(from), kept = sharding_partials(to);
-    *out = (AtomRoles){.summed = partial & ~kept};
+    AtomSet shards = sharding_atoms(from);
+    *out = (AtomRoles){.summed = partial & ~kept, .made = made_partial(collective)};
+    out->overlaps = out->summed & shards;
+    out->pads = out->overlaps || (out->made & shards);
     for (int a = 0; a < ATOMS_MAX; a++) {
         ReduceOp reduce = from->partial[a];
         if (kept & partial & (AtomSet)1 << a && to->partial[a] != reduce)
@@ -32,7 +45,7 @@ bool collective_roles(const Collective *collective, AtomRoles *out, Error *err)
     }
     if (out->summed & ~collective->atoms)
         return error_kind(err, ERROR_RUN, "addends are outside the group");
-    out->own = collective->atoms & ~out->summed & ~sharding_atoms(from);
+    out->own = collective->atoms & ~out->summed & ~shards;
     return true;
 }
 
@@ -43,14 +56,6 @@ static bool agree_on(const Mesh *mesh, AtomSet atoms, int64_t a, int64_t b)
         if (atoms >> i & 1 && mesh_atom_coord(mesh, i, a) != mesh_atom_coord(mesh, i, b))
             return false;
     return true;
-}
-
-/* Whether addends overlap at the borders of parts: the source is sharded by axes over which it is
- * partial, and which the step reduces. */
-static bool adds_overlaps(const Collective *collective)
-{
-    AtomSet reduced = sharding_partials(collective->from) & ~sharding_partials(collective->to);
-    return reduced & sharding_atoms(collective->from);
 }
 
 /* Of a running sum: what the rank has, and what those before it have, which is carried on. */
@@ -75,7 +80,7 @@ PartUse collective_use(const Collective *collective, const AtomRoles *roles, int
     int carried = sharding_carried_dim(collective->from);
     if (carried >= 0)
         return use_of_carried(collective, carried, position, member);
-    if (adds_overlaps(collective))
+    if (roles->overlaps)
         return PART_ADDED;
     bool first = mesh_stands_first(collective->mesh, roles->summed, member);
     return first ? PART_COPIED : PART_ADDED;
@@ -101,22 +106,6 @@ static void pick_end(Picks *picks, const Local *from, int dim, const Sharding *s
         picks->from[dim][i] = last ? (from->shape.dim[dim] - 1) * stride[dim] : 0;
 }
 
-/* The atoms over which the target, and not the source, is a partial sum. */
-static AtomSet made_partial(const Collective *collective)
-{
-    AtomSet made = 0;
-    for (int a = 0; a < collective->mesh->n_atoms; a++)
-        if (collective->to->partial[a] == REDUCE_SUM && collective->from->partial[a] == REDUCE_NONE)
-            made |= (AtomSet)1 << a;
-    return made;
-}
-
-bool collective_pads(const Collective *collective)
-{
-    return (made_partial(collective) & sharding_atoms(collective->from)) ||
-           adds_overlaps(collective);
-}
-
 void collective_clear(const AtomRoles *roles, Local *target)
 {
     const double real = 1;
@@ -133,22 +122,23 @@ void collective_clear(const AtomRoles *roles, Local *target)
 
 /* A value that becomes a partial sum is zero on ranks that are not at 0 on the axes along which it
  * was replicated. */
-bool collective_is_blank(const Collective *collective, int64_t position)
+bool collective_is_blank(const Collective *collective, const AtomRoles *roles, int64_t position)
 {
-    AtomSet made = made_partial(collective) & ~sharding_atoms(collective->from);
-    return !mesh_stands_first(collective->mesh, made, position);
+    return roles->made &&
+           !mesh_stands_first(collective->mesh, roles->made & ~sharding_atoms(collective->from),
+                              position);
 }
 
 bool collective_finish(const Collective *collective, const AtomRoles *roles, int64_t position,
                        int64_t n_copied, Local *target, Error *err)
 {
-    int64_t n_held = collective_pads(collective)
+    int64_t n_held = roles->pads
                          ? sharding_local_elements(collective->from, collective->mesh, position)
                          : shape_elements(&target->shape);
     int64_t n_missing = n_held - n_copied;
-    if (n_missing != 0 && !adds_overlaps(collective))
+    if (n_missing != 0 && !roles->overlaps)
         return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not in the group", n_missing);
-    if (collective_is_blank(collective, position))
+    if (collective_is_blank(collective, roles, position))
         memset(target->data, 0, (size_t)local_bytes(target));
     if (roles->reduce != REDUCE_AVG)
         return true;
@@ -163,7 +153,7 @@ bool collective_run(const Collective *collective, int64_t position, const Local 
     if (!collective_roles(collective, &roles, err))
         return false;
 
-    if (collective_pads(collective))
+    if (roles.pads)
         collective_clear(&roles, target);
     int64_t n_members = mesh_atoms_size(collective->mesh, collective->atoms), n_copied = 0;
     for (int64_t i = 0; i < n_members; i++) {

@@ -23,10 +23,14 @@ typedef struct {
     AtomSet atoms; /* the groups: Step.atoms */
 } Collective;
 
-/* What a step does with each atom: reduces over it, or leaves each rank at its own coordinate. */
+/* What a step does with each atom: reduces over it, leaves each rank at its own coordinate, or
+ * makes a partial sum over it. */
 typedef struct {
-    AtomSet summed, own;
+    AtomSet summed, own, made;
     ReduceOp reduce; /* of the summed atoms */
+    bool overlaps;   /* addends do, at the borders of parts */
+    bool pads;       /* the target is zeroed before the parts: a shard becomes an addend, with zeros
+                      * around it, or addends overlap */
 } AtomRoles;
 
 /* What a member's part contributes to another's target. Carried: its last element along the dim
@@ -39,10 +43,8 @@ bool collective_roles(const Collective *collective, AtomRoles *out, Error *err);
 PartUse collective_use(const Collective *collective, const AtomRoles *roles, int64_t position,
                        int64_t member);
 
-/* Whether the target is zeroed before the parts: a shard becomes an addend, with zeros around it,
- * or addends overlap. */
-bool collective_pads(const Collective *collective);
-/* Fills it with what a reduction starts from: 0, or 1 for a product. */
+/* Where the roles have `pads`, fills the target with what a reduction starts from: 0, or 1 for a
+ * product. */
 void collective_clear(const AtomRoles *roles, Local *target);
 
 /* Call after all parts: checks that n_copied covers the target, divides a mean, and where a whole
@@ -51,7 +53,7 @@ bool collective_finish(const Collective *collective, const AtomRoles *roles, int
                        int64_t n_copied, Local *target, Error *err);
 
 /* Whether collective_finish() zeroes the target on this rank. */
-bool collective_is_blank(const Collective *collective, int64_t position);
+bool collective_is_blank(const Collective *collective, const AtomRoles *roles, int64_t position);
 
 /* Fills target, the part of the rank at `position` under `to`. held: the parts of its group under
  * `from`, in group order (mesh_group_member). Thread-safe for a shared `held`. ERROR_RUN: elements

@@ -2,15 +2,13 @@
  *
  * One line a figure, NAME VALUE UNIT, of process 0: the time of MPI's call, and ours over it. Both
  * are taken in turns in the same run, behind a barrier, and the least that the slowest rank takes
- * counts. Bytes are those of one rank before the step, of an all-gather after it. Where a dim that
- * is not the first is cut, what MPI moves must be packed or unpacked too, which is part of our
- * time. */
+ * counts; the shorter a step, the more turns, as what else runs disturbs it more. Bytes are those
+ * of one rank before the step, of an all-gather after it. Where a dim that is not the first is cut,
+ * what MPI moves must be packed or unpacked too, which is part of our time. */
 #include "tests/mpi/halo_by_hand.h"
 #include "tests/mpi/steps_made.h"
 
 #include <math.h>
-
-enum { TURNS = 25 };
 
 typedef struct {
     const char *name;
@@ -35,8 +33,12 @@ enum { HALO_SHARE = 4 };
 static const struct {
     const char *name;
     int64_t n_bytes, rows, columns;
-} sizes[] = {
-    {"64KB", 64 << 10, 64, 256}, {"4MB", 4 << 20, 512, 2048}, {"16MB", 16 << 20, 1024, 4096}};
+    int turns;
+} sizes[] = {{"64KB", 64 << 10, 64, 256, 2000},
+             {"4MB", 4 << 20, 512, 2048, 100},
+             {"16MB", 16 << 20, 1024, 4096, 25}};
+
+enum { TURNS_MOST = 2000 };
 
 typedef struct {
     MpiSteps *steps;
@@ -93,18 +95,18 @@ static int by_size(const void *a, const void *b)
 
 /* The least of all turns, which is what a loaded machine disturbs least; and the median of how much
  * longer than by MPI it took in one turn, in which both are disturbed alike. */
-static double measure(const Call *c, double least[2])
+static double measure(const Call *c, int turns, double least[2])
 {
-    double ratio[TURNS];
+    double ratio[TURNS_MOST];
     least[0] = least[1] = INFINITY;
-    for (int i = 0; i < TURNS; i++) {
+    for (int i = 0; i < turns; i++) {
         double mpi = once(c, by_mpi), us = once(c, by_us);
         least[0] = fmin(least[0], mpi);
         least[1] = fmin(least[1], us);
         ratio[i] = us / mpi;
     }
-    qsort(ratio, TURNS, sizeof *ratio, by_size);
-    return ratio[TURNS / 2];
+    qsort(ratio, (size_t)turns, sizeof *ratio, by_size);
+    return ratio[turns / 2];
 }
 
 /* Gives the target a border where it is sharded, and the same to the exchange by hand. */
@@ -162,7 +164,7 @@ static void bench(MpiSteps *steps, const Case *row, int size, int number)
     c.step = mpi_step_prepare(steps, &asked, &err);
     must(c.step != NULL, &err);
     double least[2];
-    double median = measure(&c, least);
+    double median = measure(&c, sizes[size].turns, least);
     if (steps->position == 0) {
         const char *order = steps->in_order ? "_in_order" : "";
         printf("mpi_%s%s_%s_n%d %.1f us\n", row->name, order, sizes[size].name, c.n_ranks,

@@ -134,7 +134,7 @@ static bool add_finish(StepMaker *m, Error *err)
     const Exchange *x = &m->exchange;
     GpuRank *gpu = m->gpu;
     Address to = slot_address(m->instr->slot, 0);
-    if (collective_is_blank(&x->collective, x->position))
+    if (collective_is_blank(&x->collective, &x->roles, x->position))
         add_zeros(m);
     if (x->roles.reduce != REDUCE_AVG)
         return true;
@@ -420,7 +420,7 @@ bool step_actions(GpuRank *gpu, int at, Error *err)
         use_slot(gpu, at, instr->from, false);
     if (m.to)
         use_slot(gpu, at, instr->slot, true);
-    if (m.to && collective_pads(&collective)) {
+    if (m.to && m.exchange.roles.pads) {
         if (m.exchange.roles.reduce == REDUCE_PROD)
             return error_kind(err, ERROR_RUN, "running products of parts do not run on a GPU");
         add_zeros(&m);

@@ -39,6 +39,8 @@ void mpi_steps_close(MpiSteps *steps)
     mpi_types_close(&steps->types);
     free(steps->send.at);
     free(steps->receive.at);
+    free(steps->posted.requests.at);
+    free(steps->posted.staged.at);
 }
 
 /* A buffer for n elements, uninitialised; NULL with *err when memory is out. */
@@ -421,23 +423,18 @@ static bool reduce_scatter(Doing *d)
 
 /* ---- from rank to rank ---- */
 
-typedef struct {
-    MPI_Request *at;
-    int n, room;
-} Requests;
-
 /* Posts n elements, or one of a derived type (n = 1), in pieces that MPI's int counts can
  * express. */
-static bool post(Doing *d, bool sends, int64_t other, void *data, int64_t n, MPI_Datatype type,
-                 Requests *requests)
+static bool post(Doing *d, bool sends, int64_t other, void *data, int64_t n, MPI_Datatype type)
 {
     MPI_Comm comm = d->steps->world;
+    MpiPosted *posted = &d->steps->posted;
     bool ok = true;
     for (int64_t at = 0; ok && at < n; at += d->steps->n_most) {
         int n_now = (int)(n - at < d->steps->n_most ? n - at : d->steps->n_most);
         void *piece = pointer_at(data, d->step->dtype, at);
-        vec_push(NULL, requests, MPI_REQUEST_NULL);
-        MPI_Request *request = &requests->at[requests->n - 1];
+        vec_push(NULL, &posted->requests, MPI_REQUEST_NULL);
+        MPI_Request *request = &posted->requests.at[posted->requests.n - 1];
         int code = sends ? MPI_Isend(piece, n_now, type, (int)other, 0, comm, request)
                          : MPI_Irecv(piece, n_now, type, (int)other, 0, comm, request);
         ok = mpi_fine(code, sends ? "MPI_Isend" : "MPI_Irecv", d->err);
@@ -460,23 +457,17 @@ static bool needs_no_packing(const Message *message, MPI_Datatype type)
 }
 
 static bool post_there(Doing *d, bool sends, const Message *message, MPI_Datatype type,
-                       const void *part, Requests *requests)
+                       const void *part)
 {
     const Piece *piece = &message->piece;
     void *begin = pointer_at(part, d->step->dtype, piece_begin(piece));
     if (type != MPI_DATATYPE_NULL)
-        return post(d, sends, message->position, begin, 1, type, requests);
+        return post(d, sends, message->position, begin, 1, type);
     return post(d, sends, message->position, begin, piece->n_elements,
-                d->steps->types.element[d->step->dtype], requests);
+                d->steps->types.element[d->step->dtype]);
 }
 
-typedef struct {
-    Requests requests;
-    char *send, *receive; /* next free places of the buffers */
-    void **staged;        /* per receive: its buffer until unpacked; NULL: received in place */
-} Posted;
-
-static bool post_receives(Doing *d, Posted *p)
+static bool post_receives(Doing *d, char *room)
 {
     const Exchange *x = &d->step->exchange;
     Dtype dtype = d->step->dtype;
@@ -487,13 +478,13 @@ static bool post_receives(Doing *d, Posted *p)
         if (receive->position == x->position)
             continue;
         if (receive->use == PART_COPIED && needs_no_packing(receive, type)) {
-            ok = post_there(d, false, receive, type, d->target->data, &p->requests);
+            ok = post_there(d, false, receive, type, d->target->data);
             continue;
         }
-        p->staged[i] = p->receive;
-        p->receive += receive->piece.n_elements * element_bytes(dtype);
-        ok = post(d, false, receive->position, p->staged[i], receive->piece.n_elements,
-                  d->steps->types.element[dtype], &p->requests);
+        d->steps->posted.staged.at[i] = room;
+        ok = post(d, false, receive->position, room, receive->piece.n_elements,
+                  d->steps->types.element[dtype]);
+        room += receive->piece.n_elements * element_bytes(dtype);
     }
     return ok;
 }
@@ -507,7 +498,7 @@ static void *pack_at(const Doing *d, const Message *send, char **room)
 }
 
 /* All but the message to itself. */
-static bool post_sends(Doing *d, Posted *p)
+static bool post_sends(Doing *d, char **room)
 {
     const Exchange *x = &d->step->exchange;
     bool ok = true;
@@ -517,15 +508,15 @@ static bool post_sends(Doing *d, Posted *p)
         if (send->position == x->position)
             continue;
         ok = needs_no_packing(send, type)
-                 ? post_there(d, true, send, type, d->source->data, &p->requests)
-                 : post(d, true, send->position, pack_at(d, send, &p->send), send->piece.n_elements,
-                        d->steps->types.element[d->step->dtype], &p->requests);
+                 ? post_there(d, true, send, type, d->source->data)
+                 : post(d, true, send->position, pack_at(d, send, room), send->piece.n_elements,
+                        d->steps->types.element[d->step->dtype]);
     }
     return ok;
 }
 
 /* Copies the message to itself meanwhile; addends wait for their turn. */
-static bool receive_own(Doing *d, Posted *p)
+static bool receive_own(Doing *d, char **room)
 {
     const Exchange *x = &d->step->exchange;
     const Message *send = x->send, *receive = x->receive;
@@ -543,10 +534,10 @@ static bool receive_own(Doing *d, Posted *p)
                    local_at(d->target, receive->piece.first));
         return true;
     }
-    void *own = there ? local_at(d->source, send->piece.first) : pack_at(d, send, &p->send);
+    void *own = there ? local_at(d->source, send->piece.first) : pack_at(d, send, room);
     if (copied)
         return exchange_receive(x, receive, own, d->target, d->err);
-    p->staged[receive - x->receive] = own;
+    d->steps->posted.staged.at[receive - x->receive] = own;
     return true;
 }
 
@@ -554,17 +545,20 @@ static bool by_messages(Doing *d)
 {
     const Exchange *x = &d->step->exchange;
     Dtype dtype = d->step->dtype;
-    Arena *scratch = arena_new();
-    Posted p = {.staged = arena_array(scratch, void *, x->n_receives)};
-    p.send = room_for(&d->steps->send, dtype, elements_of(x->send, x->n_sends), d->err);
-    p.receive = room_for(&d->steps->receive, dtype, elements_of(x->receive, x->n_receives), d->err);
+    MpiPosted *posted = &d->steps->posted;
+    char *send = room_for(&d->steps->send, dtype, elements_of(x->send, x->n_sends), d->err);
+    char *receive =
+        room_for(&d->steps->receive, dtype, elements_of(x->receive, x->n_receives), d->err);
+    posted->requests.n = posted->staged.n = 0;
+    for (int i = 0; i < x->n_receives; i++)
+        vec_push(NULL, &posted->staged, NULL);
     bool ok =
-        p.send && p.receive && post_receives(d, &p) && post_sends(d, &p) && receive_own(d, &p);
-    ok = ok && MPI_CALL(d->err, MPI_Waitall, p.requests.n, p.requests.at, MPI_STATUSES_IGNORE);
+        send && receive && post_receives(d, receive) && post_sends(d, &send) &&
+        receive_own(d, &send) &&
+        MPI_CALL(d->err, MPI_Waitall, posted->requests.n, posted->requests.at, MPI_STATUSES_IGNORE);
     for (int i = 0; ok && i < x->n_receives; i++)
-        ok = !p.staged[i] || exchange_receive(x, &x->receive[i], p.staged[i], d->target, d->err);
-    free(p.requests.at);
-    arena_free(scratch);
+        ok = !posted->staged.at[i] ||
+             exchange_receive(x, &x->receive[i], posted->staged.at[i], d->target, d->err);
     return ok;
 }
 
@@ -599,7 +593,7 @@ bool mpi_step_do(MpiSteps *steps, const MpiStep *step, const Local *source, Loca
     if (step->exchange.roles.summed && !dtype_is_computed(step->dtype))
         return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
                           dtype_name(step->dtype));
-    if (target && collective_pads(&step->exchange.collective))
+    if (target && step->exchange.roles.pads)
         collective_clear(&step->exchange.roles, target);
     return way_of(steps, step)(&doing) &&
            (!target || exchange_finish(&step->exchange, target, err));

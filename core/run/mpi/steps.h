@@ -29,6 +29,12 @@ typedef struct {
     MPI_Comm comm; /* ranks in group order */
 } MpiGroup;
 
+/* Of messages from rank to rank, until they are there; kept from step to step for its room. */
+typedef struct {
+    Vec(MPI_Request) requests;
+    Vec(void *) staged; /* per receive: its buffer until unpacked; NULL: received in place */
+} MpiPosted;
+
 typedef struct {
     Arena *arena;
     const Mesh *mesh;
@@ -40,6 +46,7 @@ typedef struct {
     Vec(MpiGroup) groups;
     Vec(MPI_Datatype) made; /* of pieces */
     Room send, receive;
+    MpiPosted posted;
     int64_t ragged_bytes; /* bytes that ragged steps have sent to other ranks */
 } MpiSteps;
 
