@@ -160,6 +160,19 @@ SessionModel session_show(Session *session, SessionModel model)
     return shown;
 }
 
+/* A policy may fail since it finds no shapes, of which the model's own fault is the cause. */
+static void hint_at_model(const Session *session, Error *err)
+{
+    const Findings *findings = &session->inferred->findings;
+    if (!err || err->kind != ERROR_SCRIPT)
+        return;
+    for (int i = 0; i < findings->n; i++)
+        if (strcmp(findings->at[i].code, "rule-refused") == 0) {
+            error_hint(err, "of the model: %s", findings->at[i].text);
+            return;
+        }
+}
+
 static bool run_policy(Session *session, Journal *journal, Error *err)
 {
     const char *policy = session->options.policy;
@@ -173,6 +186,8 @@ static bool run_policy(Session *session, Journal *journal, Error *err)
     session->in_policy = true;
     bool ok = session->hooks.policy(session->hooks.context, session, policy, journal, err);
     session->in_policy = false;
+    if (!ok)
+        hint_at_model(session, err);
     if (session->step.graph)
         session_show(session, session->step);
     session->step = (SessionModel){0};

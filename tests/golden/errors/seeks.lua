@@ -1,0 +1,3 @@
+function PAS(graph)
+    error("seeks.lua found no two matmuls")
+end
