@@ -9,14 +9,21 @@ static void set_index(lua_State *L, const OpSpace *space, const char *field, int
         set_string(L, field, space->index[index].name);
 }
 
-/* The weight as the matmul reads it: a view has the name of its parameter. */
+/* The weight as the matmul reads it, or the stacked ones as the lookup does, and the index dims of
+ * that op. A view has the name of its parameter. */
 static void set_weight(lua_State *L, const Policy *policy, const MatmulRole *role)
 {
     const Session *session = policy->session;
-    int32_t tensor = op_inputs(session->graph, role->op)[role->weight];
-    NamedTensor named = {naming_label(session->naming, tensor), tensor, role->op};
+    WeightStack read = role->stack;
+    if (read.tensor < 0)
+        read = (WeightStack){op_inputs(session->graph, role->op)[role->weight], role->op, role->k,
+                             role->n};
+    const OpSpace *space = program_space(session->inferred, read.op);
+    NamedTensor named = {naming_label(session->naming, read.tensor), read.tensor, read.op};
     push_tensor(L, &named);
     lua_setfield(L, -2, "weight");
+    set_index(L, space, "rows", read.k);
+    set_index(L, space, "columns", read.n);
 }
 
 static void set_parts(lua_State *L, const MatmulRole *role)
@@ -37,8 +44,6 @@ static void push_role(lua_State *L, const Policy *policy, const MatmulRole *role
     push_op(L, role->op);
     lua_setfield(L, -2, "node");
     set_weight(L, policy, role);
-    set_index(L, space, "rows", role->k);
-    set_index(L, space, "columns", role->n);
     set_index(L, space, "experts", role->expert);
     set_index(L, space, "batch", role->batch);
     set_integer(L, "unit", role->unit);
@@ -99,9 +104,13 @@ const LuaEntry role_fields[] = {
      "reads all columns; latent: a norm reads all columns of this matmul alone; whole: none of "
      "these."},
     {"node", NULL, "node", "The matmul or lookup."},
-    {"weight", NULL, "tensor", "The weight as this node reads it."},
-    {"rows", NULL, "string", "The index dim that is summed or looked up: \"k\"."},
-    {"columns", NULL, "string", "The index dim that only the weight has: \"n\"."},
+    {"weight", NULL, "tensor",
+     "The weight as this node reads it. Where each token looks its own up in stacked weights, as "
+     "in "
+     "those of experts: these, as the lookup reads them."},
+    {"rows", NULL, "string",
+     "The index dim that is summed or looked up, of the node that reads the weight: \"k\"."},
+    {"columns", NULL, "string", "Its index dim that only the weight has: \"n\"."},
     {"experts", NULL, "string?", "The index dim of stacked experts: \"e\"."},
     {"batch", NULL, "string?", "The index dim that is dim 0 of the activation."},
     {"parts", NULL, "integer[]?",

@@ -38,6 +38,7 @@ typedef struct {
     Arena *arena;
     const Inferred *inferred;
     const Graph *graph;
+    RoleWeights weights;
     Vec(MatmulRole) roles;
     int32_t *role_of; /* per op, -1 */
     int32_t *slot;    /* per tensor: the first of its dims in the next two */
@@ -65,7 +66,7 @@ const char *weight_role_name(WeightRole role)
 static void add_role(Finder *f, int32_t op)
 {
     MatmulRole role;
-    if (!role_read(f->inferred, op, &role))
+    if (!role_read(&f->weights, op, &role))
         return;
     f->role_of[op] = f->roles.n;
     vec_push(f->arena, &f->roles, role);
@@ -196,21 +197,24 @@ static bool leave_index(const OpSpace *space, const Operand *operand, int d, int
     return full || stride * size == extent;
 }
 
-/* The same if the operand's dim is read with an offset: a slice, or one operand of a Concat. */
+/* The same if the operand's dim is read with an offset or every few elements: a slice, or one
+ * operand of a Concat. */
 static bool leave_shifted(const OpSpace *space, const Operand *operand, int d, int index,
                           const DigitPlace *in, DigitPlace *out)
 {
     const Row *row = &operand->projection.row[d];
-    int64_t extent = operand->shape.dim[d];
+    int64_t extent = operand->shape.dim[d], step = row->coef[index];
     for (int x = 0; x < space->n_index; x++)
-        if (row->coef[x] != (x == index ? 1 : 0))
+        if (row->coef[x] != (x == index ? step : 0) || step < 1)
             return false;
     bool whole = in->inner == 1 && in->size == space->index[index].size;
     *out = *in;
-    out->offset += row->offset;
+    out->inner *= step; /* elements of every residue: those beside them are of other slices */
+    out->length *= step;
+    out->offset = in->offset * step + (step == 1 ? row->offset : row->offset / step * step);
     if (out->offset < 0 || out->offset + out->length > extent) {
         *out = (DigitPlace){.inner = 1, .size = extent, .length = extent};
-        return whole && operand->projection.clip;
+        return whole && step == 1 && operand->projection.clip;
     }
     return row->window == 1 && in->inner * in->size == in->length;
 }
@@ -278,7 +282,7 @@ static bool is_read_whole(const OpSpace *space, int index)
 static int32_t input_of_norm(const Finder *f, int32_t op, const OpSpace *space, int index)
 {
     for (int i = 0; i < space->n_inputs; i++)
-        if (role_is_activation(f->inferred, op_inputs(f->graph, op)[i]) &&
+        if (role_is_activation(&f->weights, op_inputs(f->graph, op)[i]) &&
             operand_has_index(&space->operand[i], index))
             return op_inputs(f->graph, op)[i];
     return -1;
@@ -308,7 +312,7 @@ static void step_back(Finder *f, const DigitPlace *place)
         return;
     }
     for (int i = 0; i < space->n_inputs; i++)
-        if (role_is_activation(f->inferred, op_inputs(f->graph, op)[i]))
+        if (role_is_activation(&f->weights, op_inputs(f->graph, op)[i]))
             step_into(f, space, op, i, index, &inside);
 }
 
@@ -372,7 +376,7 @@ static void follow_needs(Finder *f, int32_t op)
     f->merged = false;
     f->met.n = 0;
     for (int i = 0; i < space->n_inputs; i++)
-        if (role_is_activation(f->inferred, op_inputs(f->graph, op)[i]) &&
+        if (role_is_activation(&f->weights, op_inputs(f->graph, op)[i]) &&
             !space->operand[i].absent)
             need_operand(f, space, &space->operand[i], op_inputs(f->graph, op)[i],
                          matmul < 0 ? -1 : f->roles.at[matmul].k);
@@ -394,7 +398,7 @@ static void follow_rows(Finder *f, int m)
     f->stream = -1;
     f->met.n = 0;
     for (int i = 0; i < space->n_inputs; i++)
-        if (i != role->weight && role_is_activation(f->inferred, op_inputs(f->graph, role->op)[i]))
+        if (i != role->weight && role_is_activation(&f->weights, op_inputs(f->graph, role->op)[i]))
             step_into(f, space, role->op, i, role->k, &all);
     walk(f);
 }
@@ -421,7 +425,7 @@ static int32_t read_alone(const Finder *f, int32_t op, int32_t made)
         const Shape *size = input < 0 ? NULL : inferred_shape(f->inferred, input);
         if (!size || size->n_dims < 2 || !operand_is_float(f, input))
             continue;
-        if (read >= 0 || !role_is_activation(f->inferred, input))
+        if (read >= 0 || !role_is_activation(&f->weights, input))
             return -1; /* a sum of two values, or of a value and a table of positions */
         read = input;
     }
@@ -624,6 +628,7 @@ static Finder new_finder(Arena *arena, const Inferred *inferred)
     const Graph *graph = inferred->graph;
     Finder f = {.arena = arena, .inferred = inferred, .graph = graph, .reader = -1, .stream = -1};
     int32_t n_slots = 0;
+    f.weights = role_weights(arena, inferred);
     f.role_of = arena_array(arena, int32_t, graph->n_ops);
     f.slot = arena_array(arena, int32_t, graph->n_tensors);
     for (int32_t op = 0; op < graph->n_ops; op++)
@@ -646,7 +651,7 @@ static MatmulRoles keep_roles(Arena *arena, const Finder *f)
     MatmulRoles roles = {.at = arena_array(arena, MatmulRole, f->roles.n)};
     for (int i = 0; i < f->roles.n; i++) {
         const MatmulRole *role = &f->roles.at[i];
-        if (role->role == WEIGHT_WHOLE && !role_sums_activation(f->inferred, role))
+        if (role->role == WEIGHT_WHOLE && !role_sums_activation(&f->weights, role))
             continue;
         roles.at[roles.n++] = *role;
     }

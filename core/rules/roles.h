@@ -33,6 +33,13 @@ typedef enum {
 
 enum { ROLE_PARTS_MAX = 8 };
 
+/* Stacked weights, in which an op looks up one for each token. */
+typedef struct {
+    int32_t tensor; /* -1: none */
+    int32_t op;
+    int k, n; /* its index dims of rows and of columns */
+} WeightStack;
+
 typedef struct {
     int32_t op;
     WeightRole role;
@@ -51,6 +58,7 @@ typedef struct {
     int64_t units; /* the most shards: how many such units each part, or the rows of a row
                       matmul, has */
     int64_t head;  /* elements of a head; 0: unknown */
+    WeightStack stack;
 } MatmulRole;
 
 typedef struct {

@@ -91,6 +91,42 @@ local function gated(model, x)
         model:op("Mul", {model:op("Sigmoid", {gate}), up}), 2 * WIDTH, WIDTH)
 end
 
+local EXPERTS, CHOSEN = 4, 2
+
+-- y times each token's own matrix, and its own bias: [tokens, n].
+local function times_own(model, y, weight, bias, ids)
+    y = model:op("Unsqueeze", {y, {2}})
+    y = model:op("MatMul", {model:op("Gather", {weight, ids}), y})
+    y = model:op("Squeeze", {y, {2}})
+    return bias and model:op("Add", {y, model:op("Gather", {bias, ids})}) or y
+end
+
+-- Experts whose matrices are looked up for each token. pairs: gate and up are every other column, with
+-- biases (GPT-OSS); else one behind the other (Mixtral).
+local function looked_up(model, x, pairs)
+    local scores = layers.linear(model, "router", x, WIDTH, EXPERTS)
+    local most, ids = model:op("TopK", {model:op("Softmax", {scores}, {axis = -1}), {CHOSEN}}, {axis = -1}, 2)
+    ids = model:op("Reshape", {ids, {-1}})
+    local y = model:op("Expand", {model:op("Unsqueeze", {x, {2}}), {1, 1, CHOSEN, 1}})
+    y = times_own(model, model:op("Reshape", {y, {-1, WIDTH}}),
+        model:param("gate_up", {EXPERTS, 4 * WIDTH, WIDTH}),
+        pairs and model:param("gate_up_bias", {EXPERTS, 4 * WIDTH}), ids)
+    local gate, up
+    if pairs then
+        local function every_other(from) return model:op("Slice", {y, {from}, {4 * WIDTH}, {1}, {2}}) end
+        gate, up = every_other(0), every_other(1)
+    else
+        gate, up = model:op("Split", {y}, {axis = 1, num_outputs = 2}, 2)
+    end
+    y = times_own(model, model:op("Mul", {model:op("Sigmoid", {gate}), up}),
+        model:param("down", {EXPERTS, WIDTH, 2 * WIDTH}), pairs and model:param("down_bias", {EXPERTS, WIDTH}), ids)
+    y = model:op("Mul", {y, model:op("Reshape", {most, {-1, 1}})})
+    y = model:op("ReduceSum", {model:op("Reshape", {y, {-1, CHOSEN, WIDTH}}), {1}}, {keepdims = 0})
+    return model:op("Reshape", {y, model:op("Shape", {x})})
+end
+
+local function looked_up_pairs(model, x) return looked_up(model, x, true) end
+
 local function norm(model, name, x) return layers.layer_norm(model, name, x, WIDTH, 1e-5) end
 
 -- How a layer adds attention and MLP to x.
@@ -124,6 +160,8 @@ local STRUCTURES = {
     gptj = {LAYER.parallel, PROJECT.three, mlp},
     bert = {LAYER.post, PROJECT.three, mlp},
     albert = {LAYER.post, PROJECT.three, mlp, 16},
+    mixtral = {LAYER.serial, PROJECT.three, looked_up},
+    gpt_oss = {LAYER.serial, PROJECT.three, looked_up_pairs},
 }
 
 function MODEL(model)

@@ -472,6 +472,7 @@ static void add_convolutions(const LayerDrawing *layer, MatmulRoles *roles)
                                    .k = dims[1].index[0],
                                    .n = dims[0].index[0],
                                    .expert = -1,
+                                   .stack = {-1, -1, -1, -1},
                                    .reader = -1,
                                    .stream = -1}));
     }

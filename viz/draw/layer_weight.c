@@ -70,7 +70,7 @@ static bool is_kernel(const Draw *draw, const LayerModule *module)
     int32_t t = op_inputs(draw->graph, module->role->op)[module->role->weight];
     const Shape *shape = inferred_shape(draw->plan->inferred, t);
 
-    return module->role->expert < 0 && shape && shape->n_dims > 2;
+    return module->role->expert < 0 && module->role->stack.tensor < 0 && shape && shape->n_dims > 2;
 }
 
 /* The cuts of rows and columns as the op reads them; where it reads the weight whole, those in

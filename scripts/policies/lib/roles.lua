@@ -50,10 +50,10 @@ local CUTS = {
     embedding = function(role, axis) return role.rows, {axis = axis} end,
 }
 
--- "12 heads of 64"; "8 groups of 8 heads of 128": heads that share a key.
+-- "12 heads of 64"; "8 groups of 8 heads of 128": heads that share a key; "64 groups of 2" columns.
 local function describe_units(role)
     local heads = role.head and role.unit % role.head == 0 and role.unit // role.head or 1
-    if heads == 1 then return ("%d heads of %d"):format(role.units, role.unit) end
+    if heads == 1 then return ("%d %s of %d"):format(role.units, role.head and "heads" or "groups", role.unit) end
     return ("%d groups of %d heads of %d"):format(role.units, heads, role.head)
 end
 
