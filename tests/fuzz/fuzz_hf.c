@@ -75,6 +75,11 @@ static const char *const families[] = {"bert",
                                        "qwen3_5_text",
                                        "qwen3_vl_text",
                                        "granitemoehybrid",
+                                       "nemotron_h",
+                                       "lfm2",
+                                       "glm",
+                                       "hunyuan_v1_dense",
+                                       "apertus",
                                        "none such"};
 
 /* Small models: fields of all families, each of which reads its own. */

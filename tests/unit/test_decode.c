@@ -310,6 +310,11 @@ static FamilyRow rows[] = {
     {"qwen3_next", "megatron"},
     {"qwen3_5_moe", "megatron"},
     {"granitemoehybrid", "megatron"},
+    {"nemotron_h", "megatron"},
+    {"lfm2", "megatron"},
+    {"glm", "megatron"},
+    {"hunyuan_v1_dense", "megatron"},
+    {"apertus", "megatron"},
 };
 
 static void steps_compute_what_a_pass_does(void **state)

@@ -194,6 +194,11 @@ static NumbersRow rows[] = {
     {"qwen3_next", "megatron"},
     {"qwen3_5_moe", "megatron"},
     {"granitemoehybrid", "megatron"},
+    {"nemotron_h", "megatron"},
+    {"lfm2", "megatron"},
+    {"glm", "megatron"},
+    {"hunyuan_v1_dense", "megatron"},
+    {"apertus", "megatron"},
 };
 
 static void numbers_are_those_of_transformers(void **state)

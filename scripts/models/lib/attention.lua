@@ -451,6 +451,7 @@ end
 --     sinks                               whether each head has a sink
 --     norm                                norm(part, x, n) of each head of q and k, parts "q", "k"
 --     norm_all                            the same of all heads together
+--     norm_turned                         the same of each head behind its rotation, [b, h, s, d]
 --     query_scale                         a value that q is multiplied by, [s, 1]
 --     clip                                the largest number of q, k and v
 --     gated                               q's projection gives a gate of what attention gives, too:
@@ -466,7 +467,8 @@ function attention.grouped(model, name, x, options)
         if not o.packed then y = clipped(model, y, o) end
         local norm = o.norm and function(y) return o.norm(part, y, d) end
         y = attention.split_heads(model, y, n, d, norm)
-        return o.rope and attention.rope(model, y, o.rope, d) or y
+        y = o.rope and attention.rope(model, y, o.rope, d) or y
+        return o.norm_turned and o.norm_turned(part, y, d) or y
     end
     return model:module(name, function()
         local q, k, v, gate = projections(model, x, o)

@@ -137,7 +137,7 @@ local function block(model, n, family, x, i, tables, mask)
     end
     if not family.parallel then
         x = layers.residual(model, x, norm, names[1], attend)
-        return layers.residual(model, x, norm, names[2], mlp)
+        return not names[2] and x or layers.residual(model, x, norm, names[2], mlp)
     end
     local first = norm(names[1].before, x)
     local second = names[2] and norm(names[2].before, x) or first
@@ -152,7 +152,8 @@ local names = {__index = {root = "model", embed = "embed_tokens", layers = "laye
 --     names       of modules: root, embed, layers, attention, norm, head; outer_embed: the embedding
 --                 is beside root, not in it
 --     norm        layers.rms_norm or another
---     norms       of attention and MLP, {before, after, last} each: layers.residual
+--     norms       of attention and MLP, {before, after, last} each: layers.residual; one alone: a layer
+--                 has attention, or what stands in its place, and no MLP
 --     parallel    attention and MLP are added to one x; one norm serves both if there is one
 --     heads       more options of attention.grouped, or heads(i)
 --     attention   attention(x, rope, mask, i), in place of attention.grouped

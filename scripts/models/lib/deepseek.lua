@@ -140,7 +140,7 @@ function deepseek.choose_by_sigmoid(model, x, options)
 end
 
 -- Groups of experts, and how many of them a token may choose from.
-local function groups_of(model, n_experts, top_k, sigmoid)
+function deepseek.groups(model, n_experts, top_k, sigmoid)
     if not sigmoid and model:text("topk_method", "greedy") == "greedy" then return 1, 1 end
     local groups = model:size("n_group", 1)
     local kept = model:size("topk_group", groups)
@@ -158,7 +158,7 @@ end
 local function moe_options(model, config, scoring)
     local sigmoid = model:text("scoring_func", scoring or "softmax") == "sigmoid"
     local options = moe.options(model, config, "n_routed_experts")
-    options.groups, options.top_groups = groups_of(model, options.experts, options.top_k, sigmoid)
+    options.groups, options.top_groups = deepseek.groups(model, options.experts, options.top_k, sigmoid)
     options.scale = model:number("routed_scaling_factor", 1)
     options.choose = sigmoid and deepseek.choose_by_sigmoid or choose_by_softmax
     local shared = config.n_shared_experts == 0 and 0 or model:size("n_shared_experts", 0)

@@ -132,17 +132,18 @@ function layers.activation(model, name, x)
     return found.squared and model:op("Mul", {y, y}) or y
 end
 
--- The gated MLP of Llama: down(act(gate(x)) * up(x)) (Shazeer 2020). options: act, bias.
+-- The gated MLP of Llama: down(act(gate(x)) * up(x)) (Shazeer 2020). options: act, bias, names of the
+-- three layers.
 function layers.gated_mlp(model, name, x, width, hidden, options)
     options = options or {}
-    local bias = {bias = options.bias}
+    local bias, names = {bias = options.bias}, options.names or {"gate_proj", "up_proj", "down_proj"}
     return model:module(name, function()
-        local gate = layers.linear(model, "gate_proj", x, width, hidden, bias)
+        local gate = layers.linear(model, names[1], x, width, hidden, bias)
         gate = model:module("act_fn", function()
             return layers.activation(model, options.act or "silu", gate)
         end)
-        local up = layers.linear(model, "up_proj", x, width, hidden, bias)
-        return layers.linear(model, "down_proj", model:op("Mul", {gate, up}), hidden, width, bias)
+        local up = layers.linear(model, names[2], x, width, hidden, bias)
+        return layers.linear(model, names[3], model:op("Mul", {gate, up}), hidden, width, bias)
     end)
 end
 

@@ -9,17 +9,17 @@ local attention = include "lib/attention"
 local mamba = {}
 
 -- A kernel of k positions for each channel, then Silu. x: [b, s, channels] -> the same. options, if
--- the config has other fields: kernel, bias.
+-- the config has other fields: kernel, bias; name, "conv1d"; activation, "silu" or "none".
 function mamba.conv1d(model, x, channels, options)
     options = options or {kernel = model:size("conv_kernel", 4),
                           bias = model:flag("use_conv_bias", true)}
     local k = options.kernel
-    return model:module("conv1d", function()
+    return model:module(options.name or "conv1d", function()
         local weight = model:param("weight", {channels, 1, k})
         local bias = options.bias and model:param("bias", {channels})
         local y = model:op("Transpose", {x}, {perm = {0, 2, 1}})
         y = attention.carry(model, "CausalConvWithState", {y, weight, bias},
-            {activation = "silu"}, "conv_state", {channels, k - 1})
+            {activation = options.activation or "silu"}, "conv_state", {channels, k - 1})
         return model:op("Transpose", {y}, {perm = {0, 2, 1}})
     end)
 end

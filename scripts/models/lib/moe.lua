@@ -260,7 +260,8 @@ end
 
 -- What stands in place of a gated MLP. options: as above; choose(model, x, options); names: of gate,
 -- up and down; shared(x), added to what experts compute, or nil; weighs_input: of the one expert that
--- a token chooses, the input is multiplied by the weight.
+-- a token chooses, the input is multiplied by the weight. latent: experts compute with so many numbers
+-- of a token, between the layers fc1_latent_proj and fc2_latent_proj.
 function moe.mixture(model, name, x, options)
     if options.weighs_input and options.top_k ~= 1 then
         model:refuse("num_experts_per_tok", "is " .. options.top_k
@@ -274,10 +275,18 @@ function moe.mixture(model, name, x, options)
             weights = model:op("Expand",
                 {model:constant("one", model.dtype, {1}, {1}), model:op("Shape", {chosen})})
         end
-        local y = moe.exchange(model, sent, weights, chosen, options, options.expert or function(sent)
+        local width, inner = options.width, options
+        if options.latent then
+            sent = layers.linear(model, "fc1_latent_proj", sent, width, options.latent, {bias = options.latent_bias})
+            inner = setmetatable({width = options.latent}, {__index = options})
+        end
+        local y = moe.exchange(model, sent, weights, chosen, inner, options.expert or function(sent)
             return moe.gated_experts(model, "experts", sent,
                 options.names or {"gate_proj", "up_proj", "down_proj"}, options)
         end)
+        if options.latent then
+            y = layers.linear(model, "fc2_latent_proj", y, options.latent, width, {bias = options.latent_bias})
+        end
         return options.shared and model:op("Add", {y, options.shared(x)}) or y
     end)
 end

@@ -74,11 +74,26 @@ local function linear(frequencies, field)
     return 1.0
 end
 
+-- NTK (bloc97 2023): the base grows with the sequence beyond the old length, or by a fixed alpha
+-- (Hunyuan).
+local function dynamic(frequencies, field, n)
+    local d, grown = 2 * #frequencies, field("alpha", false)
+    if not grown then
+        local old = field("original_max_position_embeddings", false)
+            or n.model:size("max_position_embeddings", 4096)
+        local length = math.max(n.model:dim("seq") + (n.model:dim("context") or 0), old)
+        local factor = field("factor")
+        grown = factor * length / old - (factor - 1)
+    end
+    for i, f in ipairs(plain(n.theta * grown ^ (d / (d - 2)), d)) do frequencies[i] = f end
+    return 1.0
+end
+
 -- mrope (Wang et al. 2024) gives images positions of three numbers; those of text are equal.
 local function default() return 1.0 end
 
 local kinds = {default = default, mrope = default, llama3 = llama3, yarn = yarn, linear = linear,
-               longrope = longrope, su = longrope}
+               longrope = longrope, su = longrope, dynamic = dynamic}
 
 -- Tables of cosines and sines for heads of which d numbers rotate; the config says how.
 -- positions: [s]. given: theta, the base where the config names none; field, the one that has the

@@ -84,6 +84,15 @@ def granite(name):
     return name
 
 
+def nemotron(name):
+    name = name.replace("model.", "backbone.", 1)
+    return name + ".weight" if name.endswith("_proj") else name
+
+
+def without_buffers(name):
+    return None if name.endswith("act_fn.beta") or name.endswith("act_fn.eps") else name
+
+
 def packed(name):
     """Experts are stacked with the dims of their weights exchanged."""
     if name.endswith("experts.gate_up_proj") or name.endswith("experts.down_proj"):
@@ -232,6 +241,19 @@ CONFIGS = {
                               embedding_multiplier=6.0, logits_scaling=4.0,
                               residual_multiplier=0.3, attention_multiplier=0.2),
                          "GraniteMoeHybridForCausalLM", granite),
+    "nemotron_h": (dict(GROUPED, model_type="nemotron_h", head_dim=8, ssm_state_size=4, mamba_num_heads=8,
+                        mamba_head_dim=4, n_groups=2, chunk_size=4, n_routed_experts=4,
+                        num_experts_per_tok=2, moe_intermediate_size=12, moe_latent_size=8,
+                        moe_shared_expert_intermediate_size=20, routed_scaling_factor=2.5,
+                        hybrid_override_pattern="ME*-M", capacity_factor=2),
+                   "NemotronHForCausalLM", nemotron),
+    "lfm2": (dict(GROUPED, model_type="lfm2", num_hidden_layers=3, block_multiple_of=8, conv_bias=True,
+                  layer_types=["conv", "full_attention", "conv"]), "Lfm2ForCausalLM", str),
+    "glm": (dict(GROUPED, model_type="glm", head_dim=8, pad_token_id=0), "GlmForCausalLM", str),
+    "hunyuan_v1_dense": (dict(GROUPED, model_type="hunyuan_v1_dense", head_dim=8, rope_parameters={
+        "rope_type": "dynamic", "alpha": 50.0, "factor": 1.0, "rope_theta": 100.0}),
+                         "HunYuanDenseV1ForCausalLM", str),
+    "apertus": (dict(GROUPED, model_type="apertus", pad_token_id=0), "ApertusForCausalLM", without_buffers),
     "phi": (dict(SMALL, model_type="phi", partial_rotary_factor=0.5, hidden_act="gelu_new"),
             "PhiForCausalLM", str),
     "phi, norms of heads": (dict(SMALL, model_type="phi", partial_rotary_factor=0.5,
