@@ -80,6 +80,13 @@ static const char *const families[] = {"bert",
                                        "glm",
                                        "hunyuan_v1_dense",
                                        "apertus",
+                                       "ministral3",
+                                       "internlm3",
+                                       "solar_open",
+                                       "vaultgemma",
+                                       "jais2",
+                                       "hunyuan_v1_moe",
+                                       "lfm2_moe",
                                        "none such"};
 
 /* Small models: fields of all families, each of which reads its own. */

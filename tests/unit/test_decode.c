@@ -315,6 +315,12 @@ static FamilyRow rows[] = {
     {"glm", "megatron"},
     {"hunyuan_v1_dense", "megatron"},
     {"apertus", "megatron"},
+    {"lfm2_moe", "megatron"},
+    {"hunyuan_v1_moe", "megatron"},
+    {"ministral3", "megatron"},
+    {"glm4_moe_lite", "megatron"},
+    {"vaultgemma", "megatron"},
+    {"jais2", "megatron"},
 };
 
 static void steps_compute_what_a_pass_does(void **state)

@@ -199,6 +199,12 @@ static NumbersRow rows[] = {
     {"glm", "megatron"},
     {"hunyuan_v1_dense", "megatron"},
     {"apertus", "megatron"},
+    {"lfm2_moe", "megatron"},
+    {"hunyuan_v1_moe", "megatron"},
+    {"ministral3", "megatron"},
+    {"glm4_moe_lite", "megatron"},
+    {"vaultgemma", "megatron"},
+    {"jais2", "megatron"},
 };
 
 static void numbers_are_those_of_transformers(void **state)

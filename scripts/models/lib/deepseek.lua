@@ -10,6 +10,8 @@ local deepseek = {}
 
 -- ---- latent attention (MLA) ----
 
+local EPSILON = 1e-6 -- of the norms of latents, whatever rms_norm_eps says
+
 -- Neighbours are turned together here, halves in attention.rope: x0 x1 x2 x3 -> x0 x2 x1 x3. A config
 -- may say that its weights are in that order already.
 local function rope(model, x, n_heads, d, tables)
@@ -26,7 +28,7 @@ end
 local function queries(model, x, n)
     if not n.q_rank then return layers.linear(model, "q_proj", x, n.width, n.heads * n.head) end
     local q = layers.linear(model, "q_a_proj", x, n.width, n.q_rank, {bias = n.bias})
-    q = layers.rms_norm(model, "q_a_layernorm", q, n.q_rank, n.epsilon)
+    q = layers.rms_norm(model, "q_a_layernorm", q, n.q_rank, EPSILON)
     return layers.linear(model, "q_b_proj", q, n.q_rank, n.heads * n.head)
 end
 
@@ -70,7 +72,7 @@ function deepseek.attention(model, x, n, tables, scale, mask)
             {bias = n.bias})
         local kv, key = split_last(model, latent, n.kv_rank, n.rope)
         key = rope(model, model:op("Unsqueeze", {key, {1}}), 1, n.rope, tables)
-        kv = layers.rms_norm(model, "kv_a_layernorm", kv, n.kv_rank, n.epsilon)
+        kv = layers.rms_norm(model, "kv_a_layernorm", kv, n.kv_rank, EPSILON)
         local past = mask.cached and attention.remember(model, mask.window,
             {{"latent", model:op("Unsqueeze", {kv, {1}}), 1, n.kv_rank}, {"rope", key, 1, n.rope}})
         if past then
@@ -174,8 +176,13 @@ end
 function deepseek.experts_or_mlp(model, config, scoring)
     local options = moe_options(model, config, scoring)
     local n_dense, every = model:number("first_k_dense_replace", 0), model:size("moe_layer_freq", 1)
+    local kinds = type(config.mlp_layer_types) == "table" and config.mlp_layer_types
+    local function is_sparse(i)
+        if kinds then return kinds[i + 1] == "sparse" end
+        return i >= n_dense and i % every == 0
+    end
     return function(x, i)
-        if i >= n_dense and i % every == 0 then return moe.mixture(model, "mlp", x, options) end
+        if is_sparse(i) then return moe.mixture(model, "mlp", x, options) end
         return layers.gated_mlp(model, "mlp", x, options.width, model:size("intermediate_size"),
             {act = options.act})
     end, options
@@ -189,13 +196,14 @@ function deepseek.build(model, config, scoring)
         q_rank = config.q_lora_rank and model:size("q_lora_rank"),
         kv_rank = model:size("kv_lora_rank"), nope = model:size("qk_nope_head_dim"),
         rope = model:size("qk_rope_head_dim"), v = model:size("v_head_dim"),
-        bias = model:flag("attention_bias", false), epsilon = model:number("rms_norm_eps", 1e-6)}
+        bias = model:flag("attention_bias", false)}
     if n.rope % 2 ~= 0 then
         model:refuse("qk_rope_head_dim", "is odd, and numbers are turned in pairs")
     end
     n.head = n.nope + n.rope
     local scale
     decoder.build(model, config, {
+        sizes = decoder.sizes(model, config, {head_dim = n.head}), -- heads need not divide the width
         rope = function(positions)
             scale = n.head ^ -0.5 * positions_of.score_scale(model, config)
             return positions_of.tables(model, config, positions, n.rope)

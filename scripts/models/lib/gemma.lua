@@ -23,6 +23,17 @@ end
 gemma.norms = {{before = "input_layernorm", after = "post_attention_layernorm"},
                {before = "pre_feedforward_layernorm", after = "post_feedforward_layernorm"}}
 
+-- Gemma 2: every second layer sees a window of keys; scores and logits are capped.
+function gemma.second(model, config, norms)
+    local bias = model:flag("attention_bias", false)
+    decoder.build(model, config, gemma.family(model, {
+        norms = norms,
+        heads = {bias = bias, out_bias = bias, cap = model:number("attn_logit_softcapping", false),
+                 scale = model:number("query_pre_attn_scalar", 256) ^ -0.5},
+        window = decoder.windows(model, config, 2),
+        cap = model:number("final_logit_softcapping", false)}))
+end
+
 -- Gemma 3 (Gemma Team 2025): of every six layers the last sees all keys; heads of q and k are
 -- normed. `config` is of "model_type": "gemma3_text"; its sizes are those of 4B where it has none.
 function gemma.third(model, config)

@@ -89,6 +89,13 @@ def nemotron(name):
     return name + ".weight" if name.endswith("_proj") else name
 
 
+def lfm(name):
+    prefix = name.rsplit(".", 1)[0]
+    if name.endswith("gate_up_proj"):
+        return lambda s: stacked(prefix, ".w1.weight", ".w3.weight", s[0], s[1] // 2, s[2])
+    return name.replace("experts.down_proj", "experts.w2.weight")
+
+
 def without_buffers(name):
     return None if name.endswith("act_fn.beta") or name.endswith("act_fn.eps") else name
 
@@ -249,6 +256,22 @@ CONFIGS = {
                    "NemotronHForCausalLM", nemotron),
     "lfm2": (dict(GROUPED, model_type="lfm2", num_hidden_layers=3, block_multiple_of=8, conv_bias=True,
                   layer_types=["conv", "full_attention", "conv"]), "Lfm2ForCausalLM", str),
+    "lfm2_moe": (dict(GROUPED, model_type="lfm2_moe", num_hidden_layers=3, num_dense_layers=1, num_experts=4,
+                      num_experts_per_tok=2, moe_intermediate_size=12, capacity_factor=2, routed_scaling_factor=1.5,
+                      layer_types=["conv", "full_attention", "conv"]), "Lfm2MoeForCausalLM", lfm),
+    "hunyuan_v1_moe": (dict(GROUPED, model_type="hunyuan_v1_moe", head_dim=8, num_experts=4, moe_topk=2,
+                            capacity_factor=2), "HunYuanMoEV1ForCausalLM", deepseek),
+    "ministral3": (dict(GROUPED, model_type="ministral3", head_dim=8, sliding_window=None, rope_parameters={
+        "rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0,
+        "original_max_position_embeddings": 4, "llama_4_scaling_beta": 0.3}), "Ministral3ForCausalLM", str),
+    "glm4_moe_lite": (dict(LATENT, model_type="glm4_moe_lite", num_attention_heads=3, num_key_value_heads=3,
+                           n_shared_experts=1, norm_topk_prob=True, routed_scaling_factor=1.8,
+                           q_lora_rank=12, rms_norm_eps=1e-5, mlp_layer_types=["dense", "sparse"]),
+                      "Glm4MoeLiteForCausalLM", deepseek),
+    "vaultgemma": (dict(GROUPED, model_type="vaultgemma", head_dim=8, sliding_window=3, query_pre_attn_scalar=8,
+                        attn_logit_softcapping=2.0, final_logit_softcapping=3.0, tie_word_embeddings=True),
+                   "VaultGemmaForCausalLM", EMBED),
+    "jais2": (dict(GROUPED, model_type="jais2"), "Jais2ForCausalLM", str),
     "glm": (dict(GROUPED, model_type="glm", head_dim=8, pad_token_id=0), "GlmForCausalLM", str),
     "hunyuan_v1_dense": (dict(GROUPED, model_type="hunyuan_v1_dense", head_dim=8, rope_parameters={
         "rope_type": "dynamic", "alpha": 50.0, "factor": 1.0, "rope_theta": 100.0}),

@@ -1,0 +1,34 @@
+-- ministral3.lua: Ministral 3 (Mistral AI 2025) from a config.json of "model_type": "ministral3": a Mistral
+-- whose queries grow with the logarithm of their place beyond the length of its training. Parameters are
+-- those of Ministral3ForCausalLM.
+
+local attention = include "lib/attention"
+local decoder = include "lib/decoder"
+
+-- 1 + beta log(1 + floor(position / length)), [s, 1].
+local function growth(model, positions, beta, length)
+    local at = model:op("Unsqueeze", {attention.cast(model, positions, "f32"), {1}})
+    local function number(name, value) return model:constant(name, "f32", {}, {value}) end
+    local one = number("one", 1)
+    local y = model:op("Floor", {model:op("Div", {at, number("length", length)})})
+    y = model:op("Mul", {model:op("Log", {model:op("Add", {y, one})}), number("beta", beta)})
+    y = model:op("Add", {y, one})
+    return model.dtype == "f32" and y or attention.cast(model, y, model.dtype)
+end
+
+function MODEL(model, config)
+    local field = config.rope_scaling and "rope_scaling." or "rope_parameters."
+    local beta = model:number(field .. "llama_4_scaling_beta", false)
+    local scale
+    decoder.build(model, config, {
+        theta = 1000000.0, window = model:size("sliding_window", false) or nil,
+        heads = function() return {query_scale = scale} end,
+        embed = function(x, positions)
+            if not beta then return x end
+            scale = model:module("query_scale", function()
+                return growth(model, positions, beta,
+                    model:size(field .. "original_max_position_embeddings", 16384))
+            end)
+            return x
+        end})
+end
