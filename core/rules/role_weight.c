@@ -156,7 +156,7 @@ static bool is_taken_apart(const Inferred *inferred, int32_t tensor)
 
 typedef struct {
     int32_t table;  /* the weight, of parameters alone */
-    int32_t source; /* what the ids are views of */
+    int32_t source; /* of which the ids are a view */
     int n_kept;     /* of its index dims, wider than 1: those that stay as they are */
 } Lookup;
 
@@ -207,7 +207,7 @@ static bool read_lookup(const RoleWeights *weights, int32_t op, Lookup *out)
     }
     if (table < 0 || ids < 0)
         return false;
-    *out = (Lookup){op_inputs(inferred->graph, op)[table], ids, 0};
+    *out = (Lookup){op_inputs(inferred->graph, op)[table], viewed(weights, ids), 0};
     for (int x = 0; x < space->n_index; x++)
         out->n_kept += space->index[x].size > 1 && space->index[x].role == ROLE_MAP &&
                        operand_has_index(&space->operand[table], x) && output_has(space, x) &&
@@ -279,19 +279,19 @@ RoleWeights role_weights(Arena *arena, const Inferred *inferred)
     bool *chooses = arena_array(arena, bool, inferred->graph->n_tensors);
     RoleWeights weights = {inferred, chosen};
     Lookup lookup;
+    bool any = false;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         if (inferred->on_parameters[op] || !read_lookup(&weights, op, &lookup) ||
             lookup.n_kept < MATRIX)
             continue;
-        chosen[op] = true;
-        chooses[viewed(&weights, lookup.source)] = true;
+        chosen[op] = chooses[lookup.source] = any = true;
     }
-    for (int i = 0; i < inferred->n_program; i++) {
+    for (int i = 0; any && i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         if (!inferred->on_parameters[op] && !chosen[op])
-            chosen[op] = views_chosen(&weights, op) || (read_lookup(&weights, op, &lookup) &&
-                                                        chooses[viewed(&weights, lookup.source)]);
+            chosen[op] = views_chosen(&weights, op) ||
+                         (read_lookup(&weights, op, &lookup) && chooses[lookup.source]);
     }
     return weights;
 }

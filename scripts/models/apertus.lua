@@ -5,6 +5,7 @@
 
 local decoder = include "lib/decoder"
 local layers = include "lib/layers"
+local qwen = include "lib/qwen"
 
 local BETA, EDGE = 0.5, -1e-6
 
@@ -23,13 +24,11 @@ end
 
 function MODEL(model, config)
     local n = decoder.sizes(model, config, {epsilon = model:number("rms_norm_eps", 1e-5)})
-    local bias, act = model:flag("attention_bias", false), model:text("hidden_act", "xielu")
+    local act = model:text("hidden_act", "xielu")
     decoder.build(model, config, {
         sizes = n, theta = 12000000.0,
         norms = {{before = "attention_layernorm"}, {before = "feedforward_layernorm"}},
-        heads = {bias = bias, out_bias = bias, norm = function(part, y, d)
-            return layers.rms_norm(model, part .. "_norm", y, d, n.epsilon)
-        end},
+        heads = qwen.heads_with_norms(model, n.epsilon),
         mlp = function(x)
             local names = {"up_proj", "down_proj"}
             if act ~= "xielu" then

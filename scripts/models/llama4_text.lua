@@ -37,20 +37,6 @@ local function choose(model, x, options)
     return moe.weigh(model, model:op("Sigmoid", {scores}), {}), chosen
 end
 
--- What queries of layers that see all keys are multiplied by, so that attention stays sharp in long
--- sequences (Nakanishi 2025): log(1 + floor((position + 1) / floor_scale)) attn_scale + 1, [s, 1].
-local function temperature(model, positions)
-    local at = model:op("Unsqueeze", {attention.cast(model, positions, "f32"), {1}})
-    local function number(name, value) return model:constant(name, "f32", {}, {value}) end
-    local one = number("one", 1)
-    local y = model:op("Div", {model:op("Add", {at, one}),
-        number("floor_scale", model:number("floor_scale", 8192))})
-    y = model:op("Log", {model:op("Add", {model:op("Floor", {y}), one})})
-    y = model:op("Mul", {y, number("attn_scale", model:number("attn_scale", 0.1))})
-    y = model:op("Add", {y, one})
-    return model.dtype == "f32" and y or attention.cast(model, y, model.dtype)
-end
-
 function MODEL(model, config)
     local n = decoder.sizes(model, config, {epsilon = model:number("rms_norm_eps", 1e-5)})
     local bias, tuned = model:flag("attention_bias", false), config.attn_temperature_tuning
@@ -79,7 +65,10 @@ function MODEL(model, config)
         end,
         embed = function(x, positions)
             scale = tuned ~= false and tuned ~= 0 and model:module("temperature",
-                function() return temperature(model, positions) end)
+                function()
+                    return attention.temperature(model, positions, model:number("floor_scale", 8192),
+                        model:number("attn_scale", 0.1), true)
+                end)
             return x
         end,
         mlp = function(x, i)

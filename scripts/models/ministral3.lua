@@ -5,17 +5,6 @@
 local attention = include "lib/attention"
 local decoder = include "lib/decoder"
 
--- 1 + beta log(1 + floor(position / length)), [s, 1].
-local function growth(model, positions, beta, length)
-    local at = model:op("Unsqueeze", {attention.cast(model, positions, "f32"), {1}})
-    local function number(name, value) return model:constant(name, "f32", {}, {value}) end
-    local one = number("one", 1)
-    local y = model:op("Floor", {model:op("Div", {at, number("length", length)})})
-    y = model:op("Mul", {model:op("Log", {model:op("Add", {y, one})}), number("beta", beta)})
-    y = model:op("Add", {y, one})
-    return model.dtype == "f32" and y or attention.cast(model, y, model.dtype)
-end
-
 function MODEL(model, config)
     local field = config.rope_scaling and "rope_scaling." or "rope_parameters."
     local beta = model:number(field .. "llama_4_scaling_beta", false)
@@ -26,8 +15,8 @@ function MODEL(model, config)
         embed = function(x, positions)
             if not beta then return x end
             scale = model:module("query_scale", function()
-                return growth(model, positions, beta,
-                    model:size(field .. "original_max_position_embeddings", 16384))
+                return attention.temperature(model, positions,
+                    model:size(field .. "original_max_position_embeddings", 16384), beta)
             end)
             return x
         end})

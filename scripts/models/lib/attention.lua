@@ -486,4 +486,17 @@ function attention.grouped(model, name, x, options)
     end)
 end
 
+-- What queries are multiplied by, so that attention stays sharp in long sequences (Nakanishi 2025):
+-- log(1 + floor(position / length)) scale + 1, [s, 1]; from_one: positions count from 1.
+function attention.temperature(model, positions, length, scale, from_one)
+    local at = model:op("Unsqueeze", {attention.cast(model, positions, "f32"), {1}})
+    local function number(name, value) return model:constant(name, "f32", {}, {value}) end
+    local one = number("one", 1)
+    if from_one then at = model:op("Add", {at, one}) end
+    local y = model:op("Floor", {model:op("Div", {at, number("length", length)})})
+    y = model:op("Mul", {model:op("Log", {model:op("Add", {y, one})}), number("scale", scale)})
+    y = model:op("Add", {y, one})
+    return model.dtype == "f32" and y or attention.cast(model, y, model.dtype)
+end
+
 return attention

@@ -126,11 +126,13 @@ local function choose_by_softmax(model, x, options)
 end
 
 -- V3: sigmoid; a bias that evens the load out takes part in the choice, not in the weights; a group
--- is as good as its best two experts. options.bias_outside: the bias is beside the gate, not in it.
+-- is as good as its best two experts. options.bias_outside: the bias is beside the gate, not in it;
+-- bias_name: "e_score_correction_bias"; false: there is none.
 function deepseek.choose_by_sigmoid(model, x, options)
     local scores = model:op("Sigmoid", {moe.scores(model, x, options)})
     local function add_bias()
-        local bias = model:param("e_score_correction_bias", {options.experts}, "f32")
+        if options.bias_name == false then return scores end
+        local bias = model:param(options.bias_name or "e_score_correction_bias", {options.experts}, "f32")
         return model:op("Add", {scores, bias})
     end
     local even = options.bias_outside and add_bias() or model:module("gate", add_bias)

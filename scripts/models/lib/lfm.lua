@@ -29,8 +29,8 @@ local function short_conv(model, x, width, bias, kernel)
 end
 
 -- Most layers have a short convolution between two gates, a few attention whose heads of q and k have an
--- rms norm each. hidden: of the MLP that mlp(x, i) does not stand in for; it is nil for a dense model, and
--- gives nil for dense layers.
+-- rms norm each. mlp(x, i), or nil: what stands in place of the gated MLP, of `hidden` numbers; it gives nil
+-- for layers that have that.
 function lfm.build(model, config, hidden, mlp)
     local n = decoder.sizes(model, config, {epsilon = model:number("norm_eps", 1e-5), hidden = hidden})
     local has_attention, bias = attends(config), model:flag("conv_bias", false)
