@@ -170,6 +170,16 @@ Sharding sharding_without_halo(const Sharding *sharding)
     return plain;
 }
 
+Sharding sharding_settled(const Sharding *sharding)
+{
+    Sharding settled = sharding_without_halo(sharding);
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        for (int a = 0; cut_has_halo(&sharding->dim[d]) && a < ATOMS_MAX; a++)
+            if (cut_atoms(&sharding->dim[d]) >> a & 1)
+                settled.partial[a] = REDUCE_NONE;
+    return settled;
+}
+
 bool reduce_from_name(Str name, ReduceOp *out)
 {
     for (ReduceOp reduce = REDUCE_SUM; reduce <= REDUCE_ALL; reduce++)

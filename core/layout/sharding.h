@@ -48,8 +48,9 @@ int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int6
 int64_t sharding_most_elements(const Sharding *sharding, const Mesh *mesh); /* of any rank */
 bool sharding_has_halo(const Sharding *sharding);
 Sharding sharding_without_halo(const Sharding *sharding);
-bool sharding_has_ring(const Sharding *sharding);   /* parts of a dim go around a ring */
-int sharding_carried_dim(const Sharding *sharding); /* the dim along which it carries; -1: none */
+Sharding sharding_settled(const Sharding *sharding); /* its addends that overlap are added, too */
+bool sharding_has_ring(const Sharding *sharding);    /* parts of a dim go around a ring */
+int sharding_carried_dim(const Sharding *sharding);  /* the dim along which it carries; -1: none */
 
 typedef enum {
     VIEW_OURS,

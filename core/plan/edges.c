@@ -242,15 +242,9 @@ static Location relayed(const Edges *e, Location from, int devices)
     return (Location){shardings_put(plan->shardings, &sharding), devices};
 }
 
-/* Without halos, whose addends are added where the value is made. */
 static int32_t settled(const Edges *e, int32_t id)
 {
-    const Sharding *made = shardings_at(e->plan->shardings, id);
-    Sharding sharding = sharding_without_halo(made);
-    for (int64_t d = 0; d < made->n_dims; d++)
-        for (int a = 0; cut_has_halo(&made->dim[d]) && a < ATOMS_MAX; a++)
-            if (cut_atoms(&made->dim[d]) >> a & 1)
-                sharding.partial[a] = REDUCE_NONE;
+    Sharding sharding = sharding_settled(shardings_at(e->plan->shardings, id));
     return shardings_put(e->plan->shardings, &sharding);
 }
 

@@ -97,11 +97,7 @@ const ReshardPath *resharder_path_from_overlaps(Resharder *resharder, const Resh
 {
     Dtype dtype = (Dtype)asked->dtype;
     const Sharding *from = shardings_at(resharder->shardings, asked->from);
-    Sharding summed = sharding_without_halo(from);
-    AtomSet atoms = halo_atoms(from);
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (atoms >> a & 1)
-            summed.partial[a] = REDUCE_NONE;
+    Sharding summed = sharding_settled(from);
     int32_t plain = shardings_put(resharder->shardings, &summed);
     const ReshardPath *rest = reshard_inside(resharder, dtype, plain, asked->to, asked->fixed);
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
