@@ -101,7 +101,8 @@ const int32_t *instance_layouts(Instance *instance, int32_t node, int32_t space,
         return memo->layout.at[id];
     const SearchNode *at = &instance->nodes.at[node];
     const OpSpace *of = instance->inferred->spaces[space];
-    const Operand *o = &of->operand[operand < 0 ? 0 : operand];
+    int how = operand < WITH_HALOS ? 0 : operand < LEAST_READ ? WITH_HALOS : LEAST_READ;
+    const Operand *o = &of->operand[operand < 0 ? 0 : operand - how];
     int32_t *out = arena_array(memo->arena, int32_t, at->n);
     bool whole = of->no_rule || o->ignored || o->absent;
     for (int32_t c = 0; c < at->n; c++) {
@@ -113,7 +114,9 @@ const int32_t *instance_layouts(Instance *instance, int32_t node, int32_t space,
         }
         Sharding sharding = same    ? (Sharding){0}
                             : whole ? sharding_whole(&o->shape)
-                                    : op_cut_sharding(of, &cut, operand, instance->as->mesh);
+                                    : op_cut_sharding(of, &cut, operand - how, instance->as->mesh);
+        if (!same && !whole && how > 0)
+            making_read_less(of, &cut, operand - how, instance->as->mesh, how, &sharding);
         out[c] = same ? out[c - 1] : shardings_put(instance->as->shardings, &sharding);
     }
     vec_push(memo->arena, &memo->layout, out);
@@ -196,46 +199,67 @@ double instance_move_us(const Instance *instance, const MoveTable *table, int32_
                          : prices_us(instance->memo->prices, move);
 }
 
-/* The entries of a table, paid for as often as at its place. */
-static void price_entries(const Instance *instance, const PlacedTable *placed, InstanceCost kind,
-                          double *entry)
+static bool is_weighed(const Instance *instance, const PlacedTable *placed)
 {
     const MoveTable *table = placed->table;
-    double times = kind == COST_ON_PATHS ? placed->least : placed->weight;
+    bool changed = !placed->entry;
+    for (int i = 0; i < table->n_distinct && !changed; i++)
+        changed = prices_changed(instance->memo->prices, table->distinct[i], placed->n_changes);
+    return !changed;
+}
+
+/* What the entries of a table cost, paid for as often as at its place, above what is in the costs
+ * of its nodes and edge, which is kept up. Returns whether any differs; rows[i]: one of class i of
+ * a does. */
+static bool price_entries(Instance *instance, PlacedTable *placed, double *more, bool *rows)
+{
+    const MoveTable *table = placed->table;
+    double times = instance->weighed == COST_ON_PATHS ? placed->least : placed->weight;
+    int64_t n = (int64_t)table->n_a * table->n_b;
     int32_t m = 0;
-    for (int64_t i = 0; i < (int64_t)table->n_a * table->n_b; i++) {
+    bool any = false;
+    if (!placed->entry)
+        placed->entry = arena_array(instance->arena, double, n);
+    memset(rows, 0, sizeof *rows * (size_t)table->n_a);
+    for (int64_t i = 0; i < n; i++) {
         double us = 0;
         for (; m < table->end[i]; m++)
             us += instance_move_us(instance, table, table->move[m]);
-        entry[i] = us < INFINITY ? times * us : INFINITY;
+        us = us < INFINITY ? times * us : INFINITY;
+        bool same = us <= placed->entry[i] && us >= placed->entry[i];
+        more[i] = same ? 0 : us - placed->entry[i];
+        rows[i / table->n_b] |= !same;
+        any |= !same;
+        placed->entry[i] = us;
     }
+    return any;
 }
 
 /* Spreads the entries of a table over the choices of its nodes. */
-static void add_table_costs(Instance *instance, const PlacedTable *placed, const double *entry)
+static void add_table_costs(Instance *instance, const PlacedTable *placed, const double *more,
+                            const bool *rows)
 {
     const MoveTable *table = placed->table;
     SearchNode *a = &instance->nodes.at[placed->a];
     if (placed->edge < 0) {
         for (int32_t c = 0; c < a->n; c++)
-            a->cost[c] += entry[(int64_t)table->class_a[c] * table->n_b +
-                                (table->class_b ? table->class_b[c] : 0)];
+            a->cost[c] += more[(int64_t)table->class_a[c] * table->n_b +
+                               (table->class_b ? table->class_b[c] : 0)];
         return;
     }
     double *cost = instance->edges.at[placed->edge].cost;
     int32_t n_b = instance->nodes.at[placed->b].n;
     bool turned = placed->a > placed->b;
     for (int32_t i = 0; i < a->n; i++) {
-        const double *row = entry + (int64_t)table->class_a[i] * table->n_b;
-        for (int32_t j = 0; j < n_b; j++)
+        const double *row = more + (int64_t)table->class_a[i] * table->n_b;
+        for (int32_t j = 0; j < n_b && rows[table->class_a[i]]; j++)
             cost[turned ? (int64_t)j * a->n + i : (int64_t)i * n_b + j] += row[table->class_b[j]];
     }
 }
 
-void instance_weigh(Instance *instance, InstanceCost kind)
+/* Costs without moves. */
+static void begin_costs(Instance *instance, InstanceCost kind)
 {
-    Arena *scratch = arena_new();
-    int64_t most = 0;
     for (int i = 0; i < instance->nodes.n; i++) {
         const SearchNode *node = &instance->nodes.at[i];
         memcpy(node->cost, kind == COST_ON_PATHS ? node->least : node->compute,
@@ -245,15 +269,30 @@ void instance_weigh(Instance *instance, InstanceCost kind)
         memset(instance->edges.at[i].cost, 0,
                sizeof(double) * (size_t)instance->nodes.at[instance->edges.at[i].a].n *
                    (size_t)instance->nodes.at[instance->edges.at[i].b].n);
+    for (int i = 0; i < instance->tables.n; i++)
+        instance->tables.at[i].entry = NULL;
+    instance->weighed = kind;
+}
+
+void instance_weigh(Instance *instance, InstanceCost kind)
+{
+    Arena *scratch = arena_new();
+    int64_t most = 0, most_rows = 0;
+    if (instance->tables.n == 0 || !instance->tables.at[0].entry || instance->weighed != kind)
+        begin_costs(instance, kind);
     for (int i = 0; i < instance->tables.n; i++) {
         const MoveTable *table = instance->tables.at[i].table;
         int64_t n = (int64_t)table->n_a * table->n_b;
         most = n > most ? n : most;
+        most_rows = table->n_a > most_rows ? table->n_a : most_rows;
     }
-    double *entry = arena_array(scratch, double, most);
+    double *more = arena_array(scratch, double, most);
+    bool *rows = arena_array(scratch, bool, most_rows);
     for (int i = 0; i < instance->tables.n; i++) {
-        price_entries(instance, &instance->tables.at[i], kind, entry);
-        add_table_costs(instance, &instance->tables.at[i], entry);
+        PlacedTable *placed = &instance->tables.at[i];
+        if (!is_weighed(instance, placed) && price_entries(instance, placed, more, rows))
+            add_table_costs(instance, placed, more, rows);
+        placed->n_changes = prices_changes(instance->memo->prices);
     }
     arena_free(scratch);
 }

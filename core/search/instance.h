@@ -16,6 +16,9 @@
  * cost of its node; the reshards of a value (core/reshard/reshard.h), of its readers and its maker.
  * Values with one reader are edges. For one with several, the node `shared` pays for a move that
  * they have in common, so that it is counted once; moves to other shardings are counted for each.
+ * What an op reads of windows, or of a dim that it needs a part of, depends on how the value lies
+ * (core/plan/edges.h): the op's time is that of the least, and the edge has the rest. A window's
+ * borders, or the whole dim, cost what is cheaper to have.
  *
  * So model_us of a plan (search.h) equals its totals.step_us, sums of compute and communication
  * without overlap and without buckets (core/cost/streams.h). Under a schedule of stages each term
@@ -85,6 +88,8 @@ typedef struct {
     int32_t *end;                     /* [n_a * n_b]: behind the entry's moves, which start where
                                          those of the entry before end; FORBIDDEN is one too */
     const int32_t *move;              /* ids of prices.h */
+    int n_distinct;
+    const int32_t *distinct; /* each of them once, without FORBIDDEN */
 } MoveTable;
 
 /* What nodes are to a value: its maker, its readers from 1 on, the node of moves that they share.
@@ -104,7 +109,12 @@ typedef struct {
     const MoveTable *table;
     int32_t a, b, edge; /* nodes; -1; in Instance.edges, -1: of one node */
     double weight, least;
+    double *entry;     /* [n_a * n_b]: what is in the costs of its nodes and edge; NULL: nothing */
+    int64_t n_changes; /* of prices when it was put there */
 } PlacedTable;
+
+/* What a plan takes; or what every plan takes at least under a schedule. */
+typedef enum { COST_OF_PLAN, COST_ON_PATHS } InstanceCost;
 
 typedef struct {
     Arena *arena;
@@ -117,6 +127,7 @@ typedef struct {
     Vec(SearchNode) nodes;
     Vec(SearchEdge) edges;
     Vec(PlacedTable) tables;
+    InstanceCost weighed; /* what costs are of, if tables have entries in them */
     SearchMemo *memo;
     int32_t *node_of_op;       /* per op of the program: its node; -1 */
     int32_t *node_of_tensor;   /* per tensor: its input or parameter node; -1 */
@@ -142,9 +153,8 @@ typedef struct {
 Instance *instance_make(Arena *arena, const Session *session, const InstanceOptions *options,
                         Error *err);
 
-/* Moves at what is known of them (prices.h), so that no plan costs less. COST_OF_PLAN: what a plan
- * takes, as it is at first. COST_ON_PATHS: what every plan takes at least under a schedule. */
-typedef enum { COST_OF_PLAN, COST_ON_PATHS } InstanceCost;
+/* Moves at what is known of them (prices.h), so that no plan costs less. It is COST_OF_PLAN at
+ * first. */
 void instance_weigh(Instance *instance, InstanceCost kind);
 
 /* What a move of a table's entry costs once; INFINITY: it is forbidden. */

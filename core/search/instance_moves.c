@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- what is found, what is needed ---- */
 
@@ -53,8 +54,9 @@ static void found_as(Making *m, const Carried *value, int32_t choice, int32_t *m
 
 /* A move that a reader asks for. */
 typedef struct {
-    int32_t target, phase; /* phase 0: one move serves all */
-    int time;              /* when it is made if it serves this reader alone */
+    int32_t target, other, phase; /* other: the cheaper of the two is made; -1: there is none.
+                                     phase 0: one move serves all */
+    int time;                     /* when it is made if it serves this reader alone */
 } Demand;
 
 enum { DEMANDS_MAX = 16 };
@@ -101,19 +103,7 @@ static void ask(Making *m, const Carried *value, const InstanceRead *read, int32
                 int32_t choice, Demands *out)
 {
     const SearchNode *node = &m->to->nodes.at[read->node];
-    const OpSpace *space = m->to->inferred->spaces[read->space];
-    int32_t need = instance_layouts(m->to, read->node, read->space, read->operand)[choice];
-    const DimFactors *factors = space->operand[read->operand].factors;
-    bool parts = false;
-    for (int d = 0; d < space->operand[read->operand].projection.n_dims; d++)
-        parts |= !factors[d].exact && factors[d].n > 0;
-    if (parts && !space->no_rule && has != need) {
-        OpCut cut = instance_cut(m->to, read->node, choice, read->space);
-        Sharding as = *shardings_at(m->to->as->shardings, need);
-        if (op_cut_read_parts(space, &cut, read->operand, shardings_at(m->to->as->shardings, has),
-                              m->to->as->mesh, &as))
-            need = shardings_put(m->to->as->shardings, &as);
-    }
+    int32_t other, need = making_read_as(m, read, has, choice, &other);
     if (read->slot >= 0) {
         AtomSet used = (AtomSet)instance_layouts(m->to, read->node, read->space, USED)[choice];
         AtomSet passed = node->passed[(int64_t)choice * node->n_slots + read->slot], atoms;
@@ -122,10 +112,12 @@ static void ask(Making *m, const Carried *value, const InstanceRead *read, int32
             return;
         }
         need = making_with_sums(m, need, atoms);
+        other = other < 0 ? -1 : making_with_sums(m, other, atoms);
     }
     if (need == has)
         return;
-    Demand demand = {need, read->phase > 0 && grows(m, has, need) ? read->phase : 0, read->phase};
+    Demand demand = {need, other, read->phase > 0 && grows(m, has, need) ? read->phase : 0,
+                     read->phase};
     if (is_reduced_each(value, node, choice))
         demand.time = MOVE_BEHIND_MAKER;
     for (int i = 0; i < out->n; i++)
@@ -198,22 +190,22 @@ static Classes need_classes(Making *m, const Carried *value, const MoveReader *r
     const SearchNode *node = &m->to->nodes.at[reader->node];
     Classes out = classes_new(m, node->n);
     Intern *alike = intern_new(m->scratch);
-    int32_t *key = arena_array(m->scratch, int32_t, 3 * reader->n + 1);
+    int32_t *key = arena_array(m->scratch, int32_t, 4 * reader->n + 1);
     for (int32_t c = 0; c < node->n; c++) {
         int n = 0;
         for (int i = 0; i < reader->n; i++) {
             const InstanceRead *r = reader->read[i];
-            const DimFactors *factors =
-                m->to->inferred->spaces[r->space]->operand[r->operand].factors;
-            bool by_cut = false;
-            for (int d = 0; d < DIMS_MAX; d++)
-                by_cut |= !factors[d].exact && factors[d].n > 0;
+            const OpSpace *space = m->to->inferred->spaces[r->space];
+            bool halos = making_reads_as_it_lies(space, r->operand);
+            bool parts = halos && making_reads_parts(space, r->operand);
             key[n++] = instance_layouts(m->to, r->node, r->space, r->operand)[c];
+            key[n++] = !halos ? -1
+                       : parts
+                           ? c
+                           : instance_layouts(m->to, r->node, r->space, WITH_HALOS + r->operand)[c];
             key[n++] =
                 r->slot < 0 ? 0 : (int32_t)node->passed[(int64_t)c * node->n_slots + r->slot];
-            key[n++] = by_cut        ? c
-                       : r->slot < 0 ? 0
-                                     : instance_layouts(m->to, r->node, r->space, USED)[c];
+            key[n++] = r->slot < 0 ? 0 : instance_layouts(m->to, r->node, r->space, USED)[c];
         }
         key[n++] = is_reduced_each(value, node, c);
         put_class(&out, alike, c, key, n);
@@ -335,20 +327,57 @@ static double move_fill(const AskedMoves *s, int32_t from, int32_t to)
                             shardings_at(in->as->shardings, to), in->as->mesh);
 }
 
-/* A move of the entry that is being made, unless it is free. */
-static void put_move(AskedMoves *s, int32_t from, int32_t to, int time)
+static int32_t ask_price(AskedMoves *s, int32_t from, int32_t to)
+{
+    return prices_ask(s->m->to->memo->prices, s->value->machine, s->dtype, from, to,
+                      move_fill(s, from, to));
+}
+
+static bool is_free(AskedMoves *s, int32_t from, int32_t to)
+{
+    return prices_free(s->m->to->memo->prices, s->value->machine, s->dtype, from, to,
+                       move_fill(s, from, to));
+}
+
+/* A move of the entry that is being made, unless it is free; of two the cheaper one. */
+static void put_cheaper(AskedMoves *s, int32_t from, int32_t to, int32_t other, int time)
 {
     Prices *prices = s->m->to->memo->prices;
-    if (from == to || is_over(s))
+    if (from == to || from == other || is_over(s))
         return;
-    int32_t id = prices_ask(prices, s->value->machine, s->dtype, from, to, move_fill(s, from, to));
-    if (prices_us(prices, id) > 0)
+    int32_t id = ask_price(s, from, to);
+    id = other < 0 ? id : prices_cheaper(prices, id, ask_price(s, from, other));
+    if (!prices_is_free(prices, id))
         vec_push(s->m->scratch, &s->moves[s->times >> time & 1 ? time : MOVE_FOR_ALL], id);
+}
+
+static void put_move(AskedMoves *s, int32_t from, int32_t to, int time)
+{
+    put_cheaper(s, from, to, -1, time);
 }
 
 static void forbid(AskedMoves *s)
 {
     vec_push(s->m->scratch, &s->moves[MOVE_FOR_ALL], FORBIDDEN);
+}
+
+static int in_order(const void *a, const void *b)
+{
+    const int32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void keep_distinct(Arena *arena, MoveTable *table, int n)
+{
+    int32_t *at = arena_array(arena, int32_t, n);
+    int kept = 0;
+    memcpy(at, table->move, sizeof *at * (size_t)n);
+    qsort(at, (size_t)n, sizeof *at, in_order);
+    for (int i = 0; i < n; i++)
+        if (at[i] != FORBIDDEN && (kept == 0 || at[i] != at[kept - 1]))
+            at[kept++] = at[i];
+    table->distinct = at;
+    table->n_distinct = kept;
 }
 
 /* Keeps the tables that say something. */
@@ -361,6 +390,7 @@ static void tables_end(AskedMoves *s)
             continue;
         memcpy(move, s->moves[t].at, sizeof *move * (size_t)s->moves[t].n);
         s->table[t].move = move;
+        keep_distinct(arena, &s->table[t], s->moves[t].n);
         vec_push(arena, &s->tables, s->table[t]);
     }
 }
@@ -387,10 +417,12 @@ static void put_demands(AskedMoves *s, int32_t has, const Demands *demands,
 {
     for (int i = 0; i < demands->n; i++) {
         const Demand *d = &demands->at[i];
-        bool is_shared = shared && shared->target == d->target &&
-                         (d->phase == 0 || shared->phases >> d->phase & 1);
+        bool is_shared =
+            shared &&
+            (shared->target == d->target || (d->other >= 0 && shared->target == d->other)) &&
+            (d->phase == 0 || shared->phases >> d->phase & 1);
         if (!is_shared)
-            put_move(s, has, d->target, d->time);
+            put_cheaper(s, has, d->target, d->other, d->time);
     }
 }
 
@@ -418,6 +450,91 @@ static void add_pair(AskedMoves *s, const MoveReader *reader, bool moves)
     tables_end(s);
 }
 
+/* ---- what is read ---- */
+
+/* An op that reads the value so, made as often as the value; -1: none. */
+static int32_t op_of_read(const Making *m, const Carried *value, const InstanceRead *read)
+{
+    const Inferred *inferred = m->to->inferred;
+    const Graph *graph = inferred->graph;
+    const int32_t *use = graph->uses + graph->tensors[value->tensor].use;
+    for (int u = 0; u < tensor_n_uses(graph, value->tensor); u++)
+        if (m->to->node_of_op[use[u]] == read->node && inferred->space[use[u]] == read->space &&
+            inferred_repeat(inferred, use[u]) == value->repeat)
+            return use[u];
+    return -1;
+}
+
+enum { NOTHING = -1 }; /* in place of a number of prices */
+
+/* How the op reads it: of two ways the first, unless the other costs no move. */
+static int32_t read_now(AskedMoves *s, const InstanceRead *read, int32_t has, int32_t choice)
+{
+    int32_t other, as = making_read_as(s->m, read, has, choice, &other);
+    return other >= 0 && is_free(s, has, other) ? other : as;
+}
+
+/* What one read takes longer than where as little is read as its choice allows, by maker's class
+ * and reader's choice: numbers of prices, or NOTHING. NULL: there is no such op. */
+static const int32_t *more_of_read(AskedMoves *s, const InstanceRead *read)
+{
+    Making *m = s->m;
+    int32_t op = op_of_read(m, s->value, read), n_b = m->to->nodes.at[read->node].n;
+    const int32_t *least =
+        instance_layouts(m->to, read->node, read->space, LEAST_READ + read->operand);
+    if (op < 0)
+        return NULL;
+    int32_t *as = arena_array(m->scratch, int32_t, (int64_t)s->found.n * n_b);
+    for (int i = 0; i < s->found.n && !is_over(s); i++)
+        for (int32_t c = 0; c < n_b; c++)
+            as[i * n_b + c] = read_now(s, read, has_of(s, i), c);
+    const OpPricer *pricer = op_pricer_new(m->scratch, m->to->as);
+    Intern *asked = intern_new(m->scratch);
+    Vec(int32_t) id = {0};
+    for (int i = 0; i < s->found.n && !is_over(s); i++)
+        for (int32_t c = 0; c < n_b; c++) {
+            int32_t key[2] = {c, as[i * n_b + c]};
+            if (key[1] == least[c]) {
+                as[i * n_b + c] = NOTHING;
+                continue;
+            }
+            int32_t at = intern_put(asked, key, sizeof key);
+            if (at == id.n) {
+                double more = making_op_us(m, pricer, op, c, read->operand, key[1]) -
+                              making_op_us(m, pricer, op, c, -1, -1);
+                vec_push(m->scratch, &id,
+                         more > 0 ? prices_fixed(m->to->memo->prices, more) : NOTHING);
+            }
+            assert(id.at);
+            as[i * n_b + c] = id.at[at];
+        }
+    return as;
+}
+
+/* What reads take longer, by how the value lies. Under a schedule it is left out of what is added
+ * up. */
+static void add_reads(AskedMoves *s, const MoveReader *reader)
+{
+    if (s->joined || s->m->options->weights)
+        return;
+    for (int r = 0; r < reader->n && !is_over(s); r++) {
+        const InstanceRead *read = reader->read[r];
+        if (!making_reads_as_it_lies(s->m->to->inferred->spaces[read->space], read->operand))
+            continue;
+        const int32_t *more = more_of_read(s, read);
+        if (!more || is_over(s))
+            continue;
+        Classes own = each(s->m, s->m->to->nodes.at[read->node].n);
+        tables_begin(s, ROLE_MAKER, &s->found, reader->role, &own);
+        for (int32_t e = 0; e < s->found.n * own.n; e++) {
+            if (more[e] != NOTHING)
+                vec_push(s->m->scratch, &s->moves[MOVE_FOR_ALL], more[e]);
+            end_entry(s, e);
+        }
+        tables_end(s);
+    }
+}
+
 /* ---- moves that several readers share ---- */
 
 /* Adds, for a sharding as found, the targets that at least two readers may ask for. */
@@ -431,8 +548,12 @@ static void add_targets(AskedMoves *s, int32_t has)
         for (int j = 0; j < s->readers[r].classes.n; j++) {
             Demands demands =
                 demands_of(s->m, s->value, &s->readers[r], has, s->readers[r].classes.first[j]);
-            for (int i = 0; i < demands.n && !demands.forbidden; i++) {
-                int32_t id = intern_put(targets, &demands.at[i].target, sizeof(int32_t));
+            for (int i = 0; i < 2 * demands.n && !demands.forbidden; i++) {
+                const Demand *demand = &demands.at[i / 2];
+                int32_t target = i % 2 == 0 ? demand->target : demand->other;
+                if (target < 0 || (demand->other >= 0 && is_free(s, has, demand->other)))
+                    continue;
+                int32_t id = intern_put(targets, &target, sizeof target);
                 if (id == n_asking.n) {
                     vec_push(scratch, &n_asking, 0);
                     vec_push(scratch, &phases, 0);
@@ -441,14 +562,13 @@ static void add_targets(AskedMoves *s, int32_t has)
                 assert(n_asking.at && last.at && phases.at);
                 n_asking.at[id] += last.at[id] != r;
                 last.at[id] = r;
-                if (demands.at[i].phase)
-                    phases.at[id] |= 1u << demands.at[i].phase;
+                if (demand->phase)
+                    phases.at[id] |= 1u << demand->phase;
             }
         }
     for (int32_t id = 0; id < n_asking.n; id++) {
         int32_t target = *(const int32_t *)intern_key(targets, id, NULL);
-        if (n_asking.at[id] < 2 || prices_free(s->m->to->memo->prices, s->value->machine, s->dtype,
-                                               has, target, move_fill(s, has, target)))
+        if (n_asking.at[id] < 2 || is_free(s, has, target))
             continue;
         unsigned all = phases.at[id], first = all & (~all + 1);
         vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, target, all});
@@ -551,6 +671,8 @@ const ValueTables *making_tables(Making *m, const Carried *value, const int32_t 
     bool some = !m->options->coarse && find_shared(&s);
     for (int r = 0; r < s.n_readers; r++)
         add_pair(&s, &s.readers[r], !some);
+    for (int r = 0; r < s.n_readers; r++)
+        add_reads(&s, &s.readers[r]);
     if (some)
         add_shared(&s);
     ValueTables *out = arena_make(m->to->memo->arena, ValueTables);

@@ -6,17 +6,32 @@
 
 #include <assert.h>
 
-/* Shardings ids by choice, for each operand; NULL where a pricer counts no bytes. */
-static const int32_t **operands_of(Making *m, int32_t op)
+/* Whether an operand is read as LEAST_READ has it, and tables of moves say what is more. */
+static bool reads_less(const Making *m, int32_t op, int operand)
 {
     const Inferred *inferred = m->to->inferred;
-    const GraphOp *at = &inferred->graph->ops[op];
-    const int32_t **out = arena_array(m->scratch, const int32_t *, at->n_inputs + at->n_outputs);
-    for (int o = 0; o < at->n_inputs + at->n_outputs; o++) {
-        int32_t t = inferred->graph->operands[at->input + o];
-        if (t >= 0 && inferred->shape[t] >= 0)
-            out[o] = instance_layouts(m->to, m->to->node_of_op[op], inferred->space[op], o);
-    }
+    int32_t t = inferred->graph->operands[inferred->graph->ops[op].input + operand];
+    return making_reads_as_it_lies(program_space(inferred, op), operand) && making_is_carried(m, t);
+}
+
+/* Shardings ids by choice; NULL where a pricer counts no bytes. */
+static const int32_t *operand_of(Making *m, int32_t op, int operand)
+{
+    const Inferred *inferred = m->to->inferred;
+    int32_t t = inferred->graph->operands[inferred->graph->ops[op].input + operand];
+    if (t < 0 || inferred->shape[t] < 0)
+        return NULL;
+    int how = reads_less(m, op, operand) ? LEAST_READ : 0;
+    return instance_layouts(m->to, m->to->node_of_op[op], inferred->space[op], how + operand);
+}
+
+static const int32_t **operands_of(Making *m, int32_t op)
+{
+    const GraphOp *at = &m->to->inferred->graph->ops[op];
+    int n = at->n_inputs + at->n_outputs;
+    const int32_t **out = arena_array(m->scratch, const int32_t *, n);
+    for (int o = 0; o < n; o++)
+        out[o] = operand_of(m, op, o);
     return out;
 }
 
@@ -46,7 +61,9 @@ static int32_t cost_key(Making *m, int32_t op)
     key[5] = making_machine(m, op);
     for (int o = 0; o < n; o++) {
         int32_t t = inferred->graph->operands[at->input + o];
-        key[6 + o] = t < 0 || inferred->shape[t] < 0 ? -1 : inferred->dtype[t];
+        key[6 + o] = t < 0 || inferred->shape[t] < 0
+                         ? -1
+                         : (int32_t)inferred->dtype[t] << 1 | reads_less(m, op, o);
     }
     return intern_put(m->to->memo->costs, key, sizeof *key * (size_t)(6 + n));
 }
@@ -85,6 +102,20 @@ static void price_ops(Making *m, const int32_t *op, int n)
         const double *us = price_op(m, pricer, op[i], operand[i]);
         vec_push(m->to->memo->arena, &m->to->memo->cost, us);
     }
+}
+
+double making_op_us(Making *m, const OpPricer *pricer, int32_t op, int32_t choice, int operand,
+                    int32_t as)
+{
+    const Inferred *inferred = m->to->inferred;
+    int n = inferred->graph->ops[op].n_inputs + inferred->graph->ops[op].n_outputs;
+    int32_t *sharding = arena_array(m->scratch, int32_t, n);
+    for (int o = 0; o < n; o++) {
+        const int32_t *ids = operand_of(m, op, o);
+        sharding[o] = !ids ? -1 : o == operand ? as : ids[choice];
+    }
+    OpCut cut = instance_cut(m->to, m->to->node_of_op[op], choice, inferred->space[op]);
+    return op_price(pricer, op, &cut, sharding);
 }
 
 void making_op_costs(Making *m)

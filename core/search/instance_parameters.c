@@ -7,6 +7,7 @@ typedef struct {
     Making *m;
     int32_t tensor, update; /* the op of the update that is for it; -1 */
     Intern *needs;          /* Shardings ids that readers may need */
+    bool halos;             /* how it lies decides what some reader reads of it */
     int n_nodes;            /* distinct ones that read it */
     int32_t first_node;
     Vec(ParameterChoice) choices;
@@ -17,6 +18,21 @@ typedef struct {
 static bool is_of_update(const Graph *graph, int32_t op)
 {
     return graph->phase && graph->phase[op] == PHASE_UPDATE;
+}
+
+/* Adds the shardings behind what an operand is read as with borders of the neighbours' parts. */
+static void add_parts(Parameter *p, int32_t node, int32_t space, int operand)
+{
+    if (!making_reads_as_it_lies(p->m->to->inferred->spaces[space], operand))
+        return;
+    Shardings *shardings = p->m->to->as->shardings;
+    const int32_t *with = instance_layouts(p->m->to, node, space, WITH_HALOS + operand);
+    for (int32_t c = 0; c < p->m->to->nodes.at[node].n; c++) {
+        Sharding part = sharding_without_halo(shardings_at(shardings, with[c]));
+        int32_t id = shardings_put(shardings, &part);
+        intern_put(p->needs, &id, sizeof id);
+    }
+    p->halos = true;
 }
 
 /* Adds what an op may need of the tensor, and to the key where the need comes from. */
@@ -30,6 +46,8 @@ static void add_reads(Parameter *p, int32_t op, int32_t *key, int *n)
         const int32_t *ids = instance_layouts(p->m->to, node, inferred->space[op], o);
         for (int32_t c = 0; c < p->m->to->nodes.at[node].n; c++)
             intern_put(p->needs, &ids[c], sizeof ids[c]);
+        if (inferred->graph->tensors[p->tensor].kind == TENSOR_INPUT)
+            add_parts(p, node, inferred->space[op], o);
         key[(*n)++] = node;
         key[(*n)++] = inferred->space[op];
         key[(*n)++] = o;
@@ -203,7 +221,8 @@ static void add_parameter(Making *m, Known *known, const int32_t *update_of, int
     m->to->node_of_tensor[tensor] = known->node.at[id];
 }
 
-/* An input is given as some reader needs it, or whole. With one reader it follows from that. */
+/* An input is given as some reader needs it, as parts whose borders some reader reads, or whole.
+ * With one reader that needs all of it it follows from that. */
 static void add_input(Making *m, int32_t tensor)
 {
     bool pinned = false;
@@ -218,7 +237,7 @@ static void add_input(Making *m, int32_t tensor)
         if ((u == 0 || use[u] != use[u - 1]) && !inferred_is_host(inferred, use[u]))
             add_reads(&p, use[u], key, &n);
     pinned_use(&p, whole, &pinned);
-    if (p.n_nodes == 0 || (p.n_nodes == 1 && !pinned))
+    if (p.n_nodes == 0 || (p.n_nodes == 1 && !pinned && !p.halos))
         return;
     intern_put(p.needs, &whole, sizeof whole);
     Intern *given = intern_new(m->scratch);

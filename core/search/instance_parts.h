@@ -1,15 +1,18 @@
 /* instance_parts.h - private to the files that make instances: instance.c, instance_nodes.c,
- * instance_ops.c, instance_values.c, instance_moves.c, instance_parameters.c.
+ * instance_ops.c, instance_reads.c, instance_values.c, instance_moves.c, instance_parameters.c.
  */
 #ifndef CORE_SEARCH_INSTANCE_PARTS_H
 #define CORE_SEARCH_INSTANCE_PARTS_H
 
 #include "core/base/intern.h"
+#include "core/cost/cost.h"
 #include "core/search/instance.h"
 #include "core/solve/clock.h"
 
-/* In place of an operand: the atoms by which the op is cut, not a sharding. */
-enum { USED = -1 };
+/* In place of an operand: the atoms by which the op is cut, not a sharding. Added to an input: as
+ * it is read with the borders of the neighbours' parts; and where as few bytes are read as the cut
+ * allows, however the value lies. */
+enum { USED = -1, WITH_HALOS = 1 << 28, LEAST_READ = 1 << 29 }; /* more than operands of any op */
 
 /* Sets of sets of parts, as bits: partial values are followed over at most so many axes, or parts
  * of axes over which some cut leaves a value partial. */
@@ -94,13 +97,30 @@ bool making_op_nodes(Making *m, Error *err);
 void making_sum_nodes(Making *m);
 /* instance_parameters.c */
 void making_tensor_nodes(Making *m);
-/* instance_ops.c */
+/* instance_reads.c: how ops read values, as core/plan/edges.c has it. Of an input of windows or of
+ * a part of a dim that depends on how the value lies. */
+bool making_reads_as_it_lies(const OpSpace *space, int operand);
+bool making_reads_parts(const OpSpace *space, int operand);
+/* Changes an operand as a cut has it to one of the above; how is WITH_HALOS or LEAST_READ. */
+void making_read_less(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh,
+                      int how, Sharding *as);
+/* The operand as it is read of a value that lies as `has`. *other: the whole of a dim instead, if a
+ * plan takes the cheaper of the two; -1: it does not. */
+int32_t making_read_as(Making *m, const InstanceRead *read, int32_t has, int32_t choice,
+                       int32_t *other);
+/* instance_ops.c: op times where each operand is read as LEAST_READ has it */
 void making_op_costs(Making *m);
+/* The same of one choice with an operand that is read so; operand -1: none. The pricer is made when
+ * all shardings are known. */
+double making_op_us(Making *m, const OpPricer *pricer, int32_t op, int32_t choice, int operand,
+                    int32_t as);
 /* instance_moves.c: in the memo; nodes: by role. joined: moves as parts of larger ones (prices.h).
  * Not whole if the clock stopped it. */
 const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes,
                                  bool joined);
-/* instance_values.c */
+/* instance_values.c: whether what readers pay to have the value is known; else it is as they need
+ * it. */
+bool making_is_carried(const Making *m, int32_t tensor);
 bool making_costs(Making *m, Error *err);
 
 #endif

@@ -62,25 +62,34 @@ static const InstanceRead *reads_of(Making *m, int32_t tensor, int *n)
     return reads.at;
 }
 
+bool making_is_carried(const Making *m, int32_t tensor)
+{
+    const Inferred *inferred = m->to->inferred;
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    if (inferred->shape[tensor] < 0 || tensor_is_known(inferred, tensor))
+        return false;
+    if (maker < 0)
+        return m->to->node_of_tensor[tensor] >= 0;
+    return !inferred_is_host(inferred, maker) && m->to->node_of_op[maker] >= 0;
+}
+
 /* Where the value comes from; false: it costs nothing to have it. */
 static bool source_of(Making *m, int32_t tensor, Carried *out)
 {
     const Inferred *inferred = m->to->inferred;
     const Graph *graph = inferred->graph;
     int32_t maker = graph->tensors[tensor].maker;
+    if (!making_is_carried(m, tensor))
+        return false;
     out->tensor = tensor;
     out->space = out->operand = out->slot = -1;
     out->repeat = 1;
     out->gradient = gradient_is_of_parameters(m->to->session->plan, tensor);
-    if (inferred->shape[tensor] < 0 || tensor_is_known(inferred, tensor))
-        return false;
     if (maker < 0) {
         out->node = m->to->node_of_tensor[tensor];
         out->how = AS_STORED;
-        return out->node >= 0;
+        return true;
     }
-    if (inferred_is_host(inferred, maker) || m->to->node_of_op[maker] < 0)
-        return false;
     out->node = m->to->node_of_op[maker];
     out->space = inferred->space[maker];
     const SearchNode *node = &m->to->nodes.at[out->node];

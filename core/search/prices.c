@@ -6,6 +6,7 @@
 #include "core/reshard/alike.h"
 #include "core/reshard/floor.h"
 #include "core/reshard/measured.h"
+#include "core/reshard/set_prices.h"
 
 #include <math.h>
 
@@ -29,19 +30,25 @@ typedef struct {
     double us;        /* a lower bound until it is settled */
     double found_us;  /* of the best path found; INFINITY: none */
     double joined_us; /* UNKNOWN: not asked for yet */
+    int64_t changed;  /* the number of its last change */
     Known known;
     bool shared;
 } MovePrice;
 
-enum { UNKNOWN = -1 };
+enum { UNKNOWN = -1, NOTHING = -1 };
+
+/* In place of a machine, for what is no move of its own: a time, whose bits are in `from` and `to`;
+ * two moves, by their ids there (`from` NOTHING: one), together, or the cheaper of both. */
+enum { FIXED = -1, TOGETHER = -2, CHEAPER = -3 };
 
 struct PricesAsked {
     Vec(PricedMachine) on; /* by the number of a machine */
     Intern *moves;
-    Vec(int32_t) price_of; /* by id of a move: in `price` */
+    Vec(int32_t) price_of; /* by id of a move: in `price`; NOTHING: it is made of others */
     Intern *alike;
     Vec(int32_t) price_of_alike; /* UNKNOWN: each has its own */
     Vec(MovePrice) price;
+    int64_t n_changes;
     Intern *machines, *tunings, *both; /* that were asked about */
     Intern *collectives;               /* of a kind, over atoms: */
     Vec(double) byte_us;
@@ -237,9 +244,9 @@ static int32_t find_price(Prices *prices, const PriceKey *move)
     struct PricesAsked *asked = prices->asked;
     uint64_t key[ALIKE_WORDS + 1];
     double element_bytes = (double)dtype_bytes((Dtype)move->dtype, 8) / 8 * (double)move->fill;
-    int n = reshard_alike(shardings_at(prices->shardings, move->from),
-                          shardings_at(prices->shardings, move->to), prices->mesh, prices->fixed,
-                          element_bytes, key);
+    const Sharding *from = shardings_at(prices->shardings, move->from);
+    const Sharding *to = shardings_at(prices->shardings, move->to);
+    int n = reshard_alike(from, to, prices->mesh, prices->fixed, element_bytes, key);
     key[n] = (uint64_t)move->machine;
     int32_t alike = n > 0 ? intern_put(asked->alike, key, sizeof *key * (size_t)(n + 1)) : UNKNOWN;
     if (alike >= 0 && alike < asked->price_of_alike.n && asked->price_of_alike.at[alike] != UNKNOWN)
@@ -263,16 +270,61 @@ static int32_t find_price(Prices *prices, const PriceKey *move)
     return at;
 }
 
-int32_t prices_ask(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
-                   double fill)
+/* Of what is made of two others. */
+static int32_t put_of_two(Prices *prices, int32_t how, int32_t a, int32_t b)
 {
-    PriceKey move = {machine, (int32_t)dtype, from, to, (float)fill};
-    int32_t id = intern_put(prices->asked->moves, &move, sizeof move);
+    PriceKey key = {.machine = how, .from = a, .to = b};
+    int32_t id = intern_put(prices->asked->moves, &key, sizeof key);
+    if (id == prices->asked->price_of.n)
+        vec_push(prices->arena, &prices->asked->price_of, NOTHING);
+    return id;
+}
+
+int32_t prices_fixed(Prices *prices, double us)
+{
+    PriceKey key = {.machine = FIXED};
+    memcpy(&key.from, &us, sizeof us);
+    int32_t id = intern_put(prices->asked->moves, &key, sizeof key);
     if (id == prices->asked->price_of.n) {
-        int32_t price = find_price(prices, &move);
+        int32_t at = add_price(prices, (MovePrice){us, us, us, .known = SETTLED});
+        vec_push(prices->arena, &prices->asked->price_of, at);
+    }
+    return id;
+}
+
+int32_t prices_cheaper(Prices *prices, int32_t a, int32_t b)
+{
+    return put_of_two(prices, CHEAPER, a, b);
+}
+
+static int32_t ask_plain(Prices *prices, const PriceKey *move)
+{
+    int32_t id = intern_put(prices->asked->moves, move, sizeof *move);
+    if (id == prices->asked->price_of.n) {
+        int32_t price = find_price(prices, move);
         vec_push(prices->arena, &prices->asked->price_of, price);
     }
     return id;
+}
+
+int32_t prices_ask(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
+                   double fill)
+{
+    PriceKey move = {machine, (int32_t)dtype, from, to, (float)fill}, exchange = move;
+    const Sharding *before = shardings_at(prices->shardings, from);
+    const Sharding *after = shardings_at(prices->shardings, to);
+    bool from_halos = sharding_has_halo(before);
+    if (!from_halos && !sharding_has_halo(after))
+        return ask_plain(prices, &move);
+    Sharding between = from_halos ? sharding_settled(before) : sharding_without_halo(after);
+    int32_t plain = shardings_put(prices->shardings, &between);
+    *(from_halos ? &exchange.to : &exchange.from) = plain;
+    *(from_halos ? &move.from : &move.to) = plain;
+    double us = path_of(prices, on_of(prices, &exchange)->settler, &exchange)->us;
+    int32_t rest = move.from == move.to
+                       ? NOTHING
+                       : prices_ask(prices, machine, dtype, move.from, move.to, fill);
+    return put_of_two(prices, TOGETHER, rest, prices_fixed(prices, us));
 }
 
 /* The move is made on that path. */
@@ -282,12 +334,19 @@ static void settle_on(Prices *prices, int32_t id, const ReshardPath *path)
     MovePrice settled = {.us = path->us,
                          .found_us = path->us,
                          .joined_us = joined_us(prices, asked_at(prices, id)->machine, path),
+                         .changed = ++prices->asked->n_changes,
                          .known = SETTLED,
                          .shared = price->shared && path->proven};
     if (price->shared && !settled.shared) /* those alike stay as they are */
         prices->asked->price_of.at[id] = add_price(prices, settled);
     else
         *price = settled;
+}
+
+static void settle(Prices *prices, int32_t id)
+{
+    const PriceKey *move = asked_at(prices, id);
+    settle_on(prices, id, path_of(prices, on_of(prices, move)->settler, move));
 }
 
 static void find_whole_axes(Prices *prices, int32_t id)
@@ -307,13 +366,47 @@ static void find_bound(Prices *prices, int32_t id)
     const PriceKey *move = asked_at(prices, id);
     double least = reshard_least_us(on_of(prices, move)->resharder, (Dtype)move->dtype, move->from,
                                     move->to, prices->fixed, (double)move->fill, price->found_us);
-    price->us = fmax(price->us, least);
+    if (least > price->us) {
+        price->us = least;
+        price->changed = ++prices->asked->n_changes;
+    }
     price->known = price->us >= price->found_us * (1 - SAME) ? SETTLED : TIGHTENED;
+}
+
+bool prices_settle_soon(const Prices *prices)
+{
+    return prices->mesh->n_atoms < RELAXED_ATOMS_MIN;
+}
+
+/* Of what is made of two: its parts; false: it is a price of its own. */
+static bool is_of_two(const Prices *prices, int32_t id, PriceKey *of)
+{
+    if (prices->asked->price_of.at[id] != NOTHING)
+        return false;
+    *of = *asked_at(prices, id);
+    return true;
+}
+
+/* The part that counts is improved: of two together both. */
+static bool improve_two(Prices *prices, const PriceKey *of, bool improve(Prices *, int32_t))
+{
+    if (of->machine == CHEAPER)
+        return improve(prices, prices_us(prices, of->from) <= prices_us(prices, of->to) ? of->from
+                                                                                        : of->to);
+    bool first = of->from != NOTHING && improve(prices, of->from);
+    return improve(prices, of->to) || first;
 }
 
 bool prices_tighten(Prices *prices, int32_t id)
 {
+    PriceKey of;
+    if (is_of_two(prices, id, &of))
+        return improve_two(prices, &of, prices_tighten);
     Known before = price_at(prices, id)->known;
+    if (before < SETTLED && prices_settle_soon(prices)) {
+        settle(prices, id);
+        return true;
+    }
     if (before == BOUNDED)
         find_whole_axes(prices, id);
     if (price_at(prices, id)->known == WHOLE_AXES && price_at(prices, id)->shared)
@@ -323,11 +416,13 @@ bool prices_tighten(Prices *prices, int32_t id)
 
 bool prices_settle(Prices *prices, int32_t id)
 {
+    PriceKey of;
+    if (is_of_two(prices, id, &of))
+        return improve_two(prices, &of, prices_settle);
     if (price_at(prices, id)->known == SETTLED)
         return false;
-    const PriceKey *move = asked_at(prices, id);
     if (!prices_tighten(prices, id))
-        settle_on(prices, id, path_of(prices, on_of(prices, move)->settler, move));
+        settle(prices, id);
     return true;
 }
 
@@ -338,6 +433,9 @@ const Resharder *prices_settler(const Prices *prices)
 
 static void take(Prices *prices, const PriceKey *move, const ReshardPath *path)
 {
+    if (sharding_has_halo(shardings_at(prices->shardings, move->from)) ||
+        sharding_has_halo(shardings_at(prices->shardings, move->to)))
+        return; /* its parts are settled when they are asked for */
     int32_t id = intern_find(prices->asked->moves, move, sizeof *move);
     const MovePrice *price = id < 0 ? NULL : price_at(prices, id);
     if (price && (price->known < SETTLED || path->us < price->us * (1 - SAME)))
@@ -360,13 +458,40 @@ void prices_take(Prices *prices, const Plan *plan)
     }
 }
 
+int64_t prices_changes(const Prices *prices)
+{
+    return prices->asked->n_changes;
+}
+
+bool prices_changed(const Prices *prices, int32_t id, int64_t since)
+{
+    PriceKey of;
+    if (is_of_two(prices, id, &of))
+        return prices_changed(prices, of.to, since) ||
+               (of.from != NOTHING && prices_changed(prices, of.from, since));
+    return price_at(prices, id)->changed > since;
+}
+
+static double of_two(const PriceKey *of, double a, double b)
+{
+    return of->machine == CHEAPER ? fmin(a, b) : a + b;
+}
+
 double prices_us(const Prices *prices, int32_t id)
 {
+    PriceKey of;
+    if (is_of_two(prices, id, &of))
+        return of_two(&of, of.from == NOTHING ? 0 : prices_us(prices, of.from),
+                      prices_us(prices, of.to));
     return price_at(prices, id)->us;
 }
 
 double prices_joined_us(Prices *prices, int32_t id)
 {
+    PriceKey of;
+    if (is_of_two(prices, id, &of))
+        return of_two(&of, of.from == NOTHING ? 0 : prices_joined_us(prices, of.from),
+                      prices_joined_us(prices, of.to));
     const PriceKey *move = asked_at(prices, id);
     MovePrice *price = price_at(prices, id);
     if (price->joined_us < 0)
@@ -375,8 +500,20 @@ double prices_joined_us(Prices *prices, int32_t id)
     return price->joined_us;
 }
 
+bool prices_is_free(const Prices *prices, int32_t id)
+{
+    PriceKey of;
+    if (is_of_two(prices, id, &of)) {
+        bool a = of.from == NOTHING || prices_is_free(prices, of.from);
+        bool b = prices_is_free(prices, of.to);
+        return of.machine == CHEAPER ? a || b : a && b;
+    }
+    const MovePrice *price = price_at(prices, id);
+    return price->known == SETTLED && price->us <= 0;
+}
+
 bool prices_free(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
                  double fill)
 {
-    return from == to || prices_us(prices, prices_ask(prices, machine, dtype, from, to, fill)) <= 0;
+    return from == to || prices_is_free(prices, prices_ask(prices, machine, dtype, from, to, fill));
 }

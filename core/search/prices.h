@@ -38,14 +38,25 @@ bool prices_have_bounds(const Prices *prices);
 int32_t prices_machine(Prices *prices, const Machine *machine);
 
 /* The id of a move on the machine of that number; the shardings differ. fill: the share of the
- * elements that is there (reshard_filled()). */
+ * elements that is there (reshard_filled()). One from or to halos is an exchange with the
+ * neighbours and the move before or behind it, as plans have it (core/reshard/halos.c). */
 int32_t prices_ask(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
                    double fill);
+/* The id of what costs that much and is no move. */
+int32_t prices_fixed(Prices *prices, double us);
+/* The id of the cheaper of two. */
+int32_t prices_cheaper(Prices *prices, int32_t a, int32_t b);
 /* No plan makes the move for less; of a settled move, what it costs. */
 double prices_us(const Prices *prices, int32_t id);
+/* The number of changes of all prices so far, and whether that of a move changed after so many. */
+int64_t prices_changes(const Prices *prices);
+bool prices_changed(const Prices *prices, int32_t id, int64_t since);
 /* Finds a path of whole axes and, if that does not meet the bound, a better bound, which takes a
- * fraction of the time of a search. False: it was done before, and nothing changes. */
+ * fraction of the time of a search; on a mesh of few atoms, where a search is faster, the move that
+ * a plan makes. False: it was done before, and nothing changes. */
 bool prices_tighten(Prices *prices, int32_t id);
+/* Whether that is so on this mesh: moves are settled in about as much time as bounds take. */
+bool prices_settle_soon(const Prices *prices);
 /* Finds the move that a plan makes, or first that bound. False: the move is settled, and nothing
  * changes. */
 bool prices_settle(Prices *prices, int32_t id);
@@ -56,7 +67,8 @@ const Resharder *prices_settler(const Prices *prices);
 /* The least that the move can cost as a part of larger collectives: its bytes, each at the time of
  * a byte in the collective of the size that serves it best. */
 double prices_joined_us(Prices *prices, int32_t id);
-/* It costs nothing. */
+/* It costs nothing, which is known for certain. */
+bool prices_is_free(const Prices *prices, int32_t id);
 bool prices_free(Prices *prices, int32_t machine, Dtype dtype, int32_t from, int32_t to,
                  double fill);
 

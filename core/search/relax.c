@@ -1,5 +1,7 @@
 #include "core/search/relax.h"
 
+#include "core/base/clock.h"
+
 #include <math.h>
 
 static const double *priced(Arena *scratch, const RelaxedInstance *relaxed, const double *price,
@@ -35,12 +37,18 @@ static double amount_at(const RelaxedInstance *relaxed, int point, const int32_t
 static bool solve_priced(Arena *arena, const RelaxedInstance *relaxed, const double *price,
                          SolveAnswer *answer)
 {
+    SolveOptions how = *relaxed->how;
+    double left = relaxed->deadline_s > 0 ? relaxed->deadline_s - clock_s() : INFINITY;
+    if (left <= 0)
+        return false;
+    if (left < INFINITY)
+        how.seconds = how.seconds > 0 ? fmin(how.seconds, left) : left;
     SolveProblem problem = instance_problem(arena, relaxed->instance);
     const double **cost = arena_array(arena, const double *, problem.n_nodes);
     for (int32_t i = 0; i < problem.n_nodes; i++)
         cost[i] = priced(arena, relaxed, price, i);
     problem.cost = cost;
-    return solve(arena, &problem, relaxed->how, answer, NULL) && answer->outcome == SOLVE_CHOICE;
+    return solve(arena, &problem, &how, answer, NULL) && answer->outcome == SOLVE_CHOICE;
 }
 
 const int32_t *relaxed_choice(Arena *arena, const RelaxedInstance *relaxed, const double *price)
@@ -127,6 +135,8 @@ static double raise_price(const RelaxedInstance *relaxed, double *price, int p, 
     }
     for (int i = 0; i < CUTS; i++) {
         price[p] = (high.cost - low.cost) / (low.over - high.over);
+        if (!(price[p] > 0)) /* lines of answers that were cut short */
+            break;
         Line cut = line_at(relaxed, price, p);
         double meet = low.cost + price[p] * low.over;
         at = cut.bound > best ? price[p] : at;

@@ -27,9 +27,10 @@ typedef struct {
     const Instance *instance;
     const MemoryPoint *point; /* [n] */
     int n;
-    const double *limit; /* [n]: bytes, of what choices tell */
-    const SolveOptions *how;
-    RelaxedChoice *found; /* may be NULL */
+    const double *limit;     /* [n]: bytes, of what choices tell */
+    const SolveOptions *how; /* of each problem with prices */
+    double deadline_s;       /* of all of them, of the monotonic clock; 0: none */
+    RelaxedChoice *found;    /* may be NULL */
 } RelaxedInstance;
 
 /* The bound with prices [n], in microseconds a byte; 0 if it was stopped before there was one. */

@@ -5,219 +5,32 @@
 #include "core/plan/stage.h"
 #include "core/search/choice_prices.h"
 #include "core/search/decide.h"
-#include "core/search/lift.h"
-#include "core/search/memory.h"
 #include "core/search/relax.h"
 #include "core/search/result.h"
+#include "core/search/rounds.h"
 #include "core/search/searchable.h"
 #include "core/search/settle.h"
 #include "core/search/start.h"
 #include "core/session/make.h"
 #include "core/solve/clock.h"
-#include "core/solve/solve.h"
 
 #include <math.h>
 
-enum { POINTS_MAX = 48 };
-#define GAP_UNFOLDED 1e-3 /* exactly how many of equal layers save memory is hardly ever proven */
-#define SAME 1e-9         /* costs that differ by no more are one */
-#define GAP_FIRST .05     /* of answers whose moves are to be settled, then smaller ones */
-#define GAP_LAST 1e-5
-#define GAP_LIMITED 1e-3  /* by which settled moves may raise an answer under limits of memory */
-#define GAP_RIVALS 1e-3   /* from which on what may cost less is looked at: it is not much then */
-#define SIDE 1e-3         /* of the price of memory: what is not on its other side */
-#define LEAST_GAIN 1e-4   /* for which another path is searched */
-#define PART_OF_MIXED 0.2 /* of the time left: to mix the choices of equal layers; or: */
-#define MIXED_S 5.0
-#define EASY_S 1.0 /* in which a problem under limits is solved; else it is hard, and takes: */
-#define HARD_S 2.0
-#define PART_OF_HARD 0.03 /* of the time left, if that is more */
-#define GAP_HARD 1e-4
+#define SIDE 1e-3           /* of the price of memory: what is not on its other side */
+#define LEAST_GAIN 1e-4     /* for which another path is searched */
 #define PART_OF_CHOICES 0.3 /* of the time: to lay out and price all of them; else coarse ones */
-#define PART_OF_PLANS 0.6   /* of the time left: to find a plan, before the bound is sought */
 
-typedef struct {
-    Arena *arena;
-    const SearchRequest *request;
-    Session session; /* without what is lifted */
-    SearchMemo *memo;
-    LiftedDecisions lifted;
-    Instance *instance;
-    bool unfolded;        /* every layer for itself */
-    const bool **allowed; /* [nodes]: choices that are searched; NULL: all */
-    int32_t **kept;       /* [nodes]: which these are, in the problem's numbers */
-    SearchResult *result;
-    double began_s, deadline_s;    /* deadline 0: none */
-    MemoryPoint point[POINTS_MAX]; /* at which the limit is kept */
-    double limit[POINTS_MAX];      /* for what the choices tell of it */
-    double price[POINTS_MAX];      /* of a byte there: of hard problems */
-    int n_points;
-    Plan *felt[POINTS_MAX]; /* that passed the limit at these */
-    double relaxed_us;      /* a bound of unfolded layers; 0: none */
-    double best_us;         /* of plans within the limit so far */
-    const int32_t *choice;  /* [nodes] of that plan; NULL: it is the session's */
-    bool mixes;             /* plans of both sides of a price: find_mixed() */
-    bool knows_all;         /* bounds of all moves are tight: problems under limits are hard else */
-    const int32_t *near;    /* [nodes]: an answer before its moves were settled; NULL */
-    SolveRivals rivals;     /* of it */
-    double gap;             /* to which answers are found whose moves are to be settled */
-    StageWeights *paths;    /* of the plans so far; NULL: no schedule */
-    bool cut_short; /* the solver's part of the time was over before it had proven anything */
-} Rounds;
+/* ---- plans ---- */
 
-static bool search_is_over(const Rounds *s)
-{
-    return progress_stopped(s->request->progress) ||
-           (s->deadline_s > 0 && clock_s() >= s->deadline_s);
-}
-
-static double seconds_left(const Rounds *s)
-{
-    return s->deadline_s > 0 ? fmax(s->deadline_s - clock_s(), 1e-3) : 0;
-}
-
-/* ---- solving ---- */
-
-/* rest: what choices do not tell counts too, and what they tell is about right; else it is a lower
- * bound. */
-static double **amounts_of(const Rounds *s, int point, bool rest)
-{
-    return rest ? s->point[point].amount : s->point[point].least;
-}
-
-static const MemoryPoint *points_of(const Rounds *s, bool rest)
-{
-    MemoryPoint *out = arena_array(s->arena, MemoryPoint, s->n_points);
-    for (int p = 0; p < s->n_points; p++) {
-        out[p] = s->point[p];
-        out[p].amount = amounts_of(s, p, rest);
-    }
-    return out;
-}
-
-/* Bytes of a node by choice of the problem. */
-static const double *amount_of(const Rounds *s, const double *all, int32_t node, int32_t n)
-{
-    if (!s->allowed)
-        return all;
-    double *out = arena_array(s->arena, double, n);
-    for (int32_t c = 0; c < n; c++)
-        out[c] = all[s->kept[node][c]];
-    return out;
-}
-
-/* For what the choices tell; rest: of what is left beside all else. */
-static const double *limits_of(const Rounds *s, bool rest)
-{
-    double *whole = arena_array(s->arena, double, POINTS_MAX);
-    for (int p = 0; p < POINTS_MAX; p++)
-        whole[p] = (double)s->request->max_peak_bytes;
-    return rest ? s->limit : whole;
-}
-
-/* The instance under the limits at the points so far; rest: as of amounts_of(). */
-static SolveProblem problem_of(Rounds *s, bool rest)
-{
-    SolveProblem problem = s->allowed
-                               ? instance_restricted(s->arena, s->instance, s->allowed, &s->kept)
-                               : instance_problem(s->arena, s->instance);
-    int n = 0;
-    SolveUse *use = arena_array(s->arena, SolveUse, s->n_points * problem.n_nodes);
-    SolveLimit *limit = arena_array(s->arena, SolveLimit, s->n_points);
-    const double *most = limits_of(s, rest);
-    for (int p = 0; p < s->n_points; p++) {
-        limit[p] = (SolveLimit){p, p + 1, most[p]};
-        double **amount = amounts_of(s, p, rest);
-        for (int32_t i = 0; i < problem.n_nodes; i++)
-            if (amount[i])
-                use[n++] =
-                    (SolveUse){i, p, p + 1, amount_of(s, amount[i], i, problem.n_choices[i])};
-    }
-    problem.use = use;
-    problem.n_uses = n;
-    problem.limit = limit;
-    problem.n_limits = s->n_points;
-    return problem;
-}
-
-/* A choice of the problem in numbers of the instance. */
-static const int32_t *choice_of(const Rounds *s, const int32_t *choice)
-{
-    if (!s->allowed || !choice)
-        return choice;
-    int32_t *out = arena_array(s->arena, int32_t, s->instance->nodes.n);
-    for (int32_t i = 0; i < s->instance->nodes.n; i++)
-        out[i] = s->kept[i][choice[i]];
-    return out;
-}
-
-/* Under a schedule the objective has weights of some paths, and is no step's time: tell_plan(). */
-static void report(void *context, double objective, double bound)
-{
-    Rounds *s = context;
-    if (s->request->report && !s->paths)
-        s->request->report(s->request->context, objective, bound);
-}
-
-static void tell_plan(const Rounds *s)
+static void tell_plan(const SearchRounds *s)
 {
     if (s->request->report && s->paths && s->best_us < INFINITY)
         s->request->report(s->request->context, s->best_us, s->result->bound_us);
 }
 
-/* A hard problem begins with a bound and a choice by prices of memory, and ends near its bound. */
-static void relax(Rounds *s, bool rest, SolveOptions *how)
-{
-    SolveOptions priced = {.progress = how->progress, .seconds = how->seconds / 8, .gap = GAP_LAST};
-    RelaxedChoice found = {.arena = s->arena};
-    RelaxedInstance relaxed = {
-        s->instance, points_of(s, rest), s->n_points, limits_of(s, rest), &priced, &found};
-    how->bound = fmax(how->bound, relaxed_prices(&relaxed, s->price));
-    if (!found.choice)
-        return; /* perhaps there is none */
-    how->start = found.choice;
-    how->gap = fmax(how->gap, GAP_HARD);
-    how->seconds = fmin(how->seconds > 0 ? seconds_left(s) : INFINITY,
-                        fmax(HARD_S, PART_OF_HARD * seconds_left(s)));
-}
-
-static bool solve_now(Rounds *s, bool rest, SolveAnswer *answer, Error *err)
-{
-    SolveProblem problem = problem_of(s, rest);
-    SolveOptions how = {.progress = s->request->progress,
-                        .gap = fmax(fmax(s->request->gap, s->gap),
-                                    s->unfolded && s->n_points > 0 ? GAP_UNFOLDED : 0),
-                        .start = s->allowed ? NULL
-                                 : s->near  ? s->near
-                                            : start_of(s->arena, s->instance),
-                        .rivals = s->allowed ? NULL : &s->rivals,
-                        .bound = s->relaxed_us,
-                        .report = report,
-                        .context = s};
-    double before = clock_s();
-    s->rivals = (SolveRivals){0};
-    if (s->deadline_s > 0) /* what proves the answer wants its part */
-        how.seconds = seconds_left(s) * (s->mixes ? PART_OF_MIXED : rest ? PART_OF_PLANS : 1);
-    else if (s->mixes)
-        how.seconds = MIXED_S;
-    if (s->n_points > 0 && !s->knows_all && !s->mixes)
-        how.seconds = how.seconds > 0 ? fmin(how.seconds, EASY_S) : EASY_S;
-    progress_stage(s->request->progress, "searching", 0);
-    if (s->n_points > 0 && s->knows_all && !s->mixes && !s->unfolded && !s->allowed)
-        relax(s, rest, &how);
-    bool ok = solve(s->arena, &problem, &how, answer, err);
-    s->result->solve_seconds += clock_s() - before;
-    s->cut_short |= ok && answer->outcome == SOLVE_UNKNOWN;
-    if (ok && answer->outcome == SOLVE_CHOICE)
-        answer->choice = choice_of(s, answer->choice);
-    return ok;
-}
-
-/* ---- plans ---- */
-
 /* Takes the plan of these decisions if it is the best so far that keeps the limit. */
-static void offer(Rounds *s, const Plan *plan, const Decision *decisions, int n, double model_us,
-                  const int32_t *choice)
+static void offer(SearchRounds *s, const Plan *plan, const Decision *decisions, int n,
+                  double model_us, const int32_t *choice)
 {
     SearchResult *result = s->result;
     int64_t most = s->request->max_peak_bytes, peak = plan->priced->totals.peak_bytes;
@@ -240,7 +53,7 @@ static void offer(Rounds *s, const Plan *plan, const Decision *decisions, int n,
     tell_plan(s);
 }
 
-static void offer_own_plan(Rounds *s)
+static void offer_own_plan(SearchRounds *s)
 {
     const Plan *own = s->session.plan;
     if (plan_is_legal(own))
@@ -248,7 +61,7 @@ static void offer_own_plan(Rounds *s)
 }
 
 /* The moment at which a plan passes the limit becomes a point; takes the plan. */
-static void feel(Rounds *s, Plan *plan)
+static void feel(SearchRounds *s, Plan *plan)
 {
     MemoryPoint point = memory_point(s->arena, s->instance, plan);
     double most = (double)s->request->max_peak_bytes;
@@ -257,14 +70,14 @@ static void feel(Rounds *s, Plan *plan)
     s->limit[s->n_points++] = most - (point.total - point.modelled);
 }
 
-static void forget_points(Rounds *s)
+static void forget_points(SearchRounds *s)
 {
     while (s->n_points > 0)
         plan_free(s->felt[--s->n_points]);
 }
 
 /* The plan of an answer; its peak becomes a point if it passes the limit. *fits: it does not. */
-static bool try_answer(Rounds *s, const SolveAnswer *answer, bool *fits, Error *err)
+static bool try_answer(SearchRounds *s, const SolveAnswer *answer, bool *fits, Error *err)
 {
     Decisions decisions = {0};
     Journal all = {0};
@@ -294,84 +107,13 @@ static bool try_answer(Rounds *s, const SolveAnswer *answer, bool *fits, Error *
 
 /* ---- all of it ---- */
 
-/* What the problem's bounds hold for is what is asked for: not equal layers in place of others, nor
- * some choices in place of all. */
-static bool bounds_hold(const Rounds *s, bool rest, InstanceCost kind)
-{
-    bool all = !s->mixes && !s->result->coarse && prices_have_bounds(s->memo->prices) &&
-               (s->unfolded || !s->request->unfold || !s->instance->folded);
-    return all && (!rest || s->n_points == 0) && (!s->paths || kind == COST_ON_PATHS);
-}
-
-static bool is_proven(const Rounds *s)
-{
-    return s->result->bound_us >= s->best_us * (1 - fmax(SAME, s->request->gap));
-}
-
-/* Learns more of the moves of an answer, and of what may cost less; returns of how many. */
-static int learn_moves(Rounds *s, InstanceCost kind, const SolveAnswer *answer)
-{
-    int n = instance_tighten_near(s->instance, kind, answer->choice, s->allowed);
-    n = n > 0 ? n : instance_settle(s->instance, answer->choice);
-    return n + (s->rivals.value && s->gap <= GAP_RIVALS
-                    ? instance_tighten_rivals(s->instance, &s->rivals)
-                    : 0);
-}
-
-/* An answer under limits of memory, which takes long to solve: with its moves settled it costs
- * hardly more than it was solved for. */
-static bool is_settled_enough(Rounds *s, InstanceCost kind, const SolveAnswer *answer)
-{
-    instance_settle(s->instance, answer->choice);
-    instance_weigh(s->instance, kind);
-    return instance_cost_us(s->instance, answer->choice) <= answer->objective * (1 + GAP_LIMITED);
-}
-
-/* Solves with moves that cost no more than those of any plan, and settles those of each answer and
- * of cheaper ones near it, until it costs no less than the best plan or all of them are settled. */
-static bool solve_settled(Rounds *s, bool rest, InstanceCost kind, SolveAnswer *answer, Error *err)
-{
-    bool holds = bounds_hold(s, rest, kind);
-    bool limited = s->n_points > 0;
-    double sends_us = s->paths ? stage_weights_sends_us(s->paths) : 0;
-    s->gap = s->unfolded || limited ? 0 : GAP_FIRST; /* what most answers need is settled before */
-    for (bool ends = false; !ends; ends |= search_is_over(s)) {
-        instance_weigh(s->instance, kind);
-        if (!solve_now(s, rest, answer, err))
-            return false;
-        bool hard = limited && !s->knows_all && answer->outcome != SOLVE_INFEASIBLE;
-        if (answer->outcome != SOLVE_CHOICE && !hard)
-            break;
-        s->result->bound_us = fmax(s->result->bound_us, holds ? answer->bound + sends_us : 0);
-        ends = is_proven(s);
-        s->gap = fmin(s->gap, fmax(GAP_LAST, (1 - answer->bound / answer->objective) / 2));
-        s->near = answer->outcome == SOLVE_CHOICE ? answer->choice : NULL;
-        if (ends)
-            break;
-        if (hard && !answer->proven) {
-            s->knows_all = true;
-            instance_tighten_rivals(s->instance, NULL);
-            continue;
-        }
-        if (learn_moves(s, kind, answer) > 0) {
-            ends = rest && s->knows_all && is_settled_enough(s, kind, answer);
-            continue;
-        }
-        ends = s->gap <= 0 || answer->proven;
-        s->gap = s->gap > GAP_LAST ? s->gap / 10 : 0;
-    }
-    s->gap = 0;
-    s->near = NULL;
-    return true;
-}
-
 /* Solves, makes the plan unless one is known that takes no more, and again with the moment at which
  * it needs too much. */
-static bool find_plan(Rounds *s, SolveAnswer *answer, Error *err)
+static bool find_plan(SearchRounds *s, SolveAnswer *answer, Error *err)
 {
-    for (bool fits = false; !fits && !search_is_over(s);) {
+    for (bool fits = false; !fits && !rounds_are_over(s);) {
         int n = s->n_points;
-        if (!solve_settled(s, true, COST_OF_PLAN, answer, err))
+        if (!rounds_solve(s, true, COST_OF_PLAN, answer, err))
             return false;
         if (answer->outcome != SOLVE_CHOICE ||
             (!s->paths && !s->result->coarse && answer->objective >= s->best_us * (1 - SAME)))
@@ -385,7 +127,7 @@ static bool find_plan(Rounds *s, SolveAnswer *answer, Error *err)
 }
 
 /* Settles the moves of the best plan so far: what they add up to is what the plan costs. */
-static void add_up_plan(Rounds *s)
+static void add_up_plan(SearchRounds *s)
 {
     if (s->choice)
         instance_settle(s->instance, s->choice);
@@ -396,12 +138,12 @@ static void add_up_plan(Rounds *s)
 
 /* What no plan within the limit is below: the limit counts only what every plan holds, under a
  * schedule the cost too. */
-static bool find_bound(Rounds *s, SolveAnswer *answer, Error *err)
+static bool find_bound(SearchRounds *s, SolveAnswer *answer, Error *err)
 {
-    if (is_proven(s) || s->result->coarse || progress_stopped(s->request->progress))
+    if (rounds_are_proven(s) || s->result->coarse || progress_stopped(s->request->progress))
         return true;
     add_up_plan(s);
-    if (!solve_settled(s, false, s->paths ? COST_ON_PATHS : COST_OF_PLAN, answer, err))
+    if (!rounds_solve(s, false, s->paths ? COST_ON_PATHS : COST_OF_PLAN, answer, err))
         return false;
     if (answer->outcome != SOLVE_INFEASIBLE)
         tell_plan(s);
@@ -412,7 +154,7 @@ static bool find_bound(Rounds *s, SolveAnswer *answer, Error *err)
 }
 
 /* False if that takes too long, or with *err. */
-static bool lay_within(Rounds *s, bool unfold, double deadline_s, Error *err)
+static bool lay_within(SearchRounds *s, bool unfold, double deadline_s, Error *err)
 {
     const SearchRequest *request = s->request;
     const Plan *plans[2] = {s->session.plan, request->session->plan};
@@ -433,14 +175,14 @@ static bool lay_within(Rounds *s, bool unfold, double deadline_s, Error *err)
 
 /* The choices of all nodes, and what they cost; coarse ones if all take too long. *over: its time
  * was over before. */
-static bool lay_choices(Rounds *s, bool unfold, bool *over, Error *err)
+static bool lay_choices(SearchRounds *s, bool unfold, bool *over, Error *err)
 {
     const SearchRequest *request = s->request;
     bool first = !s->instance;
     double rest_s = first ? (1 - PART_OF_CHOICES) * request->seconds : 0;
     Error why = {0};
     if (!lay_within(s, unfold, s->deadline_s - rest_s, &why) && first &&
-        why.kind == ERROR_CANCELLED && !search_is_over(s)) {
+        why.kind == ERROR_CANCELLED && !rounds_are_over(s)) {
         s->result->coarse = true;
         if (s->memo != request->memo)
             search_memo_free(s->memo);
@@ -451,6 +193,7 @@ static bool lay_choices(Rounds *s, bool unfold, bool *over, Error *err)
     forget_points(s);
     s->choice = s->near = NULL;
     s->knows_all = false;
+    s->tightened = 0;
     s->unfolded = unfold;
     s->relaxed_us = 0;
     *over = !s->instance && why.kind == ERROR_CANCELLED;
@@ -468,9 +211,20 @@ static bool lay_choices(Rounds *s, bool unfold, bool *over, Error *err)
 }
 
 /* The best plan is near enough to the bound of unfolded layers. */
-static bool is_near(const Rounds *s)
+static bool is_near(const SearchRounds *s)
 {
     return s->relaxed_us > 0 && s->best_us - s->relaxed_us <= s->request->gap * s->best_us;
+}
+
+/* The choices with prices in place of limits, until the search is over. */
+static RelaxedInstance priced_instance(SearchRounds *s, bool rest, const SolveOptions *how)
+{
+    return (RelaxedInstance){.instance = s->instance,
+                             .point = rounds_points(s, rest),
+                             .n = s->n_points,
+                             .limit = rounds_limits(s, rest),
+                             .how = how,
+                             .deadline_s = s->deadline_s};
 }
 
 /* Folded choices on both sides of the prices of memory: a few layers take one, the others the
@@ -480,7 +234,7 @@ typedef struct {
     const int32_t *choice[3]; /* at less, at more, of the best plan; NULL: none */
 } Sides;
 
-static Sides sides_of(Rounds *s, const RelaxedInstance *relaxed, const double *price)
+static Sides sides_of(SearchRounds *s, const RelaxedInstance *relaxed, const double *price)
 {
     Sides sides = {s->instance, {NULL, NULL, s->choice}};
     double near[POINTS_MAX];
@@ -493,7 +247,7 @@ static Sides sides_of(Rounds *s, const RelaxedInstance *relaxed, const double *p
 }
 
 /* Searches plans in which every layer takes a choice of one of the sides. */
-static bool find_mixed(Rounds *s, const Sides *sides, SolveAnswer *answer, Error *err)
+static bool find_mixed(SearchRounds *s, const Sides *sides, SolveAnswer *answer, Error *err)
 {
     int32_t n_nodes = s->instance->nodes.n;
     bool **may = arena_array(s->arena, bool *, n_nodes);
@@ -520,15 +274,14 @@ static bool find_mixed(Rounds *s, const Sides *sides, SolveAnswer *answer, Error
 
 /* Lays out unfolded choices behind folded ones. Where those felt the limit, their plans tell where
  * these do, and the prices of memory under which they are bounded. */
-static bool unfold_choices(Rounds *s, SolveAnswer *answer, bool *over, Error *err)
+static bool unfold_choices(SearchRounds *s, SolveAnswer *answer, bool *over, Error *err)
 {
     Plan *felt[POINTS_MAX];
     Sides sides = {0};
     double price[POINTS_MAX] = {0};
     int n = s->n_points;
-    SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
-    RelaxedInstance relaxed = {s->instance, points_of(s, false), n, limits_of(s, false), &how,
-                               NULL};
+    SolveOptions how = {.progress = s->request->progress};
+    RelaxedInstance relaxed = priced_instance(s, false, &how);
     bool relax = n > 0 && !s->paths && !s->allowed;
     if (relax) {
         relaxed_prices(&relaxed, price);
@@ -544,20 +297,17 @@ static bool unfold_choices(Rounds *s, SolveAnswer *answer, bool *over, Error *er
             plan_free(felt[i]);
     if (!relax || !ok || *over)
         return ok;
-    how.seconds = seconds_left(s);
-    relaxed.instance = s->instance;
-    relaxed.point = points_of(s, false);
+    relaxed = priced_instance(s, false, &how);
     s->relaxed_us = relaxed_bound(&relaxed, price);
     return is_near(s) || find_mixed(s, &sides, answer, err);
 }
 
 /* Tries the plan to which one price of memory at all points leads. */
-static bool try_price(Rounds *s, double price_us, bool *fits, Error *err)
+static bool try_price(SearchRounds *s, double price_us, bool *fits, Error *err)
 {
     double price[POINTS_MAX];
-    SolveOptions how = {.progress = s->request->progress, .seconds = seconds_left(s)};
-    RelaxedInstance relaxed = {
-        s->instance, points_of(s, true), s->n_points, limits_of(s, true), &how, NULL};
+    SolveOptions how = {.progress = s->request->progress};
+    RelaxedInstance relaxed = priced_instance(s, true, &how);
     for (int p = 0; p < s->n_points; p++)
         price[p] = price_us;
     SolveAnswer answer = {.outcome = SOLVE_CHOICE, .objective = INFINITY};
@@ -568,13 +318,13 @@ static bool try_price(Rounds *s, double price_us, bool *fits, Error *err)
 
 /* No plan within the limit was found in the time for that. Greater and greater prices of memory
  * lead to plans that need less and less, whatever they cost; then to cheaper ones that fit. */
-static bool find_small(Rounds *s, Error *err)
+static bool find_small(SearchRounds *s, Error *err)
 {
     enum { TIMES = 4, TRIES = 12, NARROWER = 6 };
     double low = 0, price = s->result->before_us / (double)s->request->max_peak_bytes / TIMES;
     instance_weigh(s->instance, COST_OF_PLAN);
     bool fits = false, less = true;
-    for (int i = 0; i < TRIES && !fits && less && !search_is_over(s); i++) {
+    for (int i = 0; i < TRIES && !fits && less && !rounds_are_over(s); i++) {
         int64_t before = s->result->smallest_bytes;
         low = i > 0 ? price : 0;
         price *= i > 0 ? TIMES : 1;
@@ -582,7 +332,7 @@ static bool find_small(Rounds *s, Error *err)
             return false;
         less = i < TRIES / 2 || s->result->smallest_bytes < before;
     }
-    for (int i = 0; i < NARROWER && s->result->outcome == SEARCH_PLAN && !search_is_over(s); i++) {
+    for (int i = 0; i < NARROWER && s->result->outcome == SEARCH_PLAN && !rounds_are_over(s); i++) {
         double between = low > 0 ? sqrt(low * price) : price / TIMES;
         if (!try_price(s, between, &fits, err))
             return false;
@@ -593,7 +343,7 @@ static bool find_small(Rounds *s, Error *err)
 
 /* Where layers are searched each by itself, the plan of equal ones comes first: it is a start from
  * which little is to be gained, and costs a fraction of the time. */
-static bool find_all(Rounds *s, Error *err)
+static bool find_all(SearchRounds *s, Error *err)
 {
     SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
     bool over;
@@ -626,13 +376,13 @@ static bool find_all(Rounds *s, Error *err)
 /* Under a schedule the weights of the stages are those of the longest paths of the plans so far: a
  * plan is made for them, its path is one more, and every such problem has a bound. Ends when a path
  * adds nothing. */
-static bool find_on_paths(Rounds *s, Error *err)
+static bool find_on_paths(SearchRounds *s, Error *err)
 {
     enum { ROUNDS = 8 };
     s->paths = stage_weights_new(s->arena, s->session.plan);
     if (s->paths)
         stage_weights_add(s->paths, s->session.plan);
-    for (int round = 0; round < (s->paths ? ROUNDS : 1) && !search_is_over(s); round++) {
+    for (int round = 0; round < (s->paths ? ROUNDS : 1) && !rounds_are_over(s); round++) {
         double best = s->best_us, bound = s->result->bound_us;
         if (!find_all(s, err))
             return false;
@@ -644,7 +394,7 @@ static bool find_on_paths(Rounds *s, Error *err)
     return true;
 }
 
-static bool search_all(Rounds *s, Error *err)
+static bool search_all(SearchRounds *s, Error *err)
 {
     const SearchRequest *request = s->request;
     SearchResult *result = s->result;
@@ -656,7 +406,7 @@ static bool search_all(Rounds *s, Error *err)
     if (!find_on_paths(s, err))
         return false;
     result->n_lifted = s->lifted.n;
-    result->time_over = search_is_over(s) || (request->seconds > 0 && s->cut_short);
+    result->time_over = rounds_are_over(s) || (request->seconds > 0 && s->cut_short);
     result->proven = result->outcome == SEARCH_PLAN &&
                      fabs(result->cost_us - result->bound_us) <= 1e-6 * result->cost_us;
     if (result->proven && s->choice && s->n_points == 0 && !s->allowed && !s->paths) {
@@ -673,7 +423,7 @@ static bool search_all(Rounds *s, Error *err)
 bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err)
 {
     Arena *own = request->price_later ? arena : arena_new();
-    Rounds s = {.arena = own, .request = request, .result = result, .best_us = INFINITY};
+    SearchRounds s = {.arena = own, .request = request, .result = result, .best_us = INFINITY};
     *result = (SearchResult){.outcome = SEARCH_UNKNOWN};
     s.began_s = clock_s();
     s.deadline_s = request->seconds > 0 ? s.began_s + request->seconds : 0;

@@ -120,19 +120,17 @@ static bool descend(Descent *d, int32_t node)
     return d->choice[node] != had;
 }
 
-int instance_tighten_near(Instance *instance, InstanceCost kind, const int32_t *choice,
+int instance_tighten_near(Instance *instance, InstanceCost kind, int32_t *choice,
                           const bool *const *allowed)
 {
     Arena *scratch = arena_new();
-    Descent d = {.instance = instance, .kind = kind, .allowed = allowed};
+    Descent d = {.instance = instance, .kind = kind, .allowed = allowed, .choice = choice};
     int32_t most = 1;
     int n, all = 0;
     for (int32_t i = 0; i < instance->nodes.n; i++)
         most = instance->nodes.at[i].n > most ? instance->nodes.at[i].n : most;
     d.cost = arena_array(scratch, double, most);
     d.by_class = arena_array(scratch, double, most);
-    d.choice = arena_array(scratch, int32_t, instance->nodes.n);
-    memcpy(d.choice, choice, sizeof *choice * (size_t)instance->nodes.n);
     count_tables(&d, scratch);
     for (bool any = true; any;) {
         n = improve_moves(instance, d.choice, prices_tighten);
@@ -145,49 +143,40 @@ int instance_tighten_near(Instance *instance, InstanceCost kind, const int32_t *
     return all;
 }
 
-/* ---- rivals of a choice ---- */
+/* ---- all of them ---- */
 
-/* Marks the entries of a table that rivals may take. */
-static void mark_entries(const Instance *instance, const PlacedTable *placed,
-                         const SolveRivals *rivals, bool *mark)
+/* Which classes of n of a node have a choice that is allowed. */
+static bool *allowed_classes(Arena *scratch, const Instance *instance, int32_t node,
+                             const int32_t *class, int32_t n, const bool *const *allowed)
 {
-    const MoveTable *table = placed->table;
-    int32_t n_a = instance->nodes.at[placed->a].n;
-    if (placed->edge < 0) {
-        for (int32_t c = 0; c < n_a; c++)
-            mark[(int64_t)table->class_a[c] * table->n_b +
-                 (table->class_b ? table->class_b[c] : 0)] |= rivals->value[placed->a][c];
-        return;
-    }
-    int32_t n_b = instance->nodes.at[placed->b].n;
-    const bool *pair = rivals->pair[placed->edge];
-    bool turned = placed->a > placed->b;
-    for (int32_t i = 0; i < n_a; i++)
-        for (int32_t j = 0; j < n_b && rivals->value[placed->a][i]; j++)
-            mark[(int64_t)table->class_a[i] * table->n_b + table->class_b[j]] |=
-                pair ? pair[turned ? (int64_t)j * n_a + i : (int64_t)i * n_b + j]
-                     : rivals->value[placed->b][j];
+    bool *out = arena_array(scratch, bool, n);
+    for (int32_t c = 0; class && c < instance->nodes.at[node].n; c++)
+        out[class[c]] |= !allowed || !allowed[node] || allowed[node][c];
+    out[0] |= !class;
+    return out;
 }
 
-int instance_tighten_rivals(Instance *instance, const SolveRivals *rivals)
+void instance_tighten_all(Instance *instance, const bool *const *allowed, SolveClock *clock,
+                          int *table)
 {
-    int n = 0;
-    for (int i = 0; i < instance->tables.n; i++) {
-        const PlacedTable *placed = &instance->tables.at[i];
-        const MoveTable *table = placed->table;
-        int64_t n_entries = (int64_t)table->n_a * table->n_b;
+    for (; *table < instance->tables.n; ++*table) {
+        const PlacedTable *placed = &instance->tables.at[*table];
+        const MoveTable *at = placed->table;
+        if (at->joined)
+            continue;
         Arena *scratch = arena_new();
-        bool *mark = arena_array(scratch, bool, n_entries);
-        if (!rivals)
-            memset(mark, !table->joined, (size_t)n_entries);
-        else if (!table->joined)
-            mark_entries(instance, placed, rivals, mark);
+        const bool *a =
+            allowed_classes(scratch, instance, placed->a, at->class_a, at->n_a, allowed);
+        const bool *b =
+            allowed_classes(scratch, instance, placed->b, at->class_b, at->n_b, allowed);
         int32_t m = 0;
-        for (int64_t e = 0; e < n_entries; e++)
-            for (; m < table->end[e]; m++)
-                n += mark[e] && table->move[m] != FORBIDDEN &&
-                     prices_tighten(instance->memo->prices, table->move[m]);
+        for (int64_t e = 0; e < (int64_t)at->n_a * at->n_b; e++)
+            for (; m < at->end[e]; m++)
+                if (a[e / at->n_b] && b[e % at->n_b] && at->move[m] != FORBIDDEN &&
+                    !solve_stopped(clock))
+                    prices_tighten(instance->memo->prices, at->move[m]);
         arena_free(scratch);
+        if (solve_stopped(clock))
+            return;
     }
-    return n;
 }

@@ -156,39 +156,6 @@ static double entries_of(const Network *net)
     return n;
 }
 
-/* The problem's edge that the network's is, if no reduction made others of them. */
-static void fill_pairs(SolveSearch *search, const Network *net, int32_t e)
-{
-    const SolveEdge *edge = &search->problem->edge[e];
-    const NetEdge *left = e < net->edges.n ? &net->edges.at[e] : NULL;
-    if (!left || left->gone || left->a != edge->a || left->b != edge->b)
-        return;
-    const NetNode *a = &net->node[edge->a], *b = &net->node[edge->b];
-    int64_t n_b = search->problem->n_choices[edge->b];
-    bool *pair = search->rivals->pair[e] =
-        arena_array(search->rivals_arena, bool, search->problem->n_choices[edge->a] * n_b);
-    for (int32_t x = 0; x < a->n_values; x++)
-        for (int32_t y = 0; y < b->n_values; y++)
-            pair[a->id[x] * n_b + b->id[y]] = left->cost[(int64_t)x * b->n_values + y] < INFINITY;
-}
-
-static void fill_rivals(SolveSearch *search, const Network *net)
-{
-    SolveRivals *rivals = search->rivals;
-    const SolveProblem *problem = search->problem;
-    if (!rivals)
-        return;
-    rivals->value = arena_array(search->rivals_arena, bool *, problem->n_nodes);
-    rivals->pair = arena_array(search->rivals_arena, bool *, problem->n_edges);
-    for (int32_t n = 0; n < problem->n_nodes; n++) {
-        rivals->value[n] = arena_array(search->rivals_arena, bool, problem->n_choices[n]);
-        for (int32_t x = 0; x < net->node[n].n_values; x++)
-            rivals->value[n][net->node[n].id[x]] = true;
-    }
-    for (int32_t e = 0; e < problem->n_edges; e++)
-        fill_pairs(search, net, e);
-}
-
 /* Reductions compare values, which takes far longer than a few passes of messages: where a good
  * choice is known, most values go by the bound alone, or the choice is proven at once. Returns
  * false if nothing better is left. */
@@ -211,8 +178,6 @@ static bool probe(SolveSearch *search, Network *net, Bounded *out)
     bool left = out->bound < solve_worth(search) && !solve_stopped(search->clock);
     if (left)
         bound_apply(&bound, solve_worth(search), &ok);
-    if (left && ok)
-        fill_rivals(search, net);
     if (!ok)
         out->bound = fmax(out->bound, solve_worth(search));
     arena_free(arena);

@@ -13,14 +13,6 @@
 
 typedef struct SolveSearch SolveSearch;
 
-/* What a first bound leaves of a problem beside a choice that is known: no choice with any other
- * value or pair costs less. Filled where there is such a choice and the problem is not large. */
-typedef struct {
-    bool **value; /* [n_nodes][choices]; NULL: not filled */
-    bool **pair;  /* [n_edges][choices of a * choices of b], edges of the problem between two nodes;
-                     NULL: as the values say */
-} SolveRivals;
-
 /* Called with a choice that costs less than the best one. */
 typedef void SolveFound(void *context, const SolveSearch *search);
 
@@ -44,8 +36,6 @@ struct SolveSearch {
     SolveFound *found;                 /* may be NULL */
     SolvePolish *polish;               /* may be NULL */
     void *context;
-    Arena *rivals_arena;
-    SolveRivals *rivals; /* may be NULL */
 };
 
 /* Searches the network for choices better than search->best, and keeps the best one there. Returns

@@ -219,8 +219,6 @@ bool solve(Arena *arena, const SolveProblem *problem, const SolveOptions *option
                              .found = found,
                              .polish = polish,
                              .context = &s,
-                             .rivals_arena = arena,
-                             .rivals = options->rivals,
                              .conflict = {.node = -1}};
     bool whole = run(&s, arena);
     bool has_choice = s.search.best < INFINITY;

@@ -26,7 +26,6 @@ typedef struct {
     const Progress *progress; /* its stop flag ends the search; may be NULL */
     SolveReport *report;      /* may be NULL */
     void *context;
-    SolveRivals *rivals; /* of `start`, in the arena; may be NULL */
 } SolveOptions;
 
 typedef enum {

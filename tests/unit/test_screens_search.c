@@ -24,13 +24,13 @@ static ScreenRow rows[] = {
     {"a frontier, and its chart",
      80,
      24,
-     ":search frontier<Enter>",
+     ":search frontier seconds=600<Enter>",
      -1,
      {"peak  ", "┴448.0 MiB", "+18.5 us", "*", "b", "far above: 17.5 ms, 1.1 GiB"}},
     {"the plan under the cursor against the others, and what it does unlike the fastest",
      120,
      40,
-     ":search frontier<Enter>jj",
+     ":search frontier seconds=600<Enter>jj",
      -1,
      {"PLAN b AGAINST", "the plan before, Y   −4.76 ms", "the fastest, d ", "the smallest, a",
       " ms for a GiB", "+ is not in the fastest plan", "         +  graph:"}},
@@ -43,7 +43,7 @@ static ScreenRow rows[] = {
     {"devices of which there are none", 80, 24, ":search devices=0<Enter>", -1, {"from 1 to"}},
     {"a step of how many samples", 80, 24, ":search devices=8<Enter>", -1, {"how many samples"}},
     {"a limit that is none", 80, 24, ":search max-peak=much<Enter>", -1, {"max-peak=75GiB"}},
-    {"in ASCII", 80, 24, "~:search frontier<Enter>", -1, {"+448.0 MiB", "PROVEN"}},
+    {"in ASCII", 80, 24, "~:search frontier seconds=600<Enter>", -1, {"+448.0 MiB", "PROVEN"}},
 };
 
 static App *app_of(Session *session)
@@ -107,7 +107,7 @@ static void points_can_be_taken(void **state)
     (void)state;
     Session *session = open_gpt2();
     App *app = app_of(session);
-    app_type(app, STR(":search frontier<Enter>j<Enter>"));
+    app_type(app, STR(":search frontier seconds=600<Enter>j<Enter>"));
     const PlanSearch *search = app->ui.plan_search;
     assert_true(search->n > 1);
     const Plan *plan = app->ui.session->plan;

@@ -2,6 +2,7 @@
  * schedule_parts.h names, its bound is never more than a step of any plan takes, whichever plan's
  * longest path weighs the stages, and what it finds is within its own bound. */
 #include "tests/unit/hooked.h"
+#include "tests/unit/looks.h"
 
 #include "core/cost/gradient_reduces.h"
 #include "core/cost/pipeline.h"
@@ -231,6 +232,36 @@ static void says_what_separates_them(void **state)
     }
 }
 
+/* Whatever look at the clock ends a search under a limit of memory: few looks are taken after it,
+ * and its bound holds for the plan that a whole search finds. */
+static void ends_in_time_with_a_bound_that_holds(void **state)
+{
+    (void)state;
+    static const size_t limited[] = {1, 3};
+    enum { FEW = 30 };
+    for (size_t i = 0; i < COUNT_OF(limited); i++) {
+        Hooked f = hooked_new();
+        Session *session = open_staged(&f, limited[i]);
+        SearchRequest request = {.session = session};
+        SearchResult whole, found;
+        assert_true(search_plan(f.arena, &request, &whole, NULL));
+        request.max_peak_bytes = whole.peak_bytes * 9 / 10;
+        assert_true(search_plan(f.arena, &request, &whole, NULL));
+        assert_int_equal(whole.outcome, SEARCH_PLAN);
+        found.time_over = true;
+        for (int64_t looks = 1; found.time_over; looks += 1 + looks / 4) {
+            looks_from_now(true);
+            request.seconds = (double)looks * LOOK_S;
+            assert_true(search_plan(f.arena, &request, &found, NULL));
+            assert_true(n_looks < looks + FEW);
+            assert_true(found.bound_us <= whole.cost_us * (1 + 1e-9));
+        }
+        looks_from_now(false);
+        session_close(session);
+        hooked_free(&f);
+    }
+}
+
 /* Gradients that are stored sharded are reduced for each micro-batch, which takes longer than to
  * reduce them once: without a limit of memory no parameter that is searched stores them so. */
 static void reduces_gradients_once(void **state)
@@ -300,6 +331,7 @@ int main(void)
     static const struct CMUnitTest parts[] = {
         cmocka_unit_test(agrees_with_the_plan),
         cmocka_unit_test(says_what_separates_them),
+        cmocka_unit_test(ends_in_time_with_a_bound_that_holds),
         cmocka_unit_test(reduces_gradients_once),
     };
     return cmocka_run_group_tests_name("stages", tests, NULL, NULL) +

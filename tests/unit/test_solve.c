@@ -1,7 +1,9 @@
 /* The solver against all choices of small random problems, and what it says of bad ones. */
+#include "tests/unit/looks.h"
 #include "tests/unit/unit.h"
 
 #include "core/solve/classes.h"
+#include "core/solve/left.h"
 #include "core/solve/read.h"
 #include "core/solve/solve.h"
 
@@ -106,6 +108,48 @@ static double least_of_all(const SolveProblem *problem)
     return best;
 }
 
+/* Whether every choice within the limits that costs less than `below` is marked; counts them. */
+static bool marks_all_below(const SolveProblem *problem, double below, bool **left, int *n_below)
+{
+    int32_t choice[NODES_MOST] = {0};
+    for (int n = 0; n < problem->n_nodes;) {
+        bool less = solve_cost(problem, choice) < below && keeps_limits(problem, choice);
+        *n_below += less;
+        for (n = 0; n < problem->n_nodes && less; n++)
+            if (!left[n][choice[n]])
+                return false;
+        for (n = 0; n < problem->n_nodes && ++choice[n] == problem->n_choices[n]; n++)
+            choice[n] = 0;
+    }
+    return true;
+}
+
+static void leaves_what_may_cost_less(void **state)
+{
+    const Kind *kind = *state;
+    Random random = {(uint64_t)kind->uses_most * 1000 + 13};
+    int n_out = 0, n_below = 0, n_none = 0;
+    for (int i = 0; i < 1000; i++) {
+        Arena *arena = arena_new();
+        SolveProblem problem = random_problem(&random, arena, kind);
+        SolveClock clock = {.stopped = false};
+        bool **left;
+        double best = least_of_all(&problem);
+        double below = isinf(best) ? 50 : best * (1 + between(&random, -1, 6) / 10.0);
+        if (!solve_left(arena, &problem, below, &clock, &left)) {
+            assert_true(below <= best);
+            n_none++;
+        }
+        if (!marks_all_below(&problem, below, left, &n_below))
+            fail_msg("problem %d: a choice below %.15g is not left", i, below);
+        for (int n = 0; n < problem.n_nodes; n++)
+            for (int c = 0; c < problem.n_choices[n]; c++)
+                n_out += !left[n][c];
+        arena_free(arena);
+    }
+    assert_true(n_below > 1000 && n_out > 1000 && n_none > 10);
+}
+
 static void is_the_least_of_all_choices(void **state)
 {
     const Kind *kind = *state;
@@ -136,6 +180,42 @@ static void is_the_least_of_all_choices(void **state)
     }
     assert_true(n_chosen > 100);
     assert_true(n_infeasible > 0 || kind->limit_least > 100);
+}
+
+/* Whatever look at the clock ends it: what is said holds. */
+static void holds_wherever_it_is_stopped(void **state)
+{
+    const Kind *kind = *state;
+    enum { PROBLEMS = 200, LOOKS_MOST = 100000 };
+    Random random = {(uint64_t)kind->uses_most * 1000 + 31};
+    int n_cut = 0, n_whole = 0;
+    for (int i = 0; i < PROBLEMS; i++) {
+        Arena *arena = arena_new();
+        SolveProblem problem = random_problem(&random, arena, kind);
+        double best = least_of_all(&problem);
+        SolveAnswer answer = {.proven = false};
+        for (int looks = 1; !answer.proven && looks < LOOKS_MOST; looks += 1 + looks / 8) {
+            looks_from_now(true);
+            assert_true(
+                solve(arena, &problem, &(SolveOptions){.seconds = looks * LOOK_S}, &answer, NULL));
+            n_cut += !answer.proven;
+            if (answer.outcome == SOLVE_INFEASIBLE)
+                assert_true(isinf(best));
+            else
+                assert_true(answer.bound <= best * (1 + 1e-9));
+            if (answer.outcome != SOLVE_CHOICE)
+                continue;
+            assert_true(answer.objective == solve_cost(&problem, answer.choice));
+            assert_true(keeps_limits(&problem, answer.choice));
+            assert_true(answer.bound <= answer.objective * (1 + 1e-9));
+            assert_true(!answer.proven || fabs(answer.objective - best) <= 1e-9 * best);
+        }
+        n_whole += answer.proven;
+        arena_free(arena);
+    }
+    looks_from_now(false);
+    assert_int_equal(n_whole, PROBLEMS);
+    assert_true(n_cut > PROBLEMS);
 }
 
 static Kind kinds[] = {
@@ -362,5 +442,7 @@ int main(void)
     };
     return run_rows("files", rows, files_are_read) +
            run_rows("random", kinds, is_the_least_of_all_choices) +
+           run_rows("left", kinds, leaves_what_may_cost_less) +
+           run_rows("stopped", kinds, holds_wherever_it_is_stopped) +
            cmocka_run_group_tests_name("solve", tests, NULL, NULL);
 }
