@@ -287,14 +287,14 @@ void resharder_add_step(const Resharder *resharder, ReshardPath *path, Step *ste
 /* ---- block lists and parts of given sizes ---- */
 
 /* Without these: their axes shard the dim plainly or, with `gather`, not at all. Dims with the same
- * cut at both ends stay, since nothing moves along them. */
+ * cut at the other end stay, since nothing moves along them; NULL: none stays. */
 static Sharding without_blocks(const Resharder *resharder, const Sharding *sharding,
                                const Sharding *other, bool gather)
 {
     Sharding plain = *sharding;
     for (int64_t d = 0; d < plain.n_dims; d++) {
         Cut *cut = &plain.dim[d];
-        if (!cut_is_plain(cut) && gather && !cut_equal(cut, &other->dim[d]))
+        if (!cut_is_plain(cut) && gather && !(other && cut_equal(cut, &other->dim[d])))
             *cut = cut_whole(cut_size(cut));
         else if (!cut_is_plain(cut))
             *cut = cut_plain(cut, resharder->mesh);
@@ -360,15 +360,15 @@ static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sha
 }
 
 /* From one end's lists to a plain layout, the search from there to a plain layout of the other
- * end, and to its lists. NULL if the search moves data along a dim with the same list at both
- * ends. */
+ * end, and to its lists. keep: dims with the same list at both ends keep it on the way; NULL if the
+ * search moves data along one of them. */
 static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardKey *asked, bool gather,
-                                        bool slice)
+                                        bool slice, bool keep)
 {
     Sharding from = *shardings_at(resharder->shardings, asked->from);
     Sharding to = *shardings_at(resharder->shardings, asked->to);
-    Sharding begin = without_blocks(resharder, &from, &to, gather);
-    Sharding end = without_blocks(resharder, &to, &from, slice);
+    Sharding begin = without_blocks(resharder, &from, keep ? &to : NULL, gather);
+    Sharding end = without_blocks(resharder, &to, keep ? &from : NULL, slice);
     Dtype dtype = (Dtype)asked->dtype;
     const ReshardPath *between =
         reshard_inside(resharder, dtype, shardings_put(resharder->shardings, &begin),
@@ -378,13 +378,14 @@ static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardKey *
     *path = (ReshardPath){.step = steps, .bound_us = between->bound_us};
     path->peak_bytes = resharder_local_bytes(resharder, dtype, &from);
     Sharding first = begin;
-    with_kept_blocks(&from, &to, &begin, &first);
+    if (keep)
+        with_kept_blocks(&from, &to, &begin, &first);
     int32_t at = shardings_put(resharder->shardings, &first);
     add_blocks_step(resharder, path, steps, dtype, asked->from, at);
     for (int i = 0; i < between->n_steps; i++) {
         Step step = between->step[i];
         Sharding next = *shardings_at(resharder->shardings, step.to);
-        if (!with_kept_blocks(&from, &to, &begin, &next))
+        if (keep && !with_kept_blocks(&from, &to, &begin, &next))
             return NULL;
         step.from = at;
         at = step.to = shardings_put(resharder->shardings, &next);
@@ -530,7 +531,7 @@ static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardKey *as
     const ReshardPath *way[BLOCK_WAYS] = {path_reordered(resharder, asked),
                                           path_at_once(resharder, asked)};
     for (int i = 0; i < 4; i++)
-        way[i + 2] = path_by_plain(resharder, asked, i & 1, i & 2);
+        way[i + 2] = path_by_plain(resharder, asked, i & 1, i & 2, true);
     int64_t before =
         resharder_local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
     int64_t after =
@@ -539,6 +540,8 @@ static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardKey *as
     answer.path = cheapest_way(way, limit, NULL);
     if (!answer.path)
         answer.path = cheapest_way(way, limit = INFINITY, NULL);
+    if (!answer.path) /* every search moves data along lists that are the same at both ends */
+        answer.path = path_by_plain(resharder, asked, true, true, false);
     answer.runner_up = cheapest_way(way, limit, answer.path);
     return answer;
 }

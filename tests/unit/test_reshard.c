@@ -17,7 +17,7 @@ typedef struct {
                                                          dims */
 } Fixture;
 
-static Fixture fixture(const char *mesh, Shape shape)
+static Fixture fixture_on(const char *mesh, Shape shape, double latency_us)
 {
     Fixture f = {.arena = arena_new(), .shape = shape};
     Source source = {.name = "mesh", .text = str_from(mesh)};
@@ -25,7 +25,7 @@ static Fixture fixture(const char *mesh, Shape shape)
     f.shardings = shardings_new(f.arena);
     Machine *machine = arena_make(f.arena, Machine);
     *machine = (Machine){.name = "test", .devices_per_node = 16};
-    machine->inside = (Link){.name = "in", .latency_us = 2, .bytes_per_s = 400e9};
+    machine->inside = (Link){.name = "in", .latency_us = latency_us, .bytes_per_s = 400e9};
     machine->between = machine->inside;
     ReshardOptions tight = {.cap = PEAK_ENDS}, open = {.cap = PEAK_FREE};
     f.resharder = resharder_new(f.arena, f.mesh, machine, f.shardings);
@@ -33,6 +33,11 @@ static Fixture fixture(const char *mesh, Shape shape)
     f.uncapped = resharder_new(f.arena, f.mesh, machine, f.shardings);
     resharder_options(f.uncapped, &open);
     return f;
+}
+
+static Fixture fixture(const char *mesh, Shape shape)
+{
+    return fixture_on(mesh, shape, 2);
 }
 
 /* The addends of one step are combined in one way. */
@@ -315,6 +320,31 @@ static void block_lists_reach_every_form_and_back(void **state)
     arena_free(f.arena);
 }
 
+/* A list that both ends have stays on the way, unless every search moves data along its dim: where
+ * moves take no time to begin, sums are scattered over it and gathered again. */
+static void lists_of_both_ends_are_left_where_they_must(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"4,(8|4)/a,8/b", "4/b,(8|4)/a,8"},
+                                           {"4/b,(8|4)/a,8", "4,(8|4)/a,8/b"},
+                                           {"4,(8|4)/a,8/b", "4,(8|4)/a,8"},
+                                           {"4,(8|4)/a,8", "4,(8|4)/a,8/c"}};
+    Shape shape = {.n_dims = 3, .dim = {4, 12, 8}};
+    int n_left = 0;
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        Fixture f = fixture_on("a=2,b=2,c=2", shape, .05);
+        Sharding from = form_of(&f, pairs[i][0]), to = form_of(&f, pairs[i][1]);
+        from.partial[2] = REDUCE_MAX;
+        int32_t at = shardings_put(f.shardings, &from), end = shardings_put(f.shardings, &to);
+        const ReshardPath *path = reshard(f.uncapped, DT_F32, at, end);
+        check_path(&f, path, at, end);
+        check_path(&f, reshard(f.resharder, DT_F32, at, end), at, end);
+        n_left += path->step[0].kind == STEP_ALL_GATHER && path->step[0].atoms == 1;
+        arena_free(f.arena);
+    }
+    assert_true(n_left > 0);
+}
+
 /* Many axes on many dims make more states than a search looks at: there the straight way is taken,
  * in bounded time. */
 static void a_path_is_found_on_a_mesh_of_eight_axes(void **state)
@@ -485,6 +515,7 @@ int main(void)
         cmocka_unit_test(a_shard_becomes_an_addend_over_its_own_axes),
         cmocka_unit_test(lists_are_gathered_as_plain_cuts_are),
         cmocka_unit_test(block_lists_reach_every_form_and_back),
+        cmocka_unit_test(lists_of_both_ends_are_left_where_they_must),
         cmocka_unit_test(a_path_is_found_on_a_mesh_of_eight_axes),
         cmocka_unit_test(the_ring_formula_is_the_textbook_one),
         cmocka_unit_test(padding_is_what_is_beyond_the_mean),
