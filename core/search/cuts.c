@@ -1,5 +1,7 @@
 #include "core/search/cuts.h"
 
+#include "core/space/dim_part.h"
+
 #include <stdlib.h>
 
 /* Cuts of one index dim, and combinations of one op, at most. */
@@ -56,12 +58,20 @@ static void add(Finder *f, int32_t op, int index, const Cut *cut)
     vec_push(f->scratch, &f->found, (Found){op, index, cuts->n - 1});
 }
 
-/* The dim by every set of axes, those of the mesh's major end first. */
-static void add_by_axes(Finder *f, int32_t op, int index)
+static bool divides(int64_t parts, const int64_t *sizes, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (sizes[i] == 0 || sizes[i] % parts != 0)
+            return false;
+    return true;
+}
+
+/* The dim by every set of axes, those of the mesh's major end first; of a dim that operands hold
+ * parts of, each of these sizes, every part. */
+static void add_by_axes(Finder *f, int32_t op, int index, const int64_t *sizes, int n_sizes)
 {
     const Mesh *mesh = f->mesh;
-    int64_t size = program_space(f->inferred, op)->index[index].size;
-    for (unsigned axes = 1; size > 0 && axes < 1u << mesh->n_axes; axes++) {
+    for (unsigned axes = 1; axes < 1u << mesh->n_axes; axes++) {
         int64_t parts = 1;
         uint8_t atom[ATOMS_MAX];
         int n = 0;
@@ -72,22 +82,25 @@ static void add_by_axes(Finder *f, int32_t op, int index)
             for (int a = 0; a < mesh->axes[x].n_atoms; a++)
                 atom[n++] = (uint8_t)(mesh->axes[x].atom + a);
         }
-        if (size % parts != 0)
-            continue;
-        Cut cut = cut_by(size, atom, n, mesh);
-        add(f, op, index, &cut);
+        Cut cut;
+        if (divides(parts, sizes, n_sizes) && cut_blocks(sizes, n_sizes, atom, n, mesh, &cut))
+            add(f, op, index, &cut);
     }
 }
 
-static void begin_op(Finder *f, int32_t op)
+static void begin_op(Finder *f, int32_t op, bool digits)
 {
     const OpSpace *space = program_space(f->inferred, op);
+    int64_t sizes[DIGITS_MAX];
     f->of[op] = arena_array(f->scratch, DimCuts, space->n_index);
     for (int j = 0; j < space->n_index; j++) {
         Cut whole = cut_whole(space->index[j].size);
         vec_push(f->scratch, &f->of[op][j], whole);
         if (!space->no_rule && space->index[j].role != ROLE_FROZEN)
-            add_by_axes(f, op, j);
+            add_by_axes(f, op, j, &space->index[j].size, 1);
+        int n = digits && !space->no_rule ? dim_parts(space, j, sizes, DIGITS_MAX) : 0;
+        if (n > 1)
+            add_by_axes(f, op, j, sizes, n);
     }
 }
 
@@ -240,7 +253,7 @@ CutList *cuts_of_ops(Arena *arena, const Inferred *inferred, const Mesh *mesh,
     for (int i = 0; i < inferred->n_program; i++)
         if (op_is_forward(graph, inferred->program[i]) &&
             leader[inferred->program[i]] == inferred->program[i])
-            begin_op(&f, inferred->program[i]);
+            begin_op(&f, inferred->program[i], digits);
     for (int i = 0; i < n_plans; i++)
         add_plan(&f, plans[i]);
     while (digits && f.n_done < f.found.n)

@@ -1,8 +1,9 @@
 /* cuts.h - the legal cuts of each op over a mesh: what a search chooses from.
  *
  * An index dim may be whole, or sharded by any axes that divide it evenly, in the order of the
- * mesh. To these come, if they are asked for, the digits that its neighbours hand on: a Split into
- * three parts lets the product before it be sharded as (3)(768/tp), a flattened dim as
+ * mesh. To these come, if they are asked for, every part of a dim that operands hold parts of by
+ * the same axes, (64|32|32)/tp (dim_part.h), and the digits that its neighbours hand on: a Split
+ * into three parts lets the product before it be sharded as (3)(768/tp), a flattened dim as
  * (8/dp)(1024/tp). They are found from op to op until no list grows; parts of axes come from given
  * plans alone. The cuts of an op are all combinations in which no axis shards two dims. Frozen dims
  * are whole, but for cuts that keep their parts apart. What given plans do is always among them,

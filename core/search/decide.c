@@ -276,6 +276,15 @@ static bool pin_all(Decider *d)
            plan_again(d, WHOLE);
 }
 
+/* Pins of inputs may end what others followed from: those are pinned, too. */
+static bool pin_inputs(Decider *d)
+{
+    for (int round = 0; round < PINS_OF_NODE && give_inputs(d); round++)
+        if (!plan_again(d, WHOLE) || (!all_as_chosen(d) && !pin_all(d)))
+            return false;
+    return true;
+}
+
 bool decide(Arena *arena, const Instance *instance, const int32_t *choice, Decisions *out,
             Plan **made, Error *err)
 {
@@ -285,7 +294,7 @@ bool decide(Arena *arena, const Instance *instance, const int32_t *choice, Decis
     store_parameters(&d);
     if (!pin_as_before(&d, &whole) || (!whole && !pin_all(&d)))
         return false;
-    if (give_inputs(&d) && !plan_again(&d, WHOLE))
+    if (!pin_inputs(&d))
         return false;
     keep_decisions(instance->memo, out);
     if (made)
