@@ -71,9 +71,9 @@ static double price_of_other(const struct SearchPricing *pricing, int32_t node, 
     }
     bool none = !any || answer.outcome == SOLVE_INFEASIBLE;
     arena_free(scratch);
-    if (none)
-        return INFINITY;
-    return answer.proven || answer.bound > model_us ? fmax(0, answer.bound - model_us) : -1;
+    double least_us = none ? INFINITY : answer.bound;
+    bool known = none || answer.proven || least_us > model_us;
+    return known ? fmax(0, fmin(least_us, pricing->below_us) - model_us) : -1;
 }
 
 /* The node that a decision was made for; -1. */

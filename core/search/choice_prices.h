@@ -10,6 +10,7 @@
 struct SearchPricing {
     Instance *instance;
     const int32_t *choice; /* [nodes] */
+    double below_us;       /* what costs more costs at least that */
 };
 
 #endif

@@ -83,6 +83,8 @@ typedef struct {
     int32_t a, b, n_a, n_b;           /* roles of nodes */
     const int32_t *class_a, *class_b; /* per choice */
     bool joined;                      /* moves as parts of larger ones (prices.h) */
+    int among;                        /* readers that may pay for a move together, of which this
+                                         one's part is counted; 1: all of it */
     int time;                         /* when they are made (stage_weights.h); MOVE_FOR_ALL
                                          without a schedule, where all are made as often */
     int32_t *end;                     /* [n_a * n_b]: behind the entry's moves, which start where
@@ -102,9 +104,11 @@ typedef struct ValueTables {
     int n, n_shared;
     const MoveTable *table;     /* [n] */
     const SharedChoice *shared; /* [n_shared]: choices of the node of shared moves; 0: none */
+    bool apart;                 /* each reader pays its part of what it may share with others */
 } ValueTables;
 
-/* A table at its place: it is paid `weight` times, under a schedule at least `least` times. */
+/* A table at its place: it is paid `weight` times, under a schedule at least `least` times, the
+ * part of one of several readers counted in. */
 typedef struct {
     const MoveTable *table;
     int32_t a, b, edge; /* nodes; -1; in Instance.edges, -1: of one node */
@@ -128,6 +132,8 @@ typedef struct {
     Vec(SearchEdge) edges;
     Vec(PlacedTable) tables;
     InstanceCost weighed; /* what costs are of, if tables have entries in them */
+    bool apart;           /* readers of some value have too many moves in common: each pays its
+                             part, so that plans may take more than is added up, never less */
     SearchMemo *memo;
     int32_t *node_of_op;       /* per op of the program: its node; -1 */
     int32_t *node_of_tensor;   /* per tensor: its input or parameter node; -1 */
@@ -143,6 +149,10 @@ typedef struct {
     int n_plans;
     const StageWeights *weights; /* under a schedule; NULL: none */
     SearchMemo *memo;            /* what is not about the session goes first */
+    const bool *const *left;     /* [nodes but those of shared moves]: choices that may matter; what
+                                    others cost may be more than plans take. NULL: all may */
+    int64_t together_most;       /* entries of the tables of one value's shared moves; where there
+                                    were more, readers pay apart; 0: as many as there are */
     double deadline_s;           /* of the monotonic clock; 0: none */
     Progress *progress;
 } InstanceOptions;

@@ -3,274 +3,14 @@
 #include "core/search/instance_parts.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
-
-/* ---- what is found, what is needed ---- */
-
-static int32_t pinned_as(Making *m, int32_t tensor, int32_t made)
-{
-    const Plan *plan = m->to->session->plan;
-    Sharding as = sharding_without_partial(shardings_at(m->to->as->shardings, made));
-    AtomSet axes = 0;
-    uint32_t pinned = 0;
-    for (int d = 0; d < as.n_dims; d++) {
-        const Decision *pin = making_use_pin(m, tensor, d);
-        if (!pin)
-            continue;
-        as.dim[d] = *decision_cut(pin);
-        axes |= cut_atoms(decision_cut(pin));
-        pinned |= 1u << d;
-    }
-    for (int d = 0; d < as.n_dims; d++)
-        if (!(pinned >> d & 1) && (cut_atoms(&as.dim[d]) & axes))
-            as.dim[d] = cut_without(&as.dim[d], axes, plan->mesh);
-    return shardings_put(m->to->as->shardings, &as);
-}
-
-/* As the op makes it under a choice, and as readers find it. */
-static void found_as(Making *m, const Carried *value, int32_t choice, int32_t *made, int32_t *has)
-{
-    const SearchNode *node = &m->to->nodes.at[value->node];
-    if (value->operand < 0) {
-        *made = *has =
-            node->kind == NODE_PARAMETER ? node->stored[choice].stored : node->sharding[choice];
-        return;
-    }
-    AtomSet passed =
-        value->slot < 0 ? 0 : node->passed[(int64_t)choice * node->n_slots + value->slot];
-    *made = making_with_sums(
-        m, instance_layouts(m->to, value->node, value->space, value->operand)[choice], passed);
-    *has = *made;
-    if (value->how == AS_STORED)
-        *has = node->stored[choice].stored;
-    else if (value->how == PINNED)
-        *has = pinned_as(m, value->tensor, *made);
-    else if (value->how == REDUCED) {
-        Sharding reduced = sharding_without_partial(shardings_at(m->to->as->shardings, *made));
-        *has = shardings_put(m->to->as->shardings, &reduced);
-    }
-}
-
-/* A move that a reader asks for. */
-typedef struct {
-    int32_t target, other, phase; /* other: the cheaper of the two is made; -1: there is none.
-                                     phase 0: one move serves all */
-    int time;                     /* when it is made if it serves this reader alone */
-} Demand;
-
-enum { DEMANDS_MAX = 16 };
-
-typedef struct {
-    int n;
-    Demand at[DEMANDS_MAX];
-    bool forbidden;
-} Demands;
-
-static bool grows(Making *m, int32_t from, int32_t to)
-{
-    return making_local(m, to) > making_local(m, from);
-}
-
-/* Over which atoms the reader reads it partial, as the rules of core/plan/partial_values.c have
- * it; false: the choice says otherwise. */
-static bool passes_as(Making *m, const InstanceRead *read, int32_t has, int32_t need, AtomSet used,
-                      AtomSet passed, AtomSet *out)
-{
-    const Sharding *as = shardings_at(m->to->as->shardings, has);
-    AtomSet atoms = sharding_only_sums(as) ? sharding_partials(as) : 0;
-    if (atoms & used)
-        atoms = 0;
-    *out = passed;
-    if (read->sum) {
-        bool joins = (atoms & ~passed) == 0 &&
-                     sharding_is_addend(as, shardings_at(m->to->as->shardings, need), passed,
-                                        m->to->as->mesh);
-        return passed == 0 || atoms == passed || joins;
-    }
-    if (read->leaf || read->linear == LINEAR_ALONE)
-        return passed == atoms;
-    return passed == 0 || passed == atoms;
-}
-
-/* The value is a gradient that is moved behind its maker, since the choice stores it sharded. */
-static bool is_reduced_each(const Carried *value, const SearchNode *reader, int32_t choice)
-{
-    return value->gradient && reader->kind == NODE_PARAMETER && reader->stored[choice].each;
-}
-
-static void ask(Making *m, const Carried *value, const InstanceRead *read, int32_t has,
-                int32_t choice, Demands *out)
-{
-    const SearchNode *node = &m->to->nodes.at[read->node];
-    int32_t other, need = making_read_as(m, read, has, choice, &other);
-    if (read->slot >= 0) {
-        AtomSet used = (AtomSet)instance_layouts(m->to, read->node, read->space, USED)[choice];
-        AtomSet passed = node->passed[(int64_t)choice * node->n_slots + read->slot], atoms;
-        if (!passes_as(m, read, has, need, used, passed, &atoms)) {
-            out->forbidden = true;
-            return;
-        }
-        need = making_with_sums(m, need, atoms);
-        other = other < 0 ? -1 : making_with_sums(m, other, atoms);
-    }
-    if (need == has)
-        return;
-    Demand demand = {need, other, read->phase > 0 && grows(m, has, need) ? read->phase : 0,
-                     read->phase};
-    if (is_reduced_each(value, node, choice))
-        demand.time = MOVE_BEHIND_MAKER;
-    for (int i = 0; i < out->n; i++)
-        if (out->at[i].target == demand.target && out->at[i].phase == demand.phase)
-            return;
-    if (out->n < DEMANDS_MAX)
-        out->at[out->n++] = demand;
-}
-
-/* ---- classes: choices that are alike to a value ---- */
-
-typedef struct {
-    int n;
-    int32_t *of;    /* per choice: its class */
-    int32_t *first; /* per class: a choice */
-} Classes;
-
-static Classes classes_new(Making *m, int32_t n)
-{
-    return (Classes){0, arena_array(m->to->memo->arena, int32_t, n),
-                     arena_array(m->scratch, int32_t, n)};
-}
-
-/* Every choice for itself. */
-static Classes each(Making *m, int32_t n)
-{
-    Classes out = classes_new(m, n);
-    out.n = n;
-    for (int32_t i = 0; i < n; i++)
-        out.of[i] = out.first[i] = i;
-    return out;
-}
-
-static void put_class(Classes *classes, Intern *alike, int32_t choice, const int32_t *key, int n)
-{
-    int32_t id = intern_put(alike, key, sizeof *key * (size_t)n);
-    if (id == classes->n)
-        classes->first[classes->n++] = choice;
-    classes->of[choice] = id;
-}
-
-/* Choices of the maker by how the value is found. */
-static Classes found_classes(Making *m, const Carried *value)
-{
-    const SearchNode *node = &m->to->nodes.at[value->node];
-    Classes out = classes_new(m, node->n);
-    Intern *alike = intern_new(m->scratch);
-    for (int32_t c = 0; c < node->n; c++) {
-        int32_t key[4] = {0}, made;
-        found_as(m, value, c, &made, &key[0]);
-        if (value->operand < 0 && node->kind == NODE_PARAMETER) {
-            key[1] = node->stored[c].used;
-            key[2] = node->stored[c].agreed;
-        }
-        put_class(&out, alike, c, key, 4);
-    }
-    return out;
-}
-
-/* The reads of one node, and its choices by what they need. */
-typedef struct {
-    int32_t node, role;
-    int n;
-    const InstanceRead **read;
-    Classes classes;
-} MoveReader;
-
-static Classes need_classes(Making *m, const Carried *value, const MoveReader *reader)
-{
-    const SearchNode *node = &m->to->nodes.at[reader->node];
-    Classes out = classes_new(m, node->n);
-    Intern *alike = intern_new(m->scratch);
-    int32_t *key = arena_array(m->scratch, int32_t, 4 * reader->n + 1);
-    for (int32_t c = 0; c < node->n; c++) {
-        int n = 0;
-        for (int i = 0; i < reader->n; i++) {
-            const InstanceRead *r = reader->read[i];
-            const OpSpace *space = m->to->inferred->spaces[r->space];
-            bool halos = making_reads_as_it_lies(space, r->operand);
-            bool parts = halos && making_reads_parts(space, r->operand);
-            key[n++] = instance_layouts(m->to, r->node, r->space, r->operand)[c];
-            key[n++] = !halos ? -1
-                       : parts
-                           ? c
-                           : instance_layouts(m->to, r->node, r->space, WITH_HALOS + r->operand)[c];
-            key[n++] =
-                r->slot < 0 ? 0 : (int32_t)node->passed[(int64_t)c * node->n_slots + r->slot];
-            key[n++] = r->slot < 0 ? 0 : instance_layouts(m->to, r->node, r->space, USED)[c];
-        }
-        key[n++] = is_reduced_each(value, node, c);
-        put_class(&out, alike, c, key, n);
-    }
-    return out;
-}
-
-static MoveReader *readers_of(Making *m, const Carried *value, const int32_t *nodes, int *n)
-{
-    MoveReader *out = arena_array(m->scratch, MoveReader, value->n_reads);
-    *n = 0;
-    for (int i = 0; i < value->n_reads; i++) {
-        int at = 0;
-        while (at < *n && out[at].node != value->reads[i].node)
-            at++;
-        if (at == *n) {
-            out[(*n)++] = (MoveReader){.node = value->reads[i].node};
-            while (nodes[out[at].role] != out[at].node)
-                out[at].role++;
-            out[at].read = arena_array(m->scratch, const InstanceRead *, value->n_reads);
-        }
-        out[at].read[out[at].n++] = &value->reads[i];
-    }
-    for (int i = 0; i < *n; i++)
-        out[i].classes = need_classes(m, value, &out[i]);
-    return out;
-}
-
-static Demands demands_of(Making *m, const Carried *value, const MoveReader *reader, int32_t has,
-                          int32_t choice)
-{
-    Demands out = {0};
-    for (int i = 0; i < reader->n && !out.forbidden; i++)
-        ask(m, value, reader->read[i], has, choice, &out);
-    return out;
-}
-
-/* Whether the reader's needs are what the parameter was taken to be used as. alone: it is the only
- * reader; then the parameter is whole only if its own needs differ. */
-static bool agrees(Making *m, const Carried *value, const MoveReader *reader, bool alone,
-                   int32_t made, int32_t choice)
-{
-    const SearchNode *node = &m->to->nodes.at[value->node];
-    if (value->operand >= 0 || node->kind != NODE_PARAMETER || reader->node == value->node)
-        return true;
-    const ParameterChoice *stored = &node->stored[made];
-    bool same = true;
-    int32_t first = -1;
-    for (int i = 0; i < reader->n; i++) {
-        const InstanceRead *r = reader->read[i];
-        int32_t need = instance_layouts(m->to, r->node, r->space, r->operand)[choice];
-        if (stored->agreed && need != stored->used)
-            return false;
-        first = i == 0 ? need : first;
-        same &= need == first;
-    }
-    return stored->agreed || stored->pinned || !alone || !same;
-}
 
 /* ---- moves of a value ---- */
 
 typedef struct {
     Making *m;
     const Carried *value;
-    Classes found;
+    ChoiceClasses found;
     MoveReader *readers;
     int n_readers, n_users; /* of them, all but its own node, which updates a parameter */
     Dtype dtype;
@@ -280,6 +20,10 @@ typedef struct {
     MoveTable table[N_MOVE_TIMES]; /* that are being made, by time, and: */
     Vec(int32_t) moves[N_MOVE_TIMES];
     Vec(SharedChoice) shared;
+    Vec(int) n_asking; /* per choice of it: readers that may ask for it */
+    Intern *asked;     /* (made, target) of moves that readers may share if each pays its part; */
+    Vec(int) payers;   /* how many may; NULL: a node pays for them */
+    int most_payers;
 } AskedMoves;
 
 /* Tables are not whole then, and nobody reads them. */
@@ -291,17 +35,18 @@ static bool is_over(AskedMoves *s)
 static int32_t has_of(const AskedMoves *s, int32_t class)
 {
     int32_t made, has;
-    found_as(s->m, s->value, s->found.first[class], &made, &has);
+    making_found_as(s->m, s->value, s->found.first[class], &made, &has);
     return has;
 }
 
-static void tables_begin(AskedMoves *s, int32_t a, const Classes *by_a, int32_t b,
-                         const Classes *by_b)
+static void tables_begin(AskedMoves *s, int32_t a, const ChoiceClasses *by_a, int32_t b,
+                         const ChoiceClasses *by_b)
 {
     MoveTable table = {.a = a, .b = b, .n_a = by_a->n, .n_b = by_b ? by_b->n : 1};
     table.class_a = by_a->of;
     table.class_b = by_b ? by_b->of : NULL;
     table.joined = s->joined;
+    table.among = 1;
     for (table.time = 0; table.time < N_MOVE_TIMES; table.time++) {
         table.end = NULL;
         if (s->times >> table.time & 1)
@@ -401,22 +146,37 @@ static void add_own_moves(AskedMoves *s)
     const SearchNode *node = &s->m->to->nodes.at[s->value->node];
     if (s->value->operand < 0 || s->value->how == AS_MADE)
         return;
-    Classes own = each(s->m, node->n);
+    ChoiceClasses own = making_each(s->m, node->n);
     tables_begin(s, ROLE_MAKER, &own, ROLE_NONE, NULL);
     for (int32_t c = 0; c < node->n; c++) {
         int32_t made, has;
-        found_as(s->m, s->value, c, &made, &has);
+        making_found_as(s->m, s->value, c, &made, &has);
         put_move(s, made, has, MOVE_BEHIND_MAKER);
         end_entry(s, c);
     }
     tables_end(s);
 }
 
-static void put_demands(AskedMoves *s, int32_t has, const Demands *demands,
+/* How many readers may pay for a move together. */
+static int payers_of(AskedMoves *s, int32_t has, const Demand *demand)
+{
+    int32_t to[] = {demand->target, demand->other};
+    int n = 1;
+    for (int i = 0; s->asked && i < 2; i++) {
+        int32_t key[] = {has, to[i]}, id = intern_find(s->asked, key, sizeof key);
+        n = id >= 0 && s->payers.at[id] > n ? s->payers.at[id] : n;
+    }
+    return n;
+}
+
+/* Those that so many readers may pay for. */
+static void put_demands(AskedMoves *s, int32_t has, const Demands *demands, int among,
                         const SharedChoice *shared)
 {
     for (int i = 0; i < demands->n; i++) {
         const Demand *d = &demands->at[i];
+        if (payers_of(s, has, d) != among)
+            continue;
         bool is_shared =
             shared &&
             (shared->target == d->target || (d->other >= 0 && shared->target == d->other)) &&
@@ -426,24 +186,27 @@ static void put_demands(AskedMoves *s, int32_t has, const Demands *demands,
     }
 }
 
-/* Maker and one reader. moves: each move is counted, for this reader alone; else the table only
- * forbids what does not agree. */
-static void add_pair(AskedMoves *s, const MoveReader *reader, bool moves)
+/* Maker and one reader, with the moves that so many may pay for, this reader its part; 0: none, the
+ * table only forbids what does not agree, as that of what one pays for does. */
+static void add_pair(AskedMoves *s, const MoveReader *reader, int among)
 {
     Making *m = s->m;
     tables_begin(s, ROLE_MAKER, &s->found, reader->role, &reader->classes);
+    for (int t = 0; t < N_MOVE_TIMES && among > 0; t++)
+        s->table[t].among = among;
     for (int i = 0; i < s->found.n && !is_over(s); i++) {
         int32_t has = has_of(s, i);
         for (int j = 0; j < reader->classes.n; j++) {
             int32_t choice = reader->classes.first[j];
             Demands demands = {0};
-            if (moves)
-                demands = demands_of(m, s->value, reader, has, choice);
-            if (demands.forbidden ||
-                !agrees(m, s->value, reader, s->n_users == 1, s->found.first[i], choice))
+            if (among > 0)
+                demands = making_demands(m, s->value, reader, has, choice);
+            bool may = !demands.forbidden && making_agrees(m, s->value, reader, s->n_users == 1,
+                                                           s->found.first[i], choice);
+            if (!may && among <= 1)
                 forbid(s);
-            else
-                put_demands(s, has, &demands, NULL);
+            if (may)
+                put_demands(s, has, &demands, among, NULL);
             end_entry(s, (int64_t)i * reader->classes.n + j);
         }
     }
@@ -524,7 +287,7 @@ static void add_reads(AskedMoves *s, const MoveReader *reader)
         const int32_t *more = more_of_read(s, read);
         if (!more || is_over(s))
             continue;
-        Classes own = each(s->m, s->m->to->nodes.at[read->node].n);
+        ChoiceClasses own = making_each(s->m, s->m->to->nodes.at[read->node].n);
         tables_begin(s, ROLE_MAKER, &s->found, reader->role, &own);
         for (int32_t e = 0; e < s->found.n * own.n; e++) {
             if (more[e] != NOTHING)
@@ -537,6 +300,12 @@ static void add_reads(AskedMoves *s, const MoveReader *reader)
 
 /* ---- moves that several readers share ---- */
 
+static void put_shared_choice(AskedMoves *s, SharedChoice choice, int n_asking)
+{
+    vec_push(s->m->to->memo->arena, &s->shared, choice);
+    vec_push(s->m->scratch, &s->n_asking, n_asking);
+}
+
 /* Adds, for a sharding as found, the targets that at least two readers may ask for. */
 static void add_targets(AskedMoves *s, int32_t has)
 {
@@ -546,8 +315,10 @@ static void add_targets(AskedMoves *s, int32_t has)
     Vec(unsigned) phases = {0};
     for (int r = 0; r < s->n_readers; r++)
         for (int j = 0; j < s->readers[r].classes.n; j++) {
+            if (!s->readers[r].classes.left[j])
+                continue;
             Demands demands =
-                demands_of(s->m, s->value, &s->readers[r], has, s->readers[r].classes.first[j]);
+                making_demands(s->m, s->value, &s->readers[r], has, s->readers[r].classes.first[j]);
             for (int i = 0; i < 2 * demands.n && !demands.forbidden; i++) {
                 const Demand *demand = &demands.at[i / 2];
                 int32_t target = i % 2 == 0 ? demand->target : demand->other;
@@ -571,9 +342,9 @@ static void add_targets(AskedMoves *s, int32_t has)
         if (n_asking.at[id] < 2 || is_free(s, has, target))
             continue;
         unsigned all = phases.at[id], first = all & (~all + 1);
-        vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, target, all});
+        put_shared_choice(s, (SharedChoice){has, target, all}, n_asking.at[id]);
         if (first != all)
-            vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, target, first});
+            put_shared_choice(s, (SharedChoice){has, target, first}, n_asking.at[id]);
     }
 }
 
@@ -595,7 +366,7 @@ static void add_shared(AskedMoves *s)
     Making *m = s->m;
     int n = s->shared.n;
     const SharedChoice *choice = s->shared.at;
-    Classes own = each(m, n);
+    ChoiceClasses own = making_each(m, n);
     tables_begin(s, ROLE_SHARED, &own, ROLE_NONE, NULL);
     for (int i = 0; i < n; i++) {
         put_shared(s, &choice[i]);
@@ -618,11 +389,11 @@ static void add_shared(AskedMoves *s)
         for (int i = 0; i < n && !is_over(s); i++)
             for (int j = 0; j < reader->classes.n; j++) {
                 Demands demands =
-                    demands_of(m, s->value, reader, choice[i].made, reader->classes.first[j]);
+                    making_demands(m, s->value, reader, choice[i].made, reader->classes.first[j]);
                 if (demands.forbidden)
                     forbid(s);
                 else
-                    put_demands(s, choice[i].made, &demands, &choice[i]);
+                    put_demands(s, choice[i].made, &demands, 1, &choice[i]);
                 end_entry(s, (int64_t)i * reader->classes.n + j);
             }
         tables_end(s);
@@ -637,14 +408,37 @@ static bool find_shared(AskedMoves *s)
     for (int i = 0; i < s->found.n && s->n_readers > 1 && !is_over(s); i++) {
         int32_t has = has_of(s, i);
         int n = s->shared.n;
-        if (intern_find(seen, &has, sizeof has) >= 0)
+        if (!s->found.left[i] || intern_find(seen, &has, sizeof has) >= 0)
             continue;
         intern_put(seen, &has, sizeof has);
-        vec_push(s->m->to->memo->arena, &s->shared, (SharedChoice){has, -1, 0});
+        put_shared_choice(s, (SharedChoice){has, -1, 0}, 0);
         add_targets(s, has);
         some |= s->shared.n > n + 1;
     }
     return some;
+}
+
+/* Whether the tables of the node of shared moves have too many entries. */
+static bool are_too_many(const AskedMoves *s)
+{
+    int64_t most = s->m->options->together_most, n = s->found.n;
+    for (int r = 0; r < s->n_readers; r++)
+        n += s->readers[r].classes.n;
+    return most > 0 && n * s->shared.n > most;
+}
+
+/* In place of that node each reader pays its part of what several may share: never more in all than
+ * they do together. */
+static void pay_apart(AskedMoves *s)
+{
+    s->asked = intern_new(s->m->scratch);
+    for (int i = 0; i < s->shared.n; i++) {
+        int32_t key[] = {s->shared.at[i].made, s->shared.at[i].target};
+        int n = s->n_asking.at[i];
+        if (n > 1 && intern_put(s->asked, key, sizeof key) == s->payers.n)
+            vec_push(s->m->scratch, &s->payers, n);
+        s->most_payers = n > s->most_payers ? n : s->most_payers;
+    }
 }
 
 /* When its moves may be made; without a schedule all cost the same. */
@@ -663,19 +457,25 @@ const ValueTables *making_tables(Making *m, const Carried *value, const int32_t 
     AskedMoves s = {.m = m, .value = value, .joined = joined};
     s.dtype = (Dtype)m->to->inferred->dtype[value->tensor];
     s.times = times_of(m, value);
-    s.found = found_classes(m, value);
-    s.readers = readers_of(m, value, nodes, &s.n_readers);
+    s.found = making_found_classes(m, value);
+    s.readers = making_readers(m, value, nodes, &s.n_readers);
     for (int r = 0; r < s.n_readers; r++)
         s.n_users += s.readers[r].node != value->node;
     add_own_moves(&s);
-    bool some = !m->options->coarse && find_shared(&s);
+    bool some = !m->options->coarse && find_shared(&s), apart = some && are_too_many(&s);
+    some = some && !apart;
+    if (apart)
+        pay_apart(&s);
     for (int r = 0; r < s.n_readers; r++)
-        add_pair(&s, &s.readers[r], !some);
+        add_pair(&s, &s.readers[r], some ? 0 : 1);
+    for (int n = 2; n <= s.most_payers; n++)
+        for (int r = 0; r < s.n_readers; r++)
+            add_pair(&s, &s.readers[r], n);
     for (int r = 0; r < s.n_readers; r++)
         add_reads(&s, &s.readers[r]);
     if (some)
         add_shared(&s);
     ValueTables *out = arena_make(m->to->memo->arena, ValueTables);
-    *out = (ValueTables){s.tables.n, some ? s.shared.n : 0, s.tables.at, s.shared.at};
+    *out = (ValueTables){s.tables.n, some ? s.shared.n : 0, s.tables.at, s.shared.at, apart};
     return out;
 }

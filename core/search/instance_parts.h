@@ -1,5 +1,6 @@
 /* instance_parts.h - private to the files that make instances: instance.c, instance_nodes.c,
- * instance_ops.c, instance_reads.c, instance_values.c, instance_moves.c, instance_parameters.c.
+ * instance_ops.c, instance_reads.c, instance_values.c, instance_demands.c, instance_moves.c,
+ * instance_parameters.c.
  */
 #ifndef CORE_SEARCH_INSTANCE_PARTS_H
 #define CORE_SEARCH_INSTANCE_PARTS_H
@@ -74,6 +75,37 @@ typedef struct {
 /* How what an op makes becomes what readers find. */
 enum { AS_MADE, REDUCED, AS_STORED, PINNED };
 
+/* A move that a reader asks for. */
+typedef struct {
+    int32_t target, other, phase; /* other: the cheaper of the two is made; -1: there is none.
+                                     phase 0: one move serves all */
+    int time;                     /* when it is made if it serves this reader alone */
+} Demand;
+
+enum { DEMANDS_MAX = 16 };
+
+typedef struct {
+    int n;
+    Demand at[DEMANDS_MAX];
+    bool forbidden;
+} Demands;
+
+/* Choices of a node that are alike to a value. */
+typedef struct {
+    int n;
+    int32_t *of;    /* per choice: its class */
+    int32_t *first; /* per class: a choice */
+    bool *left;     /* per class: whether a choice of it may matter */
+} ChoiceClasses;
+
+/* The reads of one node, and its choices by what they need. */
+typedef struct {
+    int32_t node, role;
+    int n;
+    const InstanceRead **read;
+    ChoiceClasses classes;
+} MoveReader;
+
 int32_t making_with_sums(Making *m, int32_t sharding, AtomSet atoms);
 int64_t making_local(Making *m, int32_t sharding); /* elements on rank 0 */
 
@@ -114,6 +146,20 @@ void making_op_costs(Making *m);
  * all shardings are known. */
 double making_op_us(Making *m, const OpPricer *pricer, int32_t op, int32_t choice, int operand,
                     int32_t as);
+/* instance_demands.c: a value as its op makes it under a choice, and as readers find it. */
+void making_found_as(Making *m, const Carried *value, int32_t choice, int32_t *made, int32_t *has);
+/* What a choice of a reader asks for where it finds the value so. */
+Demands making_demands(Making *m, const Carried *value, const MoveReader *reader, int32_t has,
+                       int32_t choice);
+/* Whether the reader's needs are what the parameter was taken to be used as. alone: it is the only
+ * reader; then the parameter is whole only if its own needs differ. */
+bool making_agrees(Making *m, const Carried *value, const MoveReader *reader, bool alone,
+                   int32_t made, int32_t choice);
+/* Choices of the maker by how the value is found; the readers, by node, with theirs by what they
+ * need; every choice for itself. `first` and `left` are scratch. */
+ChoiceClasses making_found_classes(Making *m, const Carried *value);
+MoveReader *making_readers(Making *m, const Carried *value, const int32_t *nodes, int *n);
+ChoiceClasses making_each(Making *m, int32_t n);
 /* instance_moves.c: in the memo; nodes: by role. joined: moves as parts of larger ones (prices.h).
  * Not whole if the clock stopped it. */
 const ValueTables *making_tables(Making *m, const Carried *value, const int32_t *nodes,

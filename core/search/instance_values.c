@@ -204,6 +204,14 @@ static int32_t *roles_of(Arena *scratch, const Carried *value)
     return nodes;
 }
 
+/* A number for the choices of a node that may matter. */
+static int32_t left_of(const Making *m, int32_t node)
+{
+    return m->options->left ? intern_put(m->to->memo->lefts, m->options->left[node],
+                                         sizeof(bool) * (size_t)m->to->nodes.at[node].n)
+                            : -1;
+}
+
 /* What the moves of a value depend on, told by what the memo knows: it may be that of another
  * layer, or of an earlier search. */
 static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes, bool joined,
@@ -221,11 +229,13 @@ static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes,
                       m->options->weights != NULL,
                       value->gradient,
                       value->machine,
-                      routed_tensor_code(m->to->as->routed, value->tensor)};
+                      routed_tensor_code(m->to->as->routed, value->tensor),
+                      (int32_t)m->options->together_most};
     enum { HEAD = sizeof head / sizeof *head };
-    int32_t *key = arena_array(m->scratch, int32_t, HEAD + (READ_WORDS + 1) * value->n_reads);
+    int32_t *key = arena_array(m->scratch, int32_t, HEAD + 1 + (READ_WORDS + 2) * value->n_reads);
     memcpy(key, head, sizeof head);
     *n = HEAD;
+    key[(*n)++] = left_of(m, value->node);
     for (int i = 0; i < value->n_reads; i++) {
         InstanceRead read = value->reads[i];
         int32_t node = read.node;
@@ -233,6 +243,7 @@ static int32_t *value_key(Making *m, const Carried *value, const int32_t *nodes,
         while (nodes[read.node] != node)
             read.node++;
         key[(*n)++] = instance_set(m->to, node);
+        key[(*n)++] = left_of(m, node);
         memcpy(key + *n, &read, sizeof read);
         *n += READ_WORDS;
     }
@@ -262,8 +273,8 @@ static void place_tables(Making *m, const ValueTables *tables, const int32_t *no
     for (int i = 0; i < tables->n; i++) {
         const MoveTable *table = &tables->table[i];
         PlacedTable placed = {.table = table, .edge = -1};
-        placed.weight = weight[table->time];
-        placed.least = least[table->time];
+        placed.weight = weight[table->time] / table->among;
+        placed.least = least[table->time] / table->among;
         placed.a = table->a == ROLE_SHARED ? shared : nodes[table->a];
         placed.b = table->b == ROLE_NONE ? -1 : table->b == ROLE_SHARED ? shared : nodes[table->b];
         vec_push(m->to->arena, &m->to->tables, placed);
@@ -275,6 +286,7 @@ static int32_t add_value(Making *m, const Carried *value)
 {
     int32_t *nodes = roles_of(m->scratch, value), shared = -1;
     const ValueTables *tables = known_tables(m, value, nodes, false);
+    m->to->apart |= tables->apart;
     if (tables->n_shared > 0)
         shared = making_add_node(m, (SearchNode){.kind = NODE_SHARED,
                                                  .place = value->tensor,

@@ -53,7 +53,8 @@ static void begin_model(SearchMemo *memo)
                          .pins = intern_new(arena),
                          .layouts = intern_new(arena),
                          .costs = intern_new(arena),
-                         .values = intern_new(arena)};
+                         .values = intern_new(arena),
+                         .lefts = intern_new(arena)};
 }
 
 void search_memo_begin(SearchMemo *memo, const Session *session)

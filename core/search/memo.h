@@ -32,6 +32,7 @@ typedef struct {
     Vec(const int32_t *) layout; /* a Shardings id a choice */
     Intern *costs;               /* an op beside a set (instance_ops.c): */
     Vec(const double *) cost;    /* microseconds a choice */
+    Intern *lefts;               /* which choices of a node may matter */
     Intern *values;              /* a value beside the sets around it (instance_values.c): */
     Vec(const struct ValueTables *) tables;
     MemoChoice *of_op, *of_tensor, *of_shared; /* of the last answer (start.h); NULL: none */

@@ -36,6 +36,7 @@ typedef struct {
     int n_points;
     Plan *felt[POINTS_MAX]; /* that passed the limit at these */
     double relaxed_us;      /* a bound of unfolded layers; 0: none */
+    double below_us;        /* costs are those of plans below this; of others they say no more */
     double best_us;         /* of plans within the limit so far */
     const int32_t *choice;  /* [nodes] of that plan; NULL: it is the session's */
     bool mixes;             /* plans of both sides of a price: find_mixed() */

@@ -13,11 +13,13 @@
 #include "core/search/start.h"
 #include "core/session/make.h"
 #include "core/solve/clock.h"
+#include "core/solve/left.h"
 
 #include <math.h>
 
-#define SIDE 1e-3           /* of the price of memory: what is not on its other side */
-#define LEAST_GAIN 1e-4     /* for which another path is searched */
+#define SIDE 1e-3               /* of the price of memory: what is not on its other side */
+#define LEAST_GAIN 1e-4         /* for which another path is searched */
+#define TOGETHER_MOST (1 << 21) /* more entries of tables take seconds */
 #define PART_OF_CHOICES 0.3 /* of the time: to lay out and price all of them; else coarse ones */
 
 /* ---- plans ---- */
@@ -45,7 +47,7 @@ static void offer(SearchRounds *s, const Plan *plan, const Decision *decisions, 
     result->sum_us = plan->priced->totals.step_us;
     result->parts = schedule_parts(plan);
     if (!plan_schedule(plan))
-        result->parts.model_us = model_us;
+        result->parts.model_us = s->instance && s->instance->apart ? result->sum_us : model_us;
     result->peak_bytes = peak;
     s->choice = choice;
     if (choice)
@@ -132,7 +134,7 @@ static void add_up_plan(SearchRounds *s)
     if (s->choice)
         instance_settle(s->instance, s->choice);
     instance_weigh(s->instance, COST_OF_PLAN);
-    if (s->choice && !s->paths)
+    if (s->choice && !s->paths && !s->instance->apart)
         s->result->parts.model_us = instance_cost_us(s->instance, s->choice);
 }
 
@@ -153,10 +155,18 @@ static bool find_bound(SearchRounds *s, SolveAnswer *answer, Error *err)
     return true;
 }
 
+/* Those with which plans may cost less than some, and the most entries for what is shared. */
+typedef struct {
+    const bool *const *may;
+    int64_t together_most;
+} ChoicesLeft;
+
 /* False if that takes too long, or with *err. */
-static bool lay_within(SearchRounds *s, bool unfold, double deadline_s, Error *err)
+static bool lay_within(SearchRounds *s, bool unfold, const ChoicesLeft *left, double deadline_s,
+                       Error *err)
 {
     const SearchRequest *request = s->request;
+    int64_t most = request->together_most > 0 ? request->together_most : TOGETHER_MOST;
     const Plan *plans[2] = {s->session.plan, request->session->plan};
     InstanceOptions options = {.unfold = unfold,
                                .coarse = s->result->coarse,
@@ -165,6 +175,8 @@ static bool lay_within(SearchRounds *s, bool unfold, double deadline_s, Error *e
                                .n_plans = plans[0] == plans[1] ? 1 : 2,
                                .weights = s->paths,
                                .memo = s->memo,
+                               .left = left ? left->may : NULL,
+                               .together_most = left ? left->together_most : most,
                                .deadline_s = deadline_s,
                                .progress = request->progress};
     double began_s = clock_s();
@@ -173,22 +185,23 @@ static bool lay_within(SearchRounds *s, bool unfold, double deadline_s, Error *e
     return s->instance != NULL;
 }
 
-/* The choices of all nodes, and what they cost; coarse ones if all take too long. *over: its time
- * was over before. */
-static bool lay_choices(SearchRounds *s, bool unfold, bool *over, Error *err)
+/* The choices of all nodes, and what they cost, of those left at least (InstanceOptions); coarse
+ * ones if all take too long. *over: its time was over before. */
+static bool lay_choices(SearchRounds *s, bool unfold, const ChoicesLeft *left, bool *over,
+                        Error *err)
 {
     const SearchRequest *request = s->request;
     bool first = !s->instance;
     double rest_s = first ? (1 - PART_OF_CHOICES) * request->seconds : 0;
     Error why = {0};
-    if (!lay_within(s, unfold, s->deadline_s - rest_s, &why) && first &&
+    if (!lay_within(s, unfold, left, s->deadline_s - rest_s, &why) && first &&
         why.kind == ERROR_CANCELLED && !rounds_are_over(s)) {
         s->result->coarse = true;
         if (s->memo != request->memo)
             search_memo_free(s->memo);
         s->memo = search_memo_new(); /* what is told of all choices is not told of these */
         why = (Error){0};
-        lay_within(s, unfold, s->deadline_s, &why);
+        lay_within(s, unfold, NULL, s->deadline_s, &why);
     }
     forget_points(s);
     s->choice = s->near = NULL;
@@ -196,6 +209,7 @@ static bool lay_choices(SearchRounds *s, bool unfold, bool *over, Error *err)
     s->tightened = 0;
     s->unfolded = unfold;
     s->relaxed_us = 0;
+    s->below_us = INFINITY;
     *over = !s->instance && why.kind == ERROR_CANCELLED;
     if (!s->instance) {
         if (err && !*over)
@@ -208,6 +222,22 @@ static bool lay_choices(SearchRounds *s, bool unfold, bool *over, Error *err)
         choices_of_holes(s->arena, s->instance, s->session.plan, request->holes, s->allowed);
     }
     return true;
+}
+
+/* Other choices, or these with other costs: the plans that passed the limit tell where they do. */
+static bool lay_again(SearchRounds *s, bool unfold, const ChoicesLeft *left, bool *over, Error *err)
+{
+    Plan *felt[POINTS_MAX];
+    int n = s->n_points;
+    memcpy(felt, s->felt, sizeof felt);
+    s->n_points = 0;
+    bool ok = lay_choices(s, unfold, left, over, err);
+    for (int i = 0; i < n; i++)
+        if (ok && !*over)
+            feel(s, felt[i]);
+        else
+            plan_free(felt[i]);
+    return ok;
 }
 
 /* The best plan is near enough to the bound of unfolded layers. */
@@ -276,27 +306,19 @@ static bool find_mixed(SearchRounds *s, const Sides *sides, SolveAnswer *answer,
  * these do, and the prices of memory under which they are bounded. */
 static bool unfold_choices(SearchRounds *s, SolveAnswer *answer, bool *over, Error *err)
 {
-    Plan *felt[POINTS_MAX];
     Sides sides = {0};
     double price[POINTS_MAX] = {0};
-    int n = s->n_points;
     SolveOptions how = {.progress = s->request->progress};
     RelaxedInstance relaxed = priced_instance(s, false, &how);
-    bool relax = n > 0 && !s->paths && !s->allowed;
+    bool relax = s->n_points > 0 && !s->paths && !s->allowed;
     if (relax) {
         relaxed_prices(&relaxed, price);
         sides = sides_of(s, &relaxed, price);
     }
-    memcpy(felt, s->felt, sizeof felt);
-    s->n_points = 0;
-    bool ok = lay_choices(s, true, over, err);
-    for (int i = 0; i < n; i++)
-        if (ok && !*over)
-            feel(s, felt[i]);
-        else
-            plan_free(felt[i]);
-    if (!relax || !ok || *over)
-        return ok;
+    if (!lay_again(s, true, NULL, over, err))
+        return false;
+    if (!relax || *over)
+        return true;
     relaxed = priced_instance(s, false, &how);
     s->relaxed_us = relaxed_bound(&relaxed, price);
     return is_near(s) || find_mixed(s, &sides, answer, err);
@@ -341,13 +363,60 @@ static bool find_small(SearchRounds *s, Error *err)
     return true;
 }
 
+/* The choices with which a plan may cost less than that; NULL: none is known to cost more. */
+static const bool *const *choices_below(SearchRounds *s, double us)
+{
+    Arena *scratch = arena_new();
+    SolveClock clock = {.deadline_s = s->deadline_s, .progress = s->request->progress};
+    bool **left;
+    instance_weigh(s->instance, COST_OF_PLAN);
+    SolveProblem problem = instance_problem(scratch, s->instance);
+    bool known = solve_left(s->arena, &problem, us, &clock, &left);
+    const bool **out = arena_array(s->arena, const bool *, problem.n_nodes);
+    for (int32_t n = 0; known && n < problem.n_nodes; n++)
+        out[n] = left[n];
+    arena_free(scratch);
+    return known ? out : NULL;
+}
+
+/* Where readers paid their parts of moves that they may share, plans may cost more than was added
+ * up. The choices near the best plan, by what they cost at least, are laid out again: those are few
+ * enough for the readers to pay in full. */
+static bool pay_in_full(SearchRounds *s, SolveAnswer *answer, Error *err)
+{
+    static const struct {
+        double more;
+        int64_t together_most;
+    } steps[] = {{1e-2, TOGETHER_MOST}, {1e-6, 0}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && s->instance->apart; i++) {
+        if (s->paths || s->result->coarse || !(s->best_us < INFINITY) || rounds_are_proven(s) ||
+            rounds_are_over(s))
+            break;
+        bool over, own = !s->choice;
+        double below_us = s->best_us * (1 + steps[i].more);
+        ChoicesLeft left = {choices_below(s, below_us), steps[i].together_most};
+        if (!left.may)
+            break;
+        if (!lay_again(s, s->unfolded, &left, &over, err))
+            return false;
+        if (over)
+            break;
+        s->below_us = below_us;
+        instance_weigh(s->instance, COST_OF_PLAN);
+        s->choice = own ? NULL : start_of(s->arena, s->instance);
+        if (!find_plan(s, answer, err) || !find_bound(s, answer, err))
+            return false;
+    }
+    return true;
+}
+
 /* Where layers are searched each by itself, the plan of equal ones comes first: it is a start from
  * which little is to be gained, and costs a fraction of the time. */
 static bool find_all(SearchRounds *s, Error *err)
 {
     SolveAnswer answer = {.outcome = SOLVE_UNKNOWN};
     bool over;
-    if (!lay_choices(s, false, &over, err) || (!over && !find_plan(s, &answer, err)))
+    if (!lay_choices(s, false, NULL, &over, err) || (!over && !find_plan(s, &answer, err)))
         return false;
     if (!over && s->n_points > 0 && s->result->outcome != SEARCH_PLAN && !s->allowed &&
         !find_small(s, err))
@@ -370,7 +439,7 @@ static bool find_all(SearchRounds *s, Error *err)
     if (over)
         return true;
     result_count(s->result, s->instance);
-    return find_bound(s, &answer, err);
+    return find_bound(s, &answer, err) && pay_in_full(s, &answer, err);
 }
 
 /* Under a schedule the weights of the stages are those of the longest paths of the plans so far: a
@@ -412,7 +481,7 @@ static bool search_all(SearchRounds *s, Error *err)
     if (result->proven && s->choice && s->n_points == 0 && !s->allowed && !s->paths) {
         instance_weigh(s->instance, COST_OF_PLAN);
         result->pricing = arena_make(s->arena, struct SearchPricing);
-        *result->pricing = (struct SearchPricing){s->instance, s->choice};
+        *result->pricing = (struct SearchPricing){s->instance, s->choice, s->below_us};
     }
     if (request->price_choices)
         search_price_choices(s->arena, result, request->progress);
@@ -423,7 +492,11 @@ static bool search_all(SearchRounds *s, Error *err)
 bool search_plan(Arena *arena, const SearchRequest *request, SearchResult *result, Error *err)
 {
     Arena *own = request->price_later ? arena : arena_new();
-    SearchRounds s = {.arena = own, .request = request, .result = result, .best_us = INFINITY};
+    SearchRounds s = {.arena = own,
+                      .request = request,
+                      .result = result,
+                      .best_us = INFINITY,
+                      .below_us = INFINITY};
     *result = (SearchResult){.outcome = SEARCH_UNKNOWN};
     s.began_s = clock_s();
     s.deadline_s = request->seconds > 0 ? s.began_s + request->seconds : 0;

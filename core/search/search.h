@@ -46,6 +46,7 @@ typedef struct {
     bool price_choices;     /* fill `by_op`, where no limit of memory is felt */
     bool price_later;       /* keep what search_price_choices() needs, which is many times what is
                                returned */
+    int64_t together_most;  /* as of InstanceOptions (instance.h), at first; 0: TOGETHER_MOST */
     SearchMemo *memo;       /* of earlier searches, kept for this one; may be NULL */
     Progress *progress;     /* its stop flag ends the search with the best so far; may be NULL */
     SearchReport *report;   /* may be NULL */

@@ -65,13 +65,17 @@ static const struct {
 };
 
 /* What the choices of a plan add up to. */
-static double sum_of_plan(const Hooked *f, const Session *session, bool coarse)
+static double sum_of_plan(const Hooked *f, const Session *session, const InstanceOptions *how)
 {
     const Plan *own = session->plan;
     SearchMemo *memo = search_memo_new();
-    InstanceOptions options = {.coarse = coarse, .plans = &own, .n_plans = 1, .memo = memo};
+    InstanceOptions options = *how;
+    options.plans = &own;
+    options.n_plans = 1;
+    options.memo = memo;
     Instance *instance = instance_make(f->arena, session, &options, NULL);
     assert_non_null(instance);
+    assert_true(!instance->apart || how->together_most > 0);
     prices_take(memo->prices, own);
     instance_weigh(instance, COST_OF_PLAN);
     const bool **allowed = arena_array(f->arena, const bool *, instance->nodes.n);
@@ -86,23 +90,28 @@ static double sum_of_plan(const Hooked *f, const Session *session, bool coarse)
 }
 
 /* What the search adds up for the choices of a plan is the plan's own time without overlap, and
- * without a schedule that is all of its time. Coarse choices count what readers share for each. */
+ * without a schedule that is all of its time. Coarse choices count what readers share for each, and
+ * readers that pay apart never more than together. */
 static void adds_up_what_plans_cost(void **state)
 {
     (void)state;
+    static const InstanceOptions coarse = {.coarse = true}, apart = {.together_most = 1};
     int n_more = 0;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         Hooked f = hooked_new();
         Session *session =
             open_session(&f, plans[i].model, plans[i].mesh, plans[i].policy, plans[i].train);
         const Plan *own = session->plan;
-        double us = sum_of_plan(&f, session, false), coarse_us = sum_of_plan(&f, session, true);
+        double us = sum_of_plan(&f, session, &(InstanceOptions){0});
+        double coarse_us = sum_of_plan(&f, session, &coarse);
+        double apart_us = sum_of_plan(&f, session, &apart);
         assert_near(us, own->priced->totals.step_us);
         if (own->decided->stages)
             assert_true(plan_step_us(own) < own->priced->totals.step_us);
         else
             assert_near(us, plan_step_us(own));
         assert_true(coarse_us >= us * (1 - 1e-6));
+        assert_true(apart_us <= us * (1 + 1e-6));
         n_more += coarse_us > us * (1 + 1e-6);
         session_close(session);
         hooked_free(&f);
@@ -279,6 +288,38 @@ static void adds_up_the_plan_it_finds(void **state)
         session_close(session);
         hooked_free(&f);
     }
+}
+
+/* Where moves that readers share are too many for a node of their own, what is near the best plan
+ * is laid out again: the answer is the same, and so is what other choices cost at least, or less.
+ */
+static void proves_the_same_by_parts(void **state)
+{
+    (void)state;
+    int n_less = 0;
+    for (size_t i = 0; i < COUNT_OF(plans); i++) {
+        Hooked f = hooked_new();
+        Session *session =
+            open_session(&f, plans[i].model, plans[i].mesh, plans[i].policy, plans[i].train);
+        SearchRequest request = {.session = session, .price_choices = true};
+        SearchResult whole = search(&f, &request);
+        request.together_most = 1;
+        SearchResult parts = search(&f, &request);
+        assert_int_equal(whole.proven, parts.proven);
+        assert_near(parts.cost_us, whole.cost_us);
+        assert_near(parts.parts.model_us, whole.parts.model_us);
+        for (int j = 0; j < parts.n_by_op; j++)
+            for (int k = 0; k < whole.n_by_op; k++) {
+                const SearchDecision *a = &parts.by_op[j], *b = &whole.by_op[k];
+                if (a->op != b->op || a->tensor != b->tensor)
+                    continue;
+                n_less += a->next_us < b->next_us * (1 - 1e-6);
+                assert_true(a->next_us < INFINITY || b->next_us == INFINITY);
+            }
+        session_close(session);
+        hooked_free(&f);
+    }
+    assert_true(n_less > 0);
 }
 
 /* Whether an error among the plan's findings begins with the op's name. */
@@ -479,11 +520,41 @@ static void is_the_best_of_all(void **state)
         assert_true(result.proven);
         assert_true(brute.n_plans > brutes[i].n_plans);
         assert_near(result.cost_us, brute.best_us);
+        result =
+            search(&f, &(SearchRequest){.session = session, .unfold = true, .together_most = 1});
+        assert_true(result.proven);
+        assert_near(result.cost_us, brute.best_us);
         search_memo_free(memo);
         session_close(session);
         unlink(path);
         hooked_free(&f);
     }
+}
+
+/* A dim that values are joined to is sharded part by part, as the values are: nothing is moved. */
+static void joins_sharded_parts(void **state)
+{
+    (void)state;
+    static const char model[] = MODEL_OF("local x = model:input('x', 'f32', {4194304})\n"
+                                         "local y = model:op('Relu', {x})\n"
+                                         "local z = model:op('Neg', {x})\n"
+                                         "local both = model:op('Concat', {y, z}, {axis = 0})\n"
+                                         "model:output(model:op('Relu', {both}), 'out')\n");
+    Hooked f = hooked_new();
+    char path[] = "/tmp/dimscope_search_XXXXXX.lua";
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    close(file);
+    assert_true(file_write(path, str_from(model), NULL));
+    Session *session = open_session(&f, path, "a=2,b=2", NULL, NULL);
+    SearchResult result = search(&f, &(SearchRequest){.session = session});
+    assert_true(result.proven);
+    assert_true(session_apply(session, result.decisions, result.n_decisions, NULL));
+    assert_true(session->plan->priced->totals.comm_us <= 0);
+    assert_true(result.cost_us < .4 * result.before_us);
+    session_close(session);
+    unlink(path);
+    hooked_free(&f);
 }
 
 #define NORM(y, x, n)                                                                              \
@@ -744,6 +815,8 @@ int main(void)
         cmocka_unit_test(is_proven_where_moves_split_axes),
         cmocka_unit_test(ends_in_time),
         cmocka_unit_test(adds_up_the_plan_it_finds),
+        cmocka_unit_test(proves_the_same_by_parts),
+        cmocka_unit_test(joins_sharded_parts),
         cmocka_unit_test(gradients_alike_may_cost_differently),
         cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
