@@ -195,19 +195,21 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
                                        : "'keep' applies to tensors, not to nodes");
         return about_key(L, policy, key, err);
     }
-    bool around = key->spec.ring && op_cut_rounds(space, i) > 0;
-    if (key->spec.n > 0 && !around && (key->spec.ring || space->index[i].role == ROLE_FROZEN)) {
+    Cut cut;
+    if (!key_cut(L, policy, key, space->index[i].size, &cut, err))
+        return false;
+    bool ring = key->spec.ring, frozen = space->index[i].role == ROLE_FROZEN;
+    bool may = ring ? op_cut_rounds(space, i) > 0
+                    : !frozen || op_cut_of_frozen(space, i, &cut, policy->session->mesh);
+    if (key->spec.n > 0 && !may) {
         error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' %s", STR_ARG(index),
                    op_name(policy->session->graph, op),
-                   key->spec.ring ? "has no parts that can go around a ring"
-                                  : "is frozen: it cannot be sharded");
+                   ring ? "has no parts that can go around a ring"
+                        : "is frozen: it cannot be sharded");
         return legal_index_dims(policy, op, err);
     }
     Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = i, .open = key->spec.open};
     decision.priority = key->spec.priority;
-    Cut cut;
-    if (!key_cut(L, policy, key, space->index[i].size, &cut, err))
-        return false;
     decision.cut = &cut;
     policy_decide(L, policy, &decision);
     return true;
@@ -598,7 +600,8 @@ const LuaEntry graph_methods[] = {
      "in "
      "any notation, \"[S(0), R]\" or \"P('dp', None)\": it pins every dim. A pattern that matches "
      "nothing is a warning with the nearest name. Refused: a dim or axis that does not exist, a "
-     "frozen dim, a second sharding of a dim, an axis on two dims of a tensor."},
+     "frozen dim unless the cut keeps its parts apart, a second sharding of a dim, an axis on two "
+     "dims of a tensor."},
     {"pin", graph_pin, "(what: what|what[], cuts: cuts|string)",
      "As graph:shard, but a string is one exact name: an unknown name is an error with the nearest "
      "name."},

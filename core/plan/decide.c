@@ -184,11 +184,11 @@ static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decisio
 
 /* Whether an op can be computed with that cut of an index dim. A gradient op needs what its forward
  * op sums up in the ring. */
-static bool obeys_cut(const OpSpace *space, int index, const Cut *cut)
+static bool obeys_cut(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh)
 {
-    bool follows = space->gradient && space->index[index].role == ROLE_FROZEN;
-    return cut_is_ring(cut) ? op_cut_rounds(space, index) > 0 && !follows
-                            : space->index[index].role != ROLE_FROZEN;
+    bool frozen = space->index[index].role == ROLE_FROZEN;
+    return cut_is_ring(cut) ? op_cut_rounds(space, index) > 0 && !(space->gradient && frozen)
+                            : !frozen || op_cut_of_frozen(space, index, cut, mesh);
 }
 
 /* Sharding a frozen index dim would give wrong sums. Only parameters are stored before they are
@@ -203,7 +203,7 @@ static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
         return false;
     }
     if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(decision_cut(pin)) &&
-        !obeys_cut(program_space(inferred, pin->place), pin->dim, decision_cut(pin))) {
+        !obeys_cut(program_space(inferred, pin->place), pin->dim, decision_cut(pin), plan->mesh)) {
         bool rounds = op_cut_rounds(program_space(inferred, pin->place), pin->dim) > 0;
         refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin",
                    !cut_is_ring(decision_cut(pin)) ? "is frozen: the op cannot be sharded along it"

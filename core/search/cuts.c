@@ -1,5 +1,6 @@
 #include "core/search/cuts.h"
 
+#include "core/propagate/ties.h"
 #include "core/space/dim_part.h"
 
 #include <stdlib.h>
@@ -66,11 +67,16 @@ static bool divides(int64_t parts, const int64_t *sizes, int n)
     return true;
 }
 
-/* The dim by every set of axes, those of the mesh's major end first; of a dim that operands hold
- * parts of, each of these sizes, every part. */
-static void add_by_axes(Finder *f, int32_t op, int index, const int64_t *sizes, int n_sizes)
+/* A dim by every set of axes, those of the mesh's major end first; of a dim that operands hold
+ * parts of, every part. */
+static DimCuts cuts_by_axes(Finder *f, const OpSpace *space, int index, bool by_parts)
 {
     const Mesh *mesh = f->mesh;
+    DimCuts out = {0};
+    int64_t sizes[DIGITS_MAX] = {space->index[index].size};
+    int n_sizes = by_parts ? dim_parts(space, index, sizes, DIGITS_MAX) : 1;
+    if (by_parts ? n_sizes < 2 : space->index[index].role == ROLE_FROZEN)
+        return out;
     for (unsigned axes = 1; axes < 1u << mesh->n_axes; axes++) {
         int64_t parts = 1;
         uint8_t atom[ATOMS_MAX];
@@ -84,23 +90,23 @@ static void add_by_axes(Finder *f, int32_t op, int index, const int64_t *sizes, 
         }
         Cut cut;
         if (divides(parts, sizes, n_sizes) && cut_blocks(sizes, n_sizes, atom, n, mesh, &cut))
-            add(f, op, index, &cut);
+            vec_push(f->scratch, &out, cut);
     }
+    return out;
 }
 
 static void begin_op(Finder *f, int32_t op, bool digits)
 {
     const OpSpace *space = program_space(f->inferred, op);
-    int64_t sizes[DIGITS_MAX];
     f->of[op] = arena_array(f->scratch, DimCuts, space->n_index);
     for (int j = 0; j < space->n_index; j++) {
         Cut whole = cut_whole(space->index[j].size);
         vec_push(f->scratch, &f->of[op][j], whole);
-        if (!space->no_rule && space->index[j].role != ROLE_FROZEN)
-            add_by_axes(f, op, j, &space->index[j].size, 1);
-        int n = digits && !space->no_rule ? dim_parts(space, j, sizes, DIGITS_MAX) : 0;
-        if (n > 1)
-            add_by_axes(f, op, j, sizes, n);
+        for (int parts = 0; parts <= digits && !space->no_rule; parts++) {
+            DimCuts cuts = cuts_by_axes(f, space, j, parts > 0);
+            for (int c = 0; c < cuts.n; c++)
+                add(f, op, j, &cuts.at[c]);
+        }
     }
 }
 
@@ -147,13 +153,13 @@ static void take_at(Finder *f, int32_t op, int32_t tensor, int dim, const Cut *c
             take(f, f->leader[op], i, dim, cut);
 }
 
-static void hand_on(Finder *f, int32_t op, const OpCut *cut, int operand, int dim)
+/* To the maker and the readers of a tensor, what sharding an operand like it has under a cut. */
+static void hand_on(Finder *f, int32_t tensor, const OpSpace *space, const OpCut *cut, int operand,
+                    int dim)
 {
     const Graph *graph = f->inferred->graph;
-    int32_t tensor = graph->operands[graph->ops[op].input + operand];
     Cut made;
-    if (!op_cut_project(program_space(f->inferred, op), cut, operand, dim, f->mesh, &made) ||
-        cut_is_whole(&made))
+    if (!op_cut_project(space, cut, operand, dim, f->mesh, &made) || cut_is_whole(&made))
         return;
     int32_t maker = graph->tensors[tensor].maker;
     if (maker >= 0 && !inferred_is_host(f->inferred, maker) && op_is_forward(graph, maker))
@@ -185,15 +191,36 @@ static void hand_on_found(Finder *f, Found found)
                 of_it |= factors->index[i] == found.index;
             if (!of_it)
                 continue;
-            hand_on(f, found.op, &cut, o, d);
+            int32_t tensor = graph->operands[graph->ops[found.op].input + o];
+            hand_on(f, tensor, space, &cut, o, d);
             for (int i = 0; own && factors->exact && i < factors->n; i++) {
                 int j = factors->index[i];
                 for (int c = 0; j != found.index && c < f->of[found.op][j].n; c++) {
                     OpCut both = cut;
                     both.index[j] = f->of[found.op][j].at[c];
                     if (cut_atoms(&both.index[j]) && !(cut_atoms(&both.index[j]) & own))
-                        hand_on(f, found.op, &both, o, d);
+                        hand_on(f, tensor, space, &both, o, d);
                 }
+            }
+        }
+    }
+}
+
+/* Slices that divide a tensor among them let it be sharded part by part, as a Split does. */
+static void hand_on_ties(Finder *f)
+{
+    Ties ties = ties_find(f->scratch, f->inferred);
+    for (int t = 0; t < ties.ties.n; t++) {
+        const Tie *tie = &ties.ties.at[t];
+        const OpSpace *space = ties.spaces.at[tie->space - f->inferred->n_spaces];
+        for (int j = 0; j < 2 * space->n_index && tie->n_outputs > 1; j++) {
+            DimCuts cuts = cuts_by_axes(f, space, j / 2, j % 2 > 0);
+            for (int c = 0; c < cuts.n; c++) {
+                OpCut cut = op_cut_whole(space);
+                cut.index[j / 2] = cuts.at[c];
+                for (int o = 0; o <= tie->n_outputs; o++)
+                    for (int d = 0; d < space->operand[o].projection.n_dims; d++)
+                        hand_on(f, ties.tensors.at[tie->tensor + o], space, &cut, o, d);
             }
         }
     }
@@ -256,6 +283,8 @@ CutList *cuts_of_ops(Arena *arena, const Inferred *inferred, const Mesh *mesh,
             begin_op(&f, inferred->program[i], digits);
     for (int i = 0; i < n_plans; i++)
         add_plan(&f, plans[i]);
+    if (digits)
+        hand_on_ties(&f);
     while (digits && f.n_done < f.found.n)
         hand_on_found(&f, f.found.at[f.n_done++]);
 
