@@ -62,9 +62,9 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
 }
 
 /* A sum of gradients, or of their squares, or one that a mark leaves partial, whose addends all lie
- * as it needs them, or are sharded by axes over which others are partial. Addends that are not
- * partial over such an axis are joined by being zero at all its coordinates but the first, or
- * outside of their shard, which moves nothing. */
+ * as it needs them, or are sharded by axes over which others are partial, or are partial over just
+ * these. Addends that are not partial over such an axis are joined by being zero at all its
+ * coordinates but the first, or outside of their shard, which moves nothing. */
 static bool joins_addends(Edges *e, int32_t op, AtomSet partial)
 {
     const Plan *plan = e->plan;
@@ -77,12 +77,31 @@ static bool joins_addends(Edges *e, int32_t op, AtomSet partial)
         bool addend = space->operand[i].linear == LINEAR_TOGETHER || space->operand[i].addend;
         if (!addend || t < 0 || plan->moved->sharding[t] < 0 || ids[i] < 0)
             return false;
-        if (plan->inferred->graph->tensors[t].maker >= 0 &&
+        if (plan->inferred->graph->tensors[t].maker >= 0 && passing(e, op, i) != partial &&
             !sharding_is_addend(plan_sharding(plan, t), shardings_at(plan->shardings, ids[i]),
                                 partial, plan->mesh))
             return false;
     }
     return space->n_inputs > 1;
+}
+
+/* The axes by which two addends or more are sharded where the sum needs them whole: one sum over
+ * these sends no more than gathering each of them. */
+static AtomSet sharding_several(Edges *e, int32_t op)
+{
+    const Plan *plan = e->plan;
+    const OpSpace *space = program_space(plan->inferred, op);
+    const OpCut *cut = program_cut(plan, op);
+    AtomSet one = 0, several = 0;
+    for (int o = 0; o < space->n_inputs && !space->gradient; o++) {
+        int32_t t = op_inputs(plan->inferred->graph, op)[o];
+        if (space->operand[o].linear != LINEAR_TOGETHER || t < 0 || plan->moved->sharding[t] < 0)
+            return 0;
+        AtomSet atoms = sharding_atoms(plan_sharding(plan, t)) & ~cuts_used(cut->index, cut->n, -1);
+        several |= one & atoms;
+        one |= atoms;
+    }
+    return several;
 }
 
 /* The axes over which one input or another is partial and may stay so. */
@@ -130,6 +149,8 @@ PassedPartials partial_passed(Edges *e, int32_t op)
     const Graph *graph = e->plan->inferred->graph;
     AtomSet may = is_behind(e, op) ? ~(AtomSet)0 : rules_hold(e, op) ? marked(e, op) : 0;
     AtomSet any = may ? may & passing_any(e, op) : 0;
+    AtomSet more = is_behind(e, op) ? any | sharding_several(e, op) : any;
+    any = joins_addends(e, op, more) ? more : any;
     PassedPartials partials = {.joined = joins_addends(e, op, any)};
     if (rules_hold(e, op))
         partials.passed = partials.joined ? any : passed_by_rules(e, op);
@@ -139,7 +160,9 @@ PassedPartials partial_passed(Edges *e, int32_t op)
             bool reads = atoms >> a & 1;
             uint8_t kind =
                 reads ? plan_sharding(e->plan, op_inputs(graph, op)[o])->partial[a] : REDUCE_NONE;
-            if (kind == REDUCE_NONE)
+            if (reads && partials.joined && kind == REDUCE_NONE)
+                kind = REDUCE_SUM; /* of shards alone */
+            if (kind == REDUCE_NONE || (partials.atoms >> a & 1))
                 continue;
             partials.kind[a] = kind;
             partials.atoms |= (AtomSet)1 << a;

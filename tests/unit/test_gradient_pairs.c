@@ -62,6 +62,14 @@ static PairRow rows[] = {
     {"R -> P: one rank adds it, nothing moves",
      X W "local c = model:param('c', {16}, 'f32')\n" MEAN("model:op('Gemm', {x, w, c})"),
      CUT("1", "k"), "c", "16", "16"},
+    {"R -> V twice: shards of two gradients become one sum",
+     X W "local c = model:param('c', {16}, 'f32')\n"
+         "local t = model:op('Add', {model:op('MatMul', {x, w}), c})\n"
+         "local u = model:param('u', {16, 16}, 'f32')\n"
+         "local s = model:op('Add', {model:op('MatMul', {t, u}), c})\n" MEAN(
+             "model:op('Add', {model:op('MatMul', {s, u}), c})"),
+     CUT("2", "d1") CUT("4", "d1") CUT("5", "") CUT("6", "") "graph:shard('c', {[0] = {}})\n", "c",
+     "16; 16/tp slice", "16 Σtp; 16 all_reduce"},
 };
 
 /* "8,16 Σtp; 8,16 all_reduce": the sharding in which the value is made, then what it becomes, once
