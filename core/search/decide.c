@@ -158,17 +158,28 @@ static void store_parameters(Decider *d)
     }
 }
 
-/* Pins the inputs that propagation shards otherwise; returns whether there are any. */
+/* How an input or a parameter is to lie; -1: nothing chooses that, or pins say it already. */
+static int32_t chosen_sharding(const Decider *d, int32_t tensor)
+{
+    int32_t node = d->instance->node_of_tensor[tensor];
+    const SearchNode *at = node < 0 ? NULL : &d->instance->nodes.at[node];
+    if (at && at->kind == NODE_INPUT)
+        return at->sharding[d->choice[node]];
+    bool plain = at && at->kind == NODE_PARAMETER && at->stored[d->choice[node]].values == 0;
+    return plain ? at->stored[d->choice[node]].stored : -1;
+}
+
+/* Pins the inputs and parameters that propagation shards otherwise, such as one that follows a pin
+ * of a view of it; returns whether there are any. */
 static bool give_inputs(Decider *d)
 {
     int n = d->out->n;
     const Graph *graph = d->instance->inferred->graph;
-    for (int i = 0; i < graph->n_inputs; i++) {
-        int32_t t = graph->inputs[i], node = d->instance->node_of_tensor[t];
-        if (node < 0 || d->instance->nodes.at[node].kind != NODE_INPUT)
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        int32_t id = chosen_sharding(d, t);
+        if (id < 0)
             continue;
-        const Sharding *chosen = shardings_at(
-            d->instance->as->shardings, d->instance->nodes.at[node].sharding[d->choice[node]]);
+        const Sharding *chosen = shardings_at(d->instance->as->shardings, id);
         const Sharding *has = plan_sharding(d->plan, t);
         for (int dim = 0; dim < chosen->n_dims; dim++)
             if (!cut_equal(&chosen->dim[dim], &has->dim[dim]))

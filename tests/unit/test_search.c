@@ -572,6 +572,46 @@ static void shards_parts_alike(void **state)
     }
 }
 
+/* Bytes of memory a second, FLOP a second, microseconds of latency, bytes of a link a second */
+#define MACHINE(memory, flops, latency, link)                                                      \
+    "return {name = 'm', source = '-', devices_per_node = 64, memory_bytes = 4e9, "                \
+    "memory_bytes_per_s = " memory ", flops_per_s = {f32 = " flops "}, launch_us = 0, "            \
+    "inside = {name = 'in', latency_us = " latency ", bytes_per_s = " link "}, "                   \
+    "between = {name = 'out', latency_us = " latency ", bytes_per_s = " link "}}\n"
+
+static const struct {
+    const char *model, *train, *machine;
+} chosen[] = {
+    {"tests/families/mamba-dyn.onnx", NULL, MACHINE("1e9", "1e11", "0.1", "5e9")},
+    {"tests/families/clip-dyn.onnx", "adamw", MACHINE("1e10", "1e10", "5", "3e11")},
+};
+
+/* On links as fast as memory much is sharded: a tied weight that one reader reads in parts stays
+ * whole although its view is pinned, and a bias that many ops share gets one sum of what lies
+ * differently. Decisions lead to a plan that costs what was chosen. */
+static void plans_what_was_chosen(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(chosen); i++) {
+        Hooked f = hooked_new();
+        char path[] = "/tmp/dimscope_search_XXXXXX.lua";
+        int file = mkstemps(path, 4);
+        assert_true(file >= 0);
+        close(file);
+        assert_true(file_write(path, str_from(chosen[i].machine), NULL));
+        SessionOptions options = {
+            .model = chosen[i].model, .mesh = "a=2,b=2", .train = chosen[i].train, .machine = path};
+        Session *session = session_open(&options, &f.hooks, NULL);
+        assert_non_null(session);
+        SearchResult result = search(&f, &(SearchRequest){.session = session});
+        assert_true(result.proven);
+        assert_near(result.parts.model_us, result.cost_us);
+        session_close(session);
+        unlink(path);
+        hooked_free(&f);
+    }
+}
+
 #define NORM(y, x, n)                                                                              \
     "local " y " = model:op('LayerNormalization', {" x ", model:param('s" n "', {256}, 'f32'), "   \
     "model:param('b" n "', {256}, 'f32')})\n"
@@ -832,6 +872,7 @@ int main(void)
         cmocka_unit_test(adds_up_the_plan_it_finds),
         cmocka_unit_test(proves_the_same_by_parts),
         cmocka_unit_test(shards_parts_alike),
+        cmocka_unit_test(plans_what_was_chosen),
         cmocka_unit_test(gradients_alike_may_cost_differently),
         cmocka_unit_test(prices_other_choices),
         cmocka_unit_test(pays_for_memory),
