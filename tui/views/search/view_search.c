@@ -106,28 +106,46 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
 
 /* ---- the chart ---- */
 
-/* A letter for each plan, Y for the plan before; where that is far above, a line says so. */
+static bool is_far(const PlanSearch *search, int n, double us)
+{
+    double most_us = search->point[n - 1].cost_us;
+    return us > most_us + FAR * (most_us - search->point[0].cost_us);
+}
+
+/* The plans that are not far above those before them: the chart shows these. */
+static int plans_in_chart(const PlanSearch *search)
+{
+    int n = search->n;
+    while (n > 2 && is_far(search, n - 1, search->point[n - 1].cost_us))
+        n--;
+    return n;
+}
+
+/* A letter for each plan, Y for the plan before; where one is far above others, a line says so. */
 static void draw_chart(const Ui *ui, const PlanSearch *search, int h, Pen *pen)
 {
     const SearchResult *first = search->point;
     ChartPoint *point = arena_array(ui->frame, ChartPoint, search->n + 1);
-    double most_us = search->point[search->n - 1].cost_us;
-    bool far = first->before_us > most_us + FAR * (most_us - first->cost_us);
-    int n = 0;
+    int n_near = plans_in_chart(search), n = 0;
+    bool far = is_far(search, n_near, first->before_us), any = far || n_near < search->n;
 
-    if (far) {
+    if (far)
         pen_printf(pen, ROLE_DIM, " Y, the plan before, is far above: %.*s, %.*s",
                    STR_ARG(label_us(ui, first->before_us)),
                    STR_ARG(label_bytes(ui, first->before_bytes)));
+    for (int i = n_near; i < search->n; i++)
+        pen_printf(pen, ROLE_DIM, far || i > n_near ? "; %c: %.*s" : " far above, %c: %.*s",
+                   letter_of(search, i), STR_ARG(label_us(ui, search->point[i].cost_us)));
+    if (any)
         pen_line(pen);
-    } else {
+    if (!far) {
         point[n++] = (ChartPoint){first->before_us, first->before_bytes, 'Y', ROLE_NOTE, false};
     }
-    for (int i = 0; i < search->n; i++)
+    for (int i = 0; i < n_near; i++)
         point[n++] = (ChartPoint){search->point[i].cost_us, search->point[i].peak_bytes,
                                   (uint32_t)letter_of(search, i),
                                   i == cursor(ui) ? ROLE_FOCUS | STYLE_BOLD : ROLE_HEAD, false};
-    search_chart(ui, point, n, search->max_peak_bytes, h - far, pen);
+    search_chart(ui, point, n, search->max_peak_bytes, h - any, pen);
 }
 
 /* ---- the plans ---- */
@@ -441,7 +459,8 @@ static void draw_nothing(const Ui *ui, Pen *pen)
 static int chart_rows(const PlanSearch *search, int h)
 {
     int rows = h / 2 < CHART_MOST_H ? h / 2 : CHART_MOST_H;
-    rows = rows < CHART_LEAST_H + 2 * search->n ? rows : CHART_LEAST_H + 2 * search->n;
+    int most = CHART_LEAST_H + 2 * (search->n > 0 ? plans_in_chart(search) : 0);
+    rows = rows < most ? rows : most;
     bool plans = search->n > 1 && search->point[0].outcome == SEARCH_PLAN;
     return plans && rows >= CHART_LEAST_H ? rows : 0;
 }
