@@ -98,12 +98,13 @@ static DimCuts cuts_by_axes(Finder *f, const OpSpace *space, int index, bool by_
 static void begin_op(Finder *f, int32_t op, bool digits)
 {
     const OpSpace *space = program_space(f->inferred, op);
+    int ways = space->no_rule ? 0 : digits ? 2 : 1; /* whole; part by part */
     f->of[op] = arena_array(f->scratch, DimCuts, space->n_index);
     for (int j = 0; j < space->n_index; j++) {
         Cut whole = cut_whole(space->index[j].size);
         vec_push(f->scratch, &f->of[op][j], whole);
-        for (int parts = 0; parts <= digits && !space->no_rule; parts++) {
-            DimCuts cuts = cuts_by_axes(f, space, j, parts > 0);
+        for (int way = 0; way < ways; way++) {
+            DimCuts cuts = cuts_by_axes(f, space, j, way > 0);
             for (int c = 0; c < cuts.n; c++)
                 add(f, op, j, &cuts.at[c]);
         }

@@ -108,8 +108,8 @@ static void draw_head(const Ui *ui, const PlanSearch *search, Pen *pen)
 
 static bool is_far(const PlanSearch *search, int n, double us)
 {
-    double most_us = search->point[n - 1].cost_us;
-    return us > most_us + FAR * (most_us - search->point[0].cost_us);
+    double span_us = search->point[n - 1].cost_us - search->point[0].cost_us;
+    return us > search->point[n - 1].cost_us + FAR * span_us;
 }
 
 /* The plans that are not far above those before them: the chart shows these. */
@@ -128,7 +128,6 @@ static void draw_chart(const Ui *ui, const PlanSearch *search, int h, Pen *pen)
     ChartPoint *point = arena_array(ui->frame, ChartPoint, search->n + 1);
     int n_near = plans_in_chart(search), n = 0;
     bool far = is_far(search, n_near, first->before_us), any = far || n_near < search->n;
-
     if (far)
         pen_printf(pen, ROLE_DIM, " Y, the plan before, is far above: %.*s, %.*s",
                    STR_ARG(label_us(ui, first->before_us)),
@@ -138,9 +137,8 @@ static void draw_chart(const Ui *ui, const PlanSearch *search, int h, Pen *pen)
                    letter_of(search, i), STR_ARG(label_us(ui, search->point[i].cost_us)));
     if (any)
         pen_line(pen);
-    if (!far) {
+    if (!far)
         point[n++] = (ChartPoint){first->before_us, first->before_bytes, 'Y', ROLE_NOTE, false};
-    }
     for (int i = 0; i < n_near; i++)
         point[n++] = (ChartPoint){search->point[i].cost_us, search->point[i].peak_bytes,
                                   (uint32_t)letter_of(search, i),
@@ -153,7 +151,6 @@ static void draw_chart(const Ui *ui, const PlanSearch *search, int h, Pen *pen)
 static void draw_point(Ui *ui, const PlanSearch *search, int i, Pen *pen)
 {
     const SearchResult *at = &search->point[i];
-
     bool taken = at->peak_bytes == ui_plan(ui)->priced->totals.peak_bytes &&
                  fabs(at->cost_us - plan_step_us(ui_plan(ui))) <= 1e-9 * at->cost_us;
 
@@ -169,7 +166,6 @@ static void draw_point(Ui *ui, const PlanSearch *search, int i, Pen *pen)
 static void draw_points(Ui *ui, const PlanSearch *search, int h, Pen *pen)
 {
     int64_t *top = &ui->list[SHOW_SEARCH].top;
-
     pen_puts(pen, ROLE_HEAD, "         STEP     CHANGE       PEAK  PROOF");
     pen_line(pen);
     h = h - 1 < search->n ? h - 1 : search->n;
