@@ -8,8 +8,8 @@
  * does one whose result is marked `unreduced` if an addend is partial: others are added by the
  * ranks at coordinate 0 alone. A sum of gradients stays so over the axes of any addend, and over
  * those by which two addends or more are sharded and the sum is not: each rank adds its shard. For
- * every other reader it is reduced. An unpinned parameter is
- * stored in the sharding that all its uses agree on, else replicated.
+ * every other reader it is reduced. An unpinned parameter is stored in the sharding that all its
+ * uses agree on, else replicated.
  *
  * If maker and reader run on different parts of the mesh, the reshard sends the value from one to
  * the other, through the stages in between that relay values (stage.h). Such a stage holds the

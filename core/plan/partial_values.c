@@ -150,8 +150,11 @@ PassedPartials partial_passed(Edges *e, int32_t op)
     AtomSet may = is_behind(e, op) ? ~(AtomSet)0 : rules_hold(e, op) ? marked(e, op) : 0;
     AtomSet any = may ? may & passing_any(e, op) : 0;
     AtomSet more = is_behind(e, op) ? any | sharding_several(e, op) : any;
-    any = joins_addends(e, op, more) ? more : any;
-    PassedPartials partials = {.joined = joins_addends(e, op, any)};
+    PassedPartials partials = {.joined = joins_addends(e, op, more)};
+    if (partials.joined)
+        any = more;
+    else if (more != any)
+        partials.joined = joins_addends(e, op, any);
     if (rules_hold(e, op))
         partials.passed = partials.joined ? any : passed_by_rules(e, op);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
@@ -162,7 +165,7 @@ PassedPartials partial_passed(Edges *e, int32_t op)
                 reads ? plan_sharding(e->plan, op_inputs(graph, op)[o])->partial[a] : REDUCE_NONE;
             if (reads && partials.joined && kind == REDUCE_NONE)
                 kind = REDUCE_SUM; /* of shards alone */
-            if (kind == REDUCE_NONE || (partials.atoms >> a & 1))
+            if (kind == REDUCE_NONE)
                 continue;
             partials.kind[a] = kind;
             partials.atoms |= (AtomSet)1 << a;
