@@ -26,24 +26,9 @@ static bool same_choice(const SearchNode *node, int32_t a, int32_t b)
 static const int32_t *start_beside(Arena *arena, const struct SearchPricing *pricing,
                                    const SolveProblem *problem, int32_t node)
 {
-    size_t n_nodes = (size_t)problem->n_nodes;
     int32_t *start = arena_array(arena, int32_t, problem->n_nodes);
-    double *us = arena_array(arena, double, problem->n_choices[node]);
-    memcpy(start, pricing->choice, n_nodes * sizeof *start);
-    for (int32_t c = 0; c < problem->n_choices[node]; c++)
-        us[c] = problem->cost[node][c];
-    for (int32_t e = 0; e < problem->n_edges; e++) {
-        const SolveEdge *edge = &problem->edge[e];
-        int64_t n_b = problem->n_choices[edge->b];
-        for (int32_t c = 0; c < problem->n_choices[node]; c++)
-            if (edge->a == node)
-                us[c] += edge->cost[c * n_b + (edge->b == node ? c : start[edge->b])];
-            else if (edge->b == node)
-                us[c] += edge->cost[start[edge->a] * n_b + c];
-    }
-    start[node] = 0;
-    for (int32_t c = 1; c < problem->n_choices[node]; c++)
-        start[node] = us[c] < us[start[node]] ? c : start[node];
+    memcpy(start, pricing->choice, (size_t)problem->n_nodes * sizeof *start);
+    start[node] = solve_best_beside(problem, node, start);
     return start;
 }
 

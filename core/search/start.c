@@ -53,36 +53,18 @@ void start_keep(Instance *instance, const int32_t *choice)
     }
 }
 
-/* The best choice of a node beside those of others. */
-static int32_t best_beside(Arena *arena, const Instance *instance, int32_t node,
-                           const int32_t *choice)
-{
-    int32_t n = instance->nodes.at[node].n, best = 0;
-    double *us = arena_array(arena, double, n);
-    memcpy(us, instance->nodes.at[node].cost, sizeof *us * (size_t)n);
-    for (int e = 0; e < instance->edges.n; e++) {
-        const SearchEdge *edge = &instance->edges.at[e];
-        int64_t n_b = instance->nodes.at[edge->b].n;
-        for (int32_t c = 0; c < n && (edge->a == node || edge->b == node); c++)
-            us[c] +=
-                edge->cost[edge->a == node ? c * n_b + choice[edge->b] : choice[edge->a] * n_b + c];
-    }
-    for (int32_t c = 1; c < n; c++)
-        best = us[c] < us[best] ? c : best;
-    return best;
-}
-
 const int32_t *start_of(Arena *arena, Instance *instance)
 {
     const SearchMemo *memo = instance->memo;
     if (!memo->of_op)
         return NULL;
+    SolveProblem problem = instance_problem(arena, instance);
     int32_t *out = arena_array(arena, int32_t, instance->nodes.n);
     for (int32_t n = 0; n < instance->nodes.n; n++) {
         const SearchNode *node = &instance->nodes.at[n];
         const MemoChoice *kept = kept_at(memo, node);
         if (node->kind == NODE_SHARED && kept->set != instance_set(instance, n))
-            out[n] = best_beside(arena, instance, n, out);
+            out[n] = solve_best_beside(&problem, n, out);
         else if (kept && kept->set == instance_set(instance, n))
             out[n] = kept->choice;
         else if (kept && kept->cut >= 0)

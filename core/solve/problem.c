@@ -83,3 +83,24 @@ double solve_cost(const SolveProblem *problem, const int32_t *choice)
     }
     return sum;
 }
+
+int32_t solve_best_beside(const SolveProblem *problem, int32_t node, const int32_t *choice)
+{
+    int32_t best = 0;
+    double least = INFINITY;
+    for (int32_t c = 0; c < problem->n_choices[node]; c++) {
+        double cost = problem->cost[node][c];
+        for (int32_t e = 0; e < problem->n_edges; e++) {
+            const SolveEdge *edge = &problem->edge[e];
+            int32_t a = edge->a == node ? c : choice[edge->a];
+            int32_t b = edge->b == node ? c : choice[edge->b];
+            if (edge->a == node || edge->b == node)
+                cost += edge->cost[(int64_t)a * problem->n_choices[edge->b] + b];
+        }
+        if (cost < least) {
+            least = cost;
+            best = c;
+        }
+    }
+    return best;
+}

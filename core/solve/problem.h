@@ -52,6 +52,9 @@ bool solve_problem_check(const SolveProblem *problem, Error *err);
 /* The cost of one choice a node, limits aside. */
 double solve_cost(const SolveProblem *problem, const int32_t *choice);
 
+/* The choice of a node that costs least beside those of the others, limits aside. */
+int32_t solve_best_beside(const SolveProblem *problem, int32_t node, const int32_t *choice);
+
 /* The rounding error allowed when a sum of amounts is compared with its limit. */
 static inline double solve_slack(double limit)
 {
