@@ -16,6 +16,17 @@
 #define GPT "samples/models/tiny-gpt.onnx"
 #define LLAMA "samples/models/llama-3-tiny.json"
 
+#define LUA_FILE "/tmp/dimscope_search_XXXXXX.lua"
+
+/* Makes a file of its own of that name, with the text. */
+static void write_lua(char *path, Str text)
+{
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    close(file);
+    assert_true(file_write(path, text, NULL));
+}
+
 static Session *open_session(const Hooked *f, const char *model, const char *mesh,
                              const char *policy, const char *train)
 {
@@ -505,11 +516,8 @@ static void is_the_best_of_all(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof brutes / sizeof *brutes; i++) {
         Hooked f = hooked_new();
-        char path[] = "/tmp/dimscope_search_XXXXXX.lua";
-        int file = mkstemps(path, 4);
-        assert_true(file >= 0);
-        close(file);
-        assert_true(file_write(path, str_from(brutes[i].model), NULL));
+        char path[] = LUA_FILE;
+        write_lua(path, str_from(brutes[i].model));
         Session *session = open_session(&f, path, brutes[i].mesh, NULL, NULL);
         SearchMemo *memo = search_memo_new();
         InstanceOptions options = {.unfold = true, .memo = memo};
@@ -555,11 +563,8 @@ static void shards_parts_alike(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(parted); i++) {
         Hooked f = hooked_new();
-        char path[] = "/tmp/dimscope_search_XXXXXX.lua";
-        int file = mkstemps(path, 4);
-        assert_true(file >= 0);
-        close(file);
-        assert_true(file_write(path, str_from(parted[i]), NULL));
+        char path[] = LUA_FILE;
+        write_lua(path, str_from(parted[i]));
         Session *session = open_session(&f, path, "a=2,b=2", NULL, NULL);
         SearchResult result = search(&f, &(SearchRequest){.session = session});
         assert_true(result.proven);
@@ -594,11 +599,8 @@ static void plans_what_was_chosen(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(chosen); i++) {
         Hooked f = hooked_new();
-        char path[] = "/tmp/dimscope_search_XXXXXX.lua";
-        int file = mkstemps(path, 4);
-        assert_true(file >= 0);
-        close(file);
-        assert_true(file_write(path, str_from(chosen[i].machine), NULL));
+        char path[] = LUA_FILE;
+        write_lua(path, str_from(chosen[i].machine));
         SessionOptions options = {
             .model = chosen[i].model, .mesh = "a=2,b=2", .train = chosen[i].train, .machine = path};
         Session *session = session_open(&options, &f.hooks, NULL);
@@ -625,11 +627,8 @@ static void gradients_alike_may_cost_differently(void **state)
         "y", "x", "1") "local z = model:op('MatMul', {y, model:param('w', {256, 256}, "
                        "'f32')})\n" NORM("n", "z", "2") "model:output(n, 'out')\n");
     Hooked f = hooked_new();
-    char path[] = "/tmp/dimscope_search_XXXXXX.lua";
-    int file = mkstemps(path, 4);
-    assert_true(file >= 0);
-    close(file);
-    assert_true(file_write(path, str_from(model), NULL));
+    char path[] = LUA_FILE;
+    write_lua(path, str_from(model));
     Session *session = open_session(&f, path, "dp=2,tp=2", NULL, "sgd");
     SearchResult result = search(&f, &(SearchRequest){.session = session});
     assert_true(result.proven);
@@ -828,11 +827,8 @@ static void policy_replays(void **state)
         search_policy(session, &result, &text);
         of_loss |= strstr(text.s, "graph:pin(\"loss") != NULL;
         session_close(session);
-        char path[] = "/tmp/dimscope_search_XXXXXX.lua";
-        int file = mkstemps(path, 4);
-        assert_true(file >= 0);
-        close(file);
-        assert_true(file_write(path, buf_str(&text), NULL));
+        char path[] = LUA_FILE;
+        write_lua(path, buf_str(&text));
         session = open_session(&f, GPT, replayed[r].mesh, path, replayed[r].train);
         assert_near(plan_step_us(session->plan), result.cost_us);
         assert_int_equal(session->plan->priced->totals.peak_bytes, result.peak_bytes);
